@@ -1,0 +1,49 @@
+# Everything a user runs. Each target sets itself up in .venv; nothing outside this folder is changed,
+# except that a Debian machine without python3-venv gets that package when this runs as root.
+PYTHON ?= python3
+BIN := .venv/bin
+LIBRARIES := limiter proto client server broker proxy loadgen
+STAMP := .venv/.ready
+
+.PHONY: help demo test proof check bench protos picture lock clean setup
+
+help:  ## what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' Makefile
+
+setup: $(STAMP)  ## the environment alone
+
+$(STAMP): requirements.lock requirements-java.lock pyproject.toml tools/bootstrap.py
+	@$(PYTHON) tools/bootstrap.py
+	@touch $@
+
+demo: $(STAMP)  ## the main job: a restart storm, three times, with a report (out/demo/report.html)
+	@$(BIN)/python -m loadgen demo
+
+test: $(STAMP)  ## all tests, under five minutes
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not proof"
+
+proof: $(STAMP)  ## soaks, storms, kill loops and large imports; results in out/proof
+	@$(BIN)/python -m tests.proof
+
+check: $(STAMP)  ## lint, format, types, import directions, clocks, generated code
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/python tools/check_clock.py $(LIBRARIES)
+	@$(BIN)/python tools/protos.py --check
+
+bench: $(STAMP)  ## what is fast, as ratios measured in one run; results in out/bench
+	@$(BIN)/python -m benchmarks
+
+protos: $(STAMP)  ## generate proto/PulsarApi_pb2.py and its stubs
+	@$(BIN)/python tools/protos.py
+
+picture: $(STAMP)  ## docs/images from the newest demo
+	@$(BIN)/python -m loadgen picture
+
+lock: $(STAMP)  ## resolve requirements.lock and requirements-java.lock again
+	@$(BIN)/python tools/lock.py
+
+clean:  ## remove what was made here
+	rm -rf .venv out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

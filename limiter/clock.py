@@ -1,0 +1,82 @@
+"""Time as a dependency: the one place that reads a clock or arms a timer.
+
+Every deadline of Floodgate goes through a :class:`Clock`, so that 25 seconds pass in a
+microsecond in tests, on any event loop (uvloop's own clock cannot be patched).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+
+class TimerHandle(Protocol):
+    """A timer that was armed and can be disarmed."""
+
+    def cancel(self) -> None:
+        """Disarm the timer; harmless after it fired."""
+
+
+class Clock(Protocol):
+    """A monotonic clock with timers. Units: seconds."""
+
+    def now(self) -> float:
+        """Return seconds since an arbitrary moment; never goes back."""
+
+    def call_at(self, when: float, callback: Callable[..., object], *args: object) -> TimerHandle:
+        """Call ``callback(*args)`` at the moment ``when`` of this clock."""
+
+
+class LoopClock:
+    """The running event loop's clock: what every process uses outside tests."""
+
+    def now(self) -> float:
+        """Return the loop's monotonic time in seconds."""
+        return asyncio.get_running_loop().time()
+
+    def call_at(self, when: float, callback: Callable[..., object], *args: object) -> TimerHandle:
+        """Arm a timer on the running loop."""
+        return asyncio.get_running_loop().call_at(when, callback, *args)
+
+
+@asynccontextmanager
+async def deadline(clock: Clock, seconds: float | None) -> AsyncIterator[None]:
+    """Bound a block of waiting by ``seconds`` of ``clock``; ``None`` waits without end.
+
+    Raises:
+        TimeoutError: The block did not end in time; what it awaited was cancelled.
+    """
+    # asyncio's own timeout is used without a time of its own: our clock tells it when to fire.
+    async with asyncio.timeout(None) as scope:  # noqa: TID251
+        timer = _arm(clock, seconds, scope)
+        try:
+            yield
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+
+def _arm(clock: Clock, seconds: float | None, scope: asyncio.Timeout) -> TimerHandle | None:
+    if seconds is None:
+        return None
+    loop = asyncio.get_running_loop()
+    return clock.call_at(clock.now() + seconds, lambda: scope.reschedule(loop.time()))
+
+
+async def clock_sleep(clock: Clock, seconds: float) -> None:
+    """Wait until ``seconds`` of ``clock`` have passed."""
+    woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    timer = clock.call_at(clock.now() + seconds, _wake, woken)
+    try:
+        await woken
+    finally:
+        timer.cancel()
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

@@ -1,0 +1,222 @@
+"""PIP-442's dual memory limiter: one semaphore for heap, one for direct memory.
+
+A permit knows which of the two it belongs to; ``hold`` is the block form on top of the PIP's
+three operations. Lock order is fixed: HEAP_MEMORY before DIRECT_MEMORY.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Self
+
+from limiter.semaphore import AsyncSemaphore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+    from types import TracebackType
+
+    from limiter.clock import Clock
+    from limiter.permit import AcquireOutcome, Permit, SemaphoreStatistics, Waiter
+
+
+class LimitType(Enum):
+    """Which of the two budgets (upstream: AsyncDualMemoryLimiter.LimitType)."""
+
+    HEAP_MEMORY = "heap"
+    DIRECT_MEMORY = "direct"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLimit:
+    """One budget. A ``max_bytes`` or ``max_queue_size`` of 0 or less is unbounded."""
+
+    max_bytes: int
+    max_queue_size: int
+    timeout_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class DualStatistics:
+    """A snapshot of both budgets. Units: bytes, requests."""
+
+    heap: SemaphoreStatistics
+    direct: SemaphoreStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPermit:
+    """Bytes of one budget, held until released or superseded by an update."""
+
+    limit_type: LimitType
+    permit: Permit
+
+    @property
+    def size(self) -> int:
+        """Bytes held now; 0 once the permit was released or superseded."""
+        return self.permit.size
+
+
+class AsyncDualMemoryLimiter:
+    """Who may hold how many bytes of heap and of direct memory, and who must wait.
+
+    Args:
+        heap: The budget of LimitType.HEAP_MEMORY.
+        direct: The budget of LimitType.DIRECT_MEMORY.
+        clock: Where time comes from.
+        observer: Told of each request: which budget, how it ended, seconds waited.
+
+    Source: PIP-442, AsyncDualMemoryLimiterImpl.
+    """
+
+    def __init__(
+        self,
+        heap: MemoryLimit,
+        direct: MemoryLimit,
+        clock: Clock | None = None,
+        observer: Callable[[LimitType, AcquireOutcome, float], None] | None = None,
+    ) -> None:
+        self._observer = observer
+        self._semaphores = {
+            LimitType.HEAP_MEMORY: self._semaphore(LimitType.HEAP_MEMORY, heap, clock),
+            LimitType.DIRECT_MEMORY: self._semaphore(LimitType.DIRECT_MEMORY, direct, clock),
+        }
+
+    def _semaphore(
+        self, limit_type: LimitType, limit: MemoryLimit, clock: Clock | None
+    ) -> AsyncSemaphore:
+        def observe(outcome: AcquireOutcome, waited_seconds: float) -> None:
+            if self._observer is not None:
+                self._observer(limit_type, outcome, waited_seconds)
+
+        return AsyncSemaphore(
+            limit.max_bytes, limit.max_queue_size, limit.timeout_seconds, clock, observe
+        )
+
+    def observe_with(self, observer: Callable[[LimitType, AcquireOutcome, float], None]) -> None:
+        """Name the one observer; the limiter itself does not know who watches it."""
+        self._observer = observer
+
+    async def acquire(
+        self,
+        limit_type: LimitType,
+        size_bytes: int,
+        is_cancelled: Callable[[], bool] | None = None,
+        owner: Hashable | None = None,
+    ) -> MemoryPermit:
+        """Return a permit of ``size_bytes``; wait until it can be granted.
+
+        Raises:
+            The errors of :meth:`limiter.semaphore.AsyncSemaphore.acquire`.
+        """
+        semaphore = self._semaphores[limit_type]
+        return MemoryPermit(limit_type, await semaphore.acquire(size_bytes, is_cancelled, owner))
+
+    async def update(
+        self,
+        permit: MemoryPermit,
+        size_bytes: int,
+        is_cancelled: Callable[[], bool] | None = None,
+    ) -> MemoryPermit:
+        """Exchange a permit for one of ``size_bytes`` of the same budget.
+
+        Raises:
+            The errors of :meth:`limiter.semaphore.AsyncSemaphore.update`.
+        """
+        semaphore = self._semaphores[permit.limit_type]
+        exchanged = await semaphore.update(permit.permit, size_bytes, is_cancelled)
+        return MemoryPermit(permit.limit_type, exchanged)
+
+    def release(self, permit: MemoryPermit) -> None:
+        """Give a permit back; once more, or after an update superseded it, is harmless."""
+        self._semaphores[permit.limit_type].release(permit.permit)
+
+    def hold(
+        self, limit_type: LimitType, size_bytes: int, owner: Hashable | None = None
+    ) -> MemoryHold:
+        """Hold ``size_bytes`` for the length of an ``async with`` block."""
+        return MemoryHold(self, limit_type, size_bytes, owner)
+
+    def request(
+        self, limit_type: LimitType, size_bytes: int, owner: Hashable | None = None
+    ) -> Waiter:
+        """Ask without waiting; the waiter says when it is answered."""
+        return self._semaphores[limit_type].request(size_bytes, None, owner)
+
+    def abandon(self, limit_type: LimitType, waiter: Waiter) -> None:
+        """Forget a request made with :meth:`request`, granted or not."""
+        self._semaphores[limit_type].abandon(waiter)
+
+    def cancel_owner(self, owner: Hashable) -> None:
+        """Drop queued places and release permits of ``owner``; followers are granted now."""
+        for semaphore in self._semaphores.values():
+            semaphore.cancel_owner(owner)
+
+    def close(self) -> None:
+        """Refuse all who wait and all who come."""
+        for semaphore in self._semaphores.values():
+            semaphore.close()
+
+    def available_permits(self, limit_type: LimitType) -> int:
+        """Return the bytes that could be granted now."""
+        return self._semaphores[limit_type].available_permits
+
+    def acquired_permits(self, limit_type: LimitType) -> int:
+        """Return the bytes that are held."""
+        return self._semaphores[limit_type].acquired_permits
+
+    def queue_size(self, limit_type: LimitType) -> int:
+        """Return how many requests wait."""
+        return self._semaphores[limit_type].queue_size
+
+    def statistics(self) -> DualStatistics:
+        """Return a frozen snapshot of both budgets."""
+        return DualStatistics(
+            self._semaphores[LimitType.HEAP_MEMORY].statistics(),
+            self._semaphores[LimitType.DIRECT_MEMORY].statistics(),
+        )
+
+
+class MemoryHold:
+    """Bytes that are held for the length of a block and may change their amount in it."""
+
+    __slots__ = ("_limit_type", "_limiter", "_owner", "_permit", "_size_bytes")
+
+    def __init__(
+        self,
+        limiter: AsyncDualMemoryLimiter,
+        limit_type: LimitType,
+        size_bytes: int,
+        owner: Hashable | None,
+    ) -> None:
+        self._limiter = limiter
+        self._limit_type = limit_type
+        self._size_bytes = size_bytes
+        self._owner = owner
+        self._permit: MemoryPermit | None = None
+
+    async def __aenter__(self) -> Self:
+        self._permit = await self._limiter.acquire(
+            self._limit_type, self._size_bytes, None, self._owner
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._permit is not None:
+            self._limiter.release(self._permit)
+
+    @property
+    def size(self) -> int:
+        """Bytes held now."""
+        return self._permit.size if self._permit is not None else 0
+
+    async def resize(self, size_bytes: int) -> None:
+        """Change the amount; growing may wait, and on an error the old amount stays held."""
+        if self._permit is None:
+            raise RuntimeError("resize outside the block")
+        self._permit = await self._limiter.update(self._permit, size_bytes)

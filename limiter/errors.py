@@ -1,0 +1,73 @@
+"""Why a permit was not granted.
+
+PermitAcquireError
+    PermitAcquireTimeoutError      not granted in time
+    PermitAcquireQueueFullError    the bounded queue had no place
+    PermitAcquireCancelledError    the owner left, or its is_cancelled() was true
+    PermitAcquireClosedError       the limiter was closed
+PermitTooLargeError                no waiting can ever satisfy it (a ValueError)
+"""
+
+from __future__ import annotations
+
+
+class PermitAcquireError(Exception):
+    """Root of the refusals that a caller turns into TooManyRequests."""
+
+
+class PermitAcquireTimeoutError(PermitAcquireError):
+    """The permit was not granted in time.
+
+    Attributes:
+        waited_seconds: How long the request stood in the queue.
+    """
+
+    def __init__(self, waited_seconds: float) -> None:
+        super().__init__(waited_seconds)
+        self.waited_seconds = waited_seconds
+
+    def __str__(self) -> str:
+        return "Permit acquisition timed out"
+
+
+class PermitAcquireQueueFullError(PermitAcquireError):
+    """The queue of waiting requests was full.
+
+    Attributes:
+        queue_size: How many requests were waiting.
+    """
+
+    def __init__(self, queue_size: int) -> None:
+        super().__init__(queue_size)
+        self.queue_size = queue_size
+
+    def __str__(self) -> str:
+        return "Semaphore queue is full"
+
+
+class PermitAcquireCancelledError(PermitAcquireError):
+    """Nobody wants the permit any more."""
+
+    def __str__(self) -> str:
+        return "Permit acquisition was cancelled"
+
+
+class PermitAcquireClosedError(PermitAcquireError):
+    """The limiter was closed."""
+
+    def __str__(self) -> str:
+        return "Semaphore is closed"
+
+
+class PermitTooLargeError(ValueError):
+    """A request larger than the limit: waiting cannot help.
+
+    Attributes:
+        requested: What was asked for.
+        limit: The limit it exceeds.
+    """
+
+    def __init__(self, requested: int, limit: int) -> None:
+        super().__init__(f"Requested permits={requested} is larger than maxPermits={limit}")
+        self.requested = requested
+        self.limit = limit

@@ -1,0 +1,41 @@
+"""What can go wrong on the wire.
+
+PulsarProtocolError
+    LocalProtocolError        we tried something illegal: a bug of ours
+    RemoteProtocolError       the peer broke the protocol: its connection is closed
+        FrameTooLargeError    a length field above the limit
+"""
+
+from __future__ import annotations
+
+
+class PulsarProtocolError(Exception):
+    """Root of the protocol's errors."""
+
+
+class LocalProtocolError(PulsarProtocolError):
+    """This process tried to send something the protocol does not allow."""
+
+
+class RemoteProtocolError(PulsarProtocolError):
+    """The peer sent something the protocol does not allow; its connection ends."""
+
+
+class FrameTooLargeError(RemoteProtocolError):
+    """A length field announced more than the limit.
+
+    Attributes:
+        size_bytes: What the length field said.
+        limit_bytes: The largest value allowed in it.
+    """
+
+    def __init__(self, size_bytes: int, limit_bytes: int) -> None:
+        super().__init__(size_bytes, limit_bytes)
+        self.size_bytes = size_bytes
+        self.limit_bytes = limit_bytes
+
+    def __str__(self) -> str:
+        return (
+            f"a frame of {self.size_bytes} bytes is announced, at most {self.limit_bytes} are "
+            "allowed (maxMessageSize + 10236)"
+        )

@@ -1,0 +1,234 @@
+"""Frames: length fields around protobuf commands. Bytes in, frames out.
+
+A frame is kept as views of the chunks it arrived in, so that a large answer can be passed on
+without being copied. The decoder stops between frames: whoever drives it decides when the next
+one is taken (that is what makes pausing possible).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from typing import TYPE_CHECKING
+
+import google_crc32c
+from google.protobuf.message import DecodeError
+
+import proto.PulsarApi_pb2 as pb
+from proto.errors import FrameTooLargeError, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+DEFAULT_MAX_MESSAGE_BYTES = 5_242_880
+"""Upstream's maxMessageSize."""
+FRAME_PADDING_BYTES = 10_236
+"""What the length field may say above maxMessageSize (observed on a real broker)."""
+LARGE_FRAME_BYTES = 65_536
+"""From this announced size on, a frame's owner is told before its body arrives."""
+_ANNOUNCE_HEAD_BYTES = 48
+"""Enough of a large frame's start to hold its command's type and request id."""
+_LENGTH = struct.Struct(">I")
+_LENGTHS = struct.Struct(">II")
+_CHECKSUM_MAGIC = b"\x0e\x01"
+_HASHED_FROM = 6
+
+
+class Frame:
+    """One frame: its size as announced, and the bytes behind the length field.
+
+    Attributes:
+        total_size: What the first four bytes said: everything behind them.
+        parts: The bytes behind the first length field, as views of the received chunks.
+    """
+
+    __slots__ = ("parts", "total_size")
+
+    def __init__(self, total_size: int, parts: Sequence[memoryview]) -> None:
+        self.total_size = total_size
+        self.parts = parts
+
+    def body(self) -> bytes:
+        """Return everything behind the first length field, joined."""
+        return b"".join(self.parts)
+
+    def command_bytes(self) -> bytes:
+        """Return the command's protobuf bytes.
+
+        Raises:
+            RemoteProtocolError: The command's length does not fit the frame.
+        """
+        return split_body(self.body(), self.total_size)[0]
+
+    def command(self) -> pb.BaseCommand:
+        """Return the parsed command.
+
+        Raises:
+            RemoteProtocolError: Not a command, or a required field is missing.
+        """
+        return parse_command(self.command_bytes())
+
+
+def split_body(body: bytes, total_size: int) -> tuple[bytes, bytes]:
+    """Return the command's bytes and what follows them (the payload of SEND and MESSAGE)."""
+    if total_size < _LENGTH.size:
+        raise RemoteProtocolError(f"a frame of {total_size} bytes has no room for a command")
+    (command_size,) = _LENGTH.unpack_from(body)
+    end = _LENGTH.size + command_size
+    if end > total_size:
+        raise RemoteProtocolError(
+            f"a command of {command_size} bytes does not fit a frame of {total_size} bytes"
+        )
+    return body[_LENGTH.size : end], body[end:]
+
+
+def parse_command(data: bytes) -> pb.BaseCommand:
+    """Parse one command.
+
+    Raises:
+        RemoteProtocolError: Not protobuf, an unknown type, or a required field is missing.
+    """
+    command = pb.BaseCommand()
+    try:
+        command.ParseFromString(data)
+    except DecodeError:
+        raise RemoteProtocolError("a frame does not hold a protobuf command") from None
+    if not command.IsInitialized():
+        raise RemoteProtocolError("a command has an unknown type or lacks a required field")
+    return command
+
+
+def encode_command(command: pb.BaseCommand) -> bytes:
+    """Return the whole simple frame of a command."""
+    data = command.SerializeToString()
+    return _LENGTHS.pack(len(data) + _LENGTH.size, len(data)) + data
+
+
+def encode_payload_command(command: pb.BaseCommand, metadata: bytes, payload: bytes) -> bytes:
+    """Return the whole frame of a command with a payload (SEND, MESSAGE), checksum included.
+
+    Args:
+        command: The command.
+        metadata: MessageMetadata as protobuf bytes.
+        payload: The message or batch.
+    """
+    data = command.SerializeToString()
+    tail = _LENGTH.pack(len(metadata)) + metadata + payload
+    checked = _CHECKSUM_MAGIC + _LENGTH.pack(google_crc32c.value(tail)) + tail
+    return _LENGTHS.pack(_LENGTH.size + len(data) + len(checked), len(data)) + data + checked
+
+
+def verify_checksum(tail: bytes) -> bool:
+    """Tell whether what follows a command matches its CRC32C; true when it carries none."""
+    if not tail.startswith(_CHECKSUM_MAGIC):
+        return True
+    (announced,) = _LENGTH.unpack_from(tail, len(_CHECKSUM_MAGIC))
+    return bool(google_crc32c.value(tail[_HASHED_FROM:]) == announced)
+
+
+class FrameDecoder:
+    """Cuts a stream of chunks into frames.
+
+    Never holds more than one announced frame and what came with its last chunk.
+
+    Args:
+        max_message_bytes: maxMessageSize; a length field may say 10,236 more.
+        on_large_frame: Told once of each frame of LARGE_FRAME_BYTES or more, before its body
+            is complete: the announced size and its first bytes behind the length field. False
+            means: do not keep it, drain it; then no frame comes of it.
+    """
+
+    def __init__(
+        self,
+        max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
+        on_large_frame: Callable[[int, bytes], bool] | None = None,
+    ) -> None:
+        self.max_message_bytes = max_message_bytes
+        self._on_large_frame = on_large_frame
+        self._chunks: deque[memoryview] = deque()
+        self._buffered = 0
+        self._expected: int | None = None
+        self._announced = False
+        self._draining = 0
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes received and not yet returned in a frame."""
+        return self._buffered
+
+    def feed(self, data: bytes) -> None:
+        """Take a chunk as it arrived."""
+        view = memoryview(data)
+        if self._draining:
+            skipped = min(self._draining, len(view))
+            self._draining -= skipped
+            view = view[skipped:]
+        if len(view):
+            self._chunks.append(view)
+            self._buffered += len(view)
+
+    def next_frame(self) -> Frame | None:
+        """Return the next complete frame, or None until more arrives.
+
+        Raises:
+            FrameTooLargeError: The length field is above the limit.
+        """
+        while True:
+            if self._expected is None and not self._read_length():
+                return None
+            if self._must_announce() and not self._announce():
+                continue
+            expected = self._expected
+            if expected is None or self._buffered < expected:
+                return None
+            self._expected = None
+            return Frame(expected, self._take(expected))
+
+    def _read_length(self) -> bool:
+        if self._buffered < _LENGTH.size:
+            return False
+        (size,) = _LENGTH.unpack(b"".join(self._take(_LENGTH.size)))
+        limit = self.max_message_bytes + FRAME_PADDING_BYTES
+        if size > limit:
+            raise FrameTooLargeError(size, limit)
+        self._expected = size
+        self._announced = size < LARGE_FRAME_BYTES or self._on_large_frame is None
+        return True
+
+    def _must_announce(self) -> bool:
+        return not self._announced and self._buffered >= _ANNOUNCE_HEAD_BYTES
+
+    def _announce(self) -> bool:
+        """Tell the owner of a large frame; false when it is to be drained."""
+        self._announced = True
+        size = self._expected or 0
+        head = self._peek(_ANNOUNCE_HEAD_BYTES)
+        if self._on_large_frame is None or self._on_large_frame(size, head):
+            return True
+        here = min(size, self._buffered)
+        self._take(here)
+        self._draining = size - here
+        self._expected = None
+        return False
+
+    def _peek(self, size: int) -> bytes:
+        out = bytearray()
+        for chunk in self._chunks:
+            out += chunk[: size - len(out)]
+            if len(out) >= size:
+                break
+        return bytes(out)
+
+    def _take(self, size: int) -> list[memoryview]:
+        self._buffered -= size
+        parts: list[memoryview] = []
+        while size:
+            chunk = self._chunks[0]
+            if len(chunk) <= size:
+                parts.append(self._chunks.popleft())
+                size -= len(chunk)
+            else:
+                parts.append(chunk[:size])
+                self._chunks[0] = chunk[size:]
+                size = 0
+        return parts

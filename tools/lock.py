@@ -1,0 +1,32 @@
+"""Resolve the dependencies of pyproject.toml again and write both lock files."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OPTIONS = ["--universal", "--python-version", "3.11", "--generate-hashes", "--no-header"]
+
+
+def resolve(arguments: list[str], stdin: str, target: str, title: str) -> None:
+    """Run the resolver and put a title on top of what it wrote."""
+    command = [sys.executable, "-m", "uv", "pip", "compile", "--quiet", *OPTIONS, *arguments]
+    answer = subprocess.run(command, cwd=ROOT, input=stdin, capture_output=True, text=True)
+    if answer.returncode != 0:
+        sys.exit(f"{target} could not be resolved:\n{answer.stderr}")
+    (ROOT / target).write_text(f"# {title} Made by: make lock\n{answer.stdout}")
+
+
+def main() -> None:
+    """Write requirements.lock (everything) and requirements-java.lock (the runtime alone)."""
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "uv"], check=True)
+    java = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["java"]
+    resolve(["--extra", "dev", "pyproject.toml"], "", "requirements.lock", "Every dependency, pinned with its hashes.")
+    resolve(["-"], "\n".join(java), "requirements-java.lock", "A Java runtime for machines without one.")
+
+
+if __name__ == "__main__":
+    main()

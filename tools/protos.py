@@ -1,0 +1,42 @@
+"""Generate proto/PulsarApi_pb2.py and its type stubs, or check that they are up to date."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = "proto/PulsarApi.proto"
+GENERATED = ("proto/PulsarApi_pb2.py", "proto/PulsarApi_pb2.pyi")
+
+
+def generate(target: Path) -> None:
+    """Write the generated files below ``target``; stubs by mypy-protobuf.
+
+    protoc's own stubs are invalid Python here: Schema.Type has a member called None.
+    """
+    tools = str(Path(sys.executable).parent)
+    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
+    command = [sys.executable, "-m", "grpc_tools.protoc", "-I.", f"--python_out={target}"]
+    command += [f"--mypy_out=quiet:{target}", SOURCE]
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+
+
+def main() -> None:
+    """Generate in place, or with --check compare and fail on a difference."""
+    if "--check" not in sys.argv:
+        generate(ROOT)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        generate(Path(folder))
+        stale = [f for f in GENERATED if (Path(folder) / f).read_bytes() != (ROOT / f).read_bytes()]
+    if stale:
+        sys.exit(f"Out of date: {', '.join(stale)}. Run: make protos")
+    print("Generated code is up to date")
+
+
+if __name__ == "__main__":
+    main()
