@@ -1,0 +1,1 @@
+"""The broker: topics, stores and listings; answers the binary protocol and the admin REST."""

@@ -1,0 +1,69 @@
+"""The broker's own part of the admin REST: importing topics at run time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from broker.importer import ImportFailedError, import_topics
+from server.http import RestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.stores.store import MetadataStore
+
+IMPORT_PATH = "/admin/v2/floodgate/import"
+
+
+class ImportRequest(BaseModel):
+    """What is asked for: a file or folder on the broker's machine."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: Path
+
+
+def import_routes(
+    store: Callable[[], MetadataStore], allowed: Path | None
+) -> list[web.AbstractRouteDef]:
+    """Return the routes.
+
+    Args:
+        store: Where topics go.
+        allowed: floodgateImportDirectory: only what lies in it may be read; None refuses all.
+    """
+
+    async def import_from_path(request: web.Request) -> web.Response:
+        path = _inside(allowed, _asked_path(await request.read()))
+        try:
+            result = await import_topics(store(), path)
+        except ImportFailedError as error:
+            raise RestError(412, str(error)) from None
+        return web.json_response(
+            {"topics": result.topics, "namespaces": result.namespaces, "seconds": result.seconds}
+        )
+
+    return [web.post(IMPORT_PATH, import_from_path)]
+
+
+def _asked_path(body: bytes) -> Path:
+    try:
+        return ImportRequest.model_validate_json(body).path
+    except ValidationError:
+        raise RestError(412, 'the body should be {"path": "/folder/or/file"}') from None
+
+
+def _inside(allowed: Path | None, path: Path) -> Path:
+    if allowed is None:
+        raise RestError(
+            403,
+            "imports at run time are off: set floodgateImportDirectory to a folder they may read",
+        )
+    resolved = path.resolve()
+    if not resolved.is_relative_to(allowed.resolve()):
+        raise RestError(403, f"{path} does not lie in floodgateImportDirectory={allowed}")
+    return resolved

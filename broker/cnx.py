@@ -1,0 +1,329 @@
+"""One client's connection to the broker: handshake, dispatch, answers, and its end.
+
+State is an enum and a table: TRANSITIONS says which commands are legal in which state. When
+the peer leaves, everything the connection held comes back in that turn.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.errors import TOO_MANY_LOOKUPS, RequestError, UnansweredRequestError
+from proto.errors import RemoteProtocolError
+from proto.names import InvalidNameError, NamespaceName
+from proto.transport import Connection
+from server.requests import RequestTasks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from broker.config import BrokerConfig
+    from broker.lookup import LookupHandler
+    from broker.topics import GetTopicsHandler
+    from limiter.lookups import LookupPermit, LookupSemaphore
+    from limiter.outbound import OutboundTotals, WriteBufferMarks
+    from limiter.response_memory import ResponseMemory
+    from proto.frames import Frame
+    from server.counters import ConnectionCounters
+
+logger = logging.getLogger(__name__)
+
+Type = pb.BaseCommand
+PROTOCOL_VERSION = 21
+"""Newest protocol version this broker speaks."""
+SERVER_VERSION = "Pulsar Server-Floodgate-0.1.0"
+NO_REQUEST = 2**64 - 1
+"""The request id -1 of an error that belongs to no request."""
+
+
+class ServerCnxState(Enum):
+    """Where a connection is in its life (upstream: ServerCnx.State)."""
+
+    START = "before CONNECT"
+    CONNECTED = "connected"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerParts:
+    """What every connection of a broker works with."""
+
+    config: BrokerConfig
+    as_shipped: bool
+    marks: WriteBufferMarks
+    lookups: LookupSemaphore
+    lookup_handler: LookupHandler
+    topics_handler: GetTopicsHandler
+    memory: ResponseMemory
+    counters: ConnectionCounters
+    totals: OutboundTotals
+    connections: set[ServerCnx]
+
+
+class ServerCnx(Connection):
+    """The broker's side of one connection.
+
+    Source: upstream ServerCnx.
+    """
+
+    def __init__(self, parts: BrokerParts) -> None:
+        super().__init__(parts.config.max_message_size, parts.marks, parts.totals)
+        self._parts = parts
+        self._requests = RequestTasks(self._answer_unexpected)
+        self.state = ServerCnxState.START
+        self.client_version = ""
+        self.unanswered_requests = 0
+
+    # -- life ---------------------------------------------------------------------------------
+
+    def connected(self) -> None:
+        """Count the connection."""
+        self._parts.connections.add(self)
+        self._parts.counters.opened()
+
+    def lost(self, error: Exception | None) -> None:
+        """Give back everything in this turn: queued places, permits, lookup places."""
+        self.state = ServerCnxState.FAILED
+        self._parts.memory.cancel_owner(self)
+        self._parts.lookups.cancel_owner(self)
+        self._requests.cancel_all()
+        self._parts.connections.discard(self)
+        self._parts.counters.closed()
+
+    async def drain(self) -> None:
+        """Let the requests that are under way answer, then close."""
+        await self._requests.finished()
+        self.close()
+
+    # -- dispatch -----------------------------------------------------------------------------
+
+    def frame_received(self, frame: Frame) -> None:
+        """Handle one command, if it is legal now."""
+        command = frame.command()
+        handler = TRANSITIONS[self.state].get(command.type)
+        if handler is None:
+            self._refuse_command(command)
+        else:
+            handler(self, command)
+
+    def _refuse_command(self, command: pb.BaseCommand) -> None:
+        """Answer a request this broker does not serve; close for anything else."""
+        name = Type.Type.Name(command.type)
+        request_id = _request_id(command)
+        if self.state is not ServerCnxState.CONNECTED or request_id is None:
+            raise RemoteProtocolError(f"{name} is not legal {self.state.value}")
+        text = f"{name} is not served by this version of Floodgate, which lists topics only"
+        self.send(error_command(request_id, pb.NotAllowedError, text))
+
+    def handle_connect(self, command: pb.BaseCommand) -> None:
+        """Answer CONNECT: the lower of both protocol versions, and what this broker can."""
+        connect = _body(command, "connect").connect
+        self.client_version = connect.client_version
+        self.state = ServerCnxState.CONNECTED
+        self._parts.counters.connect_succeeded()
+        config = self._parts.config
+        connected = pb.CommandConnected(
+            server_version=SERVER_VERSION,
+            protocol_version=min(connect.protocol_version, PROTOCOL_VERSION),
+            max_message_size=config.max_message_size,
+        )
+        # Watches come with a later version: only the shipped profile announces them already,
+        # so that a handshake looks as recorded; a watch is then refused and the client polls.
+        watchers = self._parts.as_shipped and config.enable_broker_topic_list_watcher
+        flags = connected.feature_flags
+        flags.supports_topic_watchers = watchers
+        flags.supports_get_partitioned_metadata_without_auto_creation = True
+        flags.supports_repl_dedup_by_lid_and_eid = True
+        flags.supports_topic_watcher_reconcile = watchers
+        self.send(pb.BaseCommand(type=Type.CONNECTED, connected=connected))
+
+    def handle_ping(self, _: pb.BaseCommand) -> None:
+        """Answer PING."""
+        self.send(pb.BaseCommand(type=Type.PONG, pong=pb.CommandPong()))
+
+    def handle_pong(self, _: pb.BaseCommand) -> None:
+        """A PONG proves that the peer lives; the frame itself already did."""
+
+    # -- metadata requests --------------------------------------------------------------------
+
+    def handle_lookup(self, command: pb.BaseCommand) -> None:
+        """Start a LOOKUP."""
+        request = _body(command, "lookupTopic").lookupTopic
+        self._start(request.request_id, lookup_failed, lambda _: self._lookup(request))
+
+    async def _lookup(self, request: pb.CommandLookupTopic) -> None:
+        response = await self._parts.lookup_handler.lookup(request)
+        self.send(pb.BaseCommand(type=Type.LOOKUP_RESPONSE, lookupTopicResponse=response))
+
+    def handle_partitioned_metadata(self, command: pb.BaseCommand) -> None:
+        """Start a PARTITIONED_METADATA."""
+        request = _body(command, "partitionMetadata").partitionMetadata
+        self._start(request.request_id, partitions_failed, lambda _: self._partitions(request))
+
+    async def _partitions(self, request: pb.CommandPartitionedTopicMetadata) -> None:
+        response = await self._parts.lookup_handler.partitions(request)
+        command = pb.BaseCommand(type=Type.PARTITIONED_METADATA_RESPONSE)
+        command.partitionMetadataResponse.CopyFrom(response)
+        self.send(command)
+
+    def handle_get_topics(self, command: pb.BaseCommand) -> None:
+        """Start a GET_TOPICS_OF_NAMESPACE; as shipped, a malformed namespace closes."""
+        request = _body(command, "getTopicsOfNamespace").getTopicsOfNamespace
+        try:
+            namespace = NamespaceName.parse(request.namespace)
+        except InvalidNameError as error:
+            if self._parts.as_shipped:
+                raise RemoteProtocolError(str(error)) from None
+            text = f"{error}; expected tenant/namespace"
+            self.send(error_command(request.request_id, pb.InvalidTopicName, text))
+            return
+        self._start(
+            request.request_id,
+            error_command,
+            lambda permit: self._get_topics(request, namespace, permit),
+        )
+
+    async def _get_topics(
+        self,
+        request: pb.CommandGetTopicsOfNamespace,
+        namespace: NamespaceName,
+        permit: LookupPermit,
+    ) -> None:
+        try:
+            await self._parts.topics_handler.serve(request, namespace, self)
+        except UnansweredRequestError as error:
+            permit.leak()
+            self.unanswered_requests += 1
+            logger.warning(
+                "as shipped, a listing of %s for %s is never answered and keeps its lookup "
+                "permit: %s",
+                namespace,
+                self.peer,
+                error,
+            )
+
+    def _start(
+        self,
+        request_id: int,
+        failed: Callable[[int, pb.ServerError.ValueType, str], pb.BaseCommand],
+        work: Callable[[LookupPermit], Coroutine[object, object, None]],
+    ) -> None:
+        """Run a request under a lookup permit; a full house refuses it at once."""
+        permit = self._parts.lookups.try_acquire(self)
+        if permit is None:
+            self.send(failed(request_id, pb.TooManyRequests, TOO_MANY_LOOKUPS))
+            return
+        self._requests.start(request_id, self._under_permit(request_id, permit, failed, work))
+
+    async def _under_permit(
+        self,
+        request_id: int,
+        permit: LookupPermit,
+        failed: Callable[[int, pb.ServerError.ValueType, str], pb.BaseCommand],
+        work: Callable[[LookupPermit], Coroutine[object, object, None]],
+    ) -> None:
+        with permit:
+            try:
+                await work(permit)
+            except RequestError as error:
+                self.send(failed(request_id, error.server_error, error.message))
+
+    def _answer_unexpected(self, request_id: int, text: str) -> None:
+        self.send(error_command(request_id, pb.UnknownError, text))
+
+
+TRANSITIONS: dict[
+    ServerCnxState, dict[pb.BaseCommand.Type.ValueType, Callable[[ServerCnx, pb.BaseCommand], None]]
+] = {
+    ServerCnxState.START: {
+        Type.CONNECT: ServerCnx.handle_connect,
+        Type.PING: ServerCnx.handle_ping,
+        Type.PONG: ServerCnx.handle_pong,
+    },
+    ServerCnxState.CONNECTED: {
+        Type.PING: ServerCnx.handle_ping,
+        Type.PONG: ServerCnx.handle_pong,
+        Type.LOOKUP: ServerCnx.handle_lookup,
+        Type.PARTITIONED_METADATA: ServerCnx.handle_partitioned_metadata,
+        Type.GET_TOPICS_OF_NAMESPACE: ServerCnx.handle_get_topics,
+    },
+    ServerCnxState.FAILED: {},
+}
+"""Which commands are legal in which state. A second CONNECT is not: it closes, as recorded."""
+
+
+def error_command(request_id: int, error: pb.ServerError.ValueType, message: str) -> pb.BaseCommand:
+    """Build an ERROR."""
+    return pb.BaseCommand(
+        type=Type.ERROR,
+        error=pb.CommandError(request_id=request_id, error=error, message=message),
+    )
+
+
+def lookup_failed(request_id: int, error: pb.ServerError.ValueType, message: str) -> pb.BaseCommand:
+    """Build a failed LOOKUP_RESPONSE: clients do not accept ERROR for a lookup."""
+    response = pb.CommandLookupTopicResponse(
+        request_id=request_id,
+        response=pb.CommandLookupTopicResponse.Failed,
+        error=error,
+        message=message,
+    )
+    return pb.BaseCommand(type=Type.LOOKUP_RESPONSE, lookupTopicResponse=response)
+
+
+def partitions_failed(
+    request_id: int, error: pb.ServerError.ValueType, message: str
+) -> pb.BaseCommand:
+    """Build a failed PARTITIONED_METADATA_RESPONSE."""
+    response = pb.CommandPartitionedTopicMetadataResponse(
+        request_id=request_id,
+        response=pb.CommandPartitionedTopicMetadataResponse.Failed,
+        error=error,
+        message=message,
+    )
+    return pb.BaseCommand(
+        type=Type.PARTITIONED_METADATA_RESPONSE, partitionMetadataResponse=response
+    )
+
+
+def _body(command: pb.BaseCommand, field: str) -> pb.BaseCommand:
+    """Return the command if it carries its body.
+
+    Raises:
+        RemoteProtocolError: The type is there without its body.
+    """
+    if not command.HasField(field):  # type: ignore[arg-type]
+        raise RemoteProtocolError(f"{Type.Type.Name(command.type)} without its body")
+    return command
+
+
+_REQUESTS = (
+    Type.PRODUCER,
+    Type.SUBSCRIBE,
+    Type.UNSUBSCRIBE,
+    Type.SEEK,
+    Type.CLOSE_PRODUCER,
+    Type.CLOSE_CONSUMER,
+    Type.GET_LAST_MESSAGE_ID,
+    Type.CONSUMER_STATS,
+    Type.GET_SCHEMA,
+    Type.GET_OR_CREATE_SCHEMA,
+    Type.WATCH_TOPIC_LIST,
+    Type.WATCH_TOPIC_LIST_CLOSE,
+    Type.NEW_TXN,
+    Type.TC_CLIENT_CONNECT_REQUEST,
+)
+"""Requests of clients that this version answers with an error instead of closing."""
+
+
+def _request_id(command: pb.BaseCommand) -> int | None:
+    """Return the request id of a client's request that is not served here."""
+    if command.type not in _REQUESTS:
+        return None
+    for _, body in command.ListFields()[1:]:
+        return int(body.request_id)
+    return None

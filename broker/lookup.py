@@ -1,0 +1,131 @@
+"""Answers LOOKUP and PARTITIONED_METADATA: who serves a topic, and how many partitions it has."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.errors import RequestError
+from broker.stores.store import NamespaceSnapshot, StoreError, TopicChanges
+from proto.names import PARTITION_SEPARATOR, InvalidNameError, TopicName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.stores.store import MetadataStore
+
+NAMESPACE_NOT_FOUND = "Namespace not found"
+
+
+@dataclass(frozen=True, slots=True)
+class AutoCreation:
+    """What is made when a client asks for a topic that does not exist.
+
+    Attributes:
+        allowed: allowAutoTopicCreation.
+        partitions: Partitions to make; 0 for topics that are not partitioned.
+    """
+
+    allowed: bool
+    partitions: int
+
+
+class LookupHandler:
+    """Looks topics up in the store; this broker serves them all.
+
+    Args:
+        store: Where the topics are.
+        broker_service_url: What clients are told to connect to.
+        auto_creation: What is made when a topic is missing.
+    """
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        broker_service_url: Callable[[], str],
+        auto_creation: AutoCreation,
+    ) -> None:
+        self._store = store
+        self._url = broker_service_url
+        self._auto_creation = auto_creation
+
+    async def lookup(self, request: pb.CommandLookupTopic) -> pb.CommandLookupTopicResponse:
+        """Return which broker serves a topic; it need not exist, its namespace must.
+
+        Raises:
+            RequestError: InvalidTopicName, TopicNotFound, or an unknown listener.
+        """
+        topic = _parse(request.topic)
+        listener = request.advertised_listener_name.strip()
+        if listener:
+            text = f"the broker do not have {listener} listener"
+            raise RequestError(pb.ServiceNotReady, text)
+        await self._namespace_of(topic)
+        url = self._url()
+        return pb.CommandLookupTopicResponse(
+            request_id=request.request_id,
+            response=pb.CommandLookupTopicResponse.Connect,
+            brokerServiceUrl=url,
+            authoritative=True,
+            # Upstream sets it where the advertised address is a loopback one.
+            proxy_through_service_url=_is_loopback(url),
+        )
+
+    async def partitions(
+        self, request: pb.CommandPartitionedTopicMetadata
+    ) -> pb.CommandPartitionedTopicMetadataResponse:
+        """Return how many partitions a topic has, 0 for none.
+
+        Raises:
+            RequestError: InvalidTopicName, or TopicNotFound.
+        """
+        topic = _parse(request.topic)
+        snapshot = await self._namespace_of(topic)
+        count = 0
+        if topic.partition_index < 0:
+            count = snapshot.partitioned.get(str(topic), 0)
+            if not count and not snapshot.contains(topic):
+                allowed = request.metadata_auto_creation_enabled and self._auto_creation.allowed
+                count = await self._create(topic, allowed=allowed)
+        return pb.CommandPartitionedTopicMetadataResponse(
+            request_id=request.request_id,
+            response=pb.CommandPartitionedTopicMetadataResponse.Success,
+            partitions=count,
+        )
+
+    async def _namespace_of(self, topic: TopicName) -> NamespaceSnapshot:
+        try:
+            snapshot = await self._store.snapshot(topic.namespace)
+        except StoreError as error:
+            raise RequestError(pb.MetadataError, str(error)) from None
+        if snapshot is None:
+            raise RequestError(pb.TopicNotFound, NAMESPACE_NOT_FOUND)
+        return snapshot
+
+    async def _create(self, topic: TopicName, *, allowed: bool) -> int:
+        """Make a missing topic if it is partitioned; others come with their first producer."""
+        if not allowed:
+            raise RequestError(pb.TopicNotFound, "")
+        count = self._auto_creation.partitions
+        if count:
+            names = [f"{topic}{PARTITION_SEPARATOR}{index}".encode() for index in range(count)]
+            changes = TopicChanges(names, (), {str(topic): count})
+            await self._store.apply(topic.namespace, changes)
+        return count
+
+
+def _parse(text: str) -> TopicName:
+    try:
+        return TopicName.parse(text)
+    except InvalidNameError as error:
+        raise RequestError(pb.InvalidTopicName, f"Invalid topic name: {error}") from None
+
+
+def _is_loopback(url: str) -> bool:
+    host = url.removeprefix("pulsar://").rsplit(":", 1)[0].strip("[]")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,74 @@
+"""The broker's own metrics: connections, pending lookups, pending outbound bytes.
+
+Names, types and labels are those of a real broker, which exports its connection counts as
+gauges with the labels of upstream's BrokerOperabilityMetrics.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client.registry import Collector
+
+from server.connection_metrics import gauge, outbound_metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from prometheus_client.core import Metric
+
+    from limiter.outbound import OutboundTotals
+    from server.counters import ConnectionCounters
+
+
+class BrokerMetrics(Collector):
+    """Reads the broker's counters when somebody scrapes.
+
+    Args:
+        cluster: The value of the label ``cluster``.
+        advertised_address: The value of the label ``broker``.
+        connections: Counted by the connections.
+        lookup_pending_requests: Returns how many requests hold a place of the lookup semaphore.
+        outbound: Bytes that wait to leave the process.
+    """
+
+    def __init__(
+        self,
+        cluster: str,
+        advertised_address: str,
+        connections: ConnectionCounters,
+        lookup_pending_requests: Callable[[], int],
+        outbound: OutboundTotals,
+    ) -> None:
+        self._cluster = cluster
+        self._advertised_address = advertised_address
+        self._connections = connections
+        self._lookup_pending_requests = lookup_pending_requests
+        self._outbound = outbound
+
+    def collect(self) -> Iterator[Metric]:
+        """Return all families."""
+        yield from self._connection_gauges()
+        yield gauge(
+            "pulsar_broker_lookup_pending_requests",
+            "Lookups, metadata requests and listings in progress",
+            {"cluster": self._cluster},
+            self._lookup_pending_requests(),
+        )
+        yield from outbound_metrics(self._cluster, self._outbound)
+
+    def _connection_gauges(self) -> Iterator[Metric]:
+        counts = self._connections
+        labels = {
+            "cluster": self._cluster,
+            "broker": self._advertised_address,
+            "metric": "broker_connection",
+        }
+        for name, documentation, value in (
+            ("active_connections", "Connections that are open", counts.active),
+            ("connection_created_total_count", "Connections accepted", counts.created_total),
+            ("connection_create_success_count", "Answered CONNECTED", counts.create_success),
+            ("connection_create_fail_count", "Refused at CONNECT", counts.create_fail),
+            ("connection_closed_total_count", "Connections that ended", counts.closed_total),
+        ):
+            yield gauge(f"pulsar_{name}", documentation, labels, value)

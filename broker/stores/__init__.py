@@ -1,0 +1,1 @@
+"""Where topics live: one interface, several stores."""

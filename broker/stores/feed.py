@@ -1,0 +1,79 @@
+"""The ordered feed of a store's changes, with a bound for each reader."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from broker.stores.store import Change
+
+MAX_QUEUED_CHANGES = 10_000
+"""Changes a slow reader may be behind; then the oldest is dropped, and it sees a gap."""
+
+
+class ChangeFeed:
+    """One reader's changes, in order.
+
+    Versions of a namespace count up by one: a gap between two changes means that some were
+    dropped, and that the reader has to list again.
+    """
+
+    def __init__(self, feeds: ChangeFeeds, max_queued: int = MAX_QUEUED_CHANGES) -> None:
+        self._feeds = feeds
+        self._queued: deque[Change] = deque(maxlen=max_queued)
+        self._arrived = asyncio.Event()
+        self._closed = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Change:
+        while not self._queued:
+            if self._closed:
+                raise StopAsyncIteration
+            self._arrived.clear()
+            await self._arrived.wait()
+        return self._queued.popleft()
+
+    def push(self, change: Change) -> None:
+        """Queue a change; the store's to call."""
+        self._queued.append(change)
+        self._arrived.set()
+
+    def close(self) -> None:
+        """Stop reading: what is queued still comes, nothing after it."""
+        self._closed = True
+        self._arrived.set()
+        self._feeds.discard(self)
+
+
+class ChangeFeeds:
+    """All readers of one store."""
+
+    def __init__(self) -> None:
+        self._feeds: dict[ChangeFeed, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._feeds)
+
+    def open(self) -> ChangeFeed:
+        """Add a reader."""
+        feed = ChangeFeed(self)
+        self._feeds[feed] = None
+        return feed
+
+    def discard(self, feed: ChangeFeed) -> None:
+        """Forget a reader; once more is harmless."""
+        self._feeds.pop(feed, None)
+
+    def publish(self, change: Change) -> None:
+        """Tell every reader."""
+        for feed in self._feeds:
+            feed.push(change)
+
+    def close(self) -> None:
+        """End every reader."""
+        for feed in list(self._feeds):
+            feed.close()

@@ -1,0 +1,204 @@
+"""Answers GET_TOPICS_OF_NAMESPACE: the request this whole program is about.
+
+Read ``serve`` top to bottom: estimate, heap, listing, heap again, pattern, hash, response,
+direct memory, outbound queue. The direct permit goes into the outbound entry; heap ends with
+its block, when the response is in the queue.
+
+Source: upstream ServerCnx.internalHandleGetTopicsOfNamespace (PIP-442).
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.errors import (
+    HEAP_LIMIT_EXCEEDED,
+    NO_DIRECT_MEMORY,
+    RequestError,
+    UnansweredRequestError,
+)
+from broker.stores.store import StoreError
+from limiter.errors import PermitAcquireError, PermitTooLargeError
+from proto.patterns import InvalidPatternError
+from proto.topic_listing import EMPTY_LISTING, TopicListing, topics_response
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from broker.estimates import ListingEstimate, ListingEstimates
+    from broker.listing import PatternFilter, TopicLister
+    from limiter.response_memory import ResponseMemory
+    from proto.names import NamespaceName
+    from proto.transport import Connection
+
+HEAP_LIMIT_KEY = "maxTopicListInFlightHeapMemSizeMB"
+DIRECT_LIMIT_KEY = "maxTopicListInFlightDirectMemSizeMB"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsAnswer:
+    """What a client gets: a listing, maybe filtered, or the word that its own is right."""
+
+    listing: TopicListing
+    topics_hash: str
+    filtered: bool
+    changed: bool
+
+
+class GetTopicsHandler:
+    """Serves topic lists under the memory limits.
+
+    Args:
+        lister: Finds the topics of a namespace.
+        pattern_filter: Applies clients' patterns.
+        estimates: Says how much to reserve first.
+        memory: Accounts for heap and direct memory.
+        as_shipped: Profile pulsar: a listing larger than the limit is refused once and then
+            never answered; otherwise it is refused every time, with the figures.
+        private_buffers: Whether every response is assembled into bytes of its own.
+    """
+
+    def __init__(
+        self,
+        lister: TopicLister,
+        pattern_filter: PatternFilter,
+        estimates: ListingEstimates,
+        memory: ResponseMemory,
+        *,
+        as_shipped: bool,
+        private_buffers: bool,
+    ) -> None:
+        self._lister = lister
+        self._pattern_filter = pattern_filter
+        self._estimates = estimates
+        self._memory = memory
+        self._as_shipped = as_shipped
+        self._private_buffers = private_buffers
+
+    async def serve(
+        self,
+        request: pb.CommandGetTopicsOfNamespace,
+        namespace: NamespaceName,
+        cnx: Connection,
+    ) -> None:
+        """Put the answer of one request into the connection's outbound queue.
+
+        When the peer vanishes at any of the waits, its queued places and permits are given
+        back by ``memory.cancel_owner(cnx)`` and the task is cancelled.
+
+        Raises:
+            RequestError: The request is refused.
+            UnansweredRequestError: As shipped, nothing is answered.
+        """
+        estimate = self._estimates.of(namespace, request.mode)
+        try:
+            await self._serve(request, namespace, cnx, estimate)
+        finally:
+            estimate.failed()
+
+    async def _serve(
+        self,
+        request: pb.CommandGetTopicsOfNamespace,
+        namespace: NamespaceName,
+        cnx: Connection,
+        estimate: ListingEstimate,
+    ) -> None:
+        key, reserved = (namespace, request.mode), await estimate.size()
+        with self._heap_refusals(listed=False) as stage:
+            async with self._memory.heap(key, reserved, cnx) as heap:
+                stage.listed = True
+                listing = await self._list(namespace, request)
+                estimate.actual(listing.estimated_bytes)
+                await heap.resize(listing.estimated_bytes)
+                answer = await self._answer(request, listing)
+                await self._respond(request.request_id, answer, cnx)
+
+    async def _list(
+        self, namespace: NamespaceName, request: pb.CommandGetTopicsOfNamespace
+    ) -> TopicListing:
+        try:
+            return await self._lister.list_topics(namespace, request.mode)
+        except StoreError as error:
+            raise RequestError(pb.MetadataError, str(error)) from None
+
+    async def _answer(
+        self, request: pb.CommandGetTopicsOfNamespace, listing: TopicListing
+    ) -> TopicsAnswer:
+        """Apply the client's pattern and compare with the client's hash."""
+        filtered = request.HasField("topics_pattern") and self._pattern_filter.applies_to(
+            request.topics_pattern
+        )
+        if filtered:
+            try:
+                listing = await self._pattern_filter.filter(listing, request.topics_pattern)
+            except InvalidPatternError as error:
+                raise RequestError(pb.MetadataError, str(error)) from None
+        if request.HasField("topics_hash") and request.topics_hash == listing.hash:
+            return TopicsAnswer(EMPTY_LISTING, listing.hash, filtered, changed=False)
+        return TopicsAnswer(listing, listing.hash, filtered, changed=True)
+
+    async def _respond(self, request_id: int, answer: TopicsAnswer, cnx: Connection) -> None:
+        """Acquire direct memory for the command's size and queue it."""
+        response = topics_response(
+            request_id,
+            answer.listing,
+            answer.topics_hash,
+            filtered=answer.filtered,
+            changed=answer.changed,
+        )
+        with self._direct_refusals():
+            # An empty answer shares nothing: its few bytes are its own.
+            shared = answer.listing if len(answer.listing) else (cnx, request_id)
+            give_back = await self._memory.direct(shared, response.command_bytes, cnx)
+        if self._private_buffers:
+            response = response.joined()
+        cnx.enqueue(response.buffers, response.size, give_back)
+
+    # -- refusals -----------------------------------------------------------------------------
+
+    @contextmanager
+    def _heap_refusals(self, *, listed: bool) -> Iterator[_Stage]:
+        stage = _Stage(listed)
+        try:
+            yield stage
+        except PermitAcquireError:
+            raise RequestError(pb.TooManyRequests, HEAP_LIMIT_EXCEEDED) from None
+        except PermitTooLargeError as error:
+            if not self._as_shipped:
+                raise _too_large(error, "heap estimate", HEAP_LIMIT_KEY) from None
+            if stage.listed:
+                raise _illegal_argument(error) from None
+            raise UnansweredRequestError(str(error)) from None
+
+    @contextmanager
+    def _direct_refusals(self) -> Iterator[None]:
+        try:
+            yield
+        except PermitAcquireError:
+            raise RequestError(pb.TooManyRequests, NO_DIRECT_MEMORY) from None
+        except PermitTooLargeError as error:
+            if self._as_shipped:
+                raise _illegal_argument(error) from None
+            raise _too_large(error, "response", DIRECT_LIMIT_KEY) from None
+
+
+class _Stage:
+    """How far a request has come, for the boundary that translates its refusals."""
+
+    def __init__(self, listed: bool) -> None:
+        self.listed = listed
+
+
+def _illegal_argument(error: PermitTooLargeError) -> RequestError:
+    return RequestError(pb.MetadataError, f"java.lang.IllegalArgumentException: {error}")
+
+
+def _too_large(error: PermitTooLargeError, what: str, key: str) -> RequestError:
+    return RequestError(
+        pb.TooManyRequests,
+        f"the {what} of {error.requested} bytes is larger than the limit of {error.limit} bytes: "
+        f"raise {key}",
+    )

@@ -1,0 +1,25 @@
+"""A client for Pulsar's binary protocol: lookups, partitions, topic lists."""
+
+from client.errors import (
+    AnswerDeclinedError,
+    ClientClosedError,
+    ConnectError,
+    PulsarClientError,
+    RequestTimeoutError,
+    ServerResponseError,
+    TooManyPendingRequestsError,
+)
+from client.pulsar_client import LookupResult, NamespaceTopics, PulsarClient
+
+__all__ = [
+    "AnswerDeclinedError",
+    "ClientClosedError",
+    "ConnectError",
+    "LookupResult",
+    "NamespaceTopics",
+    "PulsarClient",
+    "PulsarClientError",
+    "RequestTimeoutError",
+    "ServerResponseError",
+    "TooManyPendingRequestsError",
+]

@@ -1,0 +1,294 @@
+"""One connection to a broker or proxy: handshake, requests and their answers.
+
+A request is pending from the moment it is sent until its answer, its timeout, its caller's
+cancellation or the connection's end, whichever is first; each of them removes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from client.errors import (
+    AnswerDeclinedError,
+    ConnectError,
+    DisconnectedError,
+    RequestTimeoutError,
+    ServerResponseError,
+    TooManyPendingRequestsError,
+)
+from limiter.clock import Clock, LoopClock, deadline
+from proto.errors import RemoteProtocolError
+from proto.topic_listing import TopicsAnswer, read_topics_head
+from proto.transport import Connection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from proto.frames import Frame
+
+logger = logging.getLogger(__name__)
+
+PROTOCOL_VERSION = 21
+"""The newest protocol version this client speaks."""
+MAX_PENDING_REQUESTS = 50_000
+"""Unanswered requests a connection may have (upstream: maxLookupRequest)."""
+OPERATION_TIMEOUT_SECONDS = 30.0
+"""How long a request may take (upstream: operationTimeoutMs)."""
+CLIENT_VERSION = "Floodgate-0.1.0"
+
+
+class ClientCnxState(Enum):
+    """Where a connection is in its life (upstream: ClientCnx.State)."""
+
+    NONE = "not connected"
+    SENT_CONNECT_FRAME = "handshake"
+    READY = "ready"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectOptions:
+    """What a connection says of itself, and how patient it is.
+
+    Attributes:
+        client_version: Free text in CONNECT.
+        protocol_version: Newest version offered.
+        proxy_version: Set by a proxy only.
+        original_principal: Role of the client behind a proxy; None without.
+        operation_timeout_seconds: How long a request may take.
+        max_pending_requests: Unanswered requests the connection may have.
+    """
+
+    client_version: str = CLIENT_VERSION
+    protocol_version: int = PROTOCOL_VERSION
+    proxy_version: str | None = None
+    original_principal: str | None = None
+    operation_timeout_seconds: float = OPERATION_TIMEOUT_SECONDS
+    max_pending_requests: int = MAX_PENDING_REQUESTS
+
+
+class _Pending:
+    """A request that waits for its answer."""
+
+    __slots__ = ("admit", "answer", "raw")
+
+    def __init__(self, admit: Callable[[int], bool] | None, *, raw: bool) -> None:
+        self.answer: asyncio.Future[pb.BaseCommand | TopicsAnswer] = (
+            asyncio.get_running_loop().create_future()
+        )
+        self.admit = admit
+        self.raw = raw
+
+
+class ClientCnx(Connection):
+    """A client's side of one connection.
+
+    Source: upstream ClientCnx.
+    """
+
+    def __init__(self, options: ConnectOptions | None = None, clock: Clock | None = None) -> None:
+        super().__init__()
+        self._options = options or ConnectOptions()
+        self._clock: Clock = clock or LoopClock()
+        self._pending: dict[int, _Pending] = {}
+        self._next_request_id = 0
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.state = ClientCnxState.NONE
+        self.server: pb.CommandConnected | None = None
+        self.on_lost: Callable[[], object] | None = None
+
+    @property
+    def pending_requests(self) -> int:
+        """Requests without an answer."""
+        return len(self._pending)
+
+    # -- handshake ----------------------------------------------------------------------------
+
+    def connected(self) -> None:
+        """Send CONNECT."""
+        connect = pb.CommandConnect(
+            client_version=self._options.client_version,
+            protocol_version=self._options.protocol_version,
+            auth_method_name="none",
+        )
+        if self._options.proxy_version is not None:
+            connect.proxy_version = self._options.proxy_version
+        if self._options.original_principal is not None:
+            connect.original_principal = self._options.original_principal
+        connect.feature_flags.supports_auth_refresh = True
+        self.state = ClientCnxState.SENT_CONNECT_FRAME
+        self.send(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect))
+
+    async def ready(self) -> None:
+        """Wait until the server accepted the connection.
+
+        Raises:
+            ConnectError: It did not, or not in time.
+        """
+        try:
+            async with deadline(self._clock, self._options.operation_timeout_seconds):
+                await asyncio.shield(self._ready)
+        except TimeoutError:
+            self.abort()
+            raise ConnectError(f"{self.peer} did not answer the handshake") from None
+
+    def _accept(self, connected: pb.CommandConnected) -> None:
+        self.state = ClientCnxState.READY
+        self.server = connected
+        if connected.HasField("max_message_size"):
+            self.decoder.max_message_bytes = connected.max_message_size
+        if not self._ready.done():
+            self._ready.set_result(None)
+
+    def _fail(self, reason: str) -> None:
+        self.state = ClientCnxState.FAILED
+        if not self._ready.done():
+            self._ready.set_exception(ConnectError(reason))
+            self._ready.exception()
+
+    # -- requests -----------------------------------------------------------------------------
+
+    async def request(self, build: Callable[[int], pb.BaseCommand]) -> pb.BaseCommand:
+        """Send a request and return its answer.
+
+        Args:
+            build: Makes the command for the request id it is given.
+
+        Raises:
+            ServerResponseError: The server answered with ERROR.
+            DisconnectedError: The connection ended first.
+            RequestTimeoutError: No answer in time.
+            TooManyPendingRequestsError: Too many requests are unanswered already.
+        """
+        answer = await self._request(build, _Pending(None, raw=False))
+        if isinstance(answer, TopicsAnswer):
+            raise RemoteProtocolError("an undecoded answer to a decoded request")
+        return answer
+
+    async def topics_raw(
+        self, request: pb.CommandGetTopicsOfNamespace, admit: Callable[[int], bool] | None = None
+    ) -> TopicsAnswer:
+        """Ask for a topic list and return the answer undecoded.
+
+        Args:
+            request: What to ask; its request id is replaced by one of this connection.
+            admit: Told the announced size of a large answer before its body is read; false
+                drains the body and ends the call with AnswerDeclinedError.
+
+        Raises:
+            AnswerDeclinedError: ``admit`` said no.
+            The errors of :meth:`request`.
+        """
+
+        def build(request_id: int) -> pb.BaseCommand:
+            command = pb.BaseCommand(type=pb.BaseCommand.GET_TOPICS_OF_NAMESPACE)
+            command.getTopicsOfNamespace.CopyFrom(request)
+            command.getTopicsOfNamespace.request_id = request_id
+            return command
+
+        answer = await self._request(build, _Pending(admit, raw=True))
+        if not isinstance(answer, TopicsAnswer):
+            raise RemoteProtocolError("another command came in answer to a topic list request")
+        return answer
+
+    async def _request(
+        self, build: Callable[[int], pb.BaseCommand], pending: _Pending
+    ) -> pb.BaseCommand | TopicsAnswer:
+        if self.closed or self.state is not ClientCnxState.READY:
+            raise DisconnectedError(self.peer)
+        if len(self._pending) >= self._options.max_pending_requests:
+            raise TooManyPendingRequestsError(
+                f"{len(self._pending)} requests to {self.peer} are unanswered already"
+            )
+        request_id, self._next_request_id = self._next_request_id, self._next_request_id + 1
+        self._pending[request_id] = pending
+        try:
+            self.send(build(request_id))
+            async with deadline(self._clock, self._options.operation_timeout_seconds):
+                return await pending.answer
+        except TimeoutError:
+            seconds = self._options.operation_timeout_seconds
+            raise RequestTimeoutError(f"{self.peer} did not answer in {seconds:g} s") from None
+        finally:
+            self._pending.pop(request_id, None)
+
+    # -- answers ------------------------------------------------------------------------------
+
+    def large_frame_announced(self, total_size: int, head: bytes) -> bool:
+        """Let the caller of a topic list decide whether to take its answer."""
+        found = read_topics_head(head)
+        if found is None:
+            return True
+        pending = self._pending.get(found[0])
+        if pending is None:
+            return False
+        if pending.admit is None or pending.admit(total_size):
+            return True
+        if not pending.answer.done():
+            pending.answer.set_exception(AnswerDeclinedError(total_size))
+        return False
+
+    def frame_received(self, frame: Frame) -> None:
+        """Hand an answer to who waits for it."""
+        head = bytes(frame.parts[0][:48]) if frame.parts else b""
+        if len(head) < min(48, frame.total_size):
+            head = frame.body()[:48]
+        found = read_topics_head(head)
+        if found is not None:
+            pending = self._pending.get(found[0])
+            if pending is not None and pending.raw:
+                self._settle(found[0], TopicsAnswer(frame.total_size, frame.parts, found[1]))
+                return
+        self._command_received(frame.command())
+
+    def _command_received(self, command: pb.BaseCommand) -> None:
+        kind = command.type
+        if kind == pb.BaseCommand.CONNECTED:
+            self._accept(command.connected)
+        elif kind == pb.BaseCommand.PING:
+            self.send(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))
+        elif kind == pb.BaseCommand.ERROR:
+            self._error_received(command.error)
+        elif kind in _ANSWERS:
+            self._settle(getattr(command, _ANSWERS[kind]).request_id, command)
+        elif kind != pb.BaseCommand.PONG:
+            name = pb.BaseCommand.Type.Name(kind)
+            raise RemoteProtocolError(f"{name} is not an answer this client asked for")
+
+    def _error_received(self, error: pb.CommandError) -> None:
+        if self.state is not ClientCnxState.READY:
+            self._fail(f"{pb.ServerError.Name(error.error)}: {error.message}")
+            self.abort()
+            return
+        pending = self._pending.get(error.request_id)
+        if pending is not None and not pending.answer.done():
+            pending.answer.set_exception(ServerResponseError(error.error, error.message))
+
+    def _settle(self, request_id: int, answer: pb.BaseCommand | TopicsAnswer) -> None:
+        pending = self._pending.get(request_id)
+        if pending is not None and not pending.answer.done():
+            pending.answer.set_result(answer)
+
+    def lost(self, error: Exception | None) -> None:
+        """End every request that is under way."""
+        self._fail(f"{self.peer} closed the connection" + (f": {error}" if error else ""))
+        for pending in self._pending.values():
+            if not pending.answer.done():
+                pending.answer.set_exception(DisconnectedError(self.peer))
+        if self.on_lost is not None:
+            self.on_lost()
+
+
+_ANSWERS: dict[pb.BaseCommand.Type.ValueType, str] = {
+    pb.BaseCommand.LOOKUP_RESPONSE: "lookupTopicResponse",
+    pb.BaseCommand.PARTITIONED_METADATA_RESPONSE: "partitionMetadataResponse",
+    pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE: "getTopicsOfNamespaceResponse",
+    pb.BaseCommand.GET_SCHEMA_RESPONSE: "getSchemaResponse",
+    pb.BaseCommand.SUCCESS: "success",
+}
+"""Commands that answer a request, and the field that carries the request id."""

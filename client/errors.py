@@ -1,0 +1,82 @@
+"""What a caller of the client can meet.
+
+PulsarClientError
+    ConnectError                 the server cannot be reached, or refused the handshake
+    DisconnectedError            the connection ended while a request was under way
+    RequestTimeoutError          no answer in time
+    TooManyPendingRequestsError  the connection's bound of unanswered requests
+    ClientClosedError            the client was closed
+    ServerResponseError          the server answered with an error
+    AnswerDeclinedError          the caller did not want an answer of the announced size
+"""
+
+from __future__ import annotations
+
+import proto.PulsarApi_pb2 as pb
+
+
+class PulsarClientError(Exception):
+    """Root of the client's errors."""
+
+
+class ConnectError(PulsarClientError):
+    """The server cannot be reached, or refused the handshake."""
+
+
+class DisconnectedError(PulsarClientError):
+    """The connection ended while a request was under way.
+
+    Attributes:
+        server: The server's address, host:port.
+    """
+
+    def __init__(self, server: str) -> None:
+        super().__init__(server)
+        self.server = server
+
+    def __str__(self) -> str:
+        return f"Disconnected from server at {self.server}"
+
+
+class RequestTimeoutError(PulsarClientError):
+    """The server did not answer in time."""
+
+
+class TooManyPendingRequestsError(PulsarClientError):
+    """The connection has as many unanswered requests as it may have."""
+
+
+class ClientClosedError(PulsarClientError):
+    """The client was closed."""
+
+
+class ServerResponseError(PulsarClientError):
+    """The server answered with an error.
+
+    Attributes:
+        server_error: Pulsar's error code.
+        message: The server's text.
+    """
+
+    def __init__(self, server_error: pb.ServerError.ValueType, message: str) -> None:
+        super().__init__(server_error, message)
+        self.server_error = server_error
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{pb.ServerError.Name(self.server_error)}: {self.message}"
+
+
+class AnswerDeclinedError(PulsarClientError):
+    """The caller declined an answer when its size was announced; its body was drained.
+
+    Attributes:
+        total_size: What the answer's length field said, in bytes.
+    """
+
+    def __init__(self, total_size: int) -> None:
+        super().__init__(total_size)
+        self.total_size = total_size
+
+    def __str__(self) -> str:
+        return f"an answer of {self.total_size} bytes was declined"
