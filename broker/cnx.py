@@ -9,10 +9,12 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.errors import TOO_MANY_LOOKUPS, RequestError, UnansweredRequestError
+from proto.commands import error_command, lookup_failed, partitions_failed, with_body
 from proto.errors import RemoteProtocolError
 from proto.names import InvalidNameError, NamespaceName
 from proto.transport import Connection
@@ -36,8 +38,6 @@ Type = pb.BaseCommand
 PROTOCOL_VERSION = 21
 """Newest protocol version this broker speaks."""
 SERVER_VERSION = "Pulsar Server-Floodgate-0.1.0"
-NO_REQUEST = 2**64 - 1
-"""The request id -1 of an error that belongs to no request."""
 
 
 class ServerCnxState(Enum):
@@ -121,7 +121,7 @@ class ServerCnx(Connection):
 
     def handle_connect(self, command: pb.BaseCommand) -> None:
         """Answer CONNECT: the lower of both protocol versions, and what this broker can."""
-        connect = _body(command, "connect").connect
+        connect = with_body(command, "connect").connect
         self.client_version = connect.client_version
         self.state = ServerCnxState.CONNECTED
         self._parts.counters.connect_succeeded()
@@ -152,7 +152,7 @@ class ServerCnx(Connection):
 
     def handle_lookup(self, command: pb.BaseCommand) -> None:
         """Start a LOOKUP."""
-        request = _body(command, "lookupTopic").lookupTopic
+        request = with_body(command, "lookupTopic").lookupTopic
         self._start(request.request_id, lookup_failed, lambda _: self._lookup(request))
 
     async def _lookup(self, request: pb.CommandLookupTopic) -> None:
@@ -161,7 +161,7 @@ class ServerCnx(Connection):
 
     def handle_partitioned_metadata(self, command: pb.BaseCommand) -> None:
         """Start a PARTITIONED_METADATA."""
-        request = _body(command, "partitionMetadata").partitionMetadata
+        request = with_body(command, "partitionMetadata").partitionMetadata
         self._start(request.request_id, partitions_failed, lambda _: self._partitions(request))
 
     async def _partitions(self, request: pb.CommandPartitionedTopicMetadata) -> None:
@@ -172,7 +172,7 @@ class ServerCnx(Connection):
 
     def handle_get_topics(self, command: pb.BaseCommand) -> None:
         """Start a GET_TOPICS_OF_NAMESPACE; as shipped, a malformed namespace closes."""
-        request = _body(command, "getTopicsOfNamespace").getTopicsOfNamespace
+        request = with_body(command, "getTopicsOfNamespace").getTopicsOfNamespace
         try:
             namespace = NamespaceName.parse(request.namespace)
         except InvalidNameError as error:
@@ -217,7 +217,8 @@ class ServerCnx(Connection):
         if permit is None:
             self.send(failed(request_id, pb.TooManyRequests, TOO_MANY_LOOKUPS))
             return
-        self._requests.start(request_id, self._under_permit(request_id, permit, failed, work))
+        under_permit = partial(self._under_permit, request_id, permit, failed, work)
+        self._requests.start(request_id, under_permit)
 
     async def _under_permit(
         self,
@@ -254,51 +255,6 @@ TRANSITIONS: dict[
     ServerCnxState.FAILED: {},
 }
 """Which commands are legal in which state. A second CONNECT is not: it closes, as recorded."""
-
-
-def error_command(request_id: int, error: pb.ServerError.ValueType, message: str) -> pb.BaseCommand:
-    """Build an ERROR."""
-    return pb.BaseCommand(
-        type=Type.ERROR,
-        error=pb.CommandError(request_id=request_id, error=error, message=message),
-    )
-
-
-def lookup_failed(request_id: int, error: pb.ServerError.ValueType, message: str) -> pb.BaseCommand:
-    """Build a failed LOOKUP_RESPONSE: clients do not accept ERROR for a lookup."""
-    response = pb.CommandLookupTopicResponse(
-        request_id=request_id,
-        response=pb.CommandLookupTopicResponse.Failed,
-        error=error,
-        message=message,
-    )
-    return pb.BaseCommand(type=Type.LOOKUP_RESPONSE, lookupTopicResponse=response)
-
-
-def partitions_failed(
-    request_id: int, error: pb.ServerError.ValueType, message: str
-) -> pb.BaseCommand:
-    """Build a failed PARTITIONED_METADATA_RESPONSE."""
-    response = pb.CommandPartitionedTopicMetadataResponse(
-        request_id=request_id,
-        response=pb.CommandPartitionedTopicMetadataResponse.Failed,
-        error=error,
-        message=message,
-    )
-    return pb.BaseCommand(
-        type=Type.PARTITIONED_METADATA_RESPONSE, partitionMetadataResponse=response
-    )
-
-
-def _body(command: pb.BaseCommand, field: str) -> pb.BaseCommand:
-    """Return the command if it carries its body.
-
-    Raises:
-        RemoteProtocolError: The type is there without its body.
-    """
-    if not command.HasField(field):  # type: ignore[arg-type]
-        raise RemoteProtocolError(f"{Type.Type.Name(command.type)} without its body")
-    return command
 
 
 _REQUESTS = (

@@ -107,6 +107,11 @@ class ClientCnx(Connection):
         """Requests without an answer."""
         return len(self._pending)
 
+    @property
+    def last_request_id(self) -> int:
+        """The id of the newest request."""
+        return self._next_request_id - 1
+
     # -- handshake ----------------------------------------------------------------------------
 
     def connected(self) -> None:

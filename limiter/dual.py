@@ -127,6 +127,20 @@ class AsyncDualMemoryLimiter:
         exchanged = await semaphore.update(permit.permit, size_bytes, is_cancelled)
         return MemoryPermit(permit.limit_type, exchanged)
 
+    def try_update(self, permit: MemoryPermit, size_bytes: int) -> MemoryPermit | None:
+        """Exchange a permit if that needs no waiting; otherwise it stays as it is, and None.
+
+        Raises:
+            PermitTooLargeError: ``size_bytes`` exceeds the limit.
+            PermitAcquireQueueFullError: The queue is full, so growing had to wait.
+        """
+        semaphore = self._semaphores[permit.limit_type]
+        waiter = semaphore.request_update(permit.permit, size_bytes)
+        if waiter.permit is None:
+            semaphore.abandon(waiter)
+            return None
+        return MemoryPermit(permit.limit_type, waiter.permit)
+
     def release(self, permit: MemoryPermit) -> None:
         """Give a permit back; once more, or after an update superseded it, is harmless."""
         self._semaphores[permit.limit_type].release(permit.permit)

@@ -24,7 +24,7 @@ DEFAULT_MAX_MESSAGE_BYTES = 5_242_880
 """Upstream's maxMessageSize."""
 FRAME_PADDING_BYTES = 10_236
 """What the length field may say above maxMessageSize (observed on a real broker)."""
-LARGE_FRAME_BYTES = 65_536
+LARGE_FRAME_BYTES = 1_024
 """From this announced size on, a frame's owner is told before its body arrives."""
 _ANNOUNCE_HEAD_BYTES = 48
 """Enough of a large frame's start to hold its command's type and request id."""
@@ -183,6 +183,13 @@ class FrameDecoder:
                 return None
             self._expected = None
             return Frame(expected, self._take(expected))
+
+    def take_residue(self) -> bytes:
+        """Return what was received and not decoded, and forget it.
+
+        Only between frames: a length field that was read already is not given back.
+        """
+        return b"".join(self._take(self._buffered))
 
     def _read_length(self) -> bool:
         if self._buffered < _LENGTH.size:

@@ -152,13 +152,15 @@ class TopicsAnswer:
     Attributes:
         rest: What follows the request id in the received frame, as views of the chunks.
         rest_bytes: Their length.
+        command_bytes: Size of the received command.
     """
 
-    __slots__ = ("rest", "rest_bytes")
+    __slots__ = ("command_bytes", "rest", "rest_bytes")
 
     def __init__(self, total_size: int, parts: Sequence[memoryview], offset: int) -> None:
         self.rest = _skip(parts, offset)
         self.rest_bytes = total_size - offset
+        self.command_bytes = total_size - _COMMAND_SIZE_BYTES
 
     def addressed_to(self, request_id: int) -> TopicsResponse:
         """Return the frame for one client: new lengths and request id, the same bytes behind."""

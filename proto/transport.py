@@ -79,6 +79,7 @@ class Connection(asyncio.Protocol):
         self._entries: deque[OutboundEntry] = deque()
         self._handed_over: list[OutboundEntry] = []
         self._closing = False
+        self._raw: Callable[[bytes], object] | None = None
         self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def __repr__(self) -> str:
@@ -186,8 +187,18 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Asyncio's word that a chunk has come."""
+        if self._raw is not None:
+            self._raw(data)
+            return
         self.decoder.feed(data)
         self.take_frames()
+
+    def receive_raw(self, sink: Callable[[bytes], object]) -> None:
+        """From now on hand over bytes instead of frames, beginning with what is undecoded."""
+        self._raw = sink
+        residue = self.decoder.take_residue()
+        if residue:
+            sink(residue)
 
     def take_frames(self) -> None:
         """Handle the frames that are complete, for as long as the gate is open.
@@ -195,7 +206,7 @@ class Connection(asyncio.Protocol):
         This is the connection's exception boundary: what breaks here ends this peer only.
         """
         try:
-            while self.gate.open and not self.closed and not self._closing:
+            while self.gate.open and self._raw is None and not (self.closed or self._closing):
                 frame = self.decoder.next_frame()
                 if frame is None:
                     return

@@ -34,15 +34,22 @@ class RequestTasks:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def start(self, request_id: int, work: Coroutine[object, object, None]) -> None:
-        """Run a request; what it raises is answered, and its siblings go on."""
+    def start(self, request_id: int, work: Callable[[], Coroutine[object, object, None]]) -> None:
+        """Run a request; what it raises is answered, and its siblings go on.
+
+        Args:
+            request_id: The client's, for the answer to an unforeseen failure.
+            work: Makes the coroutine; not called if the connection ends first.
+        """
         task = asyncio.get_running_loop().create_task(self._guard(request_id, work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _guard(self, request_id: int, work: Coroutine[object, object, None]) -> None:
+    async def _guard(
+        self, request_id: int, work: Callable[[], Coroutine[object, object, None]]
+    ) -> None:
         try:
-            await work
+            await work()
         except Exception as error:
             logger.exception("request %d failed after an error of ours", request_id)
             self._on_error(request_id, f"{type(error).__name__}: {error}")

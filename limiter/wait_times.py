@@ -1,0 +1,80 @@
+"""Waiting times of the last ten minutes, as quantiles in whole milliseconds.
+
+Five windows of two minutes each rotate; a quantile is taken over all of them. Upstream keeps
+its summaries the same way (ten minutes in five age buckets, error 0.01).
+
+Bound: five histograms of fixed size; a longer wait than the range counts as its end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hdrh.histogram import HdrHistogram
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from limiter.clock import Clock
+
+WINDOW_COUNT = 5
+WINDOW_SECONDS = 120.0
+MAX_TRACKED_MILLIS = 3_600_000
+# Two significant figures are upstream's allowed error of 0.01.
+SIGNIFICANT_FIGURES = 2
+
+
+class WaitTimes:
+    """How long requests waited: count and sum since the start, quantiles of ten minutes.
+
+    Args:
+        clock: Rotates the windows.
+
+    Attributes:
+        count: Waits recorded since the start.
+        sum_millis: Their sum, in whole milliseconds each.
+
+    The mutable state is both numbers, the windows and the moment the newest one began.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.count = 0
+        self.sum_millis = 0
+        self._clock = clock
+        self._windows = [_histogram()]
+        self._newest_since = clock.now()
+
+    def record(self, waited_seconds: float) -> None:
+        """Count one wait; fractions of a millisecond are dropped, as upstream drops them."""
+        millis = max(0, int(waited_seconds * 1000))
+        self._rotate()
+        self._windows[-1].record_value(min(millis, MAX_TRACKED_MILLIS))
+        self.count += 1
+        self.sum_millis += millis
+
+    def quantiles(self, which: Sequence[float]) -> list[float]:
+        """Return each quantile in milliseconds; NaN when nobody waited for ten minutes."""
+        self._rotate()
+        merged = _histogram()
+        for window in self._windows:
+            merged.add(window)
+        if merged.total_count == 0:
+            return [float("nan")] * len(which)
+        # A histogram answers the upper end of a bucket, which nobody may have waited for.
+        longest = max(window.max_value for window in self._windows)
+        return [
+            float(min(merged.get_value_at_percentile(quantile * 100), longest))
+            for quantile in which
+        ]
+
+    def _rotate(self) -> None:
+        passed = int((self._clock.now() - self._newest_since) // WINDOW_SECONDS)
+        if passed <= 0:
+            return
+        self._newest_since += passed * WINDOW_SECONDS
+        fresh = [_histogram() for _ in range(min(passed, WINDOW_COUNT))]
+        self._windows = [*self._windows, *fresh][-WINDOW_COUNT:]
+
+
+def _histogram() -> HdrHistogram:
+    return HdrHistogram(1, MAX_TRACKED_MILLIS, SIGNIFICANT_FIGURES)

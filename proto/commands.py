@@ -1,0 +1,53 @@
+"""Commands that every server part builds, and the check that a command carries its body."""
+
+from __future__ import annotations
+
+import proto.PulsarApi_pb2 as pb
+from proto.errors import RemoteProtocolError
+
+Type = pb.BaseCommand
+
+
+def error_command(request_id: int, error: pb.ServerError.ValueType, message: str) -> pb.BaseCommand:
+    """Build an ERROR."""
+    return pb.BaseCommand(
+        type=Type.ERROR,
+        error=pb.CommandError(request_id=request_id, error=error, message=message),
+    )
+
+
+def lookup_failed(request_id: int, error: pb.ServerError.ValueType, message: str) -> pb.BaseCommand:
+    """Build a failed LOOKUP_RESPONSE: clients do not accept ERROR for a lookup."""
+    response = pb.CommandLookupTopicResponse(
+        request_id=request_id,
+        response=pb.CommandLookupTopicResponse.Failed,
+        error=error,
+        message=message,
+    )
+    return pb.BaseCommand(type=Type.LOOKUP_RESPONSE, lookupTopicResponse=response)
+
+
+def partitions_failed(
+    request_id: int, error: pb.ServerError.ValueType, message: str
+) -> pb.BaseCommand:
+    """Build a failed PARTITIONED_METADATA_RESPONSE."""
+    response = pb.CommandPartitionedTopicMetadataResponse(
+        request_id=request_id,
+        response=pb.CommandPartitionedTopicMetadataResponse.Failed,
+        error=error,
+        message=message,
+    )
+    return pb.BaseCommand(
+        type=Type.PARTITIONED_METADATA_RESPONSE, partitionMetadataResponse=response
+    )
+
+
+def with_body(command: pb.BaseCommand, field: str) -> pb.BaseCommand:
+    """Return the command if it carries its body.
+
+    Raises:
+        RemoteProtocolError: The type is there without its body.
+    """
+    if not command.HasField(field):  # type: ignore[arg-type]
+        raise RemoteProtocolError(f"{Type.Type.Name(command.type)} without its body")
+    return command

@@ -1,0 +1,45 @@
+"""``python -m proxy`` and ``floodgate-proxy``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from proxy.config import ProxyConfig
+from server.command_line import Program, application
+from server.lifecycle import drain_on_signals, ready_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+async def serve(config: ProxyConfig, _: tuple[Path, ...]) -> int:
+    """Serve until a signal asks for the drain; return the exit status."""
+    from proxy.service import ProxyService
+
+    with drain_on_signals() as drain:
+        async with ProxyService(config) as proxy:
+            ready_line("proxy", proxy.service_url, proxy.web_service_url)
+            await drain.wait()
+    return 0
+
+
+PROGRAM = Program(
+    role="proxy",
+    summary="A proxy for Pulsar brokers that forwards lookups and topic lists under the memory "
+    "limits of PIP-442.",
+    examples=(
+        "floodgate-proxy --set brokerServiceURL=pulsar://127.0.0.1:6650 --set servicePort=6651",
+        "floodgate-proxy proxy.conf --set floodgateProfile=pulsar",
+    ),
+    configure=ProxyConfig.from_properties,
+    serve=serve,
+)
+
+
+def main() -> None:
+    """Run the proxy."""
+    application(PROGRAM)()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Connections from the proxy to brokers: one for each client, or one shared by all.
+
+As shipped every client connection has its own, so that clients never share fate. The shared
+kind stands behind validation of everything that makes a broker close a connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Protocol
+
+from client.cnx import ClientCnx, ConnectOptions
+from client.pool import ConnectionPool
+
+if TYPE_CHECKING:
+    from limiter.clock import Clock
+
+Address = tuple[str, int]
+PROXY_VERSION = "Floodgate-proxy-0.1.0"
+BROKER_TIMEOUT_SECONDS = 60.0
+"""How long a broker may take to answer: longer than both of its own permit timeouts."""
+
+
+def connect_options() -> ConnectOptions:
+    """Return what the proxy says of itself to brokers."""
+    return ConnectOptions(
+        client_version=PROXY_VERSION,
+        proxy_version=PROXY_VERSION,
+        operation_timeout_seconds=BROKER_TIMEOUT_SECONDS,
+    )
+
+
+class BrokerConnections(Protocol):
+    """Where a request finds its connection to a broker."""
+
+    async def get(self, address: Address) -> ClientCnx:
+        """Return a ready connection.
+
+        Raises:
+            ConnectError: The broker cannot be reached.
+        """
+
+    def release(self) -> None:
+        """The client that asked has left."""
+
+
+class SharedBrokerConnections:
+    """The pool that all clients share; a client that leaves closes nothing."""
+
+    def __init__(self, pool: ConnectionPool) -> None:
+        self._pool = pool
+
+    async def get(self, address: Address) -> ClientCnx:
+        """See BrokerConnections.get."""
+        return await self._pool.get(address)
+
+    def release(self) -> None:
+        """Nothing belongs to this client alone."""
+
+
+class OwnBrokerConnections:
+    """One client's own connections; they end with it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._pool = ConnectionPool(connect_options(), clock)
+        self._closing: asyncio.Task[None] | None = None
+
+    async def get(self, address: Address) -> ClientCnx:
+        """See BrokerConnections.get."""
+        return await self._pool.get(address)
+
+    def release(self) -> None:
+        """Close the client's own connections."""
+        self._closing = asyncio.get_running_loop().create_task(self._pool.close())

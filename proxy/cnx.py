@@ -1,0 +1,374 @@
+"""One client's connection to the proxy.
+
+Decided by its CONNECT: without proxy_to_broker_url the proxy answers lookups and topic lists
+itself; with it, the connection becomes a pipe to that broker.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from limiter.read_gate import PauseCause
+from proto.commands import error_command, lookup_failed, partitions_failed, with_body
+from proto.errors import RemoteProtocolError
+from proto.frames import FRAME_PADDING_BYTES
+from proto.names import InvalidNameError, NamespaceName
+from proxy.direct_handler import BrokerLeg, PipeLeg, open_broker_leg
+from proxy.errors import TOO_MANY_LOOKUPS, RequestError
+from proxy.flights import Requester
+from server.requests import RequestTasks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from limiter.clock import Clock
+    from limiter.dual import AsyncDualMemoryLimiter
+    from limiter.lookups import LookupPermit, LookupSemaphore
+    from limiter.outbound import OutboundTotals
+    from proto.frames import Frame
+    from proxy.brokers import Address, BrokerConnections
+    from proxy.config import ProxyConfig
+    from proxy.flights import Flights
+    from proxy.lookup_handler import LookupProxyHandler
+    from proxy.targets import BrokerTargets
+    from server.counters import ConnectionCounters, ProxyCounters
+
+logger = logging.getLogger(__name__)
+
+Type = pb.BaseCommand
+PROTOCOL_VERSION = 21
+OLDEST_PROTOCOL_VERSION = 10
+"""Older clients cannot be proxied: upstream closes them."""
+SERVER_VERSION = "Pulsar Server-Floodgate-0.1.0"
+NO_REQUEST = 2**64 - 1
+INVALID_TARGET = "Target broker cannot be validated."
+UNAVAILABLE_TARGET = "Target broker isn't available."
+TOO_MANY_CONNECTIONS = "Reached the maximum number of connections of the proxy"
+
+
+class ProxyConnectionState(Enum):
+    """Where a connection is in its life (upstream: ProxyConnection.State)."""
+
+    INIT = "before CONNECT"
+    PROXY_LOOKUP_REQUESTS = "answering lookups"
+    PROXY_CONNECTING_TO_BROKER = "connecting to the broker"
+    PROXY_CONNECTION_TO_BROKER = "piping"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyParts:
+    """What every connection of a proxy works with."""
+
+    config: ProxyConfig
+    as_shipped: bool
+    address: Address
+    lookups: LookupSemaphore
+    lookup_handler: LookupProxyHandler
+    flights: Flights
+    limiter: AsyncDualMemoryLimiter
+    new_brokers: Callable[[], BrokerConnections]
+    targets: BrokerTargets
+    counters: ProxyCounters
+    connection_counters: ConnectionCounters
+    per_ip: dict[str, int]
+    totals: OutboundTotals
+    clock: Clock
+    connections: set[ProxyConnection]
+
+
+class ProxyConnection(PipeLeg):
+    """The proxy's side of one client's connection.
+
+    Source: upstream ProxyConnection.
+    """
+
+    def __init__(self, parts: ProxyParts) -> None:
+        super().__init__(parts.config.max_message_size, totals=parts.totals)
+        self._parts = parts
+        self._requests = RequestTasks(self._answer_unexpected)
+        self._brokers = parts.new_brokers()
+        self._counted_ip = ""
+        self.state = ProxyConnectionState.INIT
+
+    # -- life ---------------------------------------------------------------------------------
+
+    def connected(self) -> None:
+        """Count the connection, or refuse it when there are too many."""
+        parts = self._parts
+        parts.connections.add(self)
+        parts.connection_counters.opened()
+        self._counted_ip = self.peer.rsplit(":", 1)[0]
+        parts.per_ip[self._counted_ip] = parts.per_ip.get(self._counted_ip, 0) + 1
+        if self._one_too_many():
+            parts.counters.rejected_connections += 1
+            self.send(error_command(NO_REQUEST, pb.NotAllowedError, TOO_MANY_CONNECTIONS))
+            self.close()
+        else:
+            parts.counters.new_connections += 1
+
+    def _one_too_many(self) -> bool:
+        config = self._parts.config
+        most, most_per_ip = (
+            config.max_concurrent_inbound_connections,
+            config.max_concurrent_inbound_connections_per_ip,
+        )
+        if 0 < most < self._parts.connection_counters.active:
+            return True
+        return 0 < most_per_ip < self._parts.per_ip[self._counted_ip]
+
+    def lost(self, error: Exception | None) -> None:
+        """Give back everything in this turn: waiting flights, permits, lookup places."""
+        parts = self._parts
+        self.state = ProxyConnectionState.CLOSED
+        parts.flights.cancel_owner(self)
+        parts.lookups.cancel_owner(self)
+        self._requests.cancel_all()
+        self._brokers.release()
+        parts.connections.discard(self)
+        parts.connection_counters.closed()
+        parts.per_ip[self._counted_ip] -= 1
+        if not parts.per_ip[self._counted_ip]:
+            del parts.per_ip[self._counted_ip]
+        if self.other is not None:
+            self.other.close()
+
+    async def drain(self) -> None:
+        """Let the requests that are under way answer, then close."""
+        await self._requests.finished()
+        self.close()
+
+    # -- handshake ----------------------------------------------------------------------------
+
+    def frame_received(self, frame: Frame) -> None:
+        """Handle one command, if it is legal now."""
+        command = frame.command()
+        handler = TRANSITIONS[self.state].get(command.type)
+        if handler is None:
+            name = Type.Type.Name(command.type)
+            raise RemoteProtocolError(f"{name} is not legal {self.state.value}")
+        self._parts.counters.binary_ops += 1
+        handler(self, command)
+
+    def handle_ping(self, _: pb.BaseCommand) -> None:
+        """Answer PING."""
+        self.send(pb.BaseCommand(type=Type.PONG, pong=pb.CommandPong()))
+
+    def handle_pong(self, _: pb.BaseCommand) -> None:
+        """A PONG proves that the peer lives; the frame itself already did."""
+
+    def handle_connect(self, command: pb.BaseCommand) -> None:
+        """Answer lookups here, or open a pipe to the broker the client names."""
+        connect = with_body(command, "connect").connect
+        if connect.protocol_version < OLDEST_PROTOCOL_VERSION:
+            raise RemoteProtocolError(
+                f"protocol version {connect.protocol_version} is older than the proxy can serve"
+            )
+        if connect.HasField("proxy_to_broker_url"):
+            self._pipe(connect)
+            return
+        self.state = ProxyConnectionState.PROXY_LOOKUP_REQUESTS
+        self._parts.connection_counters.connect_succeeded()
+        version = min(connect.protocol_version, PROTOCOL_VERSION)
+        connected = pb.CommandConnected(server_version=SERVER_VERSION, protocol_version=version)
+        _set_flags(connected.feature_flags, topic_watchers=False)
+        self.send(pb.BaseCommand(type=Type.CONNECTED, connected=connected))
+
+    # -- the pipe -----------------------------------------------------------------------------
+
+    def _pipe(self, connect: pb.CommandConnect) -> None:
+        """Stop reading the client and connect to its broker, if that is allowed."""
+        address = self._parts.targets.allowed(connect.proxy_to_broker_url)
+        self.state = ProxyConnectionState.PROXY_CONNECTING_TO_BROKER
+        if address is None:
+            logger.warning(
+                "%s asked for a pipe to %s, which is not allowed",
+                self.peer,
+                connect.proxy_to_broker_url,
+            )
+            self._refuse_pipe(INVALID_TARGET)
+            return
+        self.gate.close_for(PauseCause.CONNECTING_TO_BROKER)
+        self._requests.start(NO_REQUEST, partial(self._open_pipe, address, connect))
+
+    async def _open_pipe(self, address: Address, connect: pb.CommandConnect) -> None:
+        parts = self._parts
+        try:
+            leg, greeting = await open_broker_leg(
+                address,
+                connect,
+                parts.totals,
+                parts.clock,
+                parts.config.broker_proxy_connect_timeout_seconds,
+            )
+        except (OSError, TimeoutError) as error:
+            logger.info("no pipe for %s to %s:%d: %s", self.peer, *address, error)
+            self._refuse_pipe(UNAVAILABLE_TARGET)
+            return
+        if greeting.type == Type.ERROR:
+            leg.abort()
+            self.send(greeting)
+            self.close()
+            return
+        self._join(leg, greeting.connected)
+
+    def _join(self, leg: BrokerLeg, connected: pb.CommandConnected) -> None:
+        """Tell the client what the broker said, then copy bytes both ways."""
+        answer = pb.CommandConnected(
+            server_version=SERVER_VERSION,
+            protocol_version=connected.protocol_version,
+            max_message_size=connected.max_message_size,
+        )
+        if self._parts.as_shipped:
+            watchers = connected.feature_flags.supports_topic_watchers
+            _set_flags(answer.feature_flags, topic_watchers=watchers)
+        else:
+            answer.feature_flags.CopyFrom(connected.feature_flags)
+        self._parts.connection_counters.connect_succeeded()
+        self.state = ProxyConnectionState.PROXY_CONNECTION_TO_BROKER
+        self.send(pb.BaseCommand(type=Type.CONNECTED, connected=answer))
+        self.other, leg.other = leg, self
+        self.pipe_to(leg)
+        leg.pipe_to(self)
+        self.gate.open_for(PauseCause.CONNECTING_TO_BROKER)
+        leg.gate.open_for(PauseCause.CONNECTING_TO_BROKER)
+
+    def _refuse_pipe(self, text: str) -> None:
+        self._parts.connection_counters.connect_failed()
+        self.send(error_command(NO_REQUEST, pb.ServiceNotReady, text))
+        self.close()
+
+    # -- lookups ------------------------------------------------------------------------------
+
+    def handle_lookup(self, command: pb.BaseCommand) -> None:
+        """Forward a LOOKUP."""
+        request = with_body(command, "lookupTopic").lookupTopic
+        counters = self._parts.counters
+        if self._start(request.request_id, lookup_failed, partial(self._lookup, request)):
+            counters.lookup_requests += 1
+        else:
+            counters.rejected_lookup_requests += 1
+
+    async def _lookup(self, request: pb.CommandLookupTopic) -> None:
+        response = await self._parts.lookup_handler.lookup(request, self._brokers)
+        self.send(pb.BaseCommand(type=Type.LOOKUP_RESPONSE, lookupTopicResponse=response))
+
+    def handle_partitioned_metadata(self, command: pb.BaseCommand) -> None:
+        """Forward a PARTITIONED_METADATA; as shipped its errors look like a lookup's."""
+        request = with_body(command, "partitionMetadata").partitionMetadata
+        self._parts.lookup_handler.check_topic(request.topic)
+        failed = lookup_failed if self._parts.as_shipped else partitions_failed
+        counters = self._parts.counters
+        if self._start(request.request_id, failed, partial(self._partitions, request)):
+            counters.partitions_metadata_requests += 1
+        else:
+            counters.rejected_partitions_metadata_requests += 1
+
+    async def _partitions(self, request: pb.CommandPartitionedTopicMetadata) -> None:
+        response = await self._parts.lookup_handler.partitions(request, self._brokers)
+        command = pb.BaseCommand(type=Type.PARTITIONED_METADATA_RESPONSE)
+        command.partitionMetadataResponse.CopyFrom(response)
+        self.send(command)
+
+    def handle_get_topics(self, command: pb.BaseCommand) -> None:
+        """Let a GET_TOPICS_OF_NAMESPACE wait for the flight that asks the same."""
+        request = with_body(command, "getTopicsOfNamespace").getTopicsOfNamespace
+        counters = self._parts.counters
+        refusal = self._refusal(request)
+        permit = None if refusal else self._parts.lookups.try_acquire(self)
+        if permit is None:
+            counters.rejected_get_topics_requests += 1
+            crowded = RequestError(pb.ServiceNotReady, TOO_MANY_LOOKUPS)
+            self._topics_failed(request.request_id, refusal or crowded)
+            return
+        counters.get_topics_requests += 1
+        if self._parts.as_shipped:
+            # Upstream frees the place when its handler returns, long before the answer.
+            permit.release()
+        requester = Requester(self, request.request_id, permit, self._topics_failed)
+        self._parts.flights.join(requester, request, self._brokers, self._parts.address)
+
+    def _refusal(self, request: pb.CommandGetTopicsOfNamespace) -> RequestError | None:
+        """Keep away from a shared broker connection what would make the broker close it."""
+        if self._parts.as_shipped:
+            return None
+        if request.ByteSize() > self._parts.config.max_message_size - FRAME_PADDING_BYTES:
+            text = f"a request of {request.ByteSize()} bytes does not fit the broker's frame limit"
+            return RequestError(pb.NotAllowedError, text)
+        try:
+            NamespaceName.parse(request.namespace)
+        except InvalidNameError as error:
+            return RequestError(pb.InvalidTopicName, f"{error}; expected tenant/namespace")
+        return None
+
+    def _topics_failed(self, request_id: int, error: RequestError) -> None:
+        self.send(error_command(request_id, error.server_error, error.message))
+
+    # -- one request --------------------------------------------------------------------------
+
+    def _start(
+        self,
+        request_id: int,
+        failed: Callable[[int, pb.ServerError.ValueType, str], pb.BaseCommand],
+        work: Callable[[], Coroutine[object, object, None]],
+    ) -> bool:
+        """Run a request under a lookup permit; false when all are taken and it is refused."""
+        permit = self._parts.lookups.try_acquire(self)
+        if permit is None:
+            self.send(failed(request_id, pb.ServiceNotReady, TOO_MANY_LOOKUPS))
+            return False
+        if self._parts.as_shipped:
+            permit.release()
+        under_permit = partial(self._under_permit, request_id, permit, failed, work)
+        self._requests.start(request_id, under_permit)
+        return True
+
+    async def _under_permit(
+        self,
+        request_id: int,
+        permit: LookupPermit,
+        failed: Callable[[int, pb.ServerError.ValueType, str], pb.BaseCommand],
+        work: Callable[[], Coroutine[object, object, None]],
+    ) -> None:
+        with permit:
+            try:
+                await work()
+            except RequestError as error:
+                self.send(failed(request_id, error.server_error, error.message))
+
+    def _answer_unexpected(self, request_id: int, text: str) -> None:
+        self.send(error_command(request_id, pb.UnknownError, text))
+
+
+TRANSITIONS: dict[
+    ProxyConnectionState,
+    dict[pb.BaseCommand.Type.ValueType, Callable[[ProxyConnection, pb.BaseCommand], None]],
+] = {
+    ProxyConnectionState.INIT: {
+        Type.CONNECT: ProxyConnection.handle_connect,
+        Type.PING: ProxyConnection.handle_ping,
+        Type.PONG: ProxyConnection.handle_pong,
+    },
+    ProxyConnectionState.PROXY_LOOKUP_REQUESTS: {
+        Type.PING: ProxyConnection.handle_ping,
+        Type.PONG: ProxyConnection.handle_pong,
+        Type.LOOKUP: ProxyConnection.handle_lookup,
+        Type.PARTITIONED_METADATA: ProxyConnection.handle_partitioned_metadata,
+        Type.GET_TOPICS_OF_NAMESPACE: ProxyConnection.handle_get_topics,
+    },
+    ProxyConnectionState.PROXY_CONNECTING_TO_BROKER: {},
+    ProxyConnectionState.PROXY_CONNECTION_TO_BROKER: {},
+    ProxyConnectionState.CLOSED: {},
+}
+"""Which commands are legal in which state; a pipe decodes none."""
+
+
+def _set_flags(flags: pb.FeatureFlags, *, topic_watchers: bool) -> None:
+    flags.supports_topic_watchers = topic_watchers
+    flags.supports_get_partitioned_metadata_without_auto_creation = True
+    flags.supports_repl_dedup_by_lid_and_eid = True

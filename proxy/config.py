@@ -1,0 +1,173 @@
+"""The proxy's configuration: Pulsar's keys in, one frozen model out.
+
+``ProxyConfig.from_properties`` is pure: the file and the command line are read elsewhere.
+Defaults are upstream's (they stand in ``proxy_keys.json``, with the six limiter keys as on
+the broker), except where a field says so.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, NamedTuple, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field
+
+from server.addresses import host_port
+from server.config_model import build_model
+from server.known_keys import CheckedKeys, KnownKeys
+from server.limits_config import ServerConfig, shared_values
+from server.refused_keys import REFUSED_WHEN_SET, REFUSED_WHEN_TRUE, refuse_set, refuse_true
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_REFUSED_WHEN_TRUE = {**REFUSED_WHEN_TRUE, "tlsEnabledWithBroker": "TLS"}
+_REFUSED_WHEN_SET = {**REFUSED_WHEN_SET, "servicePortTls": "TLS"}
+_NO_CREDENTIALS = "org.apache.pulsar.client.impl.auth.AuthenticationDisabled"
+_DEFAULT_PORTS = {"pulsar": 6650, "http": 8080}
+
+
+class PortRange(NamedTuple):
+    """Ports from ``first`` to ``last``, both included."""
+
+    first: int
+    last: int
+
+
+class ProxyConfig(ServerConfig):
+    """What a proxy is told before it starts; see ServerConfig for the rest."""
+
+    service_port: int = Field(default=6650, ge=0, le=65535)
+    """servicePort; 0 is any free port."""
+    broker_service_url: str
+    """brokerServiceURL, as ``pulsar://host:port``; required."""
+    broker_web_service_url: str | None = None
+    """brokerWebServiceURL, as ``http://host:port``."""
+    max_concurrent_lookup_requests: int = Field(
+        default=50_000, ge=0, validation_alias="maxConcurrentLookupRequests"
+    )
+    """Lookups, metadata requests and listings that may be in progress at once."""
+    max_concurrent_inbound_connections: int = Field(
+        default=10_000, validation_alias="maxConcurrentInboundConnections"
+    )
+    """Client connections at once; 0 or less: no limit."""
+    max_concurrent_inbound_connections_per_ip: int = Field(
+        default=0, validation_alias="maxConcurrentInboundConnectionsPerIp"
+    )
+    """Client connections of one address at once; 0 or less: no limit."""
+    broker_proxy_allowed_host_names: tuple[str, ...] = ("*",)
+    """brokerProxyAllowedHostNames: patterns with ``*`` of hosts a tunnel may lead to."""
+    broker_proxy_allowed_ip_addresses: tuple[str, ...] = ("*",)
+    """brokerProxyAllowedIPAddresses: addresses and networks a tunnel may lead to."""
+    broker_proxy_allowed_target_ports: tuple[PortRange, ...] = (
+        PortRange(6650, 6650),
+        PortRange(6651, 6651),
+    )
+    """brokerProxyAllowedTargetPorts: ports a tunnel may lead to."""
+    broker_proxy_connect_timeout_seconds: float = Field(default=10.0, ge=0)
+    """brokerProxyConnectTimeoutMs."""
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> Self:
+        """Make the configuration from the keys of proxy.conf.
+
+        Raises:
+            ConfigError: Something is wrong; every problem at once, one sentence each.
+        """
+        checked = known_keys().check(properties)
+        refuse_true(checked, _REFUSED_WHEN_TRUE)
+        refuse_set(checked, _REFUSED_WHEN_SET)
+        _refuse_credentials(checked)
+        return build_model(cls, _converted(checked), checked)
+
+
+@cache
+def known_keys() -> KnownKeys:
+    """Return the keys of Pulsar's proxy, the six limiter keys, and those of our own."""
+    packaged = resources.files("proxy").joinpath("proxy_keys.json")
+    return KnownKeys.from_json(packaged.read_text(encoding="utf-8"))
+
+
+def _converted(checked: CheckedKeys) -> dict[str, object]:
+    return {
+        **shared_values(checked),
+        "service_port": checked.port("servicePort"),
+        "broker_service_url": _broker_service_url(checked),
+        "broker_web_service_url": _broker_web_service_url(checked),
+        "broker_proxy_allowed_host_names": checked.names("brokerProxyAllowedHostNames"),
+        "broker_proxy_allowed_ip_addresses": checked.names("brokerProxyAllowedIPAddresses"),
+        "broker_proxy_allowed_target_ports": _target_ports(checked),
+        "broker_proxy_connect_timeout_seconds": checked.seconds("brokerProxyConnectTimeoutMs"),
+    }
+
+
+def _broker_service_url(checked: CheckedKeys) -> str:
+    url = checked.text("brokerServiceURL")
+    if url is None:
+        checked.refuse(
+            "brokerServiceURL is missing: name the broker, for example "
+            "brokerServiceURL=pulsar://127.0.0.1:6650"
+        )
+        return ""
+    return _address(checked, "brokerServiceURL", url, "pulsar")
+
+
+def _broker_web_service_url(checked: CheckedKeys) -> str | None:
+    url = checked.text("brokerWebServiceURL")
+    return None if url is None else _address(checked, "brokerWebServiceURL", url, "http")
+
+
+def _address(checked: CheckedKeys, key: str, url: str, scheme: str) -> str:
+    """Return ``scheme://host:port`` with the port always written; else add a problem."""
+    secure = {"pulsar": "pulsar+ssl", "http": "https"}[scheme]
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port, parts = None, None, urlsplit("")
+    if parts.scheme == secure:
+        checked.refuse(f"{key}={url!r}: this version does not support TLS; use {scheme}://")
+    elif parts.scheme != scheme or not host or not _only_an_address(url, scheme):
+        checked.refuse(f"{key}={url!r}: expected one address, {scheme}://host:port")
+    else:
+        return f"{scheme}://{host_port(host, _DEFAULT_PORTS[scheme] if port is None else port)}"
+    return ""
+
+
+def _only_an_address(url: str, scheme: str) -> bool:
+    """No user, no path, no second host: nothing that would be dropped without a word."""
+    rest = url[len(f"{scheme}://") :].removesuffix("/")
+    return bool(rest) and not any(character in rest for character in "/,@?# \t\r\n")
+
+
+def _target_ports(checked: CheckedKeys) -> tuple[PortRange, ...]:
+    key = "brokerProxyAllowedTargetPorts"
+    ranges = [_port_range(text) for text in checked.names(key)]
+    if None in ranges:
+        checked.refuse(
+            f"{key}={checked.text(key)!r}: expected ports and ranges separated by commas, "
+            "for example 6650,6700-6799, or *"
+        )
+    return tuple(one for one in ranges if one is not None)
+
+
+def _port_range(text: str) -> PortRange | None:
+    if text == "*":
+        return PortRange(1, 65535)
+    first, dash, last = text.partition("-")
+    last = last if dash else first
+    if not (first.isascii() and first.isdigit() and last.isascii() and last.isdigit()):
+        return None
+    if len(first) > 5 or len(last) > 5 or not 0 < int(first) <= int(last) <= 65535:
+        return None
+    return PortRange(int(first), int(last))
+
+
+def _refuse_credentials(checked: CheckedKeys) -> None:
+    if checked.text("brokerClientAuthenticationPlugin") not in (None, _NO_CREDENTIALS):
+        checked.refuse(
+            "brokerClientAuthenticationPlugin is set: this version sends no credentials to the "
+            "broker; remove the key"
+        )

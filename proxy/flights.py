@@ -1,0 +1,202 @@
+"""Topic lists on their way through the proxy: one broker request for all who ask the same.
+
+A flight is one request to the broker and the clients that wait for its answer. It runs in a
+task of its own, so that a client that leaves takes nothing from the others; when the last one
+leaves before the answer, the flight ends in that turn and gives back what it holds.
+
+The answer is not decoded: every client gets a new head with its own request id and the same
+views of the received bytes, and the direct permit goes back when the last of them is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from client.errors import PulsarClientError
+from proxy.errors import ErrorTranslation, RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from client.cnx import ClientCnx
+    from limiter.dual import AsyncDualMemoryLimiter, MemoryPermit
+    from limiter.lookups import LookupPermit
+    from proto.topic_listing import TopicsAnswer
+    from proto.transport import Connection
+    from proxy.brokers import Address, BrokerConnections
+    from proxy.charging import Charging
+
+logger = logging.getLogger(__name__)
+
+
+class Requester:
+    """One client's request that waits for a flight's answer."""
+
+    __slots__ = ("cnx", "failed", "permit", "request_id")
+
+    def __init__(
+        self,
+        cnx: Connection,
+        request_id: int,
+        permit: LookupPermit,
+        failed: Callable[[int, RequestError], object],
+    ) -> None:
+        self.cnx = cnx
+        self.request_id = request_id
+        self.permit = permit
+        self.failed = failed
+
+
+class Flight:
+    """One broker request and who waits for it. It owns the permits that are held for it."""
+
+    def __init__(
+        self,
+        key: Hashable,
+        request: pb.CommandGetTopicsOfNamespace,
+        brokers: BrokerConnections,
+        address: Address,
+    ) -> None:
+        self.key = key
+        self.request = request
+        self.waiting: list[Requester] = []
+        self.task: asyncio.Task[None] | None = None
+        self.broker: ClientCnx | None = None
+        self._brokers = brokers
+        self._address = address
+
+    def __repr__(self) -> str:
+        return f"<Flight {self.request.namespace} with {len(self.waiting)} waiting>"
+
+    async def ask(self, admit: Callable[[int], bool] | None) -> TopicsAnswer:
+        """Ask the broker; see ClientCnx.topics_raw."""
+        self.broker = await self._brokers.get(self._address)
+        return await self.broker.topics_raw(self.request, admit)
+
+
+class SharedBytes:
+    """The direct permit of an answer, held by every outbound entry that sends it."""
+
+    def __init__(self, limiter: AsyncDualMemoryLimiter, permit: MemoryPermit, entries: int) -> None:
+        self._limiter = limiter
+        self._permit = permit
+        self._entries = entries
+
+    def entry_left(self) -> None:
+        """One entry is gone; the last one gives the permit back."""
+        self._entries -= 1
+        if self._entries == 0:
+            self._limiter.release(self._permit)
+
+
+class Flights:
+    """The flights that are under way, found by what they ask.
+
+    Bound: every requester holds a place of the proxy's lookup semaphore.
+    """
+
+    def __init__(
+        self,
+        limiter: AsyncDualMemoryLimiter,
+        charging: Charging,
+        translation: ErrorTranslation,
+        *,
+        share: bool,
+    ) -> None:
+        self._limiter = limiter
+        self._charging = charging
+        self._translation = translation
+        self._share = share
+        self._joinable: dict[Hashable, Flight] = {}
+        self._of_cnx: dict[Connection, dict[Flight, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._joinable)
+
+    def join(
+        self,
+        requester: Requester,
+        request: pb.CommandGetTopicsOfNamespace,
+        brokers: BrokerConnections,
+        address: Address,
+    ) -> None:
+        """Let a client wait for the flight that asks the same, or start one."""
+        key: Hashable = flight_key(request, address) if self._share else object()
+        flight = self._joinable.get(key)
+        if flight is None:
+            flight = self._joinable[key] = Flight(key, request, brokers, address)
+            flight.task = asyncio.get_running_loop().create_task(self._fly(flight))
+        flight.waiting.append(requester)
+        self._of_cnx.setdefault(requester.cnx, {})[flight] = None
+
+    def cancel_owner(self, cnx: Connection) -> None:
+        """Take a client out of every flight, in this turn; a flight nobody waits for ends."""
+        for flight in self._of_cnx.pop(cnx, ()):
+            flight.waiting = [one for one in flight.waiting if one.cnx is not cnx]
+            if not flight.waiting and flight.task is not None:
+                self._close_door(flight)
+                flight.task.cancel()
+                self._limiter.cancel_owner(flight)
+
+    async def _fly(self, flight: Flight) -> None:
+        """Run one flight; its exception boundary."""
+        try:
+            async with self._charging.charged(flight) as (answer, permit):
+                self._close_door(flight)
+                self._distribute(flight, answer, permit)
+        except RequestError as error:
+            self._fail(flight, error)
+        except PulsarClientError as error:
+            self._fail(flight, self._translation.of(error, flight.broker))
+        except Exception as error:
+            logger.exception("a listing of %s failed after an error of ours", flight)
+            self._fail(flight, RequestError(pb.UnknownError, f"{type(error).__name__}: {error}"))
+        finally:
+            self._close_door(flight)
+
+    def _close_door(self, flight: Flight) -> None:
+        """Nobody joins a flight that has its answer, or has ended without one."""
+        if self._joinable.get(flight.key) is flight:
+            del self._joinable[flight.key]
+
+    def _distribute(self, flight: Flight, answer: TopicsAnswer, permit: MemoryPermit) -> None:
+        """Queue the answer for everybody who waits; plain code, so nobody can leave meanwhile."""
+        requesters = self._take_waiting(flight)
+        if not requesters:
+            self._limiter.release(permit)
+            return
+        shared = SharedBytes(self._limiter, permit, len(requesters))
+        for requester in requesters:
+            response = answer.addressed_to(requester.request_id)
+            requester.cnx.enqueue(response.buffers, response.size, shared.entry_left)
+            requester.permit.release()
+
+    def _fail(self, flight: Flight, error: RequestError) -> None:
+        for requester in self._take_waiting(flight):
+            requester.failed(requester.request_id, error)
+            requester.permit.release()
+
+    def _take_waiting(self, flight: Flight) -> list[Requester]:
+        requesters, flight.waiting = flight.waiting, []
+        for requester in requesters:
+            flights = self._of_cnx.get(requester.cnx)
+            if flights is not None:
+                flights.pop(flight, None)
+                if not flights:
+                    del self._of_cnx[requester.cnx]
+        return requesters
+
+
+def flight_key(request: pb.CommandGetTopicsOfNamespace, address: Address) -> Hashable:
+    """Return what two requests must have in common to share one answer."""
+    return (
+        address,
+        request.namespace,
+        request.mode,
+        request.topics_pattern if request.HasField("topics_pattern") else None,
+        request.topics_hash if request.HasField("topics_hash") else None,
+        tuple((prop.key, prop.value) for prop in request.properties),
+    )

@@ -1,0 +1,79 @@
+"""The proxy's own metrics: connections, requests, pending lookups and outbound bytes.
+
+Names are upstream's ProxyService's; a counter scrapes as ``<name>_total``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client.registry import Collector
+
+from server.connection_metrics import counter, gauge, outbound_metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from prometheus_client.core import Metric
+
+    from limiter.outbound import OutboundTotals
+    from server.counters import ConnectionCounters, ProxyCounters
+
+_COUNTERS = {
+    "new_connections": "Client connections accepted",
+    "rejected_connections": "Client connections refused because too many were open",
+    "binary_ops": "Commands handled",
+    "lookup_requests": "Lookups forwarded",
+    "rejected_lookup_requests": "Lookups refused because too many were pending",
+    "partitions_metadata_requests": "Partition metadata requests forwarded",
+    "rejected_partitions_metadata_requests": "Those refused because too many were pending",
+    "get_topics_requests": "Topic listings forwarded",
+    "rejected_get_topics_requests": "Topic listings refused because too many were pending",
+}
+
+
+class ProxyMetrics(Collector):
+    """Reads the proxy's counters when somebody scrapes.
+
+    Args:
+        cluster: The value of the label ``cluster``.
+        connections: Counted by the client connections.
+        counters: What the proxy did.
+        lookup_pending_requests: Returns how many requests hold a place of the lookup semaphore.
+        outbound: Bytes that wait to leave the process.
+    """
+
+    def __init__(
+        self,
+        cluster: str,
+        connections: ConnectionCounters,
+        counters: ProxyCounters,
+        lookup_pending_requests: Callable[[], int],
+        outbound: OutboundTotals,
+    ) -> None:
+        self._cluster = cluster
+        self._connections = connections
+        self._counters = counters
+        self._lookup_pending_requests = lookup_pending_requests
+        self._outbound = outbound
+
+    def collect(self) -> Iterator[Metric]:
+        """Return all families."""
+        labels = {"cluster": self._cluster}
+        yield gauge(
+            "pulsar_proxy_active_connections",
+            "Client connections that are open",
+            labels,
+            self._connections.active,
+        )
+        for name, documentation in _COUNTERS.items():
+            yield counter(
+                f"pulsar_proxy_{name}", documentation, labels, getattr(self._counters, name)
+            )
+        yield gauge(
+            "floodgate_proxy_lookup_pending_requests",
+            "Lookups, metadata requests and listings in progress",
+            labels,
+            self._lookup_pending_requests(),
+        )
+        yield from outbound_metrics(self._cluster, self._outbound)

@@ -1,0 +1,181 @@
+"""The command line that broker and proxy share.
+
+A process is described by a :class:`Program`; everything a user can get wrong before it is
+ready ends in plain sentences on standard error and exit status 2 (1 when the configuration
+was right and the start failed).
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Generic, Protocol, TypeVar
+
+import typer
+
+from server import loop
+from server.config_file import Setting, read_properties
+from server.errors import ConfigError, StartError
+from server.listener import raise_open_files_limit
+from server.logs import LogFormat, LogLevel, configure_logs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
+
+    from server.known_keys import Notice
+
+EXIT_START_FAILED = 1
+EXIT_USAGE = 2
+
+logger = logging.getLogger(__name__)
+
+
+class ProgramConfig(Protocol):
+    """What the command line needs of a configuration."""
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """Sentences to be logged when the process starts."""
+
+
+ConfigT = TypeVar("ConfigT", bound=ProgramConfig)
+
+
+@dataclass(frozen=True, slots=True)
+class Program(Generic[ConfigT]):
+    """A server process.
+
+    Attributes:
+        role: Its name in the ready line: broker or proxy.
+        summary: One sentence for ``--help``.
+        examples: Command lines for ``--help``.
+        configure: Makes the configuration from the keys of file and command line.
+        serve: Runs the process until it has drained, and returns its exit status. Its second
+            argument are the paths given with ``--import``.
+        imports: Whether there is ``--import``.
+    """
+
+    role: str
+    summary: str
+    examples: tuple[str, ...]
+    configure: Callable[[Mapping[str, str]], ConfigT]
+    serve: Callable[[ConfigT, tuple[Path, ...]], Coroutine[object, object, int]]
+    imports: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Invocation:
+    """What stood on the command line."""
+
+    file: Path | None
+    settings: Sequence[str]
+    imports: Sequence[Path]
+    log_level: LogLevel
+    log_format: LogFormat
+
+
+_File = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="FILE", help="Configuration in Pulsar's own format.", show_default=False
+    ),
+]
+_Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Set one key; wins over the file. May be repeated.",
+        show_default=False,
+    ),
+]
+_Imports = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--import",
+        metavar="PATH",
+        help="Topics to load before the broker is ready: a Parquet file or directory, or a text "
+        "file with one full topic name a line. May be repeated.",
+        show_default=False,
+    ),
+]
+_Level = Annotated[LogLevel, typer.Option("--log-level", help="Least severe level logged.")]
+_Format = Annotated[LogFormat, typer.Option("--log-format", help="For people or for machines.")]
+
+
+def application(program: Program[ConfigT]) -> typer.Typer:
+    """Build the command line of ``program``."""
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    epilog = "\n\n".join(("Examples:", *program.examples))
+    command = app.command(help=program.summary, epilog=epilog)
+    command(_with_imports(program) if program.imports else _without_imports(program))
+    return app
+
+
+def _with_imports(program: Program[ConfigT]) -> Callable[..., None]:
+    def main(
+        file: _File = None,
+        settings: _Settings = None,
+        imports: _Imports = None,
+        log_level: _Level = LogLevel.INFO,
+        log_format: _Format = LogFormat.CONSOLE,
+    ) -> None:
+        _run(program, _Invocation(file, settings or (), imports or (), log_level, log_format))
+
+    return main
+
+
+def _without_imports(program: Program[ConfigT]) -> Callable[..., None]:
+    def main(
+        file: _File = None,
+        settings: _Settings = None,
+        log_level: _Level = LogLevel.INFO,
+        log_format: _Format = LogFormat.CONSOLE,
+    ) -> None:
+        _run(program, _Invocation(file, settings or (), (), log_level, log_format))
+
+    return main
+
+
+def properties_of(file: Path | None, settings: Sequence[str]) -> dict[str, str]:
+    """Return the keys of the file, with those of ``--set`` over them.
+
+    Raises:
+        ConfigError: The file cannot be read, or settings are malformed; every problem.
+    """
+    properties: dict[str, str] = {}
+    problems: list[str] = []
+    try:
+        if file is not None:
+            properties.update(read_properties(file))
+    except ConfigError as error:
+        problems.extend(error.problems)
+    for text in settings:
+        try:
+            setting = Setting.parse(text)
+        except ConfigError as error:
+            problems.extend(error.problems)
+        else:
+            properties[setting.key] = setting.value
+    if problems:
+        raise ConfigError(problems)
+    return properties
+
+
+def _run(program: Program[ConfigT], invocation: _Invocation) -> None:
+    """Configure, serve, exit: the boundary behind which no exception is a user's to read."""
+    configure_logs(invocation.log_level, invocation.log_format)
+    try:
+        config = program.configure(properties_of(invocation.file, invocation.settings))
+        for notice in config.notices:
+            logger.log(logging.getLevelNamesMapping()[notice.level.upper()], "%s", notice.sentence)
+        raise_open_files_limit()
+        status = loop.run(program.serve(config, tuple(invocation.imports)))
+    except ConfigError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(EXIT_USAGE) from None
+    except StartError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(EXIT_START_FAILED) from None
+    raise typer.Exit(status)

@@ -1,0 +1,181 @@
+"""Pulsar's configuration files: Java properties, read as Java reads them.
+
+``parse_properties`` is pure; ``read_properties`` is the one function that opens a file.
+
+Source: java.util.Properties.load, which Pulsar's PulsarConfigurationLoader calls.
+Differs: UTF-8 instead of ISO-8859-1, and a line that cannot be ``key=value`` is refused
+instead of becoming a key nobody asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from server.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+# Pulsar's own broker.conf has about 100 kB; far more is not a configuration file.
+MAX_FILE_BYTES = 4 * 1024 * 1024
+
+_BLANKS = " \t\f"
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_BAD_UNICODE_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*\\u(?![0-9a-fA-F]{4})")
+_SEPARATOR = re.compile(r"[ \t\f]*(?:[=:][ \t\f]*|[ \t\f])")
+_KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
+_NAMED_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One ``key=value`` given on the command line; it wins over the file."""
+
+    key: str
+    value: str
+
+    @classmethod
+    def parse(cls, text: str) -> Setting:
+        """Read ``key=value``; the value may contain ``=`` and may be empty.
+
+        Raises:
+            ConfigError: There is no ``=``, or nothing usable before it.
+        """
+        key, separator, value = text.partition("=")
+        key = key.strip()
+        if not separator or not _KEY.fullmatch(key):
+            # The text is not repeated in full: what stands there may be a secret.
+            raise ConfigError(
+                [f"--set {key[:40]!r} is not key=value: write, for example, --set webServicePort=0"]
+            )
+        return cls(key, value.strip())
+
+
+def read_properties(path: Path) -> dict[str, str]:
+    """Read a configuration file.
+
+    Raises:
+        ConfigError: The file cannot be opened, is too large, is not UTF-8 text, or is malformed.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        reason = error.strerror or error
+        raise ConfigError([f"{path}: cannot be read ({reason}); give a readable file"]) from None
+    except ValueError:
+        raise ConfigError([f"{str(path)!r} is not a file name"]) from None
+    if len(content) > MAX_FILE_BYTES:
+        raise ConfigError([f"{path}: larger than {MAX_FILE_BYTES} bytes; is it a configuration?"])
+    return parse_properties(_decoded(content, str(path)), str(path))
+
+
+def _decoded(content: bytes, source: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start]
+        line = len(re.findall(rb"\r\n|\r|\n", before)) + 1
+        raise ConfigError(
+            [f"{source}, line {line}: not UTF-8 text; save the file as UTF-8"]
+        ) from None
+
+
+def parse_properties(text: str, source: str) -> dict[str, str]:
+    r"""Parse the text of a properties file; of a key given twice the later value wins.
+
+    Comments begin with ``#`` or ``!``; key and value are separated by ``=``, ``:`` or blanks;
+    a line that ends in a backslash goes on; ``\t \n \r \f \uXXXX`` and ``\`` before any
+    other character are escapes.
+
+    Args:
+        text: The file's text.
+        source: The file's name, for the error message.
+
+    Raises:
+        ConfigError: Some lines are malformed; one sentence for each, with its number.
+    """
+    values: dict[str, str] = {}
+    problems: list[str] = []
+    for number, line in _logical_lines(text):
+        problem = _take_line(line, values)
+        if problem:
+            problems.append(f"{source}, line {number}: {problem}")
+    if problems:
+        raise ConfigError(problems)
+    return values
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield (number of the first line, joined line), without comments and blank lines."""
+    pending: list[str] = []
+    first = 1
+    for number, raw in enumerate(_LINE_END.split(text), start=1):
+        line = raw.lstrip(_BLANKS)
+        if not pending:
+            first = number
+            if not line or line[0] in "#!":
+                continue
+        if _goes_on(line):
+            pending.append(line[:-1])
+            continue
+        yield first, "".join([*pending, line])
+        pending.clear()
+    if pending:
+        yield first, "".join(pending)
+
+
+def _goes_on(line: str) -> bool:
+    """An odd number of backslashes at the end: the last one escapes the line's end."""
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
+
+
+def _take_line(line: str, values: dict[str, str]) -> str | None:
+    """Put the line's key and value into ``values``, or return what is wrong with it."""
+    if not line.strip(_BLANKS):
+        return None
+    if _BAD_UNICODE_ESCAPE.search(line):
+        return r"malformed \uXXXX escape: four hexadecimal digits must follow \u"
+    raw_key, raw_value = _split(line)
+    key = _unescaped(raw_key)
+    if raw_value is None or not _KEY.fullmatch(key):
+        return f"{_shown(raw_key)} is not key=value; put # before a comment"
+    values[key] = _unescaped(raw_value)
+    return None
+
+
+def _split(line: str) -> tuple[str, str | None]:
+    """Split at the first separator that is not escaped; without one there is no value."""
+    position = 0
+    while position < len(line):
+        if line[position] == "\\":
+            position += 2
+            continue
+        separator = _SEPARATOR.match(line, position)
+        if separator:
+            return line[:position], line[separator.end() :]
+        position += 1
+    return line, None
+
+
+def _unescaped(text: str) -> str:
+    if "\\" not in text:
+        return text
+    plain = _ESCAPE.sub(_escape_value, text)
+    # A character beyond the basic plane is written as two escapes, as in Java's own strings.
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _escape_value(match: re.Match[str]) -> str:
+    escape = match.group(1)
+    if len(escape) == 5:
+        return chr(int(escape[1:], 16))
+    return _NAMED_ESCAPES.get(escape, escape)
+
+
+def _shown(raw_key: str) -> str:
+    return repr(raw_key if len(raw_key) <= 60 else f"{raw_key[:60]}...")

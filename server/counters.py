@@ -1,0 +1,68 @@
+"""Plain numbers that connections count and collectors read; nothing here knows of metrics.
+
+Every method is a few additions, so that counting costs nothing on the hot path.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class ConnectionCounters:
+    """How many connections came, were answered CONNECTED or refused, and went.
+
+    Source: upstream's ConnectionMetrics; created_total may exceed success and failure
+    together, because a connection may end without ever sending CONNECT.
+    """
+
+    created_total: int = 0
+    closed_total: int = 0
+    create_success: int = 0
+    create_fail: int = 0
+    active: int = 0
+
+    def opened(self) -> None:
+        """Count an accepted TCP connection."""
+        self.created_total += 1
+        self.active += 1
+
+    def closed(self) -> None:
+        """Count its end."""
+        self.closed_total += 1
+        self.active -= 1
+
+    def connect_succeeded(self) -> None:
+        """Count a CONNECT that was answered CONNECTED."""
+        self.create_success += 1
+
+    def connect_failed(self) -> None:
+        """Count a CONNECT that was refused."""
+        self.create_fail += 1
+
+
+@dataclass(slots=True)
+class ProxyCounters:
+    """What a proxy did since it started; all but connections only grow.
+
+    Attributes:
+        new_connections: Client connections accepted.
+        rejected_connections: Client connections refused because too many were open.
+        binary_ops: Commands handled, lookups and tunnels alike.
+        lookup_requests: LOOKUP commands forwarded.
+        rejected_lookup_requests: LOOKUP commands refused because too many were pending.
+        partitions_metadata_requests: PARTITIONED_METADATA commands forwarded.
+        rejected_partitions_metadata_requests: Those refused because too many were pending.
+        get_topics_requests: GET_TOPICS_OF_NAMESPACE commands forwarded.
+        rejected_get_topics_requests: Those refused because too many were pending.
+    """
+
+    new_connections: int = 0
+    rejected_connections: int = 0
+    binary_ops: int = 0
+    lookup_requests: int = 0
+    rejected_lookup_requests: int = 0
+    partitions_metadata_requests: int = 0
+    rejected_partitions_metadata_requests: int = 0
+    get_topics_requests: int = 0
+    rejected_get_topics_requests: int = 0

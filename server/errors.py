@@ -1,0 +1,36 @@
+"""What stops a server process before it is ready, told in sentences a user can act on.
+
+StartError
+    ConfigError     the configuration is wrong; every problem at once
+    ListenError     an address cannot be listened on
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class StartError(Exception):
+    """The process cannot start; ``str()`` is the sentence (or lines of sentences) to print."""
+
+
+class ConfigError(StartError):
+    """The configuration cannot be used.
+
+    Attributes:
+        problems: One sentence each, in the order in which they were found.
+    """
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(*self.problems)
+
+    def __str__(self) -> str:
+        return "\n".join(self.problems)
+
+
+class ListenError(StartError):
+    """An address cannot be listened on: in use, not of this machine, not permitted."""

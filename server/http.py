@@ -1,0 +1,140 @@
+"""The web port of a Floodgate process: metrics, readiness, and what its admin modules add.
+
+Errors are JSON objects with one member ``reason``, as Pulsar's admin answers them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from server.exposition import CONTENT_TYPE, exposition
+from server.listener import Listener, listen
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from prometheus_client import CollectorRegistry
+
+# A request's body: admin requests are small, and a larger one is refused with 413.
+MAX_REQUEST_BYTES = 1024 * 1024
+
+# How long requests in flight may take to end when the server closes.
+CLOSE_SECONDS = 2.0
+
+
+class ProcessState(Enum):
+    """Whether a process takes clients; the value is what ``/ready`` says of it."""
+
+    STARTING = "the process is starting"
+    READY = "ok"
+    DRAINING = "the process is draining"
+
+
+class Readiness:
+    """The one mutable fact that the HTTP endpoint is told by its process."""
+
+    def __init__(self) -> None:
+        self.state = ProcessState.STARTING
+
+
+class RestError(Exception):
+    """What a handler raises to answer an error.
+
+    Attributes:
+        status: The HTTP status, 400 or more.
+        reason: One sentence, sent as ``{"reason": ...}``.
+    """
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(status, reason)
+        self.status = status
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class HttpServer:
+    """An HTTP endpoint that is listening."""
+
+    listener: Listener
+    runner: web.AppRunner
+
+    async def close(self) -> None:
+        """Stop accepting, give requests in flight two seconds, and close. Idempotent."""
+        self.listener.close()
+        await self.runner.cleanup()
+
+
+def application(
+    registry: CollectorRegistry,
+    readiness: Readiness,
+    routes: Iterable[web.AbstractRouteDef] = (),
+) -> web.Application:
+    """Build the endpoint: metrics, readiness and ``routes``."""
+    app = web.Application(client_max_size=MAX_REQUEST_BYTES, middlewares=[_errors_as_json])
+    app.add_routes(_own_routes(registry, readiness))
+    app.add_routes(routes)
+    return app
+
+
+async def serve_http(app: web.Application, host: str, port: int) -> HttpServer:
+    """Serve ``app`` on one address.
+
+    Raises:
+        ListenError: The address cannot be listened on.
+    """
+    runner = web.AppRunner(
+        app, access_log=None, handle_signals=False, shutdown_timeout=CLOSE_SECONDS
+    )
+    await runner.setup()
+    try:
+        listener = await listen(_factory(runner), host, port)
+    except BaseException:
+        await runner.cleanup()
+        raise
+    return HttpServer(listener, runner)
+
+
+def _factory(runner: web.AppRunner) -> web.Server:
+    server = runner.server
+    if server is None:
+        raise RuntimeError("the application runner was not set up")
+    return server
+
+
+def _own_routes(registry: CollectorRegistry, readiness: Readiness) -> list[web.AbstractRouteDef]:
+    async def without_slash(_: web.Request) -> web.Response:
+        return web.Response(status=301, headers={"Location": "/metrics/"})
+
+    async def metrics(_: web.Request) -> web.Response:
+        return web.Response(body=exposition(registry), headers={"Content-Type": CONTENT_TYPE})
+
+    async def ready(_: web.Request) -> web.Response:
+        if readiness.state is not ProcessState.READY:
+            raise RestError(503, readiness.state.value)
+        return web.Response(text="ok", content_type="application/json")
+
+    return [
+        web.get("/metrics", without_slash),
+        web.get("/metrics/", metrics),
+        web.get("/admin/v2/brokers/ready", ready),
+    ]
+
+
+@web.middleware
+async def _errors_as_json(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Answer errors as Pulsar does; what is not one of ours is aiohttp's 500, logged by it."""
+    try:
+        return await handler(request)
+    except RestError as error:
+        return web.json_response({"reason": error.reason}, status=error.status)
+    except web.HTTPException as error:
+        if error.status < 400:
+            raise
+        kept = {name: error.headers[name] for name in ("Allow",) if name in error.headers}
+        return web.json_response({"reason": error.reason}, status=error.status, headers=kept)

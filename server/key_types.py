@@ -1,0 +1,175 @@
+"""Reads one configuration value as Pulsar's loader would: its type, its range, its spelling.
+
+The Java renderings that appear when defaults are printed (``Optional[6650]``,
+``Optional.empty``, ``[a, b]``, ``null``) are read as what they mean.
+
+Source: org.apache.pulsar.common.util.FieldParser.
+Differs: anything but true and false is refused as a boolean (Java reads it as false).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Value: TypeAlias = "int | float | bool | str | tuple[str, ...] | None"
+
+_INT_RANGE = (-(2**31), 2**31 - 1)
+_LONG_RANGE = (-(2**63), 2**63 - 1)
+_WHOLE = re.compile(r"[+-]?[0-9]{1,20}", re.ASCII)
+_SUFFIXED = re.compile(r"([0-9]{1,10})([kKmM])[bB]?", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?[dDfF]?", re.ASCII)
+_SUFFIX_BYTES = {"k": 1024, "m": 1024 * 1024}
+
+
+@dataclass(frozen=True, slots=True)
+class KnownKey:
+    """What is known of one configuration key.
+
+    Attributes:
+        key: The key as it stands in the file.
+        type: Java's type: int, long, double, boolean, String, Set, List, Optional<...> or an enum.
+        default: Upstream's default, as Java prints it; None when it has none.
+        dynamic: Pulsar can change it at run time.
+        deprecated: Pulsar still reads it and asks to use another.
+        min: Smallest number allowed.
+        max: Largest number allowed.
+        required: Pulsar does not start without it.
+        values: What an enum may be; empty for other types.
+        suffixes: ``64k`` and ``1m`` are read as bytes, with a warning.
+    """
+
+    key: str
+    type: str
+    default: str | None
+    dynamic: bool = False
+    deprecated: bool = False
+    min: int | None = None
+    max: int | None = None
+    required: bool = False
+    values: tuple[str, ...] = ()
+    suffixes: bool = False
+
+    @property
+    def default_value(self) -> Value:
+        """The default, read."""
+        return None if self.default is None else self._typed(self.default.strip())
+
+    def parse(self, text: str) -> Value:
+        """Read ``text``; an empty value and ``null`` mean the default.
+
+        Raises:
+            ValueError: It is not of this key's type or out of its range. The message names
+                key, value and what is expected.
+        """
+        stripped = text.strip()
+        if stripped in ("", "null"):
+            return self.default_value
+        try:
+            return self._typed(stripped)
+        except ValueError:
+            raise ValueError(f"{self.key}={_shown(stripped)}: expected {self.expected}") from None
+
+    @property
+    def expected(self) -> str:
+        """What a value must be, as the end of a sentence."""
+        if self.values:
+            return f"one of {', '.join(self.values)}"
+        if self.type in ("boolean", "Boolean"):
+            return "true or false"
+        if self.type in ("Set", "List"):
+            return "names separated by commas"
+        kind = "a number" if self.type in ("double", "Optional<Double>") else "a whole number"
+        return f"{kind}{self._range_sentence()}"
+
+    def same_as_default(self, value: Value) -> bool:
+        """True when ``value`` means what the default means; the order of a Set is none."""
+        default = self.default_value
+        if isinstance(default, tuple) and isinstance(value, tuple) and self.type == "Set":
+            return set(default) == set(value)
+        return value == default or (value in ("", ()) and default in (None, "", ()))
+
+    def _typed(self, text: str) -> Value:
+        if self.values:
+            return _choice(text, self.values)
+        if self.type.startswith("Optional"):
+            return self._optional(text)
+        if self.type in ("int", "Integer", "long", "Long"):
+            return self._whole(text)
+        if self.type == "double":
+            return self._decimal(text)
+        if self.type in ("boolean", "Boolean"):
+            return _boolean(text)
+        return _names(text) if self.type in ("Set", "List") else text
+
+    def _optional(self, text: str) -> Value:
+        if text == "Optional.empty":
+            return None
+        if text.startswith("Optional[") and text.endswith("]"):
+            text = text[len("Optional[") : -1].strip()
+        return self._decimal(text) if self.type == "Optional<Double>" else self._whole(text)
+
+    def _whole(self, text: str) -> int:
+        suffixed = _SUFFIXED.fullmatch(text) if self.suffixes else None
+        if suffixed:
+            value = int(suffixed.group(1)) * _SUFFIX_BYTES[suffixed.group(2).lower()]
+        elif _WHOLE.fullmatch(text):
+            value = int(text)
+        else:
+            raise ValueError(text)
+        low, high = self._range()
+        if not low <= value <= high:
+            raise ValueError(text)
+        return value
+
+    def _decimal(self, text: str) -> float:
+        if not _DECIMAL.fullmatch(text):
+            raise ValueError(text)
+        value = float(text.rstrip("dDfF"))
+        if not math.isfinite(value) or (self.min is not None and value < self.min):
+            raise ValueError(text)
+        return value
+
+    def _range(self) -> tuple[int, int]:
+        low, high = _LONG_RANGE if self.type in ("long", "Long") else _INT_RANGE
+        return (
+            low if self.min is None else self.min,
+            high if self.max is None else self.max,
+        )
+
+    def _range_sentence(self) -> str:
+        if self.type in ("double", "Optional<Double>") and self.min is None:
+            return ""
+        low, high = self._range()
+        return f" from {low} to {high}"
+
+
+def _choice(text: str, values: tuple[str, ...]) -> str:
+    # Upstream wants the exact spelling; another case or "_" for "-" cannot mean anything else.
+    folded = {_folded(value): value for value in values}
+    if _folded(text) not in folded:
+        raise ValueError(text)
+    return folded[_folded(text)]
+
+
+def _folded(text: str) -> str:
+    return text.lower().replace("_", "-")
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.lower() == "true"
+
+
+def _names(text: str) -> tuple[str, ...]:
+    if text.startswith("[") != text.endswith("]"):
+        raise ValueError(text)
+    inner = text[1:-1] if text.startswith("[") else text
+    return tuple(name.strip() for name in inner.split(",") if name.strip())
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 100 else f"{text[:100]}...")

@@ -1,0 +1,74 @@
+"""A process from its ready line to its end: signals, and the one line on standard output.
+
+The first SIGTERM or SIGINT asks for a drain; a second one ends the process at once, with the
+status a shell expects of a process that a signal killed (143, 130).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+from server.errors import StartError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+DRAIN_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class SignalSwitch:
+    """Turns the first signal into a drain and the second into an end.
+
+    Args:
+        end_process: Called with the exit status at the second signal.
+
+    Attributes:
+        drain: Set by the first signal.
+    """
+
+    def __init__(self, end_process: Callable[[int], object] = os._exit) -> None:
+        self.drain = asyncio.Event()
+        self._end_process = end_process
+
+    def on_signal(self, number: int) -> None:
+        """Take one signal."""
+        if self.drain.is_set():
+            self._end_process(128 + number)
+        self.drain.set()
+
+
+@contextmanager
+def drain_on_signals(switch: SignalSwitch | None = None) -> Iterator[asyncio.Event]:
+    """Route SIGTERM and SIGINT to a drain while the block runs.
+
+    Yields:
+        The event that the first signal sets.
+    """
+    switch = switch or SignalSwitch()
+    loop = asyncio.get_running_loop()
+    for number in DRAIN_SIGNALS:
+        loop.add_signal_handler(number, switch.on_signal, int(number))
+    try:
+        yield switch.drain
+    finally:
+        for number in DRAIN_SIGNALS:
+            loop.remove_signal_handler(number)
+
+
+def ready_line(role: str, *urls: str, output: TextIO | None = None) -> None:
+    """Print the one line that says this process takes clients, and flush it.
+
+    Raises:
+        StartError: Nobody reads standard output any more.
+    """
+    stream = output or sys.stdout
+    try:
+        stream.write(" ".join(("READY", role, *urls)) + "\n")
+        stream.flush()
+    except OSError as error:
+        raise StartError(f"the ready line cannot be written: {error.strerror}") from None

@@ -1,0 +1,177 @@
+"""The parts of a configuration that broker and proxy have in common.
+
+Each concern is one frozen model. Megabytes and milliseconds are converted here, once;
+everything behind this module counts bytes and seconds.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from limiter.dual import MemoryLimit
+from limiter.estimate import SizeEstimate
+from limiter.outbound import WriteBufferMarks
+from server.addresses import advertised_address
+from server.known_keys import Notice
+
+if TYPE_CHECKING:
+    from server.known_keys import CheckedKeys
+
+MEGABYTE_BYTES = 1024 * 1024
+
+HIGH_WATER_MARK_KEY = "pulsarChannelWriteBufferHighWaterMark"
+LOW_WATER_MARK_KEY = "pulsarChannelWriteBufferLowWaterMark"
+
+
+class Profile(Enum):
+    """Whether this process behaves as the shipped Pulsar or as a better one would."""
+
+    PULSAR = "pulsar"
+    FLOODGATE = "floodgate"
+
+
+class AdmissionPolicy(Enum):
+    """In which order waiting requests get their permits."""
+
+    FIFO = "fifo"
+
+
+class ResponseBuffers(Enum):
+    """Whether requests for the same listing share its encoded bytes."""
+
+    PRIVATE = "private"
+    SHARED = "shared"
+
+
+class TopicListLimits(BaseModel):
+    """Limits on the memory that topic listings in flight may hold.
+
+    Units: bytes and seconds. A maximum of 0 or less means no limit and no accounting, a queue
+    size of 0 or less an unbounded queue, as upstream.
+    Source: PIP-442, ServiceConfiguration's six maxTopicListInFlight* keys; same defaults.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    heap_max_bytes: int = 100 * MEGABYTE_BYTES
+    heap_queue_size: int = 10_000
+    heap_timeout_seconds: float = 25.0
+    direct_max_bytes: int = 100 * MEGABYTE_BYTES
+    direct_queue_size: int = 10_000
+    direct_timeout_seconds: float = 25.0
+
+    @property
+    def heap(self) -> MemoryLimit:
+        """The budget of LimitType.HEAP_MEMORY."""
+        return MemoryLimit(self.heap_max_bytes, self.heap_queue_size, self.heap_timeout_seconds)
+
+    @property
+    def direct(self) -> MemoryLimit:
+        """The budget of LimitType.DIRECT_MEMORY."""
+        return MemoryLimit(
+            self.direct_max_bytes, self.direct_queue_size, self.direct_timeout_seconds
+        )
+
+    @classmethod
+    def from_keys(cls, checked: CheckedKeys) -> Self:
+        """Read the six keys."""
+        heap = "maxTopicListInFlightHeapMemSize"
+        direct = "maxTopicListInFlightDirectMemSize"
+        return cls(
+            heap_max_bytes=checked.integer(f"{heap}MB") * MEGABYTE_BYTES,
+            heap_queue_size=checked.integer(f"{heap}PermitsAcquireQueueSize"),
+            heap_timeout_seconds=checked.seconds(f"{heap}PermitsAcquireTimeoutMillis"),
+            direct_max_bytes=checked.integer(f"{direct}MB") * MEGABYTE_BYTES,
+            direct_queue_size=checked.integer(f"{direct}PermitsAcquireQueueSize"),
+            direct_timeout_seconds=checked.seconds(f"{direct}PermitsAcquireTimeoutMillis"),
+        )
+
+
+class ServerConfig(BaseModel):
+    """What every Floodgate server process is told before it starts.
+
+    A field's ``validation_alias`` is its key in the file; fields without one are converted
+    from the keys their docstring names. Units are in the names: bytes and seconds.
+    """
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True, extra="forbid")
+
+    cluster_name: str = "standalone"
+    """clusterName. Differs: upstream's broker does not start without it."""
+    bind_address: str = "0.0.0.0"
+    """bindAddress: the address to listen on."""
+    advertised_address: str = "127.0.0.1"
+    """advertisedAddress: the host that clients are told.
+
+    Differs: upstream asks for this machine's host name, which need not resolve anywhere. Here
+    it is the bind address, or the loopback's when that means every address.
+    """
+    web_service_port: int = Field(default=8080, ge=0, le=65535)
+    """webServicePort; 0 is any free port."""
+    max_message_size: int = Field(default=5_242_880, ge=1, validation_alias="maxMessageSize")
+    """Bytes of one message; a frame may have 10,240 more."""
+    topic_list_limits: TopicListLimits = TopicListLimits()
+    """The six maxTopicListInFlight* keys."""
+    water_marks: WriteBufferMarks = WriteBufferMarks()
+    """pulsarChannelWriteBufferHighWaterMark and ...LowWaterMark; on the proxy Netty's own."""
+    profile: Profile = Profile.FLOODGATE
+    """floodgateProfile: sets the next three, of which each has a key of its own."""
+    admission_policy: AdmissionPolicy = AdmissionPolicy.FIFO
+    """floodgateAdmissionPolicy."""
+    size_estimate: SizeEstimate = SizeEstimate.EXACT
+    """floodgateSizeEstimate; profile pulsar: last."""
+    response_buffers: ResponseBuffers = ResponseBuffers.SHARED
+    """floodgateResponseBuffers; profile pulsar: private."""
+    socket_send_buffer_bytes: int = Field(
+        default=0, ge=0, validation_alias="floodgateSocketSendBufferBytes"
+    )
+    """SO_SNDBUF of accepted connections; 0 leaves the kernel's own."""
+    notices: tuple[Notice, ...] = ()
+    """Sentences to be logged when the process starts."""
+
+
+def shared_values(checked: CheckedKeys) -> dict[str, object]:
+    """Return the values of ServerConfig's fields that have no alias, by field name."""
+    bind_address = checked.text("bindAddress") or "0.0.0.0"
+    return {
+        "cluster_name": checked.text("clusterName") or "standalone",
+        "bind_address": bind_address,
+        "advertised_address": advertised_address(checked, bind_address),
+        "web_service_port": checked.port("webServicePort"),
+        "topic_list_limits": TopicListLimits.from_keys(checked),
+        **_floodgate_choices(checked),
+    }
+
+
+def water_marks(checked: CheckedKeys) -> WriteBufferMarks:
+    """Read the broker's two keys; a pair in the wrong order becomes a problem.
+
+    Source: PIP-434; a connection is unwritable above the high mark, in bytes pending.
+    """
+    high = checked.integer(HIGH_WATER_MARK_KEY)
+    low = checked.integer(LOW_WATER_MARK_KEY)
+    if low > high:
+        checked.refuse(
+            f"{LOW_WATER_MARK_KEY}={low} is above {HIGH_WATER_MARK_KEY}={high}: the low mark "
+            "must not be above the high mark"
+        )
+    return WriteBufferMarks(high_bytes=high, low_bytes=low)
+
+
+def _floodgate_choices(checked: CheckedKeys) -> dict[str, object]:
+    if checked.text("floodgateAdmissionPolicy") == "fair":
+        checked.refuse(
+            "floodgateAdmissionPolicy=fair: fair admission is not in this version; use fifo"
+        )
+    profile = Profile(checked.text("floodgateProfile"))
+    shipped = profile is Profile.PULSAR
+    estimate = checked.text("floodgateSizeEstimate") or ("last" if shipped else "exact")
+    buffers = checked.text("floodgateResponseBuffers") or ("private" if shipped else "shared")
+    return {
+        "profile": profile,
+        "size_estimate": SizeEstimate(estimate),
+        "response_buffers": ResponseBuffers(buffers),
+    }

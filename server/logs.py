@@ -1,0 +1,72 @@
+"""Logs: structlog on standard error, for people (console) or machines (one JSON object a line).
+
+Standard output belongs to the ready line. What aiohttp, asyncio and our own modules log
+through :mod:`logging` passes through the same processors.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, TextIO
+
+import structlog
+
+if TYPE_CHECKING:
+    from structlog.typing import Processor
+
+
+class LogFormat(StrEnum):
+    """How a log line is written."""
+
+    CONSOLE = "console"
+    JSON = "json"
+
+
+class LogLevel(StrEnum):
+    """The least severe level that is written."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+def configure_logs(level: LogLevel, log_format: LogFormat, output: TextIO | None = None) -> None:
+    """Send all logs of this process to ``output`` (standard error)."""
+    stream = output or sys.stderr
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.PositionalArgumentsFormatter(),
+        structlog.stdlib.ExtraAdder(),
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared, processors=_rendering(log_format, stream)
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.value.upper())
+
+
+def _rendering(log_format: LogFormat, stream: TextIO) -> list[Processor]:
+    remove = structlog.stdlib.ProcessorFormatter.remove_processors_meta
+    if log_format is LogFormat.JSON:
+        return [
+            remove,
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(default=str),
+        ]
+    return [remove, structlog.dev.ConsoleRenderer(colors=stream.isatty())]

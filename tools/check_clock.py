@@ -1,0 +1,79 @@
+"""Refuse clocks and timers outside limiter/clock.py: 25 seconds must pass at once in tests.
+
+Looks for calls that read a clock, sleep or arm a timer. Two kinds of use are allowed by name:
+measuring how long our own work took (perf_counter), and the wall clock of a metric's _created.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CLOCK_MODULE = Path("limiter/clock.py")
+FORBIDDEN = {
+    ("time", "sleep"),
+    ("time", "monotonic"),
+    ("time", "monotonic_ns"),
+    ("time", "time"),
+    ("asyncio", "timeout"),
+    ("asyncio", "timeout_at"),
+    ("asyncio", "wait_for"),
+    ("loop", "call_later"),
+    ("loop", "call_at"),
+    ("loop", "time"),
+}
+# A load generator measures real time, on real clocks, in processes of its own.
+MEASURING_PACKAGE = "loadgen"
+
+
+def main() -> None:
+    """Check the packages named on the command line; exit 1 and say where."""
+    found = [
+        f"{path}:{line}: {call} outside limiter/clock.py"
+        for package in sys.argv[1:]
+        if package != MEASURING_PACKAGE
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if path.relative_to(ROOT) != CLOCK_MODULE
+        for line, call in forbidden_calls(path)
+    ]
+    if found:
+        sys.exit("\n".join(found))
+    print("No clock is read outside limiter/clock.py")
+
+
+def forbidden_calls(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and name of every forbidden call in a module."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            name = called_name(node.func)
+            if name in FORBIDDEN or (len(name) == 2 and name[1] == "call_later"):
+                yield node.lineno, ".".join(name)
+            elif len(name) == 2 and name == ("asyncio", "sleep") and not is_zero(node):
+                yield node.lineno, "asyncio.sleep of more than 0"
+
+
+def called_name(function: ast.expr) -> tuple[str, ...]:
+    """Return the last two parts of what is called; get_running_loop() counts as loop."""
+    if not isinstance(function, ast.Attribute):
+        return ()
+    owner = function.value
+    if isinstance(owner, ast.Name):
+        return (owner.id.removeprefix("_"), function.attr)
+    if isinstance(owner, ast.Attribute):
+        return (owner.attr.removeprefix("_"), function.attr)
+    if isinstance(owner, ast.Call):
+        inner = called_name(owner.func)
+        return ("loop", function.attr) if inner[-1:] == ("get_running_loop",) else ()
+    return ()
+
+
+def is_zero(call: ast.Call) -> bool:
+    """Tell whether a call's only argument is the literal 0."""
+    return len(call.args) == 1 and isinstance(call.args[0], ast.Constant) and call.args[0].value == 0
+
+
+if __name__ == "__main__":
+    main()
