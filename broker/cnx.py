@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.errors import TOO_MANY_LOOKUPS, RequestError, UnansweredRequestError
+from limiter.read_gate import PauseCause
 from proto.commands import error_command, lookup_failed, partitions_failed, with_body
 from proto.errors import RemoteProtocolError
 from proto.names import InvalidNameError, NamespaceName
@@ -95,7 +96,8 @@ class ServerCnx(Connection):
         self._parts.counters.closed()
 
     async def drain(self) -> None:
-        """Let the requests that are under way answer, then close."""
+        """Take no more requests, let those under way answer, then close."""
+        self.gate.close_for(PauseCause.DRAINING)
         await self._requests.finished()
         self.close()
 

@@ -79,9 +79,15 @@ class PatternFilter:
         if task is None:
             task = asyncio.get_running_loop().create_task(_filtered(listing, compiled))
             self._running[key] = task
-            task.add_done_callback(lambda _: self._running.pop(key, None))
+            task.add_done_callback(lambda done: self._evaluated(key, done))
         # A requester that leaves must not take the result from the others.
         return await asyncio.shield(task)
+
+    def _evaluated(self, key: tuple[TopicListing, str], task: asyncio.Task[TopicListing]) -> None:
+        """Forget an evaluation; a failure was told to those who waited, if any were left."""
+        self._running.pop(key, None)
+        if not task.cancelled():
+            task.exception()
 
 
 async def _filtered(listing: TopicListing, pattern: TopicsPattern) -> TopicListing:

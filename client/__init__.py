@@ -2,6 +2,7 @@
 
 from client.errors import (
     AnswerDeclinedError,
+    AnswerTooLargeError,
     ClientClosedError,
     ConnectError,
     PulsarClientError,
@@ -13,6 +14,7 @@ from client.pulsar_client import LookupResult, NamespaceTopics, PulsarClient
 
 __all__ = [
     "AnswerDeclinedError",
+    "AnswerTooLargeError",
     "ClientClosedError",
     "ConnectError",
     "LookupResult",

@@ -15,14 +15,17 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from client.errors import (
     AnswerDeclinedError,
+    AnswerTooLargeError,
     ConnectError,
     DisconnectedError,
+    PulsarClientError,
     RequestTimeoutError,
     ServerResponseError,
     TooManyPendingRequestsError,
 )
 from limiter.clock import Clock, LoopClock, deadline
-from proto.errors import RemoteProtocolError
+from proto.errors import FrameTooLargeError, RemoteProtocolError
+from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES
 from proto.topic_listing import TopicsAnswer, read_topics_head
 from proto.transport import Connection
 
@@ -39,6 +42,8 @@ MAX_PENDING_REQUESTS = 50_000
 """Unanswered requests a connection may have (upstream: maxLookupRequest)."""
 OPERATION_TIMEOUT_SECONDS = 30.0
 """How long a request may take (upstream: operationTimeoutMs)."""
+LARGEST_MESSAGE_BYTES = 2_147_473_407
+"""The largest maxMessageSize a broker may have (upstream: a Java int, less the padding)."""
 CLIENT_VERSION = "Floodgate-0.1.0"
 
 
@@ -62,6 +67,8 @@ class ConnectOptions:
         original_principal: Role of the client behind a proxy; None without.
         operation_timeout_seconds: How long a request may take.
         max_pending_requests: Unanswered requests the connection may have.
+        drain_oversized: Whether an answer above the frame limit costs its request an error;
+            otherwise it costs the connection, as upstream.
     """
 
     client_version: str = CLIENT_VERSION
@@ -70,6 +77,7 @@ class ConnectOptions:
     original_principal: str | None = None
     operation_timeout_seconds: float = OPERATION_TIMEOUT_SECONDS
     max_pending_requests: int = MAX_PENDING_REQUESTS
+    drain_oversized: bool = False
 
 
 class _Pending:
@@ -92,8 +100,10 @@ class ClientCnx(Connection):
     """
 
     def __init__(self, options: ConnectOptions | None = None, clock: Clock | None = None) -> None:
-        super().__init__()
         self._options = options or ConnectOptions()
+        drains = self._options.drain_oversized
+        super().__init__(LARGEST_MESSAGE_BYTES if drains else DEFAULT_MAX_MESSAGE_BYTES)
+        self._frame_limit_bytes = DEFAULT_MAX_MESSAGE_BYTES + FRAME_PADDING_BYTES
         self._clock: Clock = clock or LoopClock()
         self._pending: dict[int, _Pending] = {}
         self._next_request_id = 0
@@ -146,7 +156,9 @@ class ClientCnx(Connection):
         self.state = ClientCnxState.READY
         self.server = connected
         if connected.HasField("max_message_size"):
-            self.decoder.max_message_bytes = connected.max_message_size
+            self._frame_limit_bytes = connected.max_message_size + FRAME_PADDING_BYTES
+        if not self._options.drain_oversized:
+            self.decoder.max_message_bytes = self._frame_limit_bytes - FRAME_PADDING_BYTES
         if not self._ready.done():
             self._ready.set_result(None)
 
@@ -228,15 +240,23 @@ class ClientCnx(Connection):
         """Let the caller of a topic list decide whether to take its answer."""
         found = read_topics_head(head)
         if found is None:
+            if total_size > self._frame_limit_bytes:
+                raise FrameTooLargeError(total_size, self._frame_limit_bytes)
             return True
         pending = self._pending.get(found[0])
         if pending is None:
             return False
-        if pending.admit is None or pending.admit(total_size):
-            return True
-        if not pending.answer.done():
-            pending.answer.set_exception(AnswerDeclinedError(total_size))
-        return False
+        refusal = self._refusal(pending, total_size)
+        if refusal is not None and not pending.answer.done():
+            pending.answer.set_exception(refusal)
+        return refusal is None
+
+    def _refusal(self, pending: _Pending, total_size: int) -> PulsarClientError | None:
+        if total_size > self._frame_limit_bytes:
+            return AnswerTooLargeError(total_size, self._frame_limit_bytes)
+        if pending.admit is not None and not pending.admit(total_size):
+            return AnswerDeclinedError(total_size)
+        return None
 
     def frame_received(self, frame: Frame) -> None:
         """Hand an answer to who waits for it."""

@@ -8,6 +8,7 @@ PulsarClientError
     ClientClosedError            the client was closed
     ServerResponseError          the server answered with an error
     AnswerDeclinedError          the caller did not want an answer of the announced size
+    AnswerTooLargeError          an answer above the negotiated frame limit
 """
 
 from __future__ import annotations
@@ -80,3 +81,23 @@ class AnswerDeclinedError(PulsarClientError):
 
     def __str__(self) -> str:
         return f"an answer of {self.total_size} bytes was declined"
+
+
+class AnswerTooLargeError(PulsarClientError):
+    """An answer above the negotiated frame limit was announced; its body was drained.
+
+    Attributes:
+        total_size: What the answer's length field said, in bytes.
+        limit_bytes: The largest it may say.
+    """
+
+    def __init__(self, total_size: int, limit_bytes: int) -> None:
+        super().__init__(total_size, limit_bytes)
+        self.total_size = total_size
+        self.limit_bytes = limit_bytes
+
+    def __str__(self) -> str:
+        return (
+            f"the answer of {self.total_size} bytes is larger than the frame limit of "
+            f"{self.limit_bytes} bytes: raise maxMessageSize on broker and proxy"
+        )

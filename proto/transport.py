@@ -14,44 +14,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from typing import TYPE_CHECKING, cast
 
 from limiter.outbound import OutboundBuffer, OutboundTotals, WriteBufferMarks
-from limiter.read_gate import PauseCause, ReadGate
+from limiter.read_gate import ReadGate
 from proto.errors import RemoteProtocolError
 from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, Frame, FrameDecoder, encode_command
+from proto.outbound_queue import OutboundEntry, OutboundQueue
+from proto.writers import PlainWriter, TlsWriter, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import proto.PulsarApi_pb2 as pb
+    from proto.tls import TlsLayer
 
     Buffer = bytes | memoryview
 
 logger = logging.getLogger(__name__)
-
-HANDOVER_BYTES = 65_536
-"""Small entries leave together until this much is handed over at once; a large one goes alone."""
-
-
-class OutboundEntry:
-    """Bytes that leave together, and what happens when the kernel has the last of them."""
-
-    __slots__ = ("buffers", "on_left", "size_bytes")
-
-    def __init__(
-        self, buffers: Sequence[Buffer], size_bytes: int, on_left: Callable[[], object] | None
-    ) -> None:
-        self.buffers = buffers
-        self.size_bytes = size_bytes
-        self.on_left = on_left
-
-    def leave(self) -> None:
-        """Give back what the entry holds, once."""
-        on_left, self.on_left = self.on_left, None
-        if on_left is not None:
-            on_left()
 
 
 class Connection(asyncio.Protocol):
@@ -61,6 +41,7 @@ class Connection(asyncio.Protocol):
         max_message_bytes: Largest message; bounds what a length field may say.
         marks: When the connection counts as unwritable.
         totals: Where the process adds up its pending bytes.
+        tls: TLS above the plain transport; None without.
     """
 
     def __init__(
@@ -68,6 +49,7 @@ class Connection(asyncio.Protocol):
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         marks: WriteBufferMarks | None = None,
         totals: OutboundTotals | None = None,
+        tls: TlsLayer | None = None,
     ) -> None:
         self.outbound = OutboundBuffer(marks or WriteBufferMarks(), totals)
         self.gate = ReadGate(self._pause_reading, self._resume_reading)
@@ -76,9 +58,10 @@ class Connection(asyncio.Protocol):
         self.local = "unconnected"
         self.closed = False
         self._transport: asyncio.Transport | None = None
-        self._entries: deque[OutboundEntry] = deque()
-        self._handed_over: list[OutboundEntry] = []
         self._closing = False
+        self._tls = tls
+        writer: Writer = PlainWriter() if tls is None else TlsWriter(tls)
+        self._queue = OutboundQueue(self.outbound, writer, self._crossed_a_mark)
         self._raw: Callable[[bytes], object] | None = None
         self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -107,6 +90,9 @@ class Connection(asyncio.Protocol):
     def writability_changed(self, *, writable: bool) -> None:
         """The outbound buffer crossed a mark."""
 
+    def _crossed_a_mark(self, writable: bool) -> None:
+        self.writability_changed(writable=writable)
+
     # -- sending ------------------------------------------------------------------------------
 
     def send(self, command: pb.BaseCommand) -> None:
@@ -131,49 +117,28 @@ class Connection(asyncio.Protocol):
         if self._closing or self._transport is None or self._transport.is_closing():
             entry.leave()
             return
-        self._entries.append(entry)
-        if self.outbound.queued(size_bytes):
-            self.writability_changed(writable=False)
+        self._queue.add(entry)
         self._hand_over()
 
     def _hand_over(self) -> None:
-        """Give the transport as many entries as go at once, while it has none of ours."""
         transport = self._transport
-        if transport is None or transport.is_closing():
+        if transport is None or transport.is_closing() or not self._established():
             return
-        while self._entries and not self._handed_over:
-            batch = self._next_batch()
-            self._handed_over = batch
-            if len(batch) == 1 and len(batch[0].buffers) == 1:
-                transport.write(batch[0].buffers[0])
-            else:
-                transport.writelines([buffer for entry in batch for buffer in entry.buffers])
-            if transport.get_write_buffer_size() == 0:
-                self._batch_left()
-        if self._closing and not self._entries and not self._handed_over:
-            transport.close()
-
-    def _next_batch(self) -> list[OutboundEntry]:
-        batch = [self._entries.popleft()]
-        size = batch[0].size_bytes
-        while self._entries and size + self._entries[0].size_bytes <= HANDOVER_BYTES:
-            entry = self._entries.popleft()
-            batch.append(entry)
-            size += entry.size_bytes
-        return batch
-
-    def _batch_left(self) -> None:
-        """The kernel has every byte that was handed over."""
-        batch, self._handed_over = self._handed_over, []
-        for entry in batch:
-            if self.outbound.left(entry.size_bytes):
-                self.writability_changed(writable=True)
-            entry.leave()
+        self._queue.hand_over(transport)
+        self._close_when_empty(transport)
 
     def resume_writing(self) -> None:
         """Asyncio's word that the transport's own buffer is empty."""
-        self._batch_left()
-        self._hand_over()
+        transport = self._transport
+        if transport is not None and self._established():
+            self._queue.drained(transport)
+            self._close_when_empty(transport)
+
+    def _close_when_empty(self, transport: asyncio.Transport) -> None:
+        if self._closing and not self._queue and not transport.is_closing():
+            if self._tls is not None:
+                transport.write(self._tls.close())
+            transport.close()
 
     # -- receiving ----------------------------------------------------------------------------
 
@@ -183,15 +148,59 @@ class Connection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=0, low=0)
         self.peer = _address(transport.get_extra_info("peername"))
         self.local = _address(transport.get_extra_info("sockname"))
-        self.connected()
+        if self._tls is None:
+            self.connected()
+        else:
+            self._decrypted(self._tls, b"")
 
     def data_received(self, data: bytes) -> None:
         """Asyncio's word that a chunk has come."""
+        if self._tls is None:
+            self._plain_received(data)
+        else:
+            self._decrypted(self._tls, data)
+
+    def _plain_received(self, data: bytes) -> None:
         if self._raw is not None:
             self._raw(data)
+        else:
+            self.decoder.feed(data)
+            self.take_frames()
+
+    # -- TLS ----------------------------------------------------------------------------------
+
+    def _decrypted(self, tls: TlsLayer, ciphertext: bytes) -> None:
+        """Take ciphertext; its handshake ends in ``connected``, its plain bytes in frames."""
+        was_established = tls.established
+        try:
+            plain = tls.receive(ciphertext) if ciphertext or was_established else self._greet(tls)
+        except RemoteProtocolError as error:
+            logger.info("closing %s: %s", self.peer, error)
+            self._send_outgoing(tls)
+            self.abort()
             return
-        self.decoder.feed(data)
-        self.take_frames()
+        self._send_outgoing(tls)
+        if tls.established and not was_established:
+            self.connected()
+            self._hand_over()
+        if plain:
+            self._plain_received(plain)
+        if tls.ended:
+            self.abort()
+
+    def _greet(self, tls: TlsLayer) -> bytes:
+        tls.start()
+        return b""
+
+    def _send_outgoing(self, tls: TlsLayer) -> None:
+        outgoing = tls.take_outgoing()
+        if outgoing and self._transport is not None and not self._transport.is_closing():
+            self._transport.write(outgoing)
+
+    def _established(self) -> bool:
+        return self._tls is None or self._tls.established
+
+    # -- frames -------------------------------------------------------------------------------
 
     def receive_raw(self, sink: Callable[[bytes], object]) -> None:
         """From now on hand over bytes instead of frames, beginning with what is undecoded."""
@@ -242,7 +251,9 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """Take no more frames, let queued entries leave, then close. Once is enough."""
-        if not self.closed and not self._closing:
+        if not self._established():
+            self.abort()
+        elif not self.closed and not self._closing:
             self._closing = True
             self._hand_over()
 
@@ -261,12 +272,7 @@ class Connection(asyncio.Protocol):
         """Asyncio's word that the socket is gone."""
         self.closed = True
         self._transport = None
-        entries = [*self._handed_over, *self._entries]
-        self._handed_over = []
-        self._entries.clear()
-        for entry in entries:
-            self.outbound.left(entry.size_bytes)
-            entry.leave()
+        self._queue.discard()
         self.lost(exc)
         if not self._gone.done():
             self._gone.set_result(None)
@@ -282,6 +288,3 @@ def _address(name: object) -> str:
         host = f"[{name[0]}]" if ":" in str(name[0]) else str(name[0])
         return f"{host}:{name[1]}"
     return str(name) if name else "unknown"
-
-
-__all__ = ["Connection", "OutboundEntry", "PauseCause"]

@@ -21,12 +21,17 @@ BROKER_TIMEOUT_SECONDS = 60.0
 """How long a broker may take to answer: longer than both of its own permit timeouts."""
 
 
-def connect_options() -> ConnectOptions:
-    """Return what the proxy says of itself to brokers."""
+def connect_options(*, drain_oversized: bool) -> ConnectOptions:
+    """Return what the proxy says of itself to brokers.
+
+    Args:
+        drain_oversized: Whether an answer above the frame limit costs its request only.
+    """
     return ConnectOptions(
         client_version=PROXY_VERSION,
         proxy_version=PROXY_VERSION,
         operation_timeout_seconds=BROKER_TIMEOUT_SECONDS,
+        drain_oversized=drain_oversized,
     )
 
 
@@ -62,7 +67,7 @@ class OwnBrokerConnections:
     """One client's own connections; they end with it."""
 
     def __init__(self, clock: Clock) -> None:
-        self._pool = ConnectionPool(connect_options(), clock)
+        self._pool = ConnectionPool(connect_options(drain_oversized=False), clock)
         self._closing: asyncio.Task[None] | None = None
 
     async def get(self, address: Address) -> ClientCnx:

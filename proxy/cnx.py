@@ -139,8 +139,10 @@ class ProxyConnection(PipeLeg):
             self.other.close()
 
     async def drain(self) -> None:
-        """Let the requests that are under way answer, then close."""
+        """Take no more requests, let those under way answer, then close."""
+        self.gate.close_for(PauseCause.DRAINING)
         await self._requests.finished()
+        await self._parts.flights.finished(self)
         self.close()
 
     # -- handshake ----------------------------------------------------------------------------

@@ -141,6 +141,11 @@ class Flights:
                 flight.task.cancel()
                 self._limiter.cancel_owner(flight)
 
+    async def finished(self, cnx: Connection) -> None:
+        """Wait until a client waits for no flight any more."""
+        while flights := self._of_cnx.get(cnx):
+            await asyncio.wait([flight.task for flight in flights if flight.task is not None])
+
     async def _fly(self, flight: Flight) -> None:
         """Run one flight; its exception boundary."""
         try:

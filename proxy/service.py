@@ -73,7 +73,7 @@ class ProxyService:
         self.service_url = ""
         self.web_service_url = ""
         self._clock: Clock = clock or LoopClock()
-        self._pool = ConnectionPool(connect_options(), self._clock)
+        self._pool = ConnectionPool(connect_options(drain_oversized=True), self._clock)
         self._readiness = Readiness()
         self._listener: Listener | None = None
         self._exits = AsyncExitStack()

@@ -1,0 +1,118 @@
+"""A connection's outgoing entries: queued, handed to the kernel whole, then gone.
+
+An entry is gone when the transport's own buffer is empty after it: with TLS, too, because the
+ciphertext is made here. Only then does the entry give back what it holds. The mutable state is
+the queue and the batch that was handed over.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Sequence
+
+    from limiter.outbound import OutboundBuffer
+    from proto.writers import Buffer, Writer
+
+HANDOVER_BYTES = 65_536
+"""Small entries leave together until this much is handed over at once; a large one goes alone."""
+
+
+class OutboundEntry:
+    """Bytes that leave together, and what happens when the kernel has the last of them."""
+
+    __slots__ = ("buffers", "on_left", "size_bytes")
+
+    def __init__(
+        self, buffers: Sequence[Buffer], size_bytes: int, on_left: Callable[[], object] | None
+    ) -> None:
+        self.buffers = buffers
+        self.size_bytes = size_bytes
+        self.on_left = on_left
+
+    def leave(self) -> None:
+        """Give back what the entry holds, once."""
+        on_left, self.on_left = self.on_left, None
+        if on_left is not None:
+            on_left()
+
+
+class OutboundQueue:
+    """The entries of one connection.
+
+    Args:
+        buffer: Weighs what is pending.
+        writer: Turns a batch into writes.
+        writability_changed: Told when the weight crosses a mark.
+    """
+
+    def __init__(
+        self,
+        buffer: OutboundBuffer,
+        writer: Writer,
+        writability_changed: Callable[[bool], object],
+    ) -> None:
+        self._buffer = buffer
+        self._writer = writer
+        self._writability_changed = writability_changed
+        self._entries: deque[OutboundEntry] = deque()
+        self._handed_over: list[OutboundEntry] = []
+
+    def __len__(self) -> int:
+        return len(self._entries) + len(self._handed_over)
+
+    def add(self, entry: OutboundEntry) -> None:
+        """Queue an entry."""
+        self._entries.append(entry)
+        if self._buffer.queued(entry.size_bytes):
+            self._writability_changed(False)
+
+    def hand_over(self, transport: asyncio.Transport) -> None:
+        """Give the transport as many entries as go at once, while it has none of ours."""
+        while self._entries and not self._handed_over and not transport.is_closing():
+            self._handed_over = self._next_batch()
+            buffers = [buffer for entry in self._handed_over for buffer in entry.buffers]
+            self._writer.begin(transport, buffers)
+            self._hand_over_rest(transport)
+
+    def drained(self, transport: asyncio.Transport) -> None:
+        """The transport's own buffer is empty: go on."""
+        if self._handed_over:
+            self._hand_over_rest(transport)
+        self.hand_over(transport)
+
+    def discard(self) -> None:
+        """The connection is gone: every entry gives back what it holds, now."""
+        entries = [*self._handed_over, *self._entries]
+        self._handed_over = []
+        self._entries.clear()
+        for entry in entries:
+            self._buffer.left(entry.size_bytes)
+            entry.leave()
+
+    def _hand_over_rest(self, transport: asyncio.Transport) -> None:
+        """Go on with the batch for as long as the kernel takes everything at once."""
+        while transport.get_write_buffer_size() == 0:
+            if transport.is_closing() or not self._writer.more(transport):
+                self._batch_left()
+                return
+
+    def _batch_left(self) -> None:
+        """The kernel has every byte of the batch."""
+        batch, self._handed_over = self._handed_over, []
+        for entry in batch:
+            if self._buffer.left(entry.size_bytes):
+                self._writability_changed(True)
+            entry.leave()
+
+    def _next_batch(self) -> list[OutboundEntry]:
+        batch = [self._entries.popleft()]
+        size = batch[0].size_bytes
+        while self._entries and size + self._entries[0].size_bytes <= HANDOVER_BYTES:
+            entry = self._entries.popleft()
+            batch.append(entry)
+            size += entry.size_bytes
+        return batch

@@ -1,0 +1,168 @@
+"""TLS above the plain transport: an entry's end is as exact as without it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+import trustme
+
+import proto.PulsarApi_pb2 as pb
+from proto.frames import encode_command
+from proto.tls import TlsLayer
+from proto.transport import Connection
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from proto.frames import Frame
+
+PING = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))
+PONG = encode_command(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))
+SMALL_BUFFER_BYTES = 65_536
+
+
+class Certificates:
+    def __init__(self) -> None:
+        authority = trustme.CA()
+        self.server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        authority.issue_cert("127.0.0.1").configure_cert(self.server)
+        self.client = ssl.create_default_context()
+        authority.configure_trust(self.client)
+
+
+class Answering(Connection):
+    """Answers PING; the test queues what it likes."""
+
+    def __init__(self, certificates: Certificates) -> None:
+        super().__init__(tls=TlsLayer(certificates.server, server_side=True))
+        self.established = asyncio.Event()
+
+    def connected(self) -> None:
+        self.established.set()
+
+    def frame_received(self, frame: Frame) -> None:
+        if frame.command().type == pb.BaseCommand.PING:
+            self.enqueue([PONG], len(PONG))
+
+
+class Server:
+    def __init__(self) -> None:
+        self.certificates = Certificates()
+        self.connections: list[Answering] = []
+        self.address: tuple[str, int] = ("", 0)
+
+    def accept(self) -> Answering:
+        connection = Answering(self.certificates)
+        self.connections.append(connection)
+        return connection
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        plain = socket.socket()
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER_BYTES)
+        plain.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(plain, self.address)
+        return await asyncio.open_connection(
+            sock=plain, ssl=self.certificates.client, server_hostname="127.0.0.1"
+        )
+
+
+@asynccontextmanager
+async def tls_server() -> AsyncIterator[Server]:
+    server = Server()
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL_BUFFER_BYTES)
+    listening.bind(("127.0.0.1", 0))
+    listener = await asyncio.get_running_loop().create_server(server.accept, sock=listening)
+    server.address = listening.getsockname()
+    try:
+        yield server
+    finally:
+        listener.close()
+        for connection in server.connections:
+            connection.abort()
+            await connection.wait_closed()
+
+
+async def test_a_command_is_answered_over_tls() -> None:
+    async with tls_server() as server:
+        # Given
+        reader, writer = await server.connect()
+        # When
+        writer.write(PING)
+        # Then
+        assert await reader.readexactly(len(PONG)) == PONG
+        writer.close()
+
+
+async def test_an_entry_leaves_when_the_kernel_has_its_last_byte() -> None:
+    async with tls_server() as server:
+        # Given a peer that reads nothing
+        reader, writer = await server.connect()
+        await server.connections[0].established.wait()
+        left: list[str] = []
+        gone = asyncio.Event()
+        payload = bytes(range(256)) * 16_384
+        # When
+        server.connections[0].enqueue(
+            [payload], len(payload), lambda: (left.append("left"), gone.set())
+        )
+        for _ in range(20):
+            await asyncio.sleep(0)
+        # Then the whole entry counts, however much the kernel took
+        assert not left
+        assert server.connections[0].outbound.pending_bytes == len(payload) + 96
+        # When it reads everything
+        received = await reader.readexactly(len(payload))
+        await gone.wait()
+        # Then
+        assert received == payload
+        assert left == ["left"]
+        assert server.connections[0].outbound.pending_bytes == 0
+        writer.close()
+
+
+async def test_a_lost_peer_gives_back_what_an_entry_holds() -> None:
+    async with tls_server() as server:
+        # Given
+        _, writer = await server.connect()
+        await server.connections[0].established.wait()
+        left: list[str] = []
+        payload = bytes(8_000_000)
+        server.connections[0].enqueue([payload], len(payload), lambda: left.append("left"))
+        # When
+        writer.transport.abort()
+        await server.connections[0].wait_closed()
+        # Then
+        assert left == ["left"]
+
+
+async def test_a_peer_without_tls_is_closed() -> None:
+    async with tls_server() as server:
+        # Given
+        reader, writer = await asyncio.open_connection(*server.address)
+        # When
+        writer.write(PING * 10)
+        # Then
+        answer = await reader.read()
+        assert PONG not in answer
+        await server.connections[0].wait_closed()
+        writer.close()
+
+
+@pytest.mark.parametrize("size", [0, 1, 262_144, 262_145, 1_000_000])
+async def test_bytes_of_any_length_arrive_intact(size: int) -> None:
+    async with tls_server() as server:
+        # Given
+        reader, writer = await server.connect()
+        await server.connections[0].established.wait()
+        payload = bytes(index % 251 for index in range(size))
+        # When
+        server.connections[0].enqueue([payload, PONG], size + len(PONG))
+        # Then
+        assert await reader.readexactly(size + len(PONG)) == payload + PONG
+        writer.close()
