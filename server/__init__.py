@@ -1,0 +1,1 @@
+"""What every Floodgate server process has: configuration, listeners, HTTP endpoint, logs, drain."""

@@ -5,6 +5,7 @@ Errors are JSON objects with one member ``reason``, as Pulsar's admin answers th
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from prometheus_client import CollectorRegistry
+
+logger = logging.getLogger(__name__)
 
 # A request's body: admin requests are small, and a larger one is refused with 413.
 MAX_REQUEST_BYTES = 1024 * 1024
@@ -128,7 +131,7 @@ def _own_routes(registry: CollectorRegistry, readiness: Readiness) -> list[web.A
 async def _errors_as_json(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Answer errors as Pulsar does; what is not one of ours is aiohttp's 500, logged by it."""
+    """Answer errors as Pulsar does: the one boundary per request."""
     try:
         return await handler(request)
     except RestError as error:
@@ -138,3 +141,7 @@ async def _errors_as_json(
             raise
         kept = {name: error.headers[name] for name in ("Allow",) if name in error.headers}
         return web.json_response({"reason": error.reason}, status=error.status, headers=kept)
+    except Exception:
+        # A bug of ours: it costs one answer, and the endpoint goes on.
+        logger.exception("%s %s failed", request.method, request.path)
+        return web.json_response({"reason": "Internal Server Error"}, status=500)

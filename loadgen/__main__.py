@@ -1,0 +1,93 @@
+"""The command line of the load generator: sub-commands, each imported when it is called.
+
+``loadgen --help`` and a typing error answer at once because nothing of Spark, Arrow or aiohttp
+is imported for them. Failures that a user can cause end in one sentence and an exit code.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperGroup
+
+from loadgen.failures import LoadgenError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True)
+class Subcommand:
+    """Where a sub-command lives, and what the overview says about it."""
+
+    module: str
+    function: str
+    help: str
+
+
+SUBCOMMANDS = {
+    "topics": Subcommand("loadgen.topics_command", "topics", "Make synthetic topics as Parquet."),
+    "load": Subcommand("loadgen.load_command", "load", "Load topics into a running server."),
+    "run": Subcommand("loadgen.run_command", "run", "Drive clients against a server."),
+    "report": Subcommand("loadgen.report_command", "report", "Turn finished runs into one page."),
+    "demo": Subcommand("loadgen.demo_command", "demo", "Show a restart storm, three times."),
+    "picture": Subcommand("loadgen.demo_command", "picture", "Draw the newest demo as a picture."),
+}
+
+
+class LazyGroup(TyperGroup):
+    """A group that imports a sub-command only when it is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401
+        """Exchange the entry of the overview for the command itself."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, imported_command(name) if name else None, rest
+
+
+def imported_command(name: str) -> Any:  # noqa: ANN401
+    """Import the module of a sub-command and return the command that Typer makes of it."""
+    entry = SUBCOMMANDS[name]
+    function: Callable[..., object] = getattr(importlib.import_module(entry.module), entry.function)
+    single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    single.command(name)(function)
+    return typer.main.get_command(single)
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Make topics by the million, drive clients by the thousand, and report what happened.",
+)
+
+
+@app.callback()
+def loadgen() -> None:
+    """Make topics by the million, drive clients by the thousand, and report what happened."""
+
+
+def _announce(name: str, entry: Subcommand) -> None:
+    """Put a sub-command into the overview; the function given here is never called."""
+    app.command(name, help=entry.help)(lambda: None)
+
+
+for _name, _entry in SUBCOMMANDS.items():
+    _announce(_name, _entry)
+
+
+def main() -> None:
+    """Run the command line; a :class:`LoadgenError` becomes its sentence and its exit code."""
+    try:
+        app()
+    except LoadgenError as error:
+        sys.stderr.write(f"loadgen: {error}\n")
+        sys.exit(int(error.exit_code))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+"""Checks every answer: number of topics and Pulsar's hash of their names.
+
+A thousand clients that read the same megabyte would hold a gigabyte. Here the clients of one
+namespace share one copy: each compares what arrives with the copy and adds to it only beyond its
+end. A client whose bytes differ gets a copy of its own. Bytes already found right are right
+again, so a namespace is verified in full once, and each answer that differs once more.
+
+Verification is put off until the storm is over, because it would make other clients late;
+what differs is kept for that up to ``PENDING_LIMIT_BYTES``, more is verified at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from google.protobuf.message import DecodeError
+
+import proto.PulsarApi_pb2 as pb
+from proto.topic_hash import topics_hash
+
+if TYPE_CHECKING:
+    from loadgen.scenario import NamespaceExpectation
+
+PENDING_LIMIT_BYTES = 256 * 1024 * 1024
+# The body begins behind the request id; the message needs one to be complete.
+_ANY_REQUEST_ID = b"\x08\x01"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of one answer.
+
+    Attributes:
+        topics: Number of names in it.
+        hash: Pulsar's hash of those names, computed here.
+        problem: Why the answer is wrong, as a sentence; None when it is right.
+    """
+
+    topics: int
+    hash: str
+    problem: str | None = None
+
+
+class SharedAnswer:
+    """The longest answer seen of one namespace, and which lengths of it were verified."""
+
+    def __init__(self, expectation: NamespaceExpectation) -> None:
+        self.expectation = expectation
+        self.data = bytearray()
+        self.verdicts: dict[int, Verdict] = {}  # as many as there are lengths of right answers
+        self.reference: Verdict | None = None
+
+
+class AnswerBody:
+    """The bytes of one answer behind its request id, shared as long as they are the same."""
+
+    def __init__(self, shared: SharedAnswer) -> None:
+        self.shared = shared
+        self.size_bytes = 0
+        self.own: bytearray | None = None
+
+    def feed(self, chunk: memoryview) -> None:
+        """Take the next bytes of the answer; the view may be reused afterwards."""
+        if self.own is not None:
+            self.own += chunk
+        elif not self._matches(chunk):
+            self.own = self.shared.data[: self.size_bytes]
+            self.own += chunk
+        self.size_bytes += len(chunk)
+
+    def _matches(self, chunk: memoryview) -> bool:
+        data = self.shared.data
+        known = min(len(data) - self.size_bytes, len(chunk))
+        # Compared as bytes: that is one memcmp, while views compare item by item.
+        if data[self.size_bytes : self.size_bytes + known] != bytes(chunk[:known]):
+            return False
+        data += chunk[known:]
+        return True
+
+    def data(self) -> bytes:
+        """Return the whole answer behind its request id."""
+        return bytes(self.shared.data[: self.size_bytes] if self.own is None else self.own)
+
+
+class PendingAnswer:
+    """An answer that came in; :meth:`verdict` may be asked once the storm is over."""
+
+    def __init__(self, body: AnswerBody) -> None:
+        self._body: AnswerBody | None = body
+        self._verdict: Verdict | None = None
+
+    def verdict(self) -> Verdict:
+        """Verify the answer, or return what is known; its bytes are given back."""
+        if self._verdict is None and self._body is not None:
+            self._verdict = _verify(self._body)
+        self._body = None
+        assert self._verdict is not None
+        return self._verdict
+
+
+class AnswerChecker:
+    """Holds what is known of each namespace of one task."""
+
+    def __init__(self, *, filtered: bool) -> None:
+        self._filtered = filtered
+        self._shared: dict[str, SharedAnswer] = {}  # one for each namespace of the scenario
+        self._pending_bytes = 0
+
+    def body(self, expectation: NamespaceExpectation) -> AnswerBody:
+        """Return the place for a new answer of a namespace."""
+        shared = self._shared.get(expectation.name)
+        if shared is None:
+            shared = SharedAnswer(self._verifiable(expectation))
+            self._shared[expectation.name] = shared
+        return AnswerBody(shared)
+
+    def submit(self, body: AnswerBody) -> PendingAnswer:
+        """Take a complete answer; verified later, unless too many that differ wait already."""
+        pending = PendingAnswer(body)
+        if body.own is not None:
+            self._pending_bytes += len(body.own)
+            if self._pending_bytes > PENDING_LIMIT_BYTES:
+                self._pending_bytes -= len(body.own)
+                pending.verdict()
+        return pending
+
+    def _verifiable(self, expectation: NamespaceExpectation) -> NamespaceExpectation:
+        # The manifest knows whole namespaces; what a pattern leaves of one it cannot know.
+        if self._filtered:
+            return expectation.model_copy(update={"topics": None, "hash": None})
+        return expectation
+
+
+def _verify(body: AnswerBody) -> Verdict:
+    shared = body.shared
+    if body.own is None and body.size_bytes in shared.verdicts:
+        return shared.verdicts[body.size_bytes]
+    verdict = _compared_with_reference(verify_answer(body.data(), shared.expectation), shared)
+    if body.own is None:
+        shared.verdicts[body.size_bytes] = verdict
+    return verdict
+
+
+def _compared_with_reference(verdict: Verdict, shared: SharedAnswer) -> Verdict:
+    if verdict.problem is not None:
+        return verdict
+    if shared.reference is None:
+        shared.reference = verdict
+    return disagreement(verdict, shared.reference)
+
+
+def disagreement(verdict: Verdict, reference: Verdict) -> Verdict:
+    """Return ``verdict``, with a problem if it lists other topics than ``reference``."""
+    if (verdict.topics, verdict.hash) == (reference.topics, reference.hash):
+        return verdict
+    return Verdict(
+        verdict.topics,
+        verdict.hash,
+        f"lists {verdict.topics} topics with hash {verdict.hash}, another answer of the same "
+        f"namespace {reference.topics} with hash {reference.hash}",
+    )
+
+
+def verify_answer(body: bytes, expectation: NamespaceExpectation) -> Verdict:
+    """Verify one answer in full.
+
+    Args:
+        body: CommandGetTopicsOfNamespaceResponse without its request id.
+        expectation: What the namespace holds, as far as known.
+    """
+    response = pb.CommandGetTopicsOfNamespaceResponse()
+    try:
+        response.ParseFromString(_ANY_REQUEST_ID + body)
+    except DecodeError:
+        return Verdict(0, "", "is not a CommandGetTopicsOfNamespaceResponse")
+    topics = len(response.topics)
+    computed = topics_hash(response.topics)
+    return Verdict(topics, computed, _problem(response, computed, expectation))
+
+
+def _problem(
+    response: pb.CommandGetTopicsOfNamespaceResponse,
+    computed: str,
+    expectation: NamespaceExpectation,
+) -> str | None:
+    topics = len(response.topics)
+    if not response.changed:
+        return "says that nothing changed, although no hash was sent"
+    if response.HasField("topics_hash") and response.topics_hash != computed:
+        return f"says hash {response.topics_hash}, its {topics} names have {computed}"
+    if expectation.topics is not None and topics != expectation.topics:
+        return f"lists {topics} topics, expected {expectation.topics}"
+    if expectation.hash is not None and computed != expectation.hash:
+        return f"lists names with hash {computed}, expected {expectation.hash}"
+    return None

@@ -1,0 +1,133 @@
+"""Getting a client connected: name, open files, socket, handshake, and what can go wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import socket
+from typing import TYPE_CHECKING
+
+import uvloop
+
+from limiter.clock import LoopClock, deadline
+from loadgen.answers import AnswerChecker
+from loadgen.failures import LoadgenError
+from loadgen.live import StormCounters
+from loadgen.scenario import ClientPlan
+from loadgen.storm import ConnectFailedError, StormClient
+from loadgen.storm_context import StormContext
+
+if TYPE_CHECKING:
+    from loadgen.scenario import StormScenario
+
+CONNECT_TIMEOUT_SECONDS = 10.0
+_OTHER_OPEN_FILES = 64
+
+ServerAddress = tuple[socket.AddressFamily, tuple[str, int]]
+
+
+def check_reachable(scenario: StormScenario) -> None:
+    """Connect once, as every client will.
+
+    Raises:
+        LoadgenError: Nobody answers there as a Pulsar broker or proxy does.
+    """
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_connect_once(scenario))
+
+
+def raise_open_file_limit(connections: int) -> None:
+    """Allow this process as many open files as its connections need.
+
+    Raises:
+        LoadgenError: The hard limit is too low.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = connections + _OTHER_OPEN_FILES
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        if hard != resource.RLIM_INFINITY and hard < needed:
+            raise LoadgenError(
+                f"{connections} connections in one process need {needed} open files and the hard "
+                f"limit is {hard}: raise it (ulimit -Hn), or use more --tasks or fewer --clients"
+            )
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE, (needed if hard == resource.RLIM_INFINITY else hard, hard)
+        )
+
+
+async def resolve(scenario: StormScenario) -> ServerAddress:
+    """Return family and address of the scenario's server.
+
+    Raises:
+        LoadgenError: Its name is unknown.
+    """
+    host, port = scenario.address
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise LoadgenError(
+            f"the host of {scenario.service_url} is unknown: {error.strerror or error}"
+        ) from None
+    family, _, _, _, address = found[0]
+    return family, (str(address[0]), int(address[1]))
+
+
+async def connect(
+    client: StormClient,
+    address: ServerAddress,
+    receive_buffer_bytes: int,
+) -> None:
+    """Connect one client and shake hands.
+
+    Raises:
+        OSError: No connection; a TimeoutError if there was no CONNECTED in time.
+        ConnectFailedError: The server did not answer CONNECT with CONNECTED.
+    """
+    loop = asyncio.get_running_loop()
+    family, server = address
+    connection = socket.socket(family, socket.SOCK_STREAM)
+    connection.setblocking(False)
+    handed_over = False
+    try:
+        # The window that TCP offers is settled when the connection is made.
+        if receive_buffer_bytes:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+        if client.plan.source_address is not None:
+            connection.bind((client.plan.source_address, 0))
+        async with deadline(LoopClock(), CONNECT_TIMEOUT_SECONDS):
+            await loop.sock_connect(connection, server)
+            await loop.create_connection(lambda: client, sock=connection)
+            handed_over = True
+            await client.handshake
+    except BaseException:
+        if handed_over:
+            client.close()
+        else:
+            connection.close()
+        raise
+
+
+def connect_failure(error: Exception) -> str:
+    """Say why a client could not connect."""
+    if isinstance(error, TimeoutError) and not error.errno:
+        return f"no CONNECTED within {CONNECT_TIMEOUT_SECONDS:g} s"
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)
+    return str(error)
+
+
+async def _connect_once(scenario: StormScenario) -> None:
+    plan = ClientPlan(0, scenario.namespaces[0], 0.0, None)
+    checker = AnswerChecker(filtered=False)
+    context = StormContext(scenario, checker, StormCounters(), on_finished=lambda: None)
+    client = StormClient(plan, context)
+    try:
+        await connect(client, await resolve(scenario), scenario.receive_buffer_bytes)
+    except (OSError, ConnectFailedError) as error:
+        raise LoadgenError(
+            f"{scenario.service_url} cannot be reached as a Pulsar broker or proxy: "
+            f"{connect_failure(error)}; is it running and is this its binary port?"
+        ) from None
+    client.close()

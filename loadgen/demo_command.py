@@ -1,0 +1,143 @@
+"""``loadgen demo``: the whole story in three minutes; ``loadgen picture``: it as a picture."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.constrain import Constrain
+from rich.table import Table
+from rich.text import Text
+
+from loadgen.demo import DemoOptions, run_demo
+from loadgen.demo_plan import RUNS, default_namespaces
+from loadgen.failures import ExitCode, LoadgenError, UsageError
+from loadgen.pictures import draw_pictures, load_demo
+from loadgen.processes import termination_interrupts
+from loadgen.run_command import parse_read_rate
+from loadgen.steps import Steps
+from loadgen.tables import TERMINAL_COLUMNS, summary_console, summary_tables
+from loadgen.topics import TopicPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from loadgen.demo import DemoResult
+    from loadgen.report import CheckResult
+
+SEED = 7
+_INTERRUPTED = "Interrupted: broker, proxy and Spark are stopped, no report was written."
+
+
+class DemoExecutor(StrEnum):
+    """Where topics are made and clients run."""
+
+    SPARK = "spark"
+    PROCESS = "process"
+
+
+def demo(  # noqa: PLR0913 - one parameter for each option
+    topics: Annotated[int, typer.Option(min=1, help="Topics in all.")] = 1_000_000,
+    namespaces: Annotated[
+        int | None,
+        typer.Option(min=1, help="Namespaces.", show_default="one for 10,000 topics"),
+    ] = None,
+    clients: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Clients that ask at the same moment.")
+    ] = 1000,
+    read_rate: Annotated[
+        str, typer.Option(help="How fast each client reads its answer, bytes a second.")
+    ] = "100kB/s",
+    out: Annotated[Path, typer.Option(help="Directory of all results.")] = Path("out/demo"),
+    executor: Annotated[
+        DemoExecutor, typer.Option(help="process needs neither Spark nor Java.")
+    ] = DemoExecutor.SPARK,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the topics (Parquet) beside the results.")
+    ] = False,
+) -> None:
+    """See a restart storm three times: no limits, Pulsar's limits, Floodgate.
+
+    Makes the topics, starts a broker and a proxy for each run, lets all clients
+    ask for a topic list at the same moment and read it slowly. Then prints a
+    table and writes report.html and summary.json.
+
+    Exit code 0: everything held; 97: an answer was wrong; 99: a check failed.
+
+    Examples:
+      loadgen demo
+
+      loadgen demo --topics 50000 --clients 100 --executor process --out out/small
+    """
+    options = DemoOptions(
+        topics=_topic_plan(topics, namespaces or default_namespaces(topics)),
+        clients=clients,
+        read_rate_bytes_per_second=parse_read_rate(read_rate),
+        out=out,
+        executor=str(executor),
+        keep=keep,
+    )
+    console = summary_console()
+    try:
+        with termination_interrupts(), Steps(console).shown() as steps:
+            result = run_demo(options, steps)
+    except KeyboardInterrupt:
+        raise LoadgenError(_INTERRUPTED, ExitCode.INTERRUPTED) from None
+    show(console, result)
+    raise typer.Exit(int(result.exit_code))
+
+
+def picture(
+    demo_directory: Annotated[
+        Path, typer.Option("--demo", help="Directory of a finished demo.")
+    ] = Path("out/demo"),
+    out: Annotated[Path, typer.Option(help="Where the pictures go.")] = Path("docs/images"),
+) -> None:
+    """Draw a finished demo as PNG pictures for light and for dark pages.
+
+    Example:
+      loadgen picture --demo out/demo --out docs/images
+    """
+    console = summary_console()
+    for path in draw_pictures(load_demo(demo_directory, [run.name for run in RUNS]), out):
+        console.print(f"Picture: {path}", soft_wrap=True, highlight=False)
+
+
+def show(console: Console, result: DemoResult) -> None:
+    """Print the table, the checks and where everything is."""
+    for table in summary_tables(list(result.summaries.values())):
+        console.print(table)
+    console.print(Constrain(_verdicts(result.checks), TERMINAL_COLUMNS))
+    for summary in result.summaries.values():
+        if summary.generator_limited:
+            console.print(
+                f"! {summary.label}: the load generator itself was late, so its latencies are not "
+                "the servers' alone.",
+                style="yellow",
+            )
+    console.print(
+        f"\n{result.duration_seconds:.0f} s in all. Open {result.report} in a browser; all figures "
+        f"are in {result.summary}.",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _verdicts(checks: Sequence[CheckResult]) -> Table:
+    """The checks as a list whose sentences stay clear of the marks."""
+    grid = Table.grid(padding=(0, 1))
+    for check in checks:
+        mark = Text("✓", "green") if check.passed else Text("✗", "bold red")
+        grid.add_row(mark, Text(check.sentence))
+    return grid
+
+
+def _topic_plan(topics: int, namespaces: int) -> TopicPlan:
+    try:
+        return TopicPlan(topics, namespaces, SEED)
+    except ValueError as error:
+        raise UsageError(str(error)) from error

@@ -1,0 +1,153 @@
+"""What is known while a storm runs.
+
+Workers send their counters once a second in a datagram to the driver on the loopback (Spark
+itself reports only when a task ends). A lost datagram costs one second of freshness: each holds
+totals, and the results do not depend on them.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import threading
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, TextIO
+
+from rich.console import Console
+from rich.live import Live
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from loadgen.task_report import Outcome
+
+REPORT_SECONDS = 1.0
+_LARGEST_DATAGRAM_BYTES = 4096
+_POLL_SECONDS = 0.2
+
+
+@dataclass(slots=True)
+class StormCounters:
+    """Totals of one task, or of a whole storm. ``bytes`` are those read of answers."""
+
+    connected: int = 0
+    started: int = 0
+    answered: int = 0
+    refused: int = 0
+    wrong: int = 0
+    timeout: int = 0
+    disconnected: int = 0
+    unreachable: int = 0
+    bytes: int = 0
+
+    def count(self, outcome: Outcome) -> None:
+        """Count a request that ended."""
+        setattr(self, outcome.value, getattr(self, outcome.value) + 1)
+
+    def plus(self, other: StormCounters) -> StormCounters:
+        """Return the sum of both."""
+        return StormCounters(
+            *(getattr(self, each.name) + getattr(other, each.name) for each in fields(self))
+        )
+
+
+class ProgressSender:
+    """The workers' end. Does nothing without an address."""
+
+    def __init__(self, task: int, address: tuple[str, int] | None) -> None:
+        self._task = task
+        self._address = address
+        self._socket = None if address is None else socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        if self._socket is not None:
+            self._socket.setblocking(False)
+
+    def send(self, counters: StormCounters) -> None:
+        """Send totals; nobody waits for them, so what cannot be sent now is dropped."""
+        if self._socket is None or self._address is None:
+            return
+        message = json.dumps({"task": self._task, "counters": asdict(counters)}).encode()
+        try:
+            self._socket.sendto(message, self._address)
+        except OSError:
+            return  # the driver has left or its buffer is full; the next second brings a new total
+
+    def close(self) -> None:
+        """Close the socket."""
+        if self._socket is not None:
+            self._socket.close()
+
+
+class ProgressReceiver:
+    """The driver's end: a thread that adds up the tasks' totals and tells the observer."""
+
+    def __init__(self, observer: Callable[[StormCounters], None]) -> None:
+        self._observer = observer
+        self._tasks: dict[int, StormCounters] = {}  # one for each task
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind(("127.0.0.1", 0))
+        self._socket.settimeout(_POLL_SECONDS)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._receive, name="progress", daemon=True)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where workers send to."""
+        host, port = self._socket.getsockname()
+        return str(host), int(port)
+
+    def __enter__(self) -> ProgressReceiver:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+        self._socket.close()
+
+    def _receive(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                message = self._socket.recv(_LARGEST_DATAGRAM_BYTES)
+            except TimeoutError:
+                continue
+            self._take(message)
+
+    def _take(self, message: bytes) -> None:
+        try:
+            content = json.loads(message)
+            self._tasks[int(content["task"])] = StormCounters(**content["counters"])
+        except (ValueError, KeyError, TypeError):
+            return  # not from our workers: any process of the machine can send here
+        total = StormCounters()
+        for counters in self._tasks.values():
+            total = total.plus(counters)
+        self._observer(total)
+
+
+def progress_line(counters: StormCounters, clients: int) -> str:
+    """Return one line for a person who waits."""
+    lost = counters.timeout + counters.disconnected + counters.unreachable
+    return (
+        f"connected {counters.connected:,} of {clients:,}   started {counters.started:,}   "
+        f"answered {counters.answered:,}   refused {counters.refused:,}   lost {lost:,}   "
+        f"{counters.bytes / 1e6:,.1f} MB"
+    )
+
+
+@contextmanager
+def progress_display(clients: int, stream: TextIO) -> Iterator[Callable[[StormCounters], None]]:
+    """Show totals on ``stream``: a live line on a terminal, else one JSON object a line."""
+    if not stream.isatty():
+        yield lambda counters: print_json_line(counters, stream)
+        return
+    with Live(console=Console(file=stream), refresh_per_second=4, transient=True) as live:
+        yield lambda counters: live.update(progress_line(counters, clients))
+
+
+def print_json_line(counters: StormCounters, stream: TextIO | None = None) -> None:
+    """Write totals as one JSON object on a line."""
+    out = sys.stderr if stream is None else stream
+    out.write(json.dumps({"progress": asdict(counters)}) + "\n")
+    out.flush()

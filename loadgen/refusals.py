@@ -1,0 +1,59 @@
+"""Reasons of refusals, in a form that adds up.
+
+A thousand refusals for one cause carry a thousand request ids, ports and sizes. Masked, they are
+one reason with a count.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+import proto.PulsarApi_pb2 as pb
+
+_LONGEST_REASON = 300
+# What the proxy answers with: JSON text with errorMsg, reqId, remote and local, at times behind
+# the name of a Java exception. The rest of it names one request only.
+_JSON_ERROR_MESSAGE = re.compile(r'"errorMsg"\s*:\s*("(?:[^"\\]|\\.)*")')
+# localhost/127.0.0.1:6650, /10.0.0.7:41220, [::1]:6650, broker-7.internal:6650
+_ADDRESS = re.compile(
+    r"(?:[\w.-]*/)?(?:\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?|\[[0-9a-fA-F:.]+\](?::\d+)?)"
+    r"|\b[A-Za-z][\w-]*(?:\.[\w-]+)*:\d{2,5}\b"
+)
+_HEXADECIMAL = re.compile(
+    r"\b(?:0x[0-9a-fA-F]+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\b"
+)
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+def refusal_reason(error: int, message: str) -> str:
+    """Return ``<ServerError name>: <message>`` with everything masked that differs by request.
+
+    Args:
+        error: Code of the ERROR command, a ``pb.ServerError``.
+        message: Its text; of JSON text only ``errorMsg`` is kept.
+    """
+    return f"{server_error_name(error)}: {masked(_essence(message))}"[:_LONGEST_REASON]
+
+
+def server_error_name(error: int) -> str:
+    """Return Pulsar's name of a server error; codes that are newer than us keep their number."""
+    known = pb.ServerError.DESCRIPTOR.values_by_number.get(error)
+    return f"ServerError {error}" if known is None else str(known.name)
+
+
+def masked(text: str) -> str:
+    """Replace addresses, identifiers and numbers by what they are."""
+    text = _ADDRESS.sub("<address>", text)
+    text = _HEXADECIMAL.sub("<id>", text)
+    return _NUMBER.sub("<n>", text)
+
+
+def _essence(message: str) -> str:
+    found = _JSON_ERROR_MESSAGE.search(message)
+    if found is None:
+        return message.strip()
+    try:
+        return str(json.loads(found.group(1), strict=False)).strip()
+    except json.JSONDecodeError:
+        return found.group(1).strip('"')

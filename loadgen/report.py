@@ -1,0 +1,241 @@
+"""One HTML file about one or several runs: charts, table, words; readable without any network."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from loadgen.failures import LoadgenError, UsageError
+from loadgen.report_charts import key_mark, render_bars, render_panel, run_class, run_letter
+from loadgen.report_panels import histograms, percentile_panel, time_rows
+from loadgen.report_words import headline, run_sentences, scenario_sentence
+from loadgen.tables import NOT_WATCHED, FigureRow, figure_rows
+from loadgen.units import format_bytes, format_count, format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from loadgen.report_charts import Panel
+    from loadgen.report_data import Run
+    from loadgen.report_panels import Row
+
+LARGEST_REPORT_BYTES = 2_000_000
+DEFAULT_TITLE = "Topic-list storm"
+# A scenario lists hundreds of namespaces; the first ones tell what they look like.
+_ITEMS_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """One thing that had to hold, whether it did, and the sentence with its figures."""
+
+    name: str
+    passed: bool
+    sentence: str
+
+
+def write_report(
+    path: Path,
+    runs: Sequence[Run],
+    *,
+    title: str = DEFAULT_TITLE,
+    checks: Sequence[CheckResult] = (),
+) -> None:
+    """Write the report of ``runs`` to ``path``.
+
+    Raises:
+        LoadgenError: The file cannot be written, or would pass ``LARGEST_REPORT_BYTES``.
+    """
+    page = render_report(runs, title=title, checks=checks).encode()
+    if len(page) > LARGEST_REPORT_BYTES:
+        raise UsageError(
+            f"the report of {len(runs)} runs would have {format_bytes(len(page))}; "
+            "name fewer run directories at once"
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(page)
+    except OSError as error:
+        raise LoadgenError(
+            f"cannot write the report to {path}: {error.strerror}; choose another --out"
+        ) from error
+
+
+def render_report(
+    runs: Sequence[Run], *, title: str = DEFAULT_TITLE, checks: Sequence[CheckResult] = ()
+) -> str:
+    """The whole page as text. Everything from a run directory is escaped."""
+    summaries = [run.summary for run in runs]
+    rows, percentiles = time_rows(runs), percentile_panel(runs)
+    return Template(_asset("report_template.html")).substitute(
+        title=escape(title),
+        style=_asset("report.css"),
+        script=_asset("report.js"),
+        headline=escape(headline(summaries)),
+        scenario=escape(scenario_sentence(runs[0].description)),
+        cards="\n".join(_card(index, run) for index, run in enumerate(runs)),
+        checks=_checks(checks),
+        legend="\n".join(_legend(index, run) for index, run in enumerate(runs)),
+        time_rows="\n".join(_row(row) for row in rows),
+        latency=_latency(runs, percentiles),
+        table=_table(runs, figure_rows(summaries)),
+        words=_words(runs),
+        details="\n".join(_details(index, run) for index, run in enumerate(runs)),
+        series=_series([panel for row in rows for panel in row.panels], percentiles),
+    )
+
+
+def _asset(name: str) -> str:
+    return (files("loadgen") / name).read_text(encoding="utf-8")
+
+
+def _card(index: int, run: Run) -> str:
+    """A run at a glance: its memory large, what the clients got below."""
+    summary = run.summary
+    total = summary.resident_over_idle_bytes
+    latency = summary.latency_seconds
+    refused = ' class="bad"' if summary.refused_total else ""
+    facts = [
+        ("answered", f"<dd>{summary.answered:,} of {summary.requests:,}</dd>"),
+        ("refused", f"<dd{refused}>{format_count(summary.refused_total)}</dd>"),
+        ("median", f"<dd>{format_seconds(latency.p50) if latency else 'no answers'}</dd>"),
+        ("slowest", f"<dd>{format_seconds(latency.max) if latency else 'no answers'}</dd>"),
+    ]
+    if summary.failed:
+        facts.insert(2, ("failed", f'<dd class="bad">{format_count(summary.failed)}</dd>'))
+    listed = "".join(f"<dt>{name}</dt>{cell}" for name, cell in facts)
+    big = NOT_WATCHED if total is None else escape(format_bytes(total))
+    whose = " and ".join(summary.processes) or "the servers"
+    return (
+        f'<article class="card {run_class(index)}"><h3>{key_mark(index)} {escape(summary.label)}'
+        f'</h3><div class="big">{big}</div><p class="of">of memory over idle, {whose}'
+        f"{' together' if len(summary.processes) > 1 else ''}</p><dl>{listed}</dl></article>"
+    )
+
+
+def _checks(checks: Sequence[CheckResult]) -> str:
+    if not checks:
+        return ""
+    items = "".join(
+        f'<li><span class="mark {"good" if check.passed else "bad"}">'
+        f"{'✓' if check.passed else '✗'}</span>{escape(check.sentence)}</li>"
+        for check in checks
+    )
+    failed = sum(not check.passed for check in checks)
+    verdict = f"{failed} of {len(checks)} failed" if failed else f"all {len(checks)} hold"
+    return f'<section><h2>Checks: {verdict}</h2><ul class="checks">{items}</ul></section>'
+
+
+def _legend(index: int, run: Run) -> str:
+    return (
+        f'<button type="button" data-run="{index}" aria-pressed="true">{key_mark(index)} '
+        f"{escape(run.summary.label)}</button>"
+    )
+
+
+def _row(row: Row) -> str:
+    panels = "\n".join(render_panel(panel) for panel in row.panels)
+    return (
+        f'<div class="row"><h3>{escape(row.title)}</h3><p>{escape(row.meaning)}</p>'
+        f'<div class="pair">{panels}</div></div>'
+    )
+
+
+def _latency(runs: Sequence[Run], percentiles: Panel | None) -> str:
+    """The percentile curves beside the histograms."""
+    curve = "<p>No client was answered.</p>" if percentiles is None else render_panel(percentiles)
+    bars = "\n".join(render_bars(item) for item in histograms(runs))
+    return (
+        f'<div class="tall">{curve}</div><div><p class="note">Clients by waiting time: solid bars '
+        f"were answered, hollow ones refused.</p>{bars}</div>"
+    )
+
+
+def _table(runs: Sequence[Run], rows: Sequence[FigureRow]) -> str:
+    heads = "".join(
+        f'<th scope="col">{key_mark(index)} {escape(run.summary.label)}</th>'
+        for index, run in enumerate(runs)
+    )
+    body, group = [], ""
+    for row in rows:
+        if row.group != group:
+            group = row.group
+            span = len(runs) + 1
+            body.append(f'<tr><th scope="rowgroup" colspan="{span}">{escape(group)}</th></tr>')
+        body.append(_table_row(row))
+    return (
+        f'<div class="scroll"><table><thead><tr><th></th>{heads}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def _table_row(row: FigureRow) -> str:
+    cells = "".join(
+        f'<td class="bad">{escape(text)}</td>' if bad else f"<td>{escape(text)}</td>"
+        for text, bad in zip(row.cells, row.alarming, strict=True)
+    )
+    css = ' class="reason"' if row.measure.startswith(" ") else ""
+    return f'<tr><th scope="row"{css}>{escape(row.measure.strip())}</th>{cells}</tr>'
+
+
+def _words(runs: Sequence[Run]) -> str:
+    articles = "".join(
+        f'<article class="{run_class(index)}"><h3>{key_mark(index)} {escape(run.summary.label)}'
+        f"</h3><ul>{''.join(f'<li>{escape(text)}</li>' for text in run_sentences(run.summary))}"
+        "</ul></article>"
+        for index, run in enumerate(runs)
+    )
+    return f'<div class="stories">{articles}</div>'
+
+
+def _details(index: int, run: Run) -> str:
+    """Scenario and environment of one run, folded."""
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+        for name, value in flatten(run.description)
+    )
+    return (
+        f"<details><summary>{run_letter(index)}: {escape(run.summary.label)}</summary>"
+        f'<div class="scroll"><table><tbody>{rows}</tbody></table></div></details>'
+    )
+
+
+def flatten(document: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """A JSON object as (dotted name, text) pairs; long lists by their first items and length."""
+    pairs: list[tuple[str, str]] = []
+    for name, value in document.items():
+        if isinstance(value, dict):
+            pairs += flatten(value, f"{prefix}{name}.")
+        elif isinstance(value, list) and len(value) > _ITEMS_SHOWN:
+            shown = ", ".join(json.dumps(item) for item in value[:_ITEMS_SHOWN])
+            pairs.append((f"{prefix}{name}", f"{shown}, … ({len(value):,} in all)"))
+        else:
+            text = value if isinstance(value, str) else json.dumps(value)
+            pairs.append((f"{prefix}{name}", text))
+    return pairs
+
+
+def _series(time_panels: Sequence[Panel], percentiles: Panel | None) -> str:
+    """What the hover read-outs need, as JSON: numbers and our own keys, no text of a run."""
+    panels = [(panel, "time") for panel in time_panels]
+    if percentiles is not None:
+        panels.append((percentiles, "percentile"))
+    document = {
+        panel.key: {
+            "axis": axis,
+            "unit": panel.unit,
+            "low": panel.x.low,
+            "high": panel.x.high,
+            "series": {
+                curve.run: [[round(at, 3), round(value, 3)] for at, value in curve.points]
+                for curve in panel.curves
+            },
+        }
+        for panel, axis in panels
+    }
+    return json.dumps(document, separators=(",", ":"))

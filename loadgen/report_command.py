@@ -1,0 +1,44 @@
+"""``loadgen report``: one HTML page from finished run directories."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - Typer reads the annotations at run time
+from typing import Annotated
+
+import typer
+
+from loadgen.report import DEFAULT_TITLE, write_report
+from loadgen.run_directory import load_run
+from loadgen.tables import summary_console, summary_tables
+
+DEFAULT_NAME = "report.html"
+
+
+def report(
+    run_directories: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN_DIR...", help="Directories that `loadgen run` has written."),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The HTML file; by default report.html in the first run directory."),
+    ] = None,
+    title: Annotated[str, typer.Option(help="Heading of the page.")] = DEFAULT_TITLE,
+) -> None:
+    """Turn finished runs into one HTML page, and print their table.
+
+    Only the run directories are read: the servers need not run any more. The
+    page needs no network.
+
+    Examples:
+      loadgen report out/runs/storm
+
+      loadgen report out/demo/runs/off out/demo/runs/floodgate --out both.html
+    """
+    runs = [load_run(directory) for directory in run_directories]
+    path = out or run_directories[0] / DEFAULT_NAME
+    write_report(path, runs, title=title)
+    console = summary_console()
+    for table in summary_tables([run.summary for run in runs]):
+        console.print(table)
+    console.print(f"Report: {path}", soft_wrap=True, highlight=False)

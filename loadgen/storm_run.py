@@ -1,0 +1,241 @@
+"""One whole run: check, watch the servers, let the storm pass, merge, write the run directory."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loadgen.connecting import check_reachable, raise_open_file_limit
+from loadgen.executors import run_in_processes
+from loadgen.failures import ExitCode, UsageError
+from loadgen.live import ProgressReceiver, StormCounters
+from loadgen.loopback import is_loopback
+from loadgen.results import (
+    SCHEMA_VERSION,
+    SummaryPart,
+    agreed_reports,
+    process_document,
+    summary_part,
+    write_json,
+    write_requests,
+    write_server_metrics,
+)
+from loadgen.scrape import ScrapeTarget, ServerWatch
+from loadgen.storm_task import TaskPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from loadgen.scenario import StormScenario
+    from loadgen.task_report import TaskReport
+
+EXECUTORS = ("spark", "process")
+_PACKAGES = ("floodgate", "pyspark", "pyarrow", "uvloop", "protobuf")
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a scenario is run and watched.
+
+    Attributes:
+        name: Name of the run and of its directory.
+        label: What reports call it; the name if empty.
+        out: Directory of run directories.
+        executor: ``spark`` or ``process``.
+        tasks: Number of tasks that share the clients.
+        master: Spark's master; None for a local session with a slot for each task.
+        spark: A running session to use instead of starting one.
+        broker_admin_url: ``http://host:port`` of the broker's web port, to watch it.
+        proxy_admin_url: The proxy's.
+        broker_pid: The broker's process id, if it runs on this machine.
+        proxy_pid: The proxy's.
+        on_progress: Called about once a second with the storm's totals, from another thread.
+    """
+
+    name: str
+    label: str = ""
+    out: Path = Path("out/runs")
+    executor: str = "process"
+    tasks: int = 2
+    master: str | None = None
+    spark: SparkSession | None = field(default=None, repr=False)
+    broker_admin_url: str | None = None
+    proxy_admin_url: str | None = None
+    broker_pid: int | None = None
+    proxy_pid: int | None = None
+    on_progress: Callable[[StormCounters], None] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A finished run.
+
+    Attributes:
+        directory: Where everything about it is.
+        summary: The content of its summary.json.
+        problems: What is wrong with the first few wrong answers, a sentence each.
+    """
+
+    directory: Path
+    summary: dict[str, Any]
+    problems: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What the run means for a pipeline: a wrong answer counts before a late generator."""
+        if self.summary["wrong"]:
+            return ExitCode.CORRECTNESS
+        if self.summary["generator_limited"]:
+            return ExitCode.GENERATOR_LIMITED
+        return ExitCode.PASSED
+
+
+def execute(scenario: StormScenario, options: RunOptions) -> RunResult:
+    """Run a scenario and write its run directory; a directory of that name is replaced.
+
+    Raises:
+        UsageError: The options do not fit each other or this machine.
+        LoadgenError: The server cannot be reached, or the storm could not be run.
+    """
+    _check(scenario, options)
+    started_at = datetime.now(UTC)
+    with ServerWatch(_targets(options)) as watch:
+        reports = agreed_reports(_run(scenario, options))
+    offset_seconds = reports[0].facts.t0_epoch_seconds - (time.time() - time.perf_counter())
+    directory = options.out / options.name
+    directory.mkdir(parents=True, exist_ok=True)
+    write_requests(directory / "requests.parquet", reports)
+    write_server_metrics(directory / "server-metrics.parquet", watch, offset_seconds)
+    write_json(
+        directory / "run.json", _run_document(scenario, options, reports, started_at.isoformat())
+    )
+    summary = _summary_document(options, reports, watch)
+    write_json(directory / "summary.json", summary)
+    return RunResult(directory, summary, _problems(reports))
+
+
+def _check(scenario: StormScenario, options: RunOptions) -> None:
+    if options.executor not in EXECUTORS:
+        raise UsageError(f"--executor {options.executor!r} is neither spark nor process")
+    if not 1 <= options.tasks <= scenario.clients:
+        raise UsageError(
+            f"--tasks {options.tasks} does not fit {scenario.clients} clients: use 1 to "
+            f"{scenario.clients}"
+        )
+    if Path(options.name).name != options.name or options.name in ("", ".", ".."):
+        raise UsageError(f"--name {options.name!r} cannot be the name of a directory")
+    for process in ("broker", "proxy"):
+        if getattr(options, f"{process}_pid") and not getattr(options, f"{process}_admin_url"):
+            raise UsageError(f"--{process}-pid needs --{process}-admin-url as well")
+    if options.master is None or options.executor == "process":
+        raise_open_file_limit(-(-scenario.clients // options.tasks))
+    check_reachable(scenario)
+
+
+def _targets(options: RunOptions) -> list[ScrapeTarget]:
+    named = (
+        ("broker", options.broker_admin_url, options.broker_pid),
+        ("proxy", options.proxy_admin_url, options.proxy_pid),
+    )
+    return [ScrapeTarget(process, url, pid) for process, url, pid in named if url]
+
+
+def _run(scenario: StormScenario, options: RunOptions) -> list[TaskReport]:
+    with ExitStack() as stack:
+        address = None
+        if options.on_progress is not None:
+            address = stack.enter_context(ProgressReceiver(options.on_progress)).address
+        loopback = is_loopback(scenario.service_url)
+        plans = [
+            TaskPlan(
+                scenario=scenario,
+                task=task,
+                tasks=options.tasks,
+                loopback=loopback,
+                progress_address=address,
+            )
+            for task in range(options.tasks)
+        ]
+        if options.executor == "process":
+            return run_in_processes(plans)
+        # Spark is imported only where it is asked for: it takes a second.
+        from loadgen.spark_storm import run_in_spark
+
+        return run_in_spark(stack.enter_context(_session(options)), plans)
+
+
+@contextmanager
+def _session(options: RunOptions) -> Iterator[SparkSession]:
+    if options.spark is not None:
+        yield options.spark
+        return
+    from loadgen.spark import SparkSettings, spark_session
+
+    settings = SparkSettings("loadgen run", cores=options.tasks, master=options.master)
+    with spark_session(settings) as session:
+        yield session
+
+
+def _summary_document(
+    options: RunOptions, reports: Sequence[TaskReport], watch: ServerWatch
+) -> dict[str, Any]:
+    part = SummaryPart()
+    for report in reports:
+        part = part.merge(summary_part(report))
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "name": options.name,
+        "label": options.label or options.name,
+        "clients": sum(report.facts.clients for report in reports),
+        **part.document(),
+        "processes": {name: process_document(process) for name, process in watch.processes.items()},
+    }
+
+
+def _run_document(
+    scenario: StormScenario, options: RunOptions, reports: Sequence[TaskReport], started_at: str
+) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "name": options.name,
+        "label": options.label or options.name,
+        "started_at": started_at,
+        "service_url": scenario.service_url,
+        "executor": options.executor,
+        "scenario": scenario.model_dump(mode="json"),
+        "environment": _environment(),
+        "tasks": [asdict(report.facts) for report in reports],
+    }
+
+
+def _environment() -> dict[str, Any]:
+    versions = {package: metadata.version(package) for package in _PACKAGES}
+    return {
+        "python": platform.python_version(),
+        "spark": versions["pyspark"],
+        "cores": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "system": f"{platform.system()} {platform.release()}",
+        "implementation": sys.implementation.name,
+        "versions": versions,
+    }
+
+
+def _problems(reports: Sequence[TaskReport]) -> tuple[str, ...]:
+    wrong = (
+        row["reason"]
+        for report in reports
+        for row in report.rows.select(["outcome", "reason"]).to_pylist()
+        if row["outcome"] == "wrong"
+    )
+    return tuple(dict.fromkeys(wrong))[:3]

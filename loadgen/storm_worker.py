@@ -1,0 +1,42 @@
+"""The process that runs one task for :mod:`loadgen.executors`; not started by hand."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+from loadgen.failures import LoadgenError
+from loadgen.storm_task import TaskPlan, run_task
+
+
+def agree(now_epoch_seconds: float) -> float:
+    """Tell the driver that all clients are connected and wait for T0.
+
+    Raises:
+        LoadgenError: The driver has gone.
+    """
+    sys.stdout.write(f"CONNECTED {now_epoch_seconds!r}\n")
+    sys.stdout.flush()
+    word, _, t0_epoch_seconds = sys.stdin.readline().partition(" ")
+    if word != "T0":
+        raise LoadgenError("the driver ended before the storm began")
+    return float(t0_epoch_seconds)
+
+
+def main() -> None:
+    """Read the plan, run it, write the report."""
+    # Ctrl-C reaches the whole group; the driver decides, and ends the workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        report = run_task(TaskPlan.model_validate_json(sys.stdin.readline()), agree).to_bytes()
+    except LoadgenError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(int(error.exit_code))
+    sys.stdout.write(f"REPORT {len(report)}\n")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(report)
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""The figures of several runs as one table: for the terminal, and as rows for the report.
+
+Measures are rows and runs are columns, so that three runs fit into 100 columns and two figures
+that compare stand side by side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.constrain import Constrain
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from loadgen.report_data import PROCESSES
+from loadgen.units import format_bytes, format_count, format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from loadgen.report_data import AccountedMemory, ProcessMemory, RunSummary
+
+TERMINAL_COLUMNS = 100
+RUNS_PER_TABLE = 3
+NOT_ACCOUNTED = "not accounted"
+NOT_WATCHED = "not watched"
+_MEASURE_COLUMNS = 36
+
+
+@dataclass(frozen=True)
+class FigureRow:
+    """One measure of all runs.
+
+    Attributes:
+        group: What the measure belongs to; rows of one group stand together.
+        measure: What is measured, with its statistic.
+        cells: One text per run, in the order of the runs.
+        alarming: Which cells are failures.
+    """
+
+    group: str
+    measure: str
+    cells: Sequence[str]
+    alarming: Sequence[bool]
+
+
+def figure_rows(summaries: Sequence[RunSummary]) -> list[FigureRow]:
+    """All measures of several runs, in the order in which an operator asks for them."""
+    return [*_client_rows(summaries), *_latency_rows(summaries), *_memory_rows(summaries)]
+
+
+def summary_tables(summaries: Sequence[RunSummary]) -> list[Constrain]:
+    """Tables of at most ``TERMINAL_COLUMNS``, at most ``RUNS_PER_TABLE`` runs in each."""
+    groups = [
+        summaries[start : start + RUNS_PER_TABLE]
+        for start in range(0, len(summaries), RUNS_PER_TABLE)
+    ]
+    return [Constrain(_table(group), TERMINAL_COLUMNS) for group in groups]
+
+
+def summary_console() -> Console:
+    """A console on standard output that gives tables their full width where it has no terminal."""
+    console = Console()
+    if not console.is_terminal:
+        console.width = TERMINAL_COLUMNS
+    return console
+
+
+def _table(summaries: Sequence[RunSummary]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, expand=True, pad_edge=False)
+    table.add_column("", width=_MEASURE_COLUMNS, overflow="fold")
+    for summary in summaries:
+        table.add_column(summary.label, justify="right", ratio=1, overflow="fold")
+    group = ""
+    for row in figure_rows(summaries):
+        if row.group != group:
+            if group:
+                table.add_section()
+            table.add_row(f"[bold]{row.group}[/bold]")
+            group = row.group
+        cells = zip(row.cells, row.alarming, strict=True)
+        table.add_row(
+            _indented(row.measure),
+            *(f"[red]{_plain(text)}[/red]" if bad else _plain(text) for text, bad in cells),
+        )
+    return table
+
+
+def _indented(measure: str) -> Padding:
+    """A measure that stays indented where it takes a second line."""
+    text = measure.strip()
+    return Padding(Text(text), (0, 0, 0, 2 + len(measure) - len(text)))
+
+
+def _plain(text: str) -> str:
+    """Text without meaning to rich: reasons come from servers and may hold brackets."""
+    return text.replace("[", "\\[")
+
+
+def _client_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
+    """How every client fared; the kinds of failure only where there was one."""
+    group = "Clients" if all(s.requests == s.clients for s in summaries) else "Requests"
+    yield _row(group, "in all", summaries, lambda s: format_count(s.requests))
+    yield _row(group, "answered", summaries, lambda s: format_count(s.answered))
+    yield _counts(group, "refused", [summary.refused_total for summary in summaries])
+    for reason in sorted({reason for summary in summaries for reason in summary.refused}):
+        yield _counts(group, f"  {reason}", [s.refused.get(reason, 0) for s in summaries])
+    for kind, meaning in (
+        ("wrong", "wrong answer"),
+        ("timeout", "no answer in time"),
+        ("disconnected", "connection lost"),
+        ("unreachable", "could not connect"),
+    ):
+        counts = [int(getattr(summary, kind)) for summary in summaries]
+        if any(counts) or kind == "wrong":
+            yield _counts(group, meaning, counts, alarming=True)
+
+
+def _latency_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
+    """Latency of the answered clients."""
+    for name, statistic in (("median (p50)", "p50"), ("p99", "p99"), ("slowest", "max")):
+        cells = [
+            format_seconds(getattr(s.latency_seconds, statistic))
+            if s.latency_seconds
+            else "no answers"
+            for s in summaries
+        ]
+        yield FigureRow("Latency of answers", name, cells, [False] * len(cells))
+
+
+def _memory_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
+    """Peaks of each watched process: accounted against the limit, pending, resident."""
+    group = "Peak memory"
+    watched = [name for name in PROCESSES if any(name in s.processes for s in summaries)]
+    for kind in ("heap", "direct"):
+        for process in watched:
+            write = partial(_against_limit, kind)
+            yield _process_row(group, f"{kind}, {process}", summaries, write)
+    for process in watched:
+        yield _process_row(group, f"answers not yet read, {process}", summaries, _pending)
+    for process in watched:
+        yield _process_row(group, f"resident over idle, {process}", summaries, _over_idle)
+    if len(watched) != 1:
+        yield _row(group, "resident over idle, both", summaries, _resident_total)
+
+
+def _pending(memory: ProcessMemory) -> str:
+    return format_bytes(memory.outbound_pending_peak_bytes)
+
+
+def _over_idle(memory: ProcessMemory) -> str:
+    return format_bytes(memory.resident_over_idle_bytes)
+
+
+def _against_limit(kind: str, memory: ProcessMemory) -> str:
+    accounted: AccountedMemory | None = getattr(memory, kind)
+    if accounted is None:
+        return NOT_ACCOUNTED
+    return f"{format_bytes(accounted.high_water_bytes)} of {format_bytes(accounted.limit_bytes)}"
+
+
+def _resident_total(summary: RunSummary) -> str:
+    total = summary.resident_over_idle_bytes
+    return NOT_WATCHED if total is None else format_bytes(total)
+
+
+def _process_row(
+    group: str,
+    measure: str,
+    summaries: Sequence[RunSummary],
+    write: Callable[[ProcessMemory], str],
+) -> FigureRow:
+    process = measure.rsplit(" ", 1)[1]
+
+    def cell(summary: RunSummary) -> str:
+        memory = summary.processes.get(process)
+        return NOT_WATCHED if memory is None else write(memory)
+
+    return _row(group, measure, summaries, cell)
+
+
+def _row(
+    group: str, measure: str, summaries: Sequence[RunSummary], write: Callable[[RunSummary], str]
+) -> FigureRow:
+    return FigureRow(group, measure, [write(s) for s in summaries], [False] * len(summaries))
+
+
+def _counts(
+    group: str, measure: str, counts: Sequence[int], *, alarming: bool = False
+) -> FigureRow:
+    return FigureRow(
+        group,
+        measure,
+        [format_count(count) for count in counts],
+        [alarming and count > 0 for count in counts],
+    )

@@ -1,0 +1,53 @@
+"""Numbers as people read them: bytes, seconds and counts with their unit.
+
+One MB is 1,048,576 bytes and one kB 1,024 bytes throughout, because that is how Pulsar's own keys
+(``maxTopicListInFlightHeapMemSizeMB``) count.
+"""
+
+from __future__ import annotations
+
+KB_BYTES = 1024
+MB_BYTES = 1024 * 1024
+
+
+def format_bytes(size_bytes: float) -> str:
+    """Write a size in MB, or in kB when it is under a tenth of one.
+
+    Everything from 1 MB on stays in MB, so that two figures of one table compare at a glance.
+
+    Units: bytes.
+    """
+    if size_bytes < 0:
+        return f"-{format_bytes(-size_bytes)}"
+    if size_bytes >= 9.95 * MB_BYTES:
+        return f"{size_bytes / MB_BYTES:,.0f} MB"
+    if size_bytes >= 0.1 * MB_BYTES:
+        return f"{size_bytes / MB_BYTES:.1f} MB"
+    if size_bytes == 0:
+        return "0 MB"
+    return f"{max(1, round(size_bytes / KB_BYTES))} kB"
+
+
+def format_seconds(seconds: float) -> str:
+    """Write a duration with the digits that matter: milliseconds under one second.
+
+    Units: seconds.
+    """
+    if seconds < 0:
+        return f"-{format_seconds(-seconds)}"
+    if seconds >= 9.95:
+        return f"{seconds:,.1f} s"
+    if seconds >= 0.9995:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1000:.0f} ms"
+
+
+def format_count(count: float) -> str:
+    """Write a whole number with thousands separated."""
+    return f"{count:,.0f}"
+
+
+def plural(count: int, singular: str, several: str | None = None) -> str:
+    """Write a count with its noun: ``1 client``, ``1,000 clients``."""
+    noun = singular if count == 1 else several or f"{singular}s"
+    return f"{count:,} {noun}"

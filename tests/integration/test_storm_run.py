@@ -1,0 +1,174 @@
+"""A whole run against a stand-in server: both executors, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pyarrow.parquet as pq
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from loadgen.connecting import raise_open_file_limit
+from loadgen.executors import run_in_processes
+from loadgen.failures import ExitCode, LoadgenError
+from loadgen.results import summary_part
+from loadgen.run_command import RunOptions, execute
+from loadgen.run_directory import load_run
+from loadgen.scenario import NamespaceExpectation, StormScenario
+from loadgen.storm_task import TaskPlan, run_task
+from proto.topic_hash import topics_hash
+from tests.support.stand_in_broker import StandInBroker, running, topic_names
+
+NAMES = {f"load/ns-{index}": topic_names(f"load/ns-{index}", 500, 100) for index in range(3)}
+RIGHT = tuple(
+    NamespaceExpectation(name=name, topics=500, hash=topics_hash(names))
+    for name, names in NAMES.items()
+)
+
+
+def scenario(url: str, **changes) -> StormScenario:
+    values = {
+        "service_url": url,
+        "namespaces": RIGHT,
+        "clients": 20,
+        "read_rate_bytes_per_second": 200_000,
+        "timeout_seconds": 30,
+    }
+    return StormScenario(**{**values, **changes})
+
+
+def outcomes(directory) -> list[tuple[str, str]]:
+    rows = pq.read_table(directory / "requests.parquet").sort_by("client").to_pylist()
+    return [(row["outcome"], row["reason"]) for row in rows]
+
+
+def test_worker_processes_run_the_whole_storm(tmp_path) -> None:
+    # Given
+    broker = StandInBroker(NAMES, ping_first=True)
+    with running(broker) as url:
+        # When
+        result = execute(scenario(url), RunOptions("storm", label="Storm", out=tmp_path))
+    # Then
+    assert result.summary["answered"] == 20
+    assert result.summary["wrong"] == 0
+    assert sorted(broker.requests) == sorted(RIGHT[client % 3].name for client in range(20))
+    assert broker.pongs == 20
+    run = load_run(result.directory)
+    assert run.summary.label == "Storm"
+    assert run.description["tasks"][1]["clients"] == 10
+    assert len(run.requests.latencies("answered")) == 20
+    rows = pq.read_table(result.directory / "requests.parquet").to_pylist()
+    assert {row["topics"] for row in rows} == {500}
+    # 51 kB at 200 kB/s, less the first burst of a tenth of a second
+    assert min(row["finished_seconds"] - row["first_byte_seconds"] for row in rows) >= 0.14
+
+
+@pytest.mark.spark
+def test_a_barrier_stage_runs_the_same_storm(tmp_path) -> None:
+    # Given
+    from loadgen.spark import SparkSettings, spark_session
+
+    with running(StandInBroker(NAMES)) as url, spark_session(SparkSettings("t", cores=2)) as spark:
+        options = RunOptions("storm", out=tmp_path, executor="spark", spark=spark)
+        # When
+        result = execute(scenario(url), options)
+        # Then the session is still of use
+        assert not spark.sparkContext._jsc.sc().isStopped()
+        with pytest.raises(LoadgenError, match="3 tasks have to run at the same moment"):
+            execute(scenario(url), replace(options, tasks=3))
+    assert result.summary["answered"] == 20
+    tasks = json.loads((result.directory / "run.json").read_text())["tasks"]
+    assert [(task["clients"], task["attempt"]) for task in tasks] == [(10, 0), (10, 0)]
+    assert len({task["t0_epoch_seconds"] for task in tasks}) == 1
+
+
+def test_every_misbehaviour_of_a_server_has_its_outcome(tmp_path) -> None:
+    # Given
+    message = "Cannot acquire permits for direct memory"
+    broker = StandInBroker(
+        NAMES,
+        refuse={"load/ns-0": (pb.ServerError.TooManyRequests, message)},
+        hang_up=frozenset({"load/ns-1"}),
+        ignore=frozenset({"load/ns-2"}),
+    )
+    with running(broker) as url:
+        # When
+        result = execute(
+            scenario(url, clients=6, timeout_seconds=0.2), RunOptions("bad", out=tmp_path)
+        )
+    # Then
+    refused = ("refused", f"TooManyRequests: {message}")
+    assert outcomes(result.directory) == 2 * [
+        refused,
+        ("disconnected", "closed by the server"),
+        ("timeout", "no complete answer within 0.2 s"),
+    ]
+    assert result.summary["refused"] == {refused[1]: 2}
+    assert result.summary["latency_seconds"] is None
+
+
+def test_a_wrong_answer_fails_the_run(tmp_path) -> None:
+    # Given a server whose answers lack a name, and nothing known of the namespace
+    unknown = (NamespaceExpectation(name="load/ns-0"),)
+    with running(StandInBroker(NAMES, lie=frozenset({"load/ns-0"}))) as url:
+        # When
+        result = execute(
+            scenario(url, namespaces=unknown, clients=4), RunOptions("lie", out=tmp_path)
+        )
+    # Then
+    assert result.summary["wrong"] == 4
+    assert result.exit_code is ExitCode.CORRECTNESS
+    assert "says hash" in result.problems[0]
+
+
+def test_a_server_that_has_gone_leaves_rows_for_every_client() -> None:
+    # Given a port on which nobody listens
+    with running(StandInBroker(NAMES)) as url:
+        pass
+    plan = TaskPlan(scenario=scenario(url, clients=3), task=0, tasks=1)
+    # When
+    report = run_task(plan, lambda now: now + 0.05)
+    # Then
+    rows = report.rows.to_pylist()
+    assert [row["outcome"] for row in rows] == ["unreachable"] * 3
+    assert {row["reason"] for row in rows} == {"Connection refused"}
+    assert all(row["finished_seconds"] < 0 for row in rows)
+
+
+def test_a_task_that_begins_too_late_says_how_late_it_was() -> None:
+    # Given a T0 that has passed when it is agreed
+    with running(StandInBroker(NAMES)) as url:
+        plan = TaskPlan(scenario=scenario(url, clients=3), task=0, tasks=1)
+        # When
+        report = run_task(plan, lambda now: now - 0.3)
+    # Then
+    assert report.facts.start_error_seconds >= 0.3
+    assert report.facts.client_start_error_seconds >= report.facts.start_error_seconds
+    assert summary_part(report).document()["generator_limited"]
+
+
+def test_a_worker_that_fails_ends_the_run_with_its_last_word() -> None:
+    with running(StandInBroker(NAMES)) as url:
+        good = TaskPlan(scenario=scenario(url, clients=2), task=0, tasks=2)
+        lost = scenario("pulsar://no-such-host.invalid:1", clients=2)
+        with pytest.raises(LoadgenError, match=r"worker process 1 .*no-such-host\.invalid"):
+            run_in_processes([good, TaskPlan(scenario=lost, task=1, tasks=2)])
+
+
+def test_more_connections_than_files_are_refused_with_a_remedy() -> None:
+    with pytest.raises(LoadgenError, match="ulimit -Hn"):
+        raise_open_file_limit(10**9)
+
+
+def test_clients_connect_from_the_address_of_their_plan() -> None:
+    # Given clients numbered so high that they need another source address
+    broker = StandInBroker(NAMES)
+    with running(broker) as url:
+        storm = scenario(url, clients=20_001)
+        plan = TaskPlan(scenario=storm, task=20_000, tasks=20_001)
+        # When
+        report = run_task(plan, lambda now: now + 0.05)
+    # Then
+    assert report.rows["outcome"].to_pylist() == ["answered"]
+    assert broker.peers == ["127.0.0.2"]

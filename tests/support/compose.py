@@ -1,0 +1,110 @@
+"""docker-compose.yml as values: the part of the Compose format that Floodgate uses, and no more.
+
+A key that is not named here is refused, so that a typing error is found where no container engine
+is at hand.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+_VARIABLE = re.compile(r"\$\{(?P<name>[A-Z_]+):-(?P<default>[^}]*)\}")
+_DURATION = r"^\d+(ms|s|m)$"
+_PUBLISHED = r"^127\.0\.0\.1:\d+:\d+$"
+_VOLUME = r"^(\./)?[a-z][\w./-]*:/[\w./-]+(:ro)?$"
+
+Duration = Annotated[str, Field(pattern=_DURATION)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class HealthCheck(_Strict):
+    """A service's own health check, or that the image's is switched off."""
+
+    test: list[str] = Field(default_factory=list)
+    interval: Duration | None = None
+    timeout: Duration | None = None
+    start_period: Duration | None = None
+    retries: int | None = None
+    disable: bool = False
+
+
+class Dependency(_Strict):
+    """What must be true of another service before this one starts."""
+
+    condition: Literal["service_healthy", "service_completed_successfully"]
+
+
+class Ulimits(_Strict):
+    """Limits of the kernel; ``nofile`` counts open files."""
+
+    nofile: int
+
+
+class Service(_Strict):
+    """One service. Everything has a memory limit and is published on the loopback or not at all."""
+
+    image: str
+    build: str | None = None
+    command: list[str] = Field(default_factory=list)
+    environment: dict[str, str] = Field(default_factory=dict)
+    volumes: list[Annotated[str, Field(pattern=_VOLUME)]] = Field(default_factory=list)
+    ports: list[Annotated[str, Field(pattern=_PUBLISHED)]] = Field(default_factory=list)
+    depends_on: dict[str, Dependency] = Field(default_factory=dict)
+    healthcheck: HealthCheck | None = None
+    profiles: list[str] = Field(default_factory=list)
+    ulimits: Ulimits | None = None
+    mem_limit: Annotated[str, Field(pattern=r"^\d+[mg]$")]
+    stop_grace_period: Duration | None = None
+    restart: Literal["no", "unless-stopped"]
+
+    @property
+    def mounted_files(self) -> list[str]:
+        """Paths of the repository that the service mounts."""
+        return [text.split(":")[0] for text in self.volumes if text.startswith("./")]
+
+    @property
+    def named_volumes(self) -> list[str]:
+        """Volumes that the file must declare."""
+        return [text.split(":")[0] for text in self.volumes if not text.startswith("./")]
+
+
+class ComposeFile(_Strict):
+    """The whole file."""
+
+    name: str
+    services: dict[str, Service]
+    volumes: dict[str, None]
+
+
+def load_compose(path: Path, variables: Mapping[str, str]) -> ComposeFile:
+    """Read the file as Compose does, with ``${NAME:-default}`` filled in from ``variables``.
+
+    Raises:
+        ValueError: The file holds something that is not named here.
+    """
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    templates = [key for key in content if key.startswith("x-")]
+    for key in templates:
+        del content[key]
+    return ComposeFile.model_validate(_filled_in(content, variables))
+
+
+def _filled_in(value: object, variables: Mapping[str, str]) -> object:
+    if isinstance(value, dict):
+        return {key: _filled_in(each, variables) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_filled_in(each, variables) for each in value]
+    if isinstance(value, str):
+        return _VARIABLE.sub(lambda found: variables.get(found["name"], found["default"]), value)
+    return value

@@ -1,0 +1,199 @@
+"""The golden recording: what a real Apache Pulsar answered, read into cases and steps.
+
+A recording is a file of JSON lines under ``tests/golden``. Each line is a case, and its
+``exchange`` lists rows in order: ``["C", text]`` or ``["C", words, hex]`` is what the client sends,
+``["S", text]`` what comes back. Text is protobuf text format of ``BaseCommand``, or ``(nothing)``,
+or ``(closed)``. Files whose name begins with ``broker`` are held against the broker, those that
+begin with ``proxy`` against the proxy; a later recording is added by dropping in a file.
+
+Nothing here compares (``golden_masks``), reads a socket (``golden_connection``) or starts a server
+(``server_process``).
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import re
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from google.protobuf import text_format
+
+from proto import PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from google.protobuf.message import Message
+
+RECORDED_BROKER = "127.0.0.1:6650"
+"""The address that the recorded broker had; replaced by the real one in what is sent."""
+
+CONNECTED_WITHIN_EXCHANGE = frozenset({"twice", "ping"})
+"""Cases of group ``connect`` that, like all other groups, began after a CONNECT of their own."""
+
+
+class Silence(enum.Enum):
+    """An answer that is not a command."""
+
+    NOTHING = "(nothing)"
+    CLOSED = "(closed)"
+
+
+Answer = pb.BaseCommand | Silence
+
+
+@dataclass(frozen=True)
+class Send:
+    """One thing the client sends.
+
+    Attributes:
+        command: The command, or None when raw bytes were recorded.
+        raw: The recorded bytes, empty when a command was recorded.
+        one_byte_at_a_time: Whether each byte leaves in a write of its own.
+    """
+
+    command: pb.BaseCommand | None
+    raw: bytes = b""
+    one_byte_at_a_time: bool = False
+
+
+@dataclass(frozen=True)
+class Expect:
+    """One thing that must come back."""
+
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class Case:
+    """One recorded exchange.
+
+    Attributes:
+        name: ``group/name`` as recorded.
+        target: ``broker`` or ``proxy``, from the name of the file.
+        steps: What is sent and what must come back, in order.
+    """
+
+    name: str
+    target: str
+    steps: tuple[Send | Expect, ...]
+
+    @property
+    def group(self) -> str:
+        """The part of the name before the slash."""
+        return self.name.partition("/")[0]
+
+    @property
+    def connects_first(self) -> bool:
+        """Whether a CONNECT that is not part of the recording stood before the exchange."""
+        return self.group != "connect" or self.name.partition("/")[2] in CONNECTED_WITHIN_EXCHANGE
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A difference that is meant, with its reason.
+
+    Attributes:
+        case: Name of the case.
+        target: ``broker`` or ``proxy``.
+        fields: Exactly the fields that differ, as ``golden_masks.Difference.field`` names them.
+        reason: Why Floodgate answers differently.
+    """
+
+    case: str
+    target: str
+    fields: frozenset[str]
+    reason: str
+
+
+def load_cases(directory: Path, groups: frozenset[str]) -> list[Case]:
+    """Read every recording in ``directory`` and keep the exchanges of ``groups``.
+
+    Raises:
+        ValueError: A file has a name, a row or a command that cannot be understood.
+    """
+    return [
+        case for path in sorted(directory.glob("*.jsonl")) for case in _read_cases(path, groups)
+    ]
+
+
+def _read_cases(path: Path, groups: frozenset[str]) -> Iterator[Case]:
+    target = next((name for name in ("broker", "proxy") if path.name.startswith(name)), None)
+    if target is None:
+        raise ValueError(f"{path.name}: a recording's name begins with 'broker' or 'proxy'")
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        if "exchange" in row and row["case"].partition("/")[0] in groups:
+            steps = tuple(parse_row(each) for each in row["exchange"])
+            yield Case(name=row["case"], target=target, steps=steps)
+
+
+def load_deviations(path: Path) -> dict[tuple[str, str], Deviation]:
+    """Read the list of meant differences, by (case, target).
+
+    Raises:
+        ValueError: An entry gives no reason or no field, or a case is named twice.
+    """
+    deviations: dict[tuple[str, str], Deviation] = {}
+    for entry in tomllib.loads(path.read_text(encoding="utf-8")).get("deviation", []):
+        deviation = Deviation(
+            case=entry["case"],
+            target=entry["target"],
+            fields=frozenset(entry["fields"]),
+            reason=entry["reason"].strip(),
+        )
+        key = (deviation.case, deviation.target)
+        if not deviation.reason or not deviation.fields:
+            raise ValueError(f"{path.name}: {key} needs a reason and at least one field")
+        if key in deviations:
+            raise ValueError(f"{path.name}: {key} is named twice")
+        deviations[key] = deviation
+    return deviations
+
+
+def parse_row(row: list[str]) -> Send | Expect:
+    """One row of an exchange as a step.
+
+    Raises:
+        ValueError: The row is of no known form.
+    """
+    match row:
+        case ["C", text]:
+            return Send(parse_command(text))
+        case ["C", words, digits]:
+            return Send(None, bytes.fromhex(digits), "one byte at a time" in words)
+        case ["S", "(nothing)" | "(closed)" as words]:
+            return Expect(Silence(words))
+        case ["S", text]:
+            return Expect(parse_command(text))
+    raise ValueError(f"a row that is neither ['C', ...] nor ['S', text]: {row}")
+
+
+def parse_command(text: str) -> pb.BaseCommand:
+    """A command from protobuf text format.
+
+    Raises:
+        ValueError: The text is not a BaseCommand.
+    """
+    try:
+        return text_format.Parse(text, pb.BaseCommand())
+    except text_format.ParseError as error:
+        raise ValueError(f"not a BaseCommand in text format: {text[:120]} ({error})") from error
+
+
+def with_address(message: Message, old: str, new: str) -> None:
+    """Replace the address ``old`` by ``new`` in every text of ``message``, in place."""
+    for descriptor, value in message.ListFields():
+        if descriptor.message_type is not None:
+            for child in value if descriptor.is_repeated else (value,):
+                with_address(child, old, new)
+        elif descriptor.type == descriptor.TYPE_STRING and not descriptor.is_repeated:
+            setattr(message, descriptor.name, _replace_address(value, old, new))
+
+
+def _replace_address(text: str, old: str, new: str) -> str:
+    return re.sub(re.escape(old) + r"(?!\d)", new, text)

@@ -1,0 +1,52 @@
+"""A clock that a test moves by hand."""
+
+from __future__ import annotations
+
+import heapq
+from itertools import count
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class ManualTimer:
+    """A timer of a ManualClock."""
+
+    def __init__(self, callback: Callable[..., object], args: tuple[object, ...]) -> None:
+        self.callback = callback
+        self.args = args
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        """Disarm the timer."""
+        self.cancelled = True
+
+
+class ManualClock:
+    """Stands still until ``advance``; timers fire in order, each at its own moment."""
+
+    def __init__(self, now: float = 1000.0) -> None:
+        self._now = now
+        self._numbers = count()
+        self._timers: list[tuple[float, int, ManualTimer]] = []
+
+    def now(self) -> float:
+        """Return the moment that was set."""
+        return self._now
+
+    def call_at(self, when: float, callback: Callable[..., object], *args: object) -> ManualTimer:
+        """Arm a timer."""
+        timer = ManualTimer(callback, args)
+        heapq.heappush(self._timers, (when, next(self._numbers), timer))
+        return timer
+
+    def advance(self, seconds: float, late_seconds: float = 0.0) -> None:
+        """Move on; each timer that becomes due fires ``late_seconds`` after its moment."""
+        end = self._now + seconds
+        while self._timers and self._timers[0][0] + late_seconds <= end:
+            when, _, timer = heapq.heappop(self._timers)
+            self._now = max(self._now, when + late_seconds)
+            if not timer.cancelled:
+                timer.callback(*timer.args)
+        self._now = end

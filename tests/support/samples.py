@@ -1,0 +1,33 @@
+"""What an exposition says, line by line: no parser between a test and the text."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_SAMPLE = re.compile(r"(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})? (?P<value>\S+)")
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+
+class SampleLine(NamedTuple):
+    """One sample and the type of the family it stands under."""
+
+    name: str
+    type: str
+    labels: dict[str, str]
+    value: float
+
+
+def read_samples(text: str) -> list[SampleLine]:
+    """Read all samples; a line that is neither comment nor sample fails the test."""
+    samples: list[SampleLine] = []
+    family_type = ""
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            family_type = line.split()[3]
+        elif not line.startswith("#"):
+            match = _SAMPLE.fullmatch(line)
+            assert match, line
+            labels = dict(_LABEL.findall(match["labels"] or ""))
+            samples.append(SampleLine(match["name"], family_type, labels, float(match["value"])))
+    return samples

@@ -1,0 +1,238 @@
+"""The broker's configuration, from an operator's own broker.conf."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic import ValidationError
+
+from broker.config import BrokerConfig, RegexImplementation, TopicType, known_keys
+from limiter.estimate import SizeEstimate
+from limiter.outbound import WriteBufferMarks
+from server.config_file import parse_properties
+from server.errors import ConfigError
+from server.limits_config import Profile, ResponseBuffers, TopicListLimits
+from tests.support.key_files import file_of_defaults, recorded_keys
+
+if TYPE_CHECKING:
+    from server.known_keys import Notice
+
+
+def config(**properties: str) -> BrokerConfig:
+    return BrokerConfig.from_properties(properties)
+
+
+def problems(**properties: str) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as caught:
+        BrokerConfig.from_properties(properties)
+    return caught.value.problems
+
+
+def loud(notices: tuple[Notice, ...]) -> list[str]:
+    return [notice.sentence for notice in notices if "advertisedAddress" not in notice.sentence]
+
+
+@pytest.mark.parametrize("no_default", ["null", ""])
+def test_a_file_with_every_key_at_its_default_is_the_default_configuration(no_default: str) -> None:
+    # Given
+    text = file_of_defaults("broker", no_default)
+    # When
+    from_file = BrokerConfig.from_properties(parse_properties(text, "broker.conf"))
+    # Then
+    assert from_file == config()
+    assert loud(from_file.notices) == []
+
+
+def test_without_any_key_the_models_own_defaults_hold() -> None:
+    assert config().model_copy(update={"notices": ()}) == BrokerConfig()
+
+
+def test_every_recorded_key_is_known_with_its_default() -> None:
+    # Given
+    known = {entry.key: entry for entry in known_keys()}
+    # Then
+    for recorded in recorded_keys("broker"):
+        entry = known[recorded["key"]]
+        assert entry.default == recorded["default"]
+        assert entry.dynamic == recorded.get("dynamic", False)
+        assert entry.deprecated == recorded.get("deprecated", False)
+        assert entry.type.startswith(recorded["type"])
+
+
+def test_the_limiter_keys_are_converted_to_bytes_and_seconds() -> None:
+    # When
+    limits = config(
+        maxTopicListInFlightHeapMemSizeMB="50",
+        maxTopicListInFlightHeapMemSizePermitsAcquireQueueSize="3",
+        maxTopicListInFlightHeapMemSizePermitsAcquireTimeoutMillis="3000",
+        maxTopicListInFlightDirectMemSizeMB="0",
+    ).topic_list_limits
+    # Then
+    assert limits == TopicListLimits(
+        heap_max_bytes=52_428_800, heap_queue_size=3, heap_timeout_seconds=3.0, direct_max_bytes=0
+    )
+    assert limits.heap.max_bytes == 52_428_800
+    assert limits.direct.max_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("profile", "estimate", "buffers"),
+    [
+        ("pulsar", SizeEstimate.LAST, ResponseBuffers.PRIVATE),
+        ("floodgate", SizeEstimate.EXACT, ResponseBuffers.SHARED),
+    ],
+)
+def test_the_profile_sets_what_is_not_chosen(
+    profile: str, estimate: SizeEstimate, buffers: ResponseBuffers
+) -> None:
+    # When
+    by_profile = config(floodgateProfile=profile)
+    chosen = config(floodgateProfile=profile, floodgateSizeEstimate="proposal")
+    # Then
+    assert by_profile.profile is Profile(profile)
+    assert (by_profile.size_estimate, by_profile.response_buffers) == (estimate, buffers)
+    assert (chosen.size_estimate, chosen.response_buffers) == (SizeEstimate.PROPOSAL, buffers)
+
+
+@pytest.mark.parametrize(
+    ("properties", "url", "warned"),
+    [
+        ({}, "memory:local", False),
+        ({"metadataStoreUrl": "memory:local"}, "memory:local", False),
+        ({"metadataStoreUrl": "sqlite:///a.sqlite"}, "sqlite:///a.sqlite", False),
+        ({"metadataStoreUrl": "zk:localhost:2181"}, "memory:local", True),
+        ({"metadataStoreUrl": "localhost:2181"}, "memory:local", True),
+        ({"zookeeperServers": "localhost:2181"}, "memory:local", True),
+        (
+            {"metadataStoreUrl": "zk:a", "floodgateMetadataStoreUrl": "sqlite:////x/y"},
+            "sqlite:////x/y",
+            False,
+        ),
+    ],
+)
+def test_our_own_store_key_decides_and_a_foreign_store_is_warned_of(
+    properties: dict[str, str], url: str, warned: bool
+) -> None:
+    # When
+    made = config(**properties)
+    # Then
+    assert made.metadata_store_url == url
+    assert len(loud(made.notices)) == warned
+    assert all(
+        notice.level == "warning"
+        for notice in made.notices
+        if notice.sentence in loud(made.notices)
+    )
+
+
+@pytest.mark.parametrize("url", ["zk:a", "sqlite:", "sqlite:///", "memory:", "sqlite://host/x"])
+def test_our_own_store_key_takes_only_our_stores(url: str) -> None:
+    assert problems(floodgateMetadataStoreUrl=url) == (
+        f"floodgateMetadataStoreUrl={url!r}: expected memory:local or sqlite:///path",
+    )
+
+
+@pytest.mark.parametrize(
+    ("bind", "advertised"),
+    [("0.0.0.0", "127.0.0.1"), ("::", "::1"), ("127.0.0.1", "127.0.0.1"), ("10.1.2.3", "10.1.2.3")],
+)
+def test_clients_are_told_where_the_broker_listens(bind: str, advertised: str) -> None:
+    assert config(bindAddress=bind).advertised_address == advertised
+    assert config(bindAddress=bind, advertisedAddress="broker").advertised_address == "broker"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("authenticationEnabled", "true"),
+        ("authorizationEnabled", "true"),
+        ("haProxyProtocolEnabled", "true"),
+        ("webServiceHaProxyProtocolEnabled", "true"),
+        ("tlsEnabled", "true"),
+        ("brokerServicePortTls", "6651"),
+        ("webServicePortTls", "Optional[8443]"),
+    ],
+)
+def test_a_key_that_protects_is_never_ignored(key: str, value: str) -> None:
+    # When
+    (problem,) = problems(**{key: value})
+    # Then
+    assert problem.startswith(key)
+    assert "does not support" in problem
+
+
+def test_everything_that_is_wrong_is_told_at_once() -> None:
+    # When
+    found = problems(
+        webServicePort="x",
+        numIOThreads="many",
+        authenticationEnabled="true",
+        pulsarChannelWriteBufferHighWaterMark="1000",
+        pulsarChannelWriteBufferLowWaterMark="1001",
+        floodgateAdmissionPolicy="fair",
+        pulsarResourcesExtendedClassName="com.example.Mine",
+        maxMessageSize="0",
+        defaultNumPartitions="0",
+    )
+    # Then
+    assert [problem.split("=")[0] for problem in found] == [
+        "webServicePort",
+        "numIOThreads",
+        "authenticationEnabled",
+        "pulsarResourcesExtendedClassName",
+        "floodgateAdmissionPolicy",
+        "pulsarChannelWriteBufferLowWaterMark",
+        "maxMessageSize",
+        "defaultNumPartitions",
+    ]
+
+
+def test_wrong_water_marks_name_both_keys() -> None:
+    # When
+    (problem,) = problems(pulsarChannelWriteBufferHighWaterMark="16k")
+    # Then
+    assert "pulsarChannelWriteBufferLowWaterMark=32768" in problem
+    assert "pulsarChannelWriteBufferHighWaterMark=16384" in problem
+
+
+def test_plain_keys_reach_their_fields() -> None:
+    # When
+    made = config(
+        clusterName="c1",
+        brokerServicePort="0",
+        webServicePort="Optional[1]",
+        maxMessageSize="1000",
+        maxConcurrentLookupRequest="5",
+        enableBrokerTopicListWatcher="false",
+        topicsPatternRegexImplementation="JDK",
+        allowAutoTopicCreationType="partitioned",
+        brokerShutdownTimeoutMs="1500",
+        pulsarChannelWriteBufferHighWaterMark="2m",
+        pulsarChannelPauseReceivingRequestsIfUnwritable="true",
+        floodgateSocketSendBufferBytes="65536",
+        floodgateSnapshotCacheMB="2",
+        floodgateImportDirectory="imports",
+    )
+    # Then
+    assert (made.cluster_name, made.broker_service_port, made.web_service_port) == ("c1", 0, 1)
+    assert (made.max_message_size, made.max_concurrent_lookup_requests) == (1000, 5)
+    assert made.enable_broker_topic_list_watcher is False
+    assert made.topics_pattern_regex_implementation is RegexImplementation.JDK
+    assert made.allow_auto_topic_creation_type is TopicType.PARTITIONED
+    assert made.broker_shutdown_timeout_seconds == 1.5
+    assert made.water_marks == WriteBufferMarks(2 * 1024 * 1024, 32768)
+    assert made.pause_receiving_requests_if_unwritable is True
+    assert (made.socket_send_buffer_bytes, made.snapshot_cache_max_bytes) == (65536, 2097152)
+    assert str(made.import_directory) == "imports"
+
+
+def test_a_configuration_is_frozen_and_takes_its_own_field_names() -> None:
+    # Given
+    made = BrokerConfig(max_message_size=7)
+    # Then
+    assert made.max_message_size == 7
+    with pytest.raises(ValidationError):
+        made.max_message_size = 8  # type: ignore[misc]
+    with pytest.raises(ValidationError):
+        BrokerConfig(no_such_field=1)  # type: ignore[call-arg]

@@ -1,0 +1,54 @@
+"""The broker's own samples agree with those of a real broker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+
+from broker.metrics import BrokerMetrics
+from limiter.outbound import OutboundTotals
+from server.counters import ConnectionCounters
+from server.exposition import exposition
+from tests.support.samples import read_samples
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "metrics.txt"
+
+
+def test_samples_have_recorded_names_types_and_labels_and_counted_values() -> None:
+    # Given
+    connections = ConnectionCounters()
+    outbound = OutboundTotals()
+    registry = CollectorRegistry()
+    registry.register(BrokerMetrics("c1", "10.0.0.1", connections, lambda: 9, outbound))
+    # When
+    for _ in range(5):
+        connections.opened()
+    for _ in range(3):
+        connections.connect_succeeded()
+    connections.connect_failed()
+    connections.closed()
+    outbound.change(500)
+    outbound.change(-400)
+    samples = {sample.name: sample for sample in read_samples(exposition(registry).decode())}
+    # Then
+    recorded = [line.split(" | ") for line in GOLDEN.read_text().splitlines()]
+    for name, kind, labels in recorded:
+        if "topic_list" not in name:
+            assert samples[name].type == kind
+            assert sorted(samples[name].labels) == labels.split(", ")
+    assert {name: sample.value for name, sample in samples.items()} == {
+        "pulsar_active_connections": 4,
+        "pulsar_connection_created_total_count": 5,
+        "pulsar_connection_create_success_count": 3,
+        "pulsar_connection_create_fail_count": 1,
+        "pulsar_connection_closed_total_count": 1,
+        "pulsar_broker_lookup_pending_requests": 9,
+        "floodgate_outbound_pending_bytes": 100,
+        "floodgate_outbound_pending_bytes_peak": 500,
+    }
+    assert samples["pulsar_active_connections"].labels == {
+        "cluster": "c1",
+        "broker": "10.0.0.1",
+        "metric": "broker_connection",
+    }

@@ -1,0 +1,151 @@
+"""The demo's story with stand-ins for servers and storm: order, files, verdict, exit code."""
+
+from __future__ import annotations
+
+import io
+import json
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rich.console import Console
+
+from loadgen.demo import DemoOptions, DemoResult, run_demo
+from loadgen.failures import ExitCode, LoadgenError
+from loadgen.processes import ServerLaunch, ServerProcess
+from loadgen.steps import Steps
+from loadgen.topics import TopicPlan
+from tests.support.run_directories import STORMS, edit_json, write_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from loadgen.scenario import StormScenario
+    from loadgen.storm_run import RunOptions
+
+CLIENTS = 40
+
+
+class Stage:
+    """Stands in for servers and storm and writes down what happens."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+        self.launches: list[ServerLaunch] = []
+        self.scenarios: list[StormScenario] = []
+        self.wrong: dict[str, int] = {}
+
+    @contextmanager
+    def running_server(self, launch: ServerLaunch) -> Iterator[ServerProcess]:
+        self.launches.append(launch)
+        self.events.append(f"start {launch.module}")
+        port = 7000 + len(self.launches)
+        yield ServerProcess(launch.module, port, f"pulsar://127.0.0.1:{port}", "http://127.0.0.1:1")
+        self.events.append(f"stop {launch.module}")
+
+    def execute(self, scenario: StormScenario, options: RunOptions) -> Any:
+        self.scenarios.append(scenario)
+        self.events.append(f"storm {options.name}")
+        storm = next(storm for storm in STORMS if storm.name == options.name)
+        directory = write_run(options.out / options.name, storm, CLIENTS)
+        edit_json(directory / "summary.json", wrong=self.wrong.get(options.name, 0))
+        return SimpleNamespace(summary=json.loads((directory / "summary.json").read_text()))
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
+    stage = Stage()
+    monkeypatch.setattr("loadgen.demo.running_server", stage.running_server)
+    monkeypatch.setattr("loadgen.demo.execute", stage.execute)
+    return stage
+
+
+def run(out: Path, *, keep: bool = False) -> tuple[DemoResult, str]:
+    console = Console(file=io.StringIO(), width=100)
+    options = DemoOptions(
+        topics=TopicPlan(400, 4, 7),
+        clients=CLIENTS,
+        read_rate_bytes_per_second=100_000.0,
+        out=out,
+        executor="process",
+        keep=keep,
+    )
+    with Steps(console).shown() as steps:
+        result = run_demo(options, steps)
+    assert isinstance(console.file, io.StringIO)
+    return result, console.file.getvalue()
+
+
+def test_every_run_has_fresh_servers(stage: Stage, tmp_path: Path) -> None:
+    run(tmp_path)
+    expected = [
+        event
+        for name in ("off", "pulsar", "floodgate")
+        for event in ("start broker", "start proxy", f"storm {name}", "stop proxy", "stop broker")
+    ]
+    assert stage.events == expected
+
+
+def test_broker_loads_the_topics_and_clients_ask_the_proxy(stage: Stage, tmp_path: Path) -> None:
+    run(tmp_path)
+    broker, proxy = stage.launches[:2]
+    assert broker.arguments == ("--import", str(tmp_path / "topics"))
+    assert proxy.settings["brokerServiceURL"] == "pulsar://127.0.0.1:7001"
+    assert stage.scenarios[0].service_url == "pulsar://127.0.0.1:7002"
+    assert stage.scenarios[0].requests_per_client == 1
+
+
+def test_right_answers_are_known_from_the_corpus(stage: Stage, tmp_path: Path) -> None:
+    run(tmp_path)
+    asked = stage.scenarios[0].namespaces
+    assert [namespace.topics for namespace in asked] == [100] * 4
+    assert all(namespace.hash for namespace in asked)
+
+
+def test_results_are_written(stage: Stage, tmp_path: Path) -> None:
+    result, _ = run(tmp_path)
+    document = json.loads(result.summary.read_text())
+    assert set(document["runs"]) == {"off", "pulsar", "floodgate"}
+    assert document["schema_version"] == 1
+    assert all(set(check) == {"name", "passed", "sentence"} for check in document["checks"])
+    assert result.report.read_text().startswith("<!doctype html>")
+
+
+def test_steps_are_plain_lines_without_a_terminal(stage: Stage, tmp_path: Path) -> None:
+    _, printed = run(tmp_path)
+    assert "Making 400 topics in 4 namespaces …" in printed
+    assert "Limits off: 40 clients ask at once …" in printed
+    assert "\x1b" not in printed
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_topics_stay_only_if_wanted(stage: Stage, tmp_path: Path, keep: bool) -> None:
+    run(tmp_path, keep=keep)
+    assert (tmp_path / "topics" / "manifest.json").exists() is keep
+
+
+def test_wrong_answer_ends_in_its_exit_code(stage: Stage, tmp_path: Path) -> None:
+    stage.wrong["floodgate"] = 1
+    result, _ = run(tmp_path)
+    assert result.exit_code is ExitCode.CORRECTNESS
+
+
+def test_results_of_an_earlier_demo_do_not_survive_a_failure(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given the results of an earlier demo
+    run(tmp_path)
+
+    # When the next one fails on the way
+    def fail(*_: object) -> None:
+        raise LoadgenError("no")
+
+    monkeypatch.setattr("loadgen.demo.execute", fail)
+    with pytest.raises(LoadgenError):
+        run(tmp_path)
+
+    # Then nothing can be mistaken for its result, and no server is left
+    assert not (tmp_path / "report.html").exists()
+    assert not (tmp_path / "summary.json").exists()

@@ -1,0 +1,176 @@
+"""The demo passes only if it showed the truth; every verdict is one sentence with figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadgen.demo_checks import demo_checks, exit_code
+from loadgen.demo_plan import StormSize
+from loadgen.failures import ExitCode
+from loadgen.report_data import AccountedMemory, Latency, ProcessMemory, RunSummary
+
+if TYPE_CHECKING:
+    from loadgen.report import CheckResult
+
+MB = 1024 * 1024
+FULL = StormSize(clients=1000, answer_bytes=1_060_000)
+
+
+def process(over_idle_mb: int, pending_mb: int = 0, used_mb: int | None = None) -> ProcessMemory:
+    part = None if used_mb is None else AccountedMemory(50 * MB, used_mb * MB, 0)
+    return ProcessMemory(
+        part, part, pending_mb * MB, 90 * MB, (90 + over_idle_mb) * MB, over_idle_mb * MB, 0, 0
+    )
+
+
+def summary(name: str, **changes: Any) -> RunSummary:
+    values: dict[str, Any] = {
+        "name": name,
+        "label": name,
+        "clients": 1000,
+        "answered": 1000,
+        "refused": {},
+        "wrong": 0,
+        "timeout": 0,
+        "disconnected": 0,
+        "unreachable": 0,
+        "latency_seconds": Latency(11.0, 12.0, 13.0),
+        "received_bytes": 0,
+        "generator_limited": False,
+        "processes": {},
+    }
+    return RunSummary(**(values | changes))
+
+
+def good_runs() -> dict[str, RunSummary]:
+    return {
+        "off": summary("off", processes={"broker": process(500, 350), "proxy": process(900, 780)}),
+        "pulsar": summary(
+            "pulsar",
+            answered=300,
+            refused={"TooManyRequests: full": 700},
+            processes={"broker": process(60, 40, 45), "proxy": process(70, 45, 50)},
+        ),
+        "floodgate": summary(
+            "floodgate",
+            processes={"broker": process(30, 40, 45), "proxy": process(60, 45, 49)},
+        ),
+    }
+
+
+def verdicts(runs: dict[str, RunSummary], size: StormSize = FULL) -> dict[str, CheckResult]:
+    return {check.name: check for check in demo_checks(runs, size)}
+
+
+def failed(runs: dict[str, RunSummary], size: StormSize = FULL) -> set[str]:
+    return {name for name, check in verdicts(runs, size).items() if not check.passed}
+
+
+def with_process(run: RunSummary, name: str, **changes: Any) -> RunSummary:
+    changed = replace(run.processes[name], **changes)
+    return replace(run, processes={**run.processes, name: changed})
+
+
+def with_off_over_idle(over_idle_mb: int) -> dict[str, RunSummary]:
+    runs = good_runs()
+    processes = {"broker": process(0, 350), "proxy": process(over_idle_mb, 780)}
+    return {**runs, "off": replace(runs["off"], processes=processes)}
+
+
+def test_good_runs_pass_every_check() -> None:
+    runs = good_runs()
+    checks = demo_checks(runs, FULL)
+    assert failed(runs) == set()
+    assert exit_code(runs, checks) is ExitCode.PASSED
+    assert all(check.sentence.endswith(".") for check in checks)
+
+
+@pytest.mark.parametrize("kind", ["wrong", "timeout", "disconnected", "unreachable"])
+@pytest.mark.parametrize("name", ["off", "pulsar", "floodgate"])
+def test_client_without_a_proper_end_fails(name: str, kind: str) -> None:
+    runs = good_runs()
+    changes: dict[str, Any] = {"answered": runs[name].answered - 1, kind: 1}
+    runs[name] = replace(runs[name], **changes)
+    assert failed(runs) == {"every_client_heard"}
+
+
+def test_missing_client_fails() -> None:
+    runs = good_runs()
+    runs["pulsar"] = replace(runs["pulsar"], answered=299)
+    assert failed(runs) == {"every_client_heard"}
+
+
+def test_wrong_answer_decides_the_exit_code() -> None:
+    runs = good_runs()
+    runs["off"] = replace(runs["off"], answered=999, wrong=1)
+    assert exit_code(runs, demo_checks(runs, FULL)) is ExitCode.CORRECTNESS
+
+
+def test_failed_check_is_a_failed_threshold() -> None:
+    runs = good_runs()
+    runs["floodgate"] = replace(runs["floodgate"], answered=999, refused={"x": 1})
+    assert failed(runs) == {"floodgate_refuses_none"}
+    assert exit_code(runs, demo_checks(runs, FULL)) is ExitCode.THRESHOLDS
+
+
+@pytest.mark.parametrize("kind", ["heap", "direct"])
+def test_memory_over_its_limit_fails(kind: str) -> None:
+    runs = good_runs()
+    over = AccountedMemory(50 * MB, 50 * MB + 1, 0)
+    runs["pulsar"] = with_process(runs["pulsar"], "proxy", **{kind: over})
+    assert failed(runs) == {"within_limits"}
+    assert f"{kind} in the proxy (pulsar)" in verdicts(runs)["within_limits"].sentence
+
+
+def test_bytes_not_given_back_fail() -> None:
+    runs = good_runs()
+    left = AccountedMemory(50 * MB, MB, 4096)
+    runs["floodgate"] = with_process(runs["floodgate"], "broker", direct=left)
+    assert failed(runs) == {"everything_returned"}
+    assert "4,096 bytes of direct in the broker" in verdicts(runs)["everything_returned"].sentence
+
+
+def test_hidden_effect_fails() -> None:
+    # Given a run without limits in which neither server held 300 MB
+    runs = good_runs()
+    for name in ("broker", "proxy"):
+        runs["off"] = with_process(runs["off"], name, outbound_pending_peak_bytes=300 * MB - 1)
+    # Then the demo says so
+    assert failed(runs) == {"effect_visible"}
+    assert "The effect was hidden" in verdicts(runs)["effect_visible"].sentence
+
+
+def test_either_server_may_show_the_effect() -> None:
+    runs = good_runs()
+    runs["off"] = with_process(runs["off"], "proxy", outbound_pending_peak_bytes=0)
+    runs["off"] = with_process(runs["off"], "broker", outbound_pending_peak_bytes=300 * MB)
+    assert failed(runs) == set()
+
+
+def test_small_saving_fails() -> None:
+    assert failed(with_off_over_idle(5 * 90)) == set()
+    assert failed(with_off_over_idle(5 * 90 - 1)) == {"memory_ratio"}
+
+
+def test_ratio_is_not_judged_in_a_small_storm() -> None:
+    runs = good_runs()
+    runs["off"] = with_process(runs["off"], "proxy", resident_over_idle_bytes=0)
+    small = StormSize(clients=50, answer_bytes=1_060_000)
+    assert failed(runs, small) == set()
+    assert "Too small a storm" in verdicts(runs, small)["memory_ratio"].sentence
+
+
+def test_hungry_broker_fails() -> None:
+    runs = good_runs()
+    runs["floodgate"] = with_process(
+        runs["floodgate"], "broker", resident_over_idle_bytes=64 * MB + 1
+    )
+    assert failed(runs) == {"broker_over_idle"}
+
+
+def test_unwatched_servers_fail_rather_than_pass() -> None:
+    runs = {name: replace(run, processes={}) for name, run in good_runs().items()}
+    assert failed(runs) == {"within_limits", "effect_visible", "memory_ratio", "broker_over_idle"}

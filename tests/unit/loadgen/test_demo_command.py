@@ -1,0 +1,109 @@
+"""What a user types at `loadgen demo`, `picture` and `report`, and the sentences that come back."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadgen.__main__ import main
+from loadgen.demo import DemoResult
+from loadgen.pictures import LARGEST_PICTURE_BYTES
+from loadgen.report import CheckResult
+from tests.support.run_directories import write_three_runs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    """The exit code of ``loadgen`` with these arguments."""
+    monkeypatch.setattr("sys.argv", ["loadgen", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    code = ended.value.code
+    return code if isinstance(code, int) else 0
+
+
+@pytest.fixture
+def demo_directory(tmp_path: Path) -> Path:
+    write_three_runs(tmp_path / "runs", clients=60)
+    (tmp_path / "summary.json").write_text(json.dumps({"schema_version": 1}))
+    return tmp_path
+
+
+def test_picture_is_drawn_for_light_and_dark_pages(
+    demo_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = demo_directory / "images"
+    assert call(monkeypatch, "picture", "--demo", demo_directory, "--out", out) == 0
+    assert {path.name for path in out.iterdir()} == {"demo.png", "demo-dark.png"}
+    assert all(path.stat().st_size <= LARGEST_PICTURE_BYTES for path in out.iterdir())
+
+
+def test_picture_without_a_demo_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "picture", "--demo", tmp_path) == 2
+    assert "make one with `loadgen demo`" in capsys.readouterr().err
+
+
+def test_report_is_made_again_from_directories(
+    demo_directory: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = demo_directory / "again.html"
+    runs = [demo_directory / "runs" / name for name in ("off", "floodgate")]
+    assert call(monkeypatch, "report", *runs, "--out", out) == 0
+    assert "not accounted" in capsys.readouterr().out
+    assert out.exists()
+
+
+def test_report_of_nothing_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "report", tmp_path / "nothing") == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "is not a run directory" in error
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--topics", 5, "--namespaces", 10),
+        ("--read-rate", "slow"),
+        ("--executor", "cluster"),
+        ("--clients", 0),
+        ("--nonsense",),
+    ],
+)
+def test_bad_demo_options_start_nothing(
+    arguments: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loadgen.demo_command.run_demo", pytest.fail, raising=False)
+    assert call(monkeypatch, "demo", "--out", tmp_path, *arguments) == 2
+
+
+def test_interrupted_demo_says_that_everything_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("loadgen.demo_command.run_demo", interrupt)
+    assert call(monkeypatch, "demo", "--out", tmp_path) == 130
+    assert "broker, proxy and Spark are stopped" in capsys.readouterr().err
+
+
+def test_failed_check_is_the_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given a demo with a check that failed
+    checks = [CheckResult("x", False, "The effect was [hidden].")]
+    result = DemoResult({}, checks, tmp_path / "report.html", tmp_path / "summary.json", 1.0)
+    monkeypatch.setattr("loadgen.demo_command.run_demo", lambda *_: result)
+
+    # Then the process says so, in words and in its code
+    assert call(monkeypatch, "demo", "--out", tmp_path) == 99
+    assert "✗ The effect was [hidden]." in capsys.readouterr().out

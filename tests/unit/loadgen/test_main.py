@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadgen import __main__ as command_line
+from loadgen.failures import ExitCode, LoadgenError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["loadgen", *map(str, arguments)])
+    with pytest.raises(SystemExit) as caught:
+        command_line.main()
+    return int(caught.value.code or 0)
+
+
+def test_the_overview_imports_nothing_heavy() -> None:
+    # Given
+    code = (
+        "import sys; sys.argv = ['loadgen', '--help']\n"
+        "from loadgen.__main__ import main\n"
+        "try: main()\n"
+        "finally: print(sorted({'pyspark', 'pyarrow', 'numpy', 'aiohttp'} & set(sys.modules)))\n"
+    )
+    # When
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    # Then
+    assert answer.stdout.splitlines()[-1] == "[]"
+    for name in ("topics", "load", "run", "report", "demo", "picture"):
+        assert name in answer.stdout
+
+
+def test_topics_are_made_and_reported_as_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    # When
+    code = run(monkeypatch, "topics", "--topics", 100, "--namespaces", 2, "--out", tmp_path / "x",
+               "--executor", "process", "--json")  # fmt: skip
+    # Then
+    assert code == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert (summary["topics"], summary["namespaces"]) == (100, 2)
+    assert (tmp_path / "x" / "manifest.json").exists()
+
+
+def test_a_failure_is_one_sentence_and_its_exit_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # When
+    code = run(monkeypatch, "topics", "--topics", 1, "--namespaces", 2, "--executor", "process")
+    # Then
+    assert code == ExitCode.USAGE
+    assert capsys.readouterr().err == (
+        "loadgen: 1 topics cannot fill 2 namespaces; ask for at least one topic a namespace.\n"
+    )
+
+
+def test_every_failure_keeps_its_own_exit_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given
+    def fail() -> None:
+        raise LoadgenError("An answer was wrong.", ExitCode.CORRECTNESS)
+
+    monkeypatch.setattr("loadgen.topics_command.topics", fail)
+    # When / Then
+    assert run(monkeypatch, "topics") == 97
+
+
+@pytest.mark.parametrize(
+    "arguments", [["topcs"], ["topics", "--nope"], ["topics", "--topics", "x"]]
+)
+def test_a_typing_error_is_a_usage_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert run(monkeypatch, *arguments) == ExitCode.USAGE
+
+
+def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("loadgen.topics_command.topics", interrupted)
+    # When / Then
+    assert run(monkeypatch, "topics") == ExitCode.INTERRUPTED

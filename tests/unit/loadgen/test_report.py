@@ -1,0 +1,162 @@
+"""The report is one page, made from run directories alone, that needs no network."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadgen.report import LARGEST_REPORT_BYTES, CheckResult, flatten, render_report, write_report
+from loadgen.run_directory import RunDirectoryError, load_run, plain_metric_name
+from tests.support.run_directories import edit_json, write_three_runs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadgen.report_data import Run
+
+
+@pytest.fixture(scope="module")
+def run_directories(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return write_three_runs(tmp_path_factory.mktemp("runs"), clients=200)
+
+
+@pytest.fixture
+def runs(run_directories: list[Path]) -> list[Run]:
+    return [load_run(directory) for directory in run_directories]
+
+
+@pytest.fixture
+def broken(run_directories: list[Path], tmp_path: Path) -> Path:
+    """A copy of one run directory, to be broken."""
+    return shutil.copytree(run_directories[0], tmp_path / "run")
+
+
+def test_page_needs_no_network(runs: list[Run]) -> None:
+    page = render_report(runs)
+    assert not re.search(r"https?:|@import|url\(|<link|src=|href=", page)
+
+
+def test_page_is_small(runs: list[Run], tmp_path: Path) -> None:
+    write_report(tmp_path / "new" / "report.html", runs)
+    assert (tmp_path / "new" / "report.html").stat().st_size < LARGEST_REPORT_BYTES
+
+
+def test_every_chart_over_time_has_one_line_per_accounting_run(runs: list[Run]) -> None:
+    page = render_report(runs)
+    charts = {
+        key: len(re.findall("<polyline", body))
+        for key, body in re.findall(r'data-panel="([^"]+)">(.*?)</figure>', page, re.DOTALL)
+    }
+    assert charts["proxy-pending"] == charts["broker-resident"] == 3
+    assert charts["proxy-heap"] == charts["broker-direct"] == charts["broker-heap-queue"] == 2
+    assert charts["clients-answered"] == charts["latency-percentiles"] == 3
+
+
+def test_limits_are_lines_and_runs_without_limits_say_so(runs: list[Run]) -> None:
+    page = render_report(runs)
+    assert "limit 50 MB" in page
+    assert ">not accounted</output>" in page
+
+
+def test_all_charts_over_time_share_one_axis(runs: list[Run]) -> None:
+    page = render_report(runs)
+    found = re.search(r'id="series">(.*?)</script>', page)
+    assert found is not None
+    series = json.loads(found[1])
+    axes = {(p["low"], p["high"]) for p in series.values() if p["axis"] == "time"}
+    assert len(axes) == 1
+
+
+def test_names_are_escaped(broken: Path) -> None:
+    # Given a run whose label and reasons would be markup
+    evil = "</script><img src=x onerror=alert(1)>"
+    edit_json(broken / "summary.json", label=evil, refused={evil: 3}, answered=197)
+    edit_json(broken / "run.json", scenario={"clients": 200, "pattern": evil}, label=evil)
+
+    # When the page is made
+    page = render_report([load_run(broken)], title=evil, checks=[CheckResult("x", False, evil)])
+
+    # Then it is text everywhere
+    assert "<img" not in page
+    assert page.count("</script>") == 2
+
+
+def test_checks_are_listed_with_their_verdict(runs: list[Run]) -> None:
+    checks = [CheckResult("a", True, "This held."), CheckResult("b", False, "This did not.")]
+    page = render_report(runs, checks=checks)
+    assert "1 of 2 failed" in page
+    assert "This did not." in page
+
+
+def test_run_without_watched_servers_is_reported(broken: Path) -> None:
+    # Given a run against a cluster whose metrics nobody could read
+    edit_json(broken / "summary.json", processes={})
+    (broken / "server-metrics.parquet").unlink()
+
+    # When / Then
+    page = render_report([load_run(broken)])
+    assert "The servers&#x27; own figures were not read" in page
+    assert 'data-panel="clients-answered"' in page
+
+
+def test_run_without_any_answer_is_reported(broken: Path) -> None:
+    edit_json(broken / "summary.json", answered=0, timeout=200, latency_seconds={})
+    page = render_report([load_run(broken)])
+    assert "no answers" in page
+
+
+@pytest.mark.parametrize("name", ["run.json", "summary.json", "requests.parquet"])
+def test_missing_file_is_named(broken: Path, name: str) -> None:
+    (broken / name).unlink()
+    with pytest.raises(RunDirectoryError, match=re.escape(name)):
+        load_run(broken)
+
+
+@pytest.mark.parametrize("name", ["summary.json", "requests.parquet", "server-metrics.parquet"])
+def test_garbled_file_is_named(broken: Path, name: str) -> None:
+    (broken / name).write_bytes(b"not what it should be")
+    with pytest.raises(RunDirectoryError, match=re.escape(name)):
+        load_run(broken)
+
+
+def test_summary_without_a_field_is_refused(broken: Path) -> None:
+    edit_json(broken / "summary.json", answered=None)
+    with pytest.raises(RunDirectoryError, match="answered"):
+        load_run(broken)
+
+
+def test_other_schema_version_is_refused(broken: Path) -> None:
+    edit_json(broken / "summary.json", schema_version=2)
+    with pytest.raises(RunDirectoryError, match="schema_version 2"):
+        load_run(broken)
+
+
+def test_missing_directory_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RunDirectoryError, match="not a run directory"):
+        load_run(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        "pulsar_broker_topic_list_heap_queue_size",
+        'pulsar_proxy_topic_list_heap_queue_size{cluster="c"}',
+        "heap_queue_size",
+    ],
+)
+def test_metric_has_one_name_on_broker_and_proxy(metric: str) -> None:
+    assert plain_metric_name(metric) == "heap_queue_size"
+
+
+def test_labels_other_than_cluster_stay() -> None:
+    name = plain_metric_name('floodgate_x_bytes{cluster="c",type="heap"}')
+    assert name == 'floodgate_x_bytes{type="heap"}'
+
+
+def test_long_lists_are_cut() -> None:
+    pairs = dict(flatten({"scenario": {"namespaces": [1, 2, 3, 4, 5]}, "name": "x"}))
+    assert pairs == {"scenario.namespaces": "1, 2, 3, … (5 in all)", "name": "x"}

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from loadgen.failures import ExitCode, LoadgenError, UsageError
+from loadgen.run_command import (
+    RunOptions,
+    RunResult,
+    execute,
+    fail_if_invalid,
+    make_scenario,
+    parse_read_rate,
+    show,
+    wanted_namespaces,
+)
+from loadgen.scenario import NamespaceExpectation, StormScenario
+
+SCENARIO = StormScenario(
+    service_url="pulsar://127.0.0.1:1", namespaces=(NamespaceExpectation(name="a/b"),), clients=4
+)
+SUMMARY = {
+    "schema_version": 1,
+    "name": "n",
+    "label": "n",
+    "clients": 4,
+    "answered": 3,
+    "refused": {"TooManyRequests: full": 1},
+    "wrong": 0,
+    "timeout": 0,
+    "disconnected": 0,
+    "unreachable": 0,
+    "latency_seconds": {"p50": 1, "p90": 1, "p99": 1, "p999": 1, "max": 1},
+    "service_latency_seconds": None,
+    "bytes": 1,
+    "duration_seconds": 1,
+    "start_error_seconds_max": 0.0,
+    "client_start_error_seconds_max": 0.0,
+    "generator_limited": False,
+    "processes": {},
+}
+
+
+def result(**changes) -> RunResult:
+    return RunResult(Path("out/runs/n"), {**SUMMARY, **changes}, ("it is wrong",))
+
+
+def write_manifest(directory: Path) -> Path:
+    entry = {"topics": 3, "hash": "0badcafe", "name_bytes": 9}
+    namespaces = {"a/one": entry, "a/two": {**entry, "topics": 4}}
+    content = {"schema_version": 1, "seed": 1, "topics": 7, "shape": {}, "namespaces": namespaces}
+    (directory / "manifest.json").write_text(json.dumps(content))
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("100kB/s", 100_000), ("1MiB/s", 1_048_576), ("0", 0), ("1.5 M", 1_500_000),
+        ("64KiB", 65_536), ("10K", 10_000), ("12345B/s", 12_345),
+    ],
+)  # fmt: skip
+def test_read_rates(text: str, rate: float) -> None:
+    assert parse_read_rate(text) == rate
+
+
+@pytest.mark.parametrize("text", ["fast", "-1", "", "1TB", "1kb/min"])
+def test_other_read_rates_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--read-rate"):
+        parse_read_rate(text)
+
+
+def test_a_corpus_names_the_namespaces_and_what_they_hold(tmp_path) -> None:
+    found = wanted_namespaces(write_manifest(tmp_path), [])
+    assert [(each.name, each.topics, each.hash) for each in found] == [
+        ("a/one", 3, "0badcafe"),
+        ("a/two", 4, "0badcafe"),
+    ]
+
+
+def test_named_namespaces_of_a_corpus_are_chosen_from_it(tmp_path) -> None:
+    corpus = write_manifest(tmp_path)
+    assert [each.topics for each in wanted_namespaces(corpus, ["a/two"])] == [4]
+    with pytest.raises(UsageError, match=r"a/three is not in .*manifest\.json"):
+        wanted_namespaces(corpus, ["a/three"])
+
+
+def test_without_a_corpus_nothing_is_known_of_a_namespace() -> None:
+    assert wanted_namespaces(None, ["a/b"]) == (NamespaceExpectation(name="a/b"),)
+    with pytest.raises(UsageError, match="--corpus DIR"):
+        wanted_namespaces(None, [])
+    with pytest.raises(UsageError, match="tenant/namespace"):
+        wanted_namespaces(None, ["public"])
+
+
+def test_a_wrong_parameter_is_named_by_its_option() -> None:
+    values = SCENARIO.model_dump()
+    with pytest.raises(UsageError, match=r"--read-rate -1"):
+        make_scenario(**{**values, "read_rate_bytes_per_second": -1})
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"executor": "threads"}, "neither spark nor process"),
+        ({"tasks": 5}, "does not fit 4 clients"),
+        ({"name": "a/b"}, "name of a directory"),
+        ({"broker_pid": 1}, "--broker-pid needs --broker-admin-url"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused_before_anything_is_touched(
+    options: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        execute(SCENARIO, RunOptions(**{"name": "n", **options}))
+
+
+def test_an_unreachable_server_is_one_sentence(tmp_path) -> None:
+    with pytest.raises(LoadgenError, match=r"pulsar://127\.0\.0\.1:1 cannot be reached") as caught:
+        execute(SCENARIO, RunOptions("n", out=tmp_path))
+    assert caught.value.exit_code is ExitCode.INTERNAL
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"wrong": 1}, ExitCode.CORRECTNESS),
+        ({"wrong": 1, "generator_limited": True}, ExitCode.CORRECTNESS),
+        ({"generator_limited": True}, ExitCode.GENERATOR_LIMITED),
+        ({"answered": 0, "refused": {}, "unreachable": 4}, ExitCode.INTERNAL),
+    ],
+)
+def test_runs_that_say_nothing_about_the_server_fail(changes, code: ExitCode) -> None:
+    with pytest.raises(LoadgenError) as caught:
+        fail_if_invalid(result(**changes))
+    assert caught.value.exit_code is code
+
+
+def test_refusals_alone_do_not_fail_a_run() -> None:
+    fail_if_invalid(result(answered=0, refused={"TooManyRequests: full": 4}))
+    assert result().exit_code is ExitCode.PASSED
+
+
+def test_json_is_the_summary_and_nothing_else(capsys) -> None:
+    show(result(), as_json=True)
+    assert json.loads(capsys.readouterr().out) == SUMMARY
+
+
+def test_people_get_a_table_and_the_place_of_everything(capsys) -> None:
+    show(result(), as_json=False)
+    printed = capsys.readouterr().out
+    assert "answered" in printed
+    assert "out/runs/n" in printed

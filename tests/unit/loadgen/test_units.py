@@ -1,0 +1,36 @@
+"""Figures are written as people read them."""
+
+from __future__ import annotations
+
+import pytest
+
+from loadgen.units import MB_BYTES, format_bytes, format_seconds, plural
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [
+        (0, "0 MB"),
+        (10, "1 kB"),
+        (70_000, "68 kB"),
+        (1.5 * MB_BYTES, "1.5 MB"),
+        (50 * MB_BYTES, "50 MB"),
+        (1598 * MB_BYTES, "1,598 MB"),
+        (-3 * MB_BYTES, "-3.0 MB"),
+    ],
+)
+def test_bytes(size_bytes: float, text: str) -> None:
+    assert format_bytes(size_bytes) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0042, "4 ms"), (0.9999, "1.00 s"), (1.234, "1.23 s"), (12.34, "12.3 s")],
+)
+def test_seconds(seconds: float, text: str) -> None:
+    assert format_seconds(seconds) == text
+
+
+def test_plural() -> None:
+    assert plural(1, "client") == "1 client"
+    assert plural(1000, "client") == "1,000 clients"

@@ -1,0 +1,166 @@
+"""The proxy's configuration, from an operator's own proxy.conf."""
+
+from __future__ import annotations
+
+import pytest
+
+from proxy.config import PortRange, ProxyConfig, known_keys
+from server.config_file import parse_properties
+from server.errors import ConfigError
+from tests.support.key_files import file_of_defaults, recorded_keys
+
+BROKER = {"brokerServiceURL": "pulsar://127.0.0.1:6650"}
+
+
+def config(**properties: str) -> ProxyConfig:
+    return ProxyConfig.from_properties({**BROKER, **properties})
+
+
+def problems(**properties: str) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as caught:
+        ProxyConfig.from_properties({**BROKER, **properties})
+    return caught.value.problems
+
+
+@pytest.mark.parametrize("no_default", ["null", ""])
+def test_a_file_with_every_key_at_its_default_is_the_default_configuration(no_default: str) -> None:
+    # Given
+    text = file_of_defaults("proxy", no_default)
+    # When
+    from_file = ProxyConfig.from_properties({**parse_properties(text, "proxy.conf"), **BROKER})
+    # Then
+    assert from_file == config()
+    assert from_file.model_copy(update={"notices": ()}) == ProxyConfig(
+        broker_service_url="pulsar://127.0.0.1:6650",
+    )
+
+
+def test_every_recorded_key_and_the_six_limiter_keys_are_known() -> None:
+    # Given
+    known = {entry.key: entry.default for entry in known_keys()}
+    # Then
+    for recorded in recorded_keys("proxy"):
+        assert known[recorded["key"]] == recorded["default"]
+    limiter_keys = [
+        entry
+        for entry in recorded_keys("broker")
+        if entry["key"].startswith("maxTopicListInFlight")
+    ]
+    assert len(limiter_keys) == 6
+    for recorded in limiter_keys:
+        assert known[recorded["key"]] == recorded["default"]
+
+
+def test_the_broker_must_be_named() -> None:
+    assert problems(brokerServiceURL="") == (
+        "brokerServiceURL is missing: name the broker, for example "
+        "brokerServiceURL=pulsar://127.0.0.1:6650",
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "normal"),
+    [
+        ("pulsar://broker", "pulsar://broker:6650"),
+        ("pulsar://broker:7/", "pulsar://broker:7"),
+        ("pulsar://[::1]:7", "pulsar://[::1]:7"),
+    ],
+)
+def test_the_brokers_address_always_has_a_port(url: str, normal: str) -> None:
+    assert config(brokerServiceURL=url).broker_service_url == normal
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["broker:6650", "http://b:1", "pulsar://", "pulsar://b:x", "pulsar://b:99999", "pulsar://[::1",
+     "pulsar://a:1,b:2", "pulsar://a,b", "pulsar://user@b:1", "pulsar://b:1/path", "pulsar+ssl://b:1"],
+)  # fmt: skip
+def test_an_address_that_is_not_one_plain_address_is_refused(url: str) -> None:
+    # When
+    (problem,) = problems(brokerServiceURL=url)
+    # Then
+    assert problem.startswith(f"brokerServiceURL={url!r}: ")
+
+
+def test_the_web_address_of_the_broker_is_optional_and_plain() -> None:
+    assert config().broker_web_service_url is None
+    assert config(brokerWebServiceURL="http://b").broker_web_service_url == "http://b:8080"
+    assert "does not support TLS" in problems(brokerWebServiceURL="https://b:1")[0]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("authenticationEnabled", "true"),
+        ("authorizationEnabled", "true"),
+        ("haProxyProtocolEnabled", "true"),
+        ("tlsEnabledWithBroker", "true"),
+        ("servicePortTls", "6651"),
+        ("webServicePortTls", "8443"),
+        ("brokerClientAuthenticationPlugin", "org.example.Token"),
+    ],
+)
+def test_a_key_that_protects_is_never_ignored(key: str, value: str) -> None:
+    # When
+    (problem,) = problems(**{key: value})
+    # Then
+    assert problem.startswith(key)
+
+
+@pytest.mark.parametrize(
+    ("ports", "ranges"),
+    [
+        ("6650", (PortRange(6650, 6650),)),
+        ("1-3, 7", (PortRange(1, 3), PortRange(7, 7))),
+        ("*", (PortRange(1, 65535),)),
+    ],
+)
+def test_target_ports_are_ranges(ports: str, ranges: tuple[PortRange, ...]) -> None:
+    made = config(brokerProxyAllowedTargetPorts=ports)
+    assert made.broker_proxy_allowed_target_ports == ranges
+
+
+@pytest.mark.parametrize("ports", ["x", "3-1", "0", "65536", "1-", "-1", "٣"])
+def test_target_ports_that_are_none_are_refused(ports: str) -> None:
+    (problem,) = problems(brokerProxyAllowedTargetPorts=ports)
+    assert problem.startswith("brokerProxyAllowedTargetPorts=")
+
+
+def test_everything_that_is_wrong_is_told_at_once() -> None:
+    # When
+    found = problems(
+        servicePort="x",
+        brokerServiceURL="b",
+        authorizationEnabled="true",
+        maxTopicListInFlightHeapMemSizeMB="much",
+        maxMessageSize="0",
+    )
+    # Then
+    assert {problem.split("=")[0] for problem in found} == {
+        "servicePort",
+        "brokerServiceURL",
+        "authorizationEnabled",
+        "maxTopicListInFlightHeapMemSizeMB",
+        "maxMessageSize",
+    }
+    assert len(found) == 5
+
+
+def test_plain_keys_reach_their_fields() -> None:
+    # When
+    made = config(
+        servicePort="0",
+        maxConcurrentLookupRequests="5",
+        maxConcurrentInboundConnections="6",
+        maxConcurrentInboundConnectionsPerIp="7",
+        maxTopicListInFlightDirectMemSizeMB="1",
+        brokerProxyAllowedHostNames="*.example.com,b",
+        brokerProxyConnectTimeoutMs="2500",
+    )
+    # Then
+    assert (made.service_port, made.max_concurrent_lookup_requests) == (0, 5)
+    assert made.max_concurrent_inbound_connections == 6
+    assert made.max_concurrent_inbound_connections_per_ip == 7
+    assert made.topic_list_limits.direct_max_bytes == 1_048_576
+    assert made.broker_proxy_allowed_host_names == ("*.example.com", "b")
+    assert made.broker_proxy_connect_timeout_seconds == 2.5

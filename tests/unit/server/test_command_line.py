@@ -1,0 +1,152 @@
+"""What a user can get wrong on the command line ends in a sentence and a status."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import structlog
+from typer.testing import CliRunner
+
+from broker.config import BrokerConfig
+from server.command_line import Program, application
+from server.errors import ListenError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from click.testing import Result
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+
+
+class Served:
+    """Stands in for a server: remembers with what it was started."""
+
+    def __init__(self, imports: bool = True) -> None:
+        self.started: list[tuple[BrokerConfig, tuple[Path, ...]]] = []
+        self.error: Exception | None = None
+        self.imports = imports
+
+    async def serve(self, config: BrokerConfig, imports: tuple[Path, ...]) -> int:
+        if self.error:
+            raise self.error
+        self.started.append((config, imports))
+        return 0
+
+    def invoke(self, *arguments: str) -> Result:
+        program = Program(
+            "broker",
+            "Answer topic listings.",
+            ("floodgate-broker broker.conf", "floodgate-broker --set brokerServicePort=0"),
+            BrokerConfig.from_properties,
+            self.serve,
+            self.imports,
+        )
+        return CliRunner().invoke(application(program), arguments)
+
+
+def test_settings_win_over_the_file_and_imports_are_passed_on(tmp_path: Path) -> None:
+    # Given
+    file = tmp_path / "broker.conf"
+    file.write_text("brokerServicePort=1\nwebServicePort=2\n")
+    served = Served()
+    # When
+    result = served.invoke(
+        str(file), "--set", "webServicePort=3", "--set", "webServicePort=4", "--import", "a",
+        "--import", "b",
+    )  # fmt: skip
+    # Then
+    assert (result.exit_code, result.stdout) == (0, "")
+    ((config, imports),) = served.started
+    assert (config.broker_service_port, config.web_service_port) == (1, 4)
+    assert imports == (Path("a"), Path("b"))
+
+
+def test_without_arguments_the_defaults_are_served() -> None:
+    # Given
+    served = Served()
+    # When
+    result = served.invoke()
+    # Then
+    assert result.exit_code == 0
+    assert served.started[0][0].broker_service_port == 6650
+    assert served.started[0][1] == ()
+
+
+def test_all_problems_are_printed_as_plain_lines_with_status_2() -> None:
+    # Given
+    served = Served()
+    # When
+    result = served.invoke("--set", "webServicePort=x", "--set", "tlsEnabled=true")
+    # Then
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.splitlines() == [
+        "webServicePort='x': expected a whole number from 0 to 65535",
+        "tlsEnabled=true: this version does not support TLS; set it to false",
+    ]
+    assert served.started == []
+
+
+def test_file_and_settings_are_both_told() -> None:
+    # When
+    result = Served().invoke("/no/such/file", "--set", "nothing")
+    # Then
+    assert result.exit_code == 2
+    first, second = result.stderr.splitlines()
+    assert first.startswith("/no/such/file: cannot be read (No such file or directory)")
+    assert second.startswith("--set 'nothing' is not key=value")
+
+
+def test_a_start_that_fails_is_one_sentence_with_status_1() -> None:
+    # Given
+    served = Served()
+    served.error = ListenError("cannot listen on 127.0.0.1:1: the port is in use")
+    # When
+    result = served.invoke("--set", "advertisedAddress=a")
+    # Then
+    assert result.exit_code == 1
+    assert result.stderr == "cannot listen on 127.0.0.1:1: the port is in use\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--nonsense"], ["a", "b"], ["--log-level", "loud"], ["--log-format", "xml"]]
+)
+def test_unknown_arguments_end_with_status_2_and_no_stack_trace(arguments: list[str]) -> None:
+    # When
+    result = Served().invoke(*arguments)
+    # Then
+    assert result.exit_code == 2
+    assert "Error:" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_only_a_broker_imports() -> None:
+    assert Served(imports=False).invoke("--import", "a").exit_code == 2
+
+
+def test_help_shows_examples() -> None:
+    # When
+    result = Served().invoke("--help")
+    # Then
+    assert result.exit_code == 0
+    assert "floodgate-broker --set brokerServicePort=0" in result.stdout
+
+
+def test_notices_are_logged() -> None:
+    # When
+    result = Served().invoke("--log-format", "json", "--set", "brokerServisePort=1")
+    # Then
+    assert "brokerServisePort (did you mean brokerServicePort?)" in result.stderr
+    assert result.stdout == ""

@@ -1,0 +1,154 @@
+"""The web port: metrics, readiness, errors."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+from aiohttp import web
+from prometheus_client import CollectorRegistry
+
+from server.errors import ListenError
+from server.http import (
+    MAX_REQUEST_BYTES,
+    HttpServer,
+    ProcessState,
+    Readiness,
+    RestError,
+    application,
+    serve_http,
+)
+from server.process_metrics import ProcessMetrics
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+
+async def _refuse(_: web.Request) -> web.Response:
+    raise RestError(412, "Clusters do not exist")
+
+
+async def _echo_size(request: web.Request) -> web.Response:
+    return web.json_response(len(await request.read()))
+
+
+async def _bug(_: web.Request) -> web.Response:
+    raise ZeroDivisionError
+
+
+class Endpoint:
+    """A running endpoint and a client for it."""
+
+    def __init__(self, server: HttpServer, client: aiohttp.ClientSession, state: Readiness) -> None:
+        self.server = server
+        self.client = client
+        self.readiness = state
+
+    async def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, str, str]:
+        url = f"http://127.0.0.1:{self.server.listener.port}{path}"
+        async with self.client.request(
+            method, url, data=io.BytesIO(body or b""), allow_redirects=False
+        ) as answer:
+            content_type = answer.headers.get("Content-Type", "")
+            return answer.status, await answer.text(), content_type
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[Endpoint]:
+    registry = CollectorRegistry()
+    registry.register(ProcessMetrics("c"))
+    readiness = Readiness()
+    routes = [web.get("/refuse", _refuse), web.put("/size", _echo_size), web.get("/bug", _bug)]
+    server = await serve_http(application(registry, readiness, routes), "127.0.0.1", 0)
+    async with aiohttp.ClientSession() as client:
+        yield Endpoint(server, client, readiness)
+    await server.close()
+
+
+async def test_metrics_without_slash_lead_to_metrics_with_it(endpoint: Endpoint) -> None:
+    # When
+    url = f"http://127.0.0.1:{endpoint.server.listener.port}/metrics"
+    async with endpoint.client.get(url, allow_redirects=False) as answer:
+        # Then
+        assert answer.status == 301
+        assert answer.headers["Location"] == "/metrics/"
+        assert await answer.read() == b""
+
+
+async def test_metrics_are_prometheus_text(endpoint: Endpoint) -> None:
+    # When
+    status, text, content_type = await endpoint.ask("GET", "/metrics/")
+    # Then
+    assert (status, content_type) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    assert 'process_resident_memory_bytes{cluster="c"} ' in text
+
+
+async def test_a_process_is_ready_only_between_start_and_drain(endpoint: Endpoint) -> None:
+    # When
+    answers = []
+    for state in ProcessState:
+        endpoint.readiness.state = state
+        answers.append(await endpoint.ask("GET", "/admin/v2/brokers/ready"))
+    # Then
+    starting, ready, draining = answers
+    assert (starting[0], json.loads(starting[1])) == (503, {"reason": "the process is starting"})
+    assert (ready[0], ready[1]) == (200, "ok")
+    assert ready[2].startswith("application/json")
+    assert (draining[0], json.loads(draining[1])) == (503, {"reason": "the process is draining"})
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "reason"),
+    [
+        ("GET", "/refuse", 412, "Clusters do not exist"),
+        ("GET", "/nothing", 404, "Not Found"),
+        ("POST", "/metrics/", 405, "Method Not Allowed"),
+    ],
+)
+async def test_errors_are_reasons(
+    endpoint: Endpoint, method: str, path: str, status: int, reason: str
+) -> None:
+    # When
+    answered, text, content_type = await endpoint.ask(method, path)
+    # Then
+    assert (answered, json.loads(text)) == (status, {"reason": reason})
+    assert content_type.startswith("application/json")
+
+
+async def test_a_body_is_read_up_to_its_bound(endpoint: Endpoint) -> None:
+    # When
+    fitting = await endpoint.ask("PUT", "/size", b"x" * MAX_REQUEST_BYTES)
+    larger = await endpoint.ask("PUT", "/size", b"x" * (MAX_REQUEST_BYTES + 1))
+    # Then
+    assert fitting[:2] == (200, str(MAX_REQUEST_BYTES))
+    assert larger[0] == 413
+    assert "reason" in json.loads(larger[1])
+
+
+async def test_a_bug_is_answered_500_logged_and_survived(
+    endpoint: Endpoint, caplog: pytest.LogCaptureFixture
+) -> None:
+    # When
+    with caplog.at_level(logging.ERROR):
+        bug = await endpoint.ask("GET", "/bug")
+    # Then
+    assert (bug[0], json.loads(bug[1])) == (500, {"reason": "Internal Server Error"})
+    assert any(record.exc_info for record in caplog.records)
+    assert (await endpoint.ask("GET", "/metrics/"))[0] == 200
+
+
+async def test_a_port_in_use_is_told(endpoint: Endpoint) -> None:
+    # Given
+    port = endpoint.server.listener.port
+    # Then
+    with pytest.raises(ListenError, match=f"cannot listen on 127.0.0.1:{port}: the port is in use"):
+        await serve_http(application(CollectorRegistry(), Readiness()), "127.0.0.1", port)
+
+
+async def test_a_server_may_be_closed_twice(endpoint: Endpoint) -> None:
+    await endpoint.server.close()
+    await endpoint.server.close()

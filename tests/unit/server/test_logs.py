@@ -1,0 +1,78 @@
+"""Everything that is logged goes to one stream, in one format."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+import structlog
+
+from server.logs import LogFormat, LogLevel, configure_logs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+
+
+def test_json_logs_are_one_object_a_line_with_their_facts() -> None:
+    # Given
+    stream = io.StringIO()
+    configure_logs(LogLevel.INFO, LogFormat.JSON, stream)
+    # When
+    logging.getLogger("broker.cnx").warning("%s refused", "lookup", extra={"request_id": 7})
+    structlog.get_logger("proxy").info("started", port=1)
+    # Then
+    first, second = map(json.loads, stream.getvalue().splitlines())
+    assert first["event"] == "lookup refused"
+    assert (first["level"], first["logger"], first["request_id"]) == ("warning", "broker.cnx", 7)
+    assert (second["event"], second["port"]) == ("started", 1)
+
+
+def test_less_severe_records_are_not_written() -> None:
+    # Given
+    stream = io.StringIO()
+    configure_logs(LogLevel.WARNING, LogFormat.CONSOLE, stream)
+    # When
+    logging.getLogger("a").info("quiet")
+    structlog.get_logger("a").info("quiet")
+    logging.getLogger("a").warning("loud")
+    # Then
+    assert "quiet" not in stream.getvalue()
+    assert "loud" in stream.getvalue()
+
+
+def test_an_exception_is_written_with_its_trace_in_one_line() -> None:
+    # Given
+    stream = io.StringIO()
+    configure_logs(LogLevel.INFO, LogFormat.JSON, stream)
+    # When
+    try:
+        int("bug")
+    except ValueError:
+        logging.getLogger("a").exception("failed")
+    # Then
+    (line,) = stream.getvalue().splitlines()
+    assert "ValueError" in json.loads(line)["exception"]
+
+
+def test_standard_output_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    # Given
+    configure_logs(LogLevel.INFO, LogFormat.CONSOLE)
+    # When
+    logging.getLogger("a").warning("to standard error")
+    # Then
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "to standard error" in captured.err
