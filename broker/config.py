@@ -72,17 +72,10 @@ class BrokerConfig(ServerConfig):
     """
     broker_shutdown_timeout_seconds: float = Field(default=60.0, ge=0)
     """brokerShutdownTimeoutMs: how long a drain may take."""
-    pause_receiving_requests_if_unwritable: bool = Field(
-        default=False, validation_alias="pulsarChannelPauseReceivingRequestsIfUnwritable"
-    )
     snapshot_cache_max_bytes: int = Field(default=1024 * MEGABYTE_BYTES, ge=0)
     """floodgateSnapshotCacheMB."""
     import_directory: Path | None = None
     """floodgateImportDirectory: where imports asked for at run time may read from."""
-    pulsar_resources_extended_class_name: str = Field(
-        default=DEFAULT_PULSAR_RESOURCES_CLASS,
-        validation_alias="pulsarResourcesExtendedClassName",
-    )
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> Self:

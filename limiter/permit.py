@@ -43,11 +43,13 @@ class SemaphoreStatistics:
 class Permit:
     """An amount that is held until it is released, or superseded by an update."""
 
-    __slots__ = ("_size", "owner")
+    __slots__ = ("_size", "owner", "returned")
 
     def __init__(self, size: int, owner: Hashable | None) -> None:
         self._size = size
         self.owner = owner
+        # Its holder is done with it: an update that is undone later must not revive it.
+        self.returned = False
 
     @property
     def size(self) -> int:

@@ -157,6 +157,7 @@ class AsyncSemaphore:
 
         Source: PIP-442, AsyncSemaphore.release.
         """
+        permit.returned = True
         if self._take_from(permit):
             self._grant_waiters()
 
@@ -276,6 +277,8 @@ class AsyncSemaphore:
         self._grant_waiters()
 
     def _refuse(self, waiter: Waiter, error: PermitAcquireError, outcome: AcquireOutcome) -> None:
+        if waiter not in self._queue:
+            return  # What an earlier refusal woke has abandoned it meanwhile.
         self._forget(waiter)
         self._observe(outcome, self._clock.now() - waiter.enqueued_at)
         waiter.settle(None, error)
@@ -302,12 +305,18 @@ class AsyncSemaphore:
         return size if not self.unbounded else 0
 
     def _take_back(self, waiter: Waiter, permit: Permit) -> None:
-        """Undo a grant that lost its caller; an update falls back to the permit it had."""
-        self._take_from(permit)
-        if waiter.previous is not None and waiter.previous_size and not self.unbounded:
-            waiter.previous.refill(waiter.previous_size)
-            self._acquired += waiter.previous_size
-            self._index(waiter.previous)
+        """Undo a grant that lost its caller; an update falls back to the permit it had.
+
+        Only what the grant still holds can go back to it: nothing once the owner was cancelled.
+        """
+        still_held = self._take_from(permit)
+        previous = waiter.previous
+        if previous is None or previous.returned:
+            return
+        if refilled := min(waiter.previous_size, still_held):
+            previous.refill(refilled)
+            self._acquired += refilled
+            self._index(previous)
 
     def _observe(self, outcome: AcquireOutcome, waited_seconds: float) -> None:
         if self._observer is not None:

@@ -12,7 +12,8 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 import google_crc32c
-from google.protobuf.message import DecodeError
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import DecodeError, Message
 
 import proto.PulsarApi_pb2 as pb
 from proto.errors import FrameTooLargeError, RemoteProtocolError
@@ -86,7 +87,8 @@ def parse_command(data: bytes) -> pb.BaseCommand:
     """Parse one command.
 
     Raises:
-        RemoteProtocolError: Not protobuf, an unknown type, or a required field is missing.
+        RemoteProtocolError: Not protobuf, an unknown type, a required field is missing, or a
+            text is not UTF-8.
     """
     command = pb.BaseCommand()
     try:
@@ -95,7 +97,27 @@ def parse_command(data: bytes) -> pb.BaseCommand:
         raise RemoteProtocolError("a frame does not hold a protobuf command") from None
     if not command.IsInitialized():
         raise RemoteProtocolError("a command has an unknown type or lacks a required field")
+    if (field := first_broken_text(command)) is not None:
+        raise RemoteProtocolError(f"the field {field} of a command is not UTF-8")
     return command
+
+
+def first_broken_text(message: Message) -> str | None:
+    """Return the full name of the first text field that is not UTF-8; None when all are.
+
+    A proto2 parser takes any bytes for a string and hands them out as bytes, which nothing
+    behind it expects.
+    """
+    for field, value in message.ListFields():
+        values = (value,) if isinstance(value, (str, bytes, Message)) else value
+        if field.type == FieldDescriptor.TYPE_STRING:
+            if bytes in map(type, values):
+                return field.full_name
+        elif field.type == FieldDescriptor.TYPE_MESSAGE:
+            broken = next(filter(None, map(first_broken_text, values)), None)
+            if broken is not None:
+                return broken
+    return None
 
 
 def encode_command(command: pb.BaseCommand) -> bytes:
@@ -122,6 +144,8 @@ def verify_checksum(tail: bytes) -> bool:
     """Tell whether what follows a command matches its CRC32C; true when it carries none."""
     if not tail.startswith(_CHECKSUM_MAGIC):
         return True
+    if len(tail) < _HASHED_FROM:
+        return False
     (announced,) = _LENGTH.unpack_from(tail, len(_CHECKSUM_MAGIC))
     return bool(google_crc32c.value(tail[_HASHED_FROM:]) == announced)
 

@@ -24,7 +24,15 @@ MATCH_ALL = ".*"
 FALLBACK_SECONDS_PER_NAME = 0.05
 """Most time the backtracking engine may spend on one name."""
 _SCHEME = "://"
-_PARTITION_SUFFIX = r"-partition-(?:0|[1-9][0-9]*)\z"
+# Numbers up to a Java int's largest, as names.partition_index: 2147483647.
+_INDEX = "|".join(
+    (
+        r"0|[1-9][0-9]{0,8}|1[0-9]{9}|20[0-9]{8}|21[0-3][0-9]{7}|214[0-6][0-9]{6}",
+        r"2147[0-3][0-9]{5}|21474[0-7][0-9]{4}|214748[0-2][0-9]{3}|2147483[0-5][0-9]{2}",
+        r"21474836[0-3][0-9]|214748364[0-7]",
+    )
+)
+_PARTITION_SUFFIX = rf"-partition-(?:{_INDEX})\z"
 _DOMAIN_PREFIX = r"\A(?:non-)?persistent://"
 
 
@@ -82,11 +90,22 @@ def compile_pattern(pattern: str, implementation: RegexImplementation) -> Topics
         return _MatchAll()
     if implementation is RegexImplementation.JDK:
         return _Backtracking(text)
-    if _re2_compiles(text):
-        return _LinearTime(text)
+    whole = _whole_match(text)
+    if whole is not None:
+        return _LinearTime(whole)
     if implementation is RegexImplementation.RE2J_WITH_JDK_FALLBACK:
         return _Backtracking(text)
     raise InvalidPatternError(f"Invalid topics pattern: {text!r} is not RE2 syntax")
+
+
+def _whole_match(text: str) -> str | None:
+    """Return the RE2 pattern that matches ``text`` from end to end; None if RE2 refuses it."""
+    # Compiled alone first, so that it cannot leave the group it is put into.
+    if not _re2_compiles(text):
+        return None
+    # An open \Q quotes all that follows, the group's bracket too, until it is closed.
+    grouped = (rf"\A(?:{text})\z", rf"\A(?:{text}\E)\z")
+    return next(filter(_re2_compiles, grouped), None)
 
 
 def _re2_compiles(text: str) -> bool:
@@ -107,9 +126,8 @@ class _MatchAll:
 class _LinearTime:
     """RE2 on Arrow columns: no Python call per name."""
 
-    def __init__(self, text: str) -> None:
-        # The pattern was compiled alone before, so that it cannot leave this group.
-        self._whole = rf"\A(?:{text})\z"
+    def __init__(self, whole: str) -> None:
+        self._whole = whole
 
     def keep(self, names: Sequence[bytes]) -> Sequence[bytes]:
         column = pa.array(names, pa.string())

@@ -8,8 +8,11 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+from google.protobuf.message import DecodeError
+
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
+from proto.frames import first_broken_text
 from proto.topic_blocks import TopicSequence, Totals
 from proto.topic_hash import EMPTY_HASH, format_hash
 from proto.varint import decode_varint, encode_varint
@@ -167,9 +170,18 @@ class TopicsAnswer:
         return _frame(request_id, self.rest, self.rest_bytes, b"")
 
     def decoded(self) -> pb.CommandGetTopicsOfNamespaceResponse:
-        """Parse the answer; its request id is 0."""
+        """Parse the answer; its request id is 0.
+
+        Raises:
+            RemoteProtocolError: Not protobuf, or a name is not UTF-8.
+        """
         response = pb.CommandGetTopicsOfNamespaceResponse()
-        response.ParseFromString(_REQUEST_ID_TAG + b"\x00" + b"".join(self.rest))
+        try:
+            response.ParseFromString(_REQUEST_ID_TAG + b"\x00" + b"".join(self.rest))
+        except DecodeError:
+            raise RemoteProtocolError("a topic list is not protobuf") from None
+        if (field := first_broken_text(response)) is not None:
+            raise RemoteProtocolError(f"the field {field} of a topic list is not UTF-8")
         return response
 
 

@@ -161,6 +161,8 @@ class Connection(asyncio.Protocol):
             self._decrypted(self._tls, data)
 
     def _plain_received(self, data: bytes) -> None:
+        if self._closing:
+            return  # Nobody takes it any more, and kept it would have no bound.
         if self._raw is not None:
             self._raw(data)
         else:

@@ -14,28 +14,26 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from limiter.read_gate import PauseCause
-from proto.commands import error_command, lookup_failed, partitions_failed, with_body
+from proto.commands import error_command, with_body
 from proto.errors import RemoteProtocolError
 from proto.frames import FRAME_PADDING_BYTES
 from proto.names import InvalidNameError, NamespaceName
-from proxy.direct_handler import BrokerLeg, PipeLeg, open_broker_leg
-from proxy.errors import TOO_MANY_LOOKUPS, RequestError
+from proxy.direct_handler import SERVER_VERSION, PipeLeg, set_shipped_flags
+from proxy.errors import TOO_MANY_LOOKUPS, ErrorForm, ErrorForms, RequestError
 from proxy.flights import Requester
 from server.requests import RequestTasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from limiter.clock import Clock
-    from limiter.dual import AsyncDualMemoryLimiter
     from limiter.lookups import LookupPermit, LookupSemaphore
     from limiter.outbound import OutboundTotals
     from proto.frames import Frame
     from proxy.brokers import Address, BrokerConnections
     from proxy.config import ProxyConfig
+    from proxy.direct_handler import DirectProxyHandler
     from proxy.flights import Flights
     from proxy.lookup_handler import LookupProxyHandler
-    from proxy.targets import BrokerTargets
     from server.counters import ConnectionCounters, ProxyCounters
 
 logger = logging.getLogger(__name__)
@@ -44,10 +42,7 @@ Type = pb.BaseCommand
 PROTOCOL_VERSION = 21
 OLDEST_PROTOCOL_VERSION = 10
 """Older clients cannot be proxied: upstream closes them."""
-SERVER_VERSION = "Pulsar Server-Floodgate-0.1.0"
 NO_REQUEST = 2**64 - 1
-INVALID_TARGET = "Target broker cannot be validated."
-UNAVAILABLE_TARGET = "Target broker isn't available."
 TOO_MANY_CONNECTIONS = "Reached the maximum number of connections of the proxy"
 
 
@@ -71,14 +66,13 @@ class ProxyParts:
     lookups: LookupSemaphore
     lookup_handler: LookupProxyHandler
     flights: Flights
-    limiter: AsyncDualMemoryLimiter
     new_brokers: Callable[[], BrokerConnections]
-    targets: BrokerTargets
+    direct_handler: DirectProxyHandler
+    error_forms: ErrorForms
     counters: ProxyCounters
     connection_counters: ConnectionCounters
     per_ip: dict[str, int]
     totals: OutboundTotals
-    clock: Clock
     connections: set[ProxyConnection]
 
 
@@ -172,86 +166,38 @@ class ProxyConnection(PipeLeg):
                 f"protocol version {connect.protocol_version} is older than the proxy can serve"
             )
         if connect.HasField("proxy_to_broker_url"):
-            self._pipe(connect)
+            self.state = ProxyConnectionState.PROXY_CONNECTING_TO_BROKER
+            self.gate.close_for(PauseCause.CONNECTING_TO_BROKER)
+            self._requests.start(NO_REQUEST, partial(self._pipe, connect))
             return
         self.state = ProxyConnectionState.PROXY_LOOKUP_REQUESTS
         self._parts.connection_counters.connect_succeeded()
         version = min(connect.protocol_version, PROTOCOL_VERSION)
         connected = pb.CommandConnected(server_version=SERVER_VERSION, protocol_version=version)
-        _set_flags(connected.feature_flags, topic_watchers=False)
+        set_shipped_flags(connected.feature_flags, topic_watchers=False)
         self.send(pb.BaseCommand(type=Type.CONNECTED, connected=connected))
 
-    # -- the pipe -----------------------------------------------------------------------------
-
-    def _pipe(self, connect: pb.CommandConnect) -> None:
-        """Stop reading the client and connect to its broker, if that is allowed."""
-        address = self._parts.targets.allowed(connect.proxy_to_broker_url)
-        self.state = ProxyConnectionState.PROXY_CONNECTING_TO_BROKER
-        if address is None:
-            logger.warning(
-                "%s asked for a pipe to %s, which is not allowed",
-                self.peer,
-                connect.proxy_to_broker_url,
-            )
-            self._refuse_pipe(INVALID_TARGET)
-            return
-        self.gate.close_for(PauseCause.CONNECTING_TO_BROKER)
-        self._requests.start(NO_REQUEST, partial(self._open_pipe, address, connect))
-
-    async def _open_pipe(self, address: Address, connect: pb.CommandConnect) -> None:
-        parts = self._parts
+    async def _pipe(self, connect: pb.CommandConnect) -> None:
+        """Become a pipe to the broker the client named, or refuse and close."""
+        counters = self._parts.connection_counters
         try:
-            leg, greeting = await open_broker_leg(
-                address,
-                connect,
-                parts.totals,
-                parts.clock,
-                parts.config.broker_proxy_connect_timeout_seconds,
-            )
-        except (OSError, TimeoutError) as error:
-            logger.info("no pipe for %s to %s:%d: %s", self.peer, *address, error)
-            self._refuse_pipe(UNAVAILABLE_TARGET)
-            return
-        if greeting.type == Type.ERROR:
-            leg.abort()
-            self.send(greeting)
+            await self._parts.direct_handler.open(self, connect)
+        except RequestError as error:
+            counters.connect_failed()
+            self.send(error_command(NO_REQUEST, error.server_error, error.message))
             self.close()
-            return
-        self._join(leg, greeting.connected)
-
-    def _join(self, leg: BrokerLeg, connected: pb.CommandConnected) -> None:
-        """Tell the client what the broker said, then copy bytes both ways."""
-        answer = pb.CommandConnected(
-            server_version=SERVER_VERSION,
-            protocol_version=connected.protocol_version,
-            max_message_size=connected.max_message_size,
-        )
-        if self._parts.as_shipped:
-            watchers = connected.feature_flags.supports_topic_watchers
-            _set_flags(answer.feature_flags, topic_watchers=watchers)
         else:
-            answer.feature_flags.CopyFrom(connected.feature_flags)
-        self._parts.connection_counters.connect_succeeded()
-        self.state = ProxyConnectionState.PROXY_CONNECTION_TO_BROKER
-        self.send(pb.BaseCommand(type=Type.CONNECTED, connected=answer))
-        self.other, leg.other = leg, self
-        self.pipe_to(leg)
-        leg.pipe_to(self)
-        self.gate.open_for(PauseCause.CONNECTING_TO_BROKER)
-        leg.gate.open_for(PauseCause.CONNECTING_TO_BROKER)
-
-    def _refuse_pipe(self, text: str) -> None:
-        self._parts.connection_counters.connect_failed()
-        self.send(error_command(NO_REQUEST, pb.ServiceNotReady, text))
-        self.close()
+            counters.connect_succeeded()
+            self.state = ProxyConnectionState.PROXY_CONNECTION_TO_BROKER
+            self.gate.open_for(PauseCause.CONNECTING_TO_BROKER)
 
     # -- lookups ------------------------------------------------------------------------------
 
     def handle_lookup(self, command: pb.BaseCommand) -> None:
         """Forward a LOOKUP."""
         request = with_body(command, "lookupTopic").lookupTopic
-        counters = self._parts.counters
-        if self._start(request.request_id, lookup_failed, partial(self._lookup, request)):
+        counters, form = self._parts.counters, self._parts.error_forms.lookup
+        if self._start(request.request_id, form, partial(self._lookup, request)):
             counters.lookup_requests += 1
         else:
             counters.rejected_lookup_requests += 1
@@ -261,12 +207,11 @@ class ProxyConnection(PipeLeg):
         self.send(pb.BaseCommand(type=Type.LOOKUP_RESPONSE, lookupTopicResponse=response))
 
     def handle_partitioned_metadata(self, command: pb.BaseCommand) -> None:
-        """Forward a PARTITIONED_METADATA; as shipped its errors look like a lookup's."""
+        """Forward a PARTITIONED_METADATA."""
         request = with_body(command, "partitionMetadata").partitionMetadata
         self._parts.lookup_handler.check_topic(request.topic)
-        failed = lookup_failed if self._parts.as_shipped else partitions_failed
-        counters = self._parts.counters
-        if self._start(request.request_id, failed, partial(self._partitions, request)):
+        counters, form = self._parts.counters, self._parts.error_forms.partitions
+        if self._start(request.request_id, form, partial(self._partitions, request)):
             counters.partitions_metadata_requests += 1
         else:
             counters.rejected_partitions_metadata_requests += 1
@@ -285,7 +230,8 @@ class ProxyConnection(PipeLeg):
         permit = None if refusal else self._parts.lookups.try_acquire(self)
         if permit is None:
             counters.rejected_get_topics_requests += 1
-            crowded = RequestError(pb.ServiceNotReady, TOO_MANY_LOOKUPS)
+            form = self._parts.error_forms.topics
+            crowded = RequestError(form.crowded, TOO_MANY_LOOKUPS)
             self._topics_failed(request.request_id, refusal or crowded)
             return
         counters.get_topics_requests += 1
@@ -316,17 +262,17 @@ class ProxyConnection(PipeLeg):
     def _start(
         self,
         request_id: int,
-        failed: Callable[[int, pb.ServerError.ValueType, str], pb.BaseCommand],
+        form: ErrorForm,
         work: Callable[[], Coroutine[object, object, None]],
     ) -> bool:
         """Run a request under a lookup permit; false when all are taken and it is refused."""
         permit = self._parts.lookups.try_acquire(self)
         if permit is None:
-            self.send(failed(request_id, pb.ServiceNotReady, TOO_MANY_LOOKUPS))
+            self.send(form.crowded_command(request_id))
             return False
         if self._parts.as_shipped:
             permit.release()
-        under_permit = partial(self._under_permit, request_id, permit, failed, work)
+        under_permit = partial(self._under_permit, request_id, permit, form, work)
         self._requests.start(request_id, under_permit)
         return True
 
@@ -334,14 +280,14 @@ class ProxyConnection(PipeLeg):
         self,
         request_id: int,
         permit: LookupPermit,
-        failed: Callable[[int, pb.ServerError.ValueType, str], pb.BaseCommand],
+        form: ErrorForm,
         work: Callable[[], Coroutine[object, object, None]],
     ) -> None:
         with permit:
             try:
                 await work()
             except RequestError as error:
-                self.send(failed(request_id, error.server_error, error.message))
+                self.send(form.command(request_id, error))
 
     def _answer_unexpected(self, request_id: int, text: str) -> None:
         self.send(error_command(request_id, pb.UnknownError, text))
@@ -368,9 +314,3 @@ TRANSITIONS: dict[
     ProxyConnectionState.CLOSED: {},
 }
 """Which commands are legal in which state; a pipe decodes none."""
-
-
-def _set_flags(flags: pb.FeatureFlags, *, topic_watchers: bool) -> None:
-    flags.supports_topic_watchers = topic_watchers
-    flags.supports_get_partitioned_metadata_without_auto_creation = True
-    flags.supports_repl_dedup_by_lid_and_eid = True

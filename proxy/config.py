@@ -43,8 +43,6 @@ class ProxyConfig(ServerConfig):
     """servicePort; 0 is any free port."""
     broker_service_url: str
     """brokerServiceURL, as ``pulsar://host:port``; required."""
-    broker_web_service_url: str | None = None
-    """brokerWebServiceURL, as ``http://host:port``."""
     max_concurrent_lookup_requests: int = Field(
         default=50_000, ge=0, validation_alias="maxConcurrentLookupRequests"
     )
@@ -95,7 +93,6 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
         **shared_values(checked),
         "service_port": checked.port("servicePort"),
         "broker_service_url": _broker_service_url(checked),
-        "broker_web_service_url": _broker_web_service_url(checked),
         "broker_proxy_allowed_host_names": checked.names("brokerProxyAllowedHostNames"),
         "broker_proxy_allowed_ip_addresses": checked.names("brokerProxyAllowedIPAddresses"),
         "broker_proxy_allowed_target_ports": _target_ports(checked),
@@ -112,11 +109,6 @@ def _broker_service_url(checked: CheckedKeys) -> str:
         )
         return ""
     return _address(checked, "brokerServiceURL", url, "pulsar")
-
-
-def _broker_web_service_url(checked: CheckedKeys) -> str | None:
-    url = checked.text("brokerWebServiceURL")
-    return None if url is None else _address(checked, "brokerWebServiceURL", url, "http")
 
 
 def _address(checked: CheckedKeys, key: str, url: str, scheme: str) -> str:

@@ -18,13 +18,19 @@ from limiter.read_gate import PauseCause
 from proto.errors import RemoteProtocolError
 from proto.transport import Connection
 from proxy.brokers import PROXY_VERSION
+from proxy.errors import RequestError
 
 if TYPE_CHECKING:
     from limiter.outbound import OutboundTotals
     from proto.frames import Frame
     from proxy.brokers import Address
+    from proxy.targets import BrokerTargets
 
 logger = logging.getLogger(__name__)
+
+SERVER_VERSION = "Pulsar Server-Floodgate-0.1.0"
+INVALID_TARGET = "Target broker cannot be validated."
+UNAVAILABLE_TARGET = "Target broker isn't available."
 
 
 class PipeLeg(Connection):
@@ -88,25 +94,97 @@ class BrokerLeg(PipeLeg):
             self.other.close()
 
 
-async def open_broker_leg(
-    address: Address,
-    connect: pb.CommandConnect,
-    totals: OutboundTotals,
-    clock: Clock,
-    timeout_seconds: float,
-) -> tuple[BrokerLeg, pb.BaseCommand]:
-    """Connect to a broker for a client; return the leg and the broker's CONNECTED or ERROR.
+class DirectProxyHandler:
+    """Opens pipes for clients.
 
-    Raises:
-        OSError: It cannot be reached, or closed the connection (ConnectionError).
-        TimeoutError: It did not answer in ``timeout_seconds``.
+    Args:
+        targets: Which brokers a client may be piped to.
+        totals: Where the process adds up its pending bytes.
+        clock: Where time comes from.
+        timeout_seconds: brokerProxyConnectTimeoutMs, connection and handshake together.
+        as_shipped: Profile pulsar: only the flags a 4.0.8 proxy knows are passed on.
     """
-    loop = asyncio.get_running_loop()
-    host, port = address
-    async with deadline(clock, timeout_seconds):
-        _, leg = await loop.create_connection(lambda: BrokerLeg(connect, totals), host, port)
+
+    def __init__(
+        self,
+        targets: BrokerTargets,
+        totals: OutboundTotals,
+        clock: Clock,
+        timeout_seconds: float,
+        *,
+        as_shipped: bool,
+    ) -> None:
+        self._targets = targets
+        self._totals = totals
+        self._clock = clock
+        self._timeout_seconds = timeout_seconds
+        self._as_shipped = as_shipped
+
+    async def open(self, client: PipeLeg, connect: pb.CommandConnect) -> None:
+        """Connect a client's broker, tell the client, and copy bytes from now on.
+
+        The client's gate is closed meanwhile. If it leaves, its task is cancelled here and the
+        broker's connection is aborted.
+
+        Raises:
+            RequestError: The target is not allowed, not available, or refused.
+        """
+        address = self._targets.allowed(connect.proxy_to_broker_url)
+        if address is None:
+            target = connect.proxy_to_broker_url
+            logger.warning("%s asked for a pipe to %r: not allowed", client.peer, target)
+            raise RequestError(pb.ServiceNotReady, INVALID_TARGET)
+        leg = await self._connect(address, connect)
         try:
-            return leg, await asyncio.shield(leg.greeting)
+            greeting = await self._greeting(leg)
         except BaseException:
             leg.abort()
             raise
+        self._join(client, leg, greeting)
+
+    async def _connect(self, address: Address, connect: pb.CommandConnect) -> BrokerLeg:
+        loop = asyncio.get_running_loop()
+        try:
+            async with deadline(self._clock, self._timeout_seconds):
+                _, leg = await loop.create_connection(
+                    lambda: BrokerLeg(connect, self._totals), *address
+                )
+        except (OSError, TimeoutError) as error:
+            logger.info("%s:%d cannot be reached for a pipe: %s", *address, error)
+            raise RequestError(pb.ServiceNotReady, UNAVAILABLE_TARGET) from None
+        return leg
+
+    async def _greeting(self, leg: BrokerLeg) -> pb.CommandConnected:
+        try:
+            async with deadline(self._clock, self._timeout_seconds):
+                command = await asyncio.shield(leg.greeting)
+        except (OSError, TimeoutError) as error:
+            logger.info("%s did not finish the handshake for a pipe: %s", leg.peer, error)
+            raise RequestError(pb.ServiceNotReady, UNAVAILABLE_TARGET) from None
+        if command.type == pb.BaseCommand.ERROR:
+            raise RequestError(command.error.error, command.error.message, by_broker=True)
+        return command.connected
+
+    def _join(self, client: PipeLeg, leg: BrokerLeg, connected: pb.CommandConnected) -> None:
+        answer = pb.CommandConnected(
+            server_version=SERVER_VERSION,
+            protocol_version=connected.protocol_version,
+            max_message_size=connected.max_message_size,
+        )
+        if self._as_shipped:
+            watchers = connected.feature_flags.supports_topic_watchers
+            set_shipped_flags(answer.feature_flags, topic_watchers=watchers)
+        else:
+            answer.feature_flags.CopyFrom(connected.feature_flags)
+        client.send(pb.BaseCommand(type=pb.BaseCommand.CONNECTED, connected=answer))
+        client.other, leg.other = leg, client
+        client.pipe_to(leg)
+        leg.pipe_to(client)
+        leg.gate.open_for(PauseCause.CONNECTING_TO_BROKER)
+
+
+def set_shipped_flags(flags: pb.FeatureFlags, *, topic_watchers: bool) -> None:
+    """Set the flags that a 4.0.8 proxy announces."""
+    flags.supports_topic_watchers = topic_watchers
+    flags.supports_get_partitioned_metadata_without_auto_creation = True
+    flags.supports_repl_dedup_by_lid_and_eid = True

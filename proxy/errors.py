@@ -7,10 +7,13 @@ the broker said; otherwise code and text are passed on as they came.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from client.errors import PulsarClientError, ServerResponseError
+from proto.commands import error_command, lookup_failed, partitions_failed
 
 if TYPE_CHECKING:
     from client.cnx import ClientCnx
@@ -27,15 +30,70 @@ class RequestError(Exception):
     Attributes:
         server_error: Pulsar's error code.
         message: The text.
+        by_broker: Whether the broker refused, and not the proxy or the way between them.
     """
 
-    def __init__(self, server_error: pb.ServerError.ValueType, message: str) -> None:
+    def __init__(
+        self, server_error: pb.ServerError.ValueType, message: str, *, by_broker: bool = False
+    ) -> None:
         super().__init__(server_error, message)
         self.server_error = server_error
         self.message = message
+        self.by_broker = by_broker
 
     def __str__(self) -> str:
         return f"{pb.ServerError.Name(self.server_error)}: {self.message}"
+
+
+ErrorBuilder = Callable[[int, pb.ServerError.ValueType, str], pb.BaseCommand]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorForm:
+    """As which command the errors of one kind of request reach the client.
+
+    Attributes:
+        own: Builds the proxy's own errors.
+        of_broker: Builds those that the broker answered.
+        crowded: The code when all lookup places are taken.
+    """
+
+    own: ErrorBuilder
+    of_broker: ErrorBuilder
+    crowded: pb.ServerError.ValueType
+
+    def command(self, request_id: int, error: RequestError) -> pb.BaseCommand:
+        """Build the answer to a request that failed."""
+        build = self.of_broker if error.by_broker else self.own
+        return build(request_id, error.server_error, error.message)
+
+    def crowded_command(self, request_id: int) -> pb.BaseCommand:
+        """Build the answer when all lookup places are taken."""
+        return self.own(request_id, self.crowded, TOO_MANY_LOOKUPS)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorForms:
+    """The forms of the three kinds of requests."""
+
+    lookup: ErrorForm
+    partitions: ErrorForm
+    topics: ErrorForm
+
+    @staticmethod
+    def of_profile(*, as_shipped: bool) -> ErrorForms:
+        """Return the forms of a profile; the shipped ones are as observed on a 4.0.8 proxy."""
+        if as_shipped:
+            return ErrorForms(
+                ErrorForm(lookup_failed, lookup_failed, pb.TooManyRequests),
+                ErrorForm(partitions_failed, lookup_failed, pb.ServiceNotReady),
+                ErrorForm(error_command, error_command, pb.ServiceNotReady),
+            )
+        return ErrorForms(
+            ErrorForm(lookup_failed, lookup_failed, pb.TooManyRequests),
+            ErrorForm(partitions_failed, partitions_failed, pb.TooManyRequests),
+            ErrorForm(error_command, error_command, pb.TooManyRequests),
+        )
 
 
 class ErrorTranslation:
@@ -49,15 +107,15 @@ class ErrorTranslation:
         if not isinstance(error, ServerResponseError):
             return RequestError(pb.ServiceNotReady, self._text(error))
         if not self._as_shipped:
-            return RequestError(error.server_error, error.message)
+            return RequestError(error.server_error, error.message, by_broker=True)
         passed_on = error.server_error in _PASSED_ON
         code = error.server_error if passed_on else pb.ServiceNotReady
-        return RequestError(code, shipped_text(error, broker))
+        return RequestError(code, shipped_text(error, broker), by_broker=True)
 
     def of_partitions(self, error: PulsarClientError, broker: ClientCnx | None) -> RequestError:
         """Return the client's error for a partition query: the broker's code is kept."""
         if self._as_shipped and isinstance(error, ServerResponseError):
-            return RequestError(error.server_error, shipped_text(error, broker))
+            return RequestError(error.server_error, shipped_text(error, broker), by_broker=True)
         return self.of(error, broker)
 
     def of_partition_answer(

@@ -24,7 +24,8 @@ from proxy.brokers import (
 )
 from proxy.charging import Charging, ExactCharging, ShippedCharging
 from proxy.cnx import ProxyConnection, ProxyParts
-from proxy.errors import ErrorTranslation
+from proxy.direct_handler import DirectProxyHandler
+from proxy.errors import ErrorForms, ErrorTranslation
 from proxy.flights import Flights
 from proxy.lookup_handler import LookupProxyHandler
 from proxy.metrics import ProxyMetrics
@@ -144,15 +145,23 @@ class ProxyService:
             lookups=self.lookups,
             lookup_handler=LookupProxyHandler(address, translation, as_shipped=self.as_shipped),
             flights=Flights(self.limiter, self._charging(), translation, share=share),
-            limiter=self.limiter,
             new_brokers=self._new_brokers,
-            targets=BrokerTargets(self.config),
+            direct_handler=self._direct_handler(),
+            error_forms=ErrorForms.of_profile(as_shipped=self.as_shipped),
             counters=self.counters,
             connection_counters=self.connection_counters,
             per_ip={},
             totals=self.totals,
-            clock=self._clock,
             connections=self.connections,
+        )
+
+    def _direct_handler(self) -> DirectProxyHandler:
+        return DirectProxyHandler(
+            BrokerTargets(self.config),
+            self.totals,
+            self._clock,
+            self.config.broker_proxy_connect_timeout_seconds,
+            as_shipped=self.as_shipped,
         )
 
     def _charging(self) -> Charging:

@@ -33,12 +33,6 @@ class Profile(Enum):
     FLOODGATE = "floodgate"
 
 
-class AdmissionPolicy(Enum):
-    """In which order waiting requests get their permits."""
-
-    FIFO = "fifo"
-
-
 class ResponseBuffers(Enum):
     """Whether requests for the same listing share its encoded bytes."""
 
@@ -118,9 +112,7 @@ class ServerConfig(BaseModel):
     water_marks: WriteBufferMarks = WriteBufferMarks()
     """pulsarChannelWriteBufferHighWaterMark and ...LowWaterMark; on the proxy Netty's own."""
     profile: Profile = Profile.FLOODGATE
-    """floodgateProfile: sets the next three, of which each has a key of its own."""
-    admission_policy: AdmissionPolicy = AdmissionPolicy.FIFO
-    """floodgateAdmissionPolicy."""
+    """floodgateProfile: sets the next two, of which each has a key of its own."""
     size_estimate: SizeEstimate = SizeEstimate.EXACT
     """floodgateSizeEstimate; profile pulsar: last."""
     response_buffers: ResponseBuffers = ResponseBuffers.SHARED

@@ -26,7 +26,9 @@ def main() -> None:
     """Create or complete the environment, or say in one sentence why that is impossible."""
     if sys.version_info < OLDEST_PYTHON:
         found = ".".join(map(str, sys.version_info[:3]))
-        sys.exit(f"Floodgate needs Python 3.11 or newer; this is {found}. Try: make PYTHON=python3.12")
+        sys.exit(
+            f"Floodgate needs Python 3.11 or newer; this is {found}. Try: make PYTHON=python3.12"
+        )
     make_environment()
     install("requirements.lock")
     if java_version() < OLDEST_JAVA:
@@ -49,7 +51,10 @@ def make_environment() -> None:
 
 def has_ensurepip() -> bool:
     """Tell whether this interpreter can put pip into an environment (Debian splits that off)."""
-    return subprocess.run([sys.executable, "-c", "import ensurepip"], capture_output=True).returncode == 0
+    return (
+        subprocess.run([sys.executable, "-c", "import ensurepip"], capture_output=True).returncode
+        == 0
+    )
 
 
 def install_venv_package() -> None:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 CLOCK_MODULE = Path("limiter/clock.py")
@@ -72,7 +75,9 @@ def called_name(function: ast.expr) -> tuple[str, ...]:
 
 def is_zero(call: ast.Call) -> bool:
     """Tell whether a call's only argument is the literal 0."""
-    return len(call.args) == 1 and isinstance(call.args[0], ast.Constant) and call.args[0].value == 0
+    return (
+        len(call.args) == 1 and isinstance(call.args[0], ast.Constant) and call.args[0].value == 0
+    )
 
 
 if __name__ == "__main__":

@@ -23,9 +23,11 @@ def resolve(arguments: list[str], stdin: str, target: str, title: str) -> None:
 def main() -> None:
     """Write requirements.lock (everything) and requirements-java.lock (the runtime alone)."""
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "uv"], check=True)
-    java = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["java"]
-    resolve(["--extra", "dev", "pyproject.toml"], "", "requirements.lock", "Every dependency, pinned with its hashes.")
-    resolve(["-"], "\n".join(java), "requirements-java.lock", "A Java runtime for machines without one.")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    java = "\n".join(project["optional-dependencies"]["java"])
+    everything = "Every dependency, pinned with its hashes."
+    resolve(["--extra", "dev", "pyproject.toml"], "", "requirements.lock", everything)
+    resolve(["-"], java, "requirements-java.lock", "A Java runtime for machines without one.")
 
 
 if __name__ == "__main__":

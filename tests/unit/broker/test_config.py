@@ -222,7 +222,6 @@ def test_plain_keys_reach_their_fields() -> None:
     assert made.allow_auto_topic_creation_type is TopicType.PARTITIONED
     assert made.broker_shutdown_timeout_seconds == 1.5
     assert made.water_marks == WriteBufferMarks(2 * 1024 * 1024, 32768)
-    assert made.pause_receiving_requests_if_unwritable is True
     assert (made.socket_send_buffer_bytes, made.snapshot_cache_max_bytes) == (65536, 2097152)
     assert str(made.import_directory) == "imports"
 

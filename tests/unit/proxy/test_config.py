@@ -82,12 +82,6 @@ def test_an_address_that_is_not_one_plain_address_is_refused(url: str) -> None:
     assert problem.startswith(f"brokerServiceURL={url!r}: ")
 
 
-def test_the_web_address_of_the_broker_is_optional_and_plain() -> None:
-    assert config().broker_web_service_url is None
-    assert config(brokerWebServiceURL="http://b").broker_web_service_url == "http://b:8080"
-    assert "does not support TLS" in problems(brokerWebServiceURL="https://b:1")[0]
-
-
 @pytest.mark.parametrize(
     ("key", "value"),
     [

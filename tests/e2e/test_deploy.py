@@ -1,0 +1,297 @@
+"""The deployment files, held as true as they can be without a container engine.
+
+Each command of docker-compose.yml runs as a process on free ports, and a real Prometheus, where one
+is installed, scrapes what came up.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tomllib
+import urllib.request
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from tests.support.compose import load_compose
+from tests.support.prometheus import asked_until, running_prometheus
+from tests.support.server_process import REPOSITORY, ServerProcess, running_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.processes
+
+DEPLOY = REPOSITORY / "deploy"
+SMALL = {
+    "FLOODGATE_TOPICS": "2000",
+    "FLOODGATE_NAMESPACES": "2",
+    "FLOODGATE_CLIENTS": "20",
+    "FLOODGATE_EXECUTOR": "process",
+}
+COMPOSE = load_compose(REPOSITORY / "docker-compose.yml", SMALL)
+DASHBOARDS = sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))
+METRIC_NAME = re.compile(r"\b(?:pulsar|floodgate|process)_[a-z_]+\b")
+TOPIC_LIST_SAMPLES = 26
+LOADGEN_SECONDS = 90.0
+
+needs_promtool = pytest.mark.skipif(
+    shutil.which("promtool") is None,
+    reason="promtool is not installed (Debian: apt-get install prometheus).",
+)
+needs_prometheus = pytest.mark.skipif(
+    shutil.which("prometheus") is None,
+    reason="Prometheus is not installed (Debian: apt-get install prometheus).",
+)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The services of docker-compose.yml as processes.
+
+    Attributes:
+        data: Stands for the volume that is mounted at /data.
+        broker: The running broker.
+        proxy: The running proxy.
+    """
+
+    data: Path
+    broker: ServerProcess
+    proxy: ServerProcess
+
+
+def as_process(service: str, data: Path, addresses: dict[str, str]) -> list[str]:
+    """The command of a service with its volume and the hosts of the network replaced."""
+    replacements = {"/data": str(data), **addresses}
+    command = list(COMPOSE.services[service].command)
+    for old, new in replacements.items():
+        command = [part.replace(old, new) for part in command]
+    return command
+
+
+def addresses_of(broker: ServerProcess) -> dict[str, str]:
+    return {"pulsar://broker:6650": broker.service_url, "http://broker:8080": broker.web_url}
+
+
+def run_once(command: list[str], folder: Path) -> None:
+    """Run a command of the load generator to its end."""
+    python = {"python": sys.executable}
+    words = [python.get(word, word) for word in command]
+    words = [word.replace("python -m", f"{sys.executable} -m") for word in words]
+    done = subprocess.run(
+        words, cwd=REPOSITORY, capture_output=True, text=True, timeout=LOADGEN_SECONDS, check=False
+    )
+    (folder / "loadgen.log").write_text(done.stdout + done.stderr)
+    assert done.returncode == 0, f"{words} ended with {done.returncode}:\n{done.stderr[-2000:]}"
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """The topics made, the broker and the proxy running, all by the commands of the file."""
+    data = tmp_path_factory.mktemp("data")
+    run_once(as_process("topics", data, {}), data)
+    any_port = ["--set", "webServicePort=0", "--set", "bindAddress=127.0.0.1"]
+    here = [*any_port, "--set", "advertisedAddress=127.0.0.1"]
+    broker_command = [*as_process("broker", data, {})[1:], *here, "--set", "brokerServicePort=0"]
+    with running_server(broker_command, data / "broker.log") as broker:
+        proxy_command = as_process("proxy", data, addresses_of(broker))[1:]
+        proxy_command += [*any_port, "--set", "servicePort=0"]
+        with running_server(proxy_command, data / "proxy.log") as proxy:
+            yield Stack(data, broker, proxy)
+
+
+# --- the files by themselves -----------------------------------------------------------------
+
+
+def test_the_compose_file_has_the_services_and_only_known_keys() -> None:
+    # When
+    services = COMPOSE.services
+    # Then
+    assert {"topics", "broker", "proxy", "prometheus", "loadgen", "grafana"} == services.keys()
+
+
+@pytest.mark.parametrize("wrong", [("mem_limit: 512m", "memlimit: 512m"), ("127.0.0.1:9090:", "")])
+def test_an_unknown_key_or_a_port_open_to_the_network_is_refused(
+    tmp_path: Path, wrong: tuple[str, str]
+) -> None:
+    # Given
+    text = (REPOSITORY / "docker-compose.yml").read_text(encoding="utf-8")
+    (tmp_path / "docker-compose.yml").write_text(text.replace(*wrong), encoding="utf-8")
+    # When / Then
+    with pytest.raises(ValueError, match="validation error"):
+        load_compose(tmp_path / "docker-compose.yml", {})
+
+
+def test_every_dependency_volume_and_mounted_file_exists() -> None:
+    for name, service in COMPOSE.services.items():
+        # When
+        unknown = service.depends_on.keys() - COMPOSE.services.keys()
+        undeclared = set(service.named_volumes) - COMPOSE.volumes.keys()
+        missing = [path for path in service.mounted_files if not (REPOSITORY / path).exists()]
+        # Then
+        assert (unknown, undeclared, missing) == (set(), set(), []), name
+
+
+def test_whoever_is_waited_for_to_be_healthy_has_a_health_check() -> None:
+    # Given
+    waited_for = {
+        name
+        for service in COMPOSE.services.values()
+        for name, dependency in service.depends_on.items()
+        if dependency.condition == "service_healthy"
+    }
+    for name in waited_for:
+        # When
+        service = COMPOSE.services[name]
+        own = service.healthcheck
+        # Then: its own, or the image's, which asks the web port.
+        assert (own.test and not own.disable) if own else service.build, name
+
+
+def dockerfile_words(instruction: str) -> list[list[str]]:
+    text = (REPOSITORY / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = [line.split() for line in text.splitlines()]
+    return [words[1:] for words in lines if words[:1] == [instruction]]
+
+
+def test_the_image_holds_every_package_and_all_it_copies_exists() -> None:
+    # Given
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    packages = {name.partition(".")[0] for name in project["tool"]["setuptools"]["packages"]}
+    # When
+    local = [words for words in dockerfile_words("COPY") if not words[0].startswith("--")]
+    copied = {source for *sources, _ in local for source in sources}
+    let_in = (REPOSITORY / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    # Then
+    assert packages <= copied
+    assert not [source for source in copied if not (REPOSITORY / source).exists()]
+    assert copied == {line[1:] for line in let_in if line.startswith("!")}
+
+
+def test_the_image_runs_as_a_plain_user_and_checks_its_health() -> None:
+    # When
+    users, checks = dockerfile_words("USER"), dockerfile_words("HEALTHCHECK")
+    # Then
+    assert users == [["floodgate"]]
+    assert len(checks) == 1
+
+
+# --- the commands as processes ---------------------------------------------------------------
+
+
+def test_the_health_check_tells_a_server_that_answers_from_one_that_does_not(stack: Stack) -> None:
+    # Given
+    script = [sys.executable, str(DEPLOY / "healthcheck.py")]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        nobody = f"http://127.0.0.1:{taken.getsockname()[1]}/"
+    # When
+    healthy = subprocess.run([*script, f"{stack.proxy.web_url}/metrics/"], check=False)
+    sick = subprocess.run([*script, nobody], capture_output=True, text=True, check=False)
+    # Then
+    assert healthy.returncode == 0
+    assert sick.returncode == 1
+    assert sick.stderr.startswith(f"{nobody} does not answer")
+
+
+def test_the_storm_of_the_compose_file_is_answered_through_the_proxy(stack: Stack) -> None:
+    # Given
+    addresses = addresses_of(stack.broker)
+    addresses |= {
+        "pulsar://proxy:6650": stack.proxy.service_url,
+        "http://proxy:8080": stack.proxy.web_url,
+    }
+    # When
+    run_once(as_process("loadgen", stack.data, addresses), stack.data)
+    # Then
+    (summary,) = (stack.data / "runs").glob("*/summary.json")
+    result = json.loads(summary.read_text(encoding="utf-8"))
+    assert (result["clients"], result["answered"], result["wrong"]) == (20, 20, 0)
+
+
+def test_the_servers_know_every_key_that_the_compose_file_sets(stack: Stack) -> None:
+    for log in ("broker.log", "proxy.log"):
+        # When
+        text = (stack.data / log).read_text(encoding="utf-8")
+        # Then
+        assert "warning" not in text, text
+
+
+def metric_names(url: str) -> set[str]:
+    with urllib.request.urlopen(f"{url}/metrics/", timeout=10) as answer:
+        text = answer.read().decode()
+    return {re.split(r"[{ ]", line)[0] for line in text.splitlines() if not line.startswith("#")}
+
+
+def expressions() -> list[tuple[str, str]]:
+    """Every expression of the alerts and the dashboards, with where it stands."""
+    rules = yaml.safe_load((DEPLOY / "alerts.yml").read_text(encoding="utf-8"))
+    found = [
+        (f"alert {rule['alert']}", rule["expr"]) for g in rules["groups"] for rule in g["rules"]
+    ]
+    for path in DASHBOARDS:
+        dashboard = json.loads(path.read_text(encoding="utf-8"))
+        for panel in dashboard["panels"]:
+            found += [(panel["title"], each["expr"]) for each in panel.get("targets", [])]
+        found += [("variable", each["query"]["query"]) for each in dashboard["templating"]["list"]]
+    return found
+
+
+def test_every_metric_that_alerts_and_dashboards_name_is_there(stack: Stack) -> None:
+    # Given
+    exposed = metric_names(stack.broker.web_url) | metric_names(stack.proxy.web_url)
+    # When
+    named = {(name, place) for place, text in expressions() for name in METRIC_NAME.findall(text)}
+    # Then
+    assert len({name for name, _ in named}) > TOPIC_LIST_SAMPLES
+    assert not sorted((name, place) for name, place in named if name not in exposed)
+
+
+# --- Prometheus ------------------------------------------------------------------------------
+
+
+@needs_promtool
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check", "config", "prometheus.yml"],
+        ["check", "rules", "alerts.yml"],
+        ["test", "rules", "alerts_test.yml"],
+    ],
+    ids=" ".join,
+)
+def test_promtool_accepts_configuration_rules_and_their_tests(arguments: list[str]) -> None:
+    # When
+    done = subprocess.run(
+        ["promtool", *arguments], cwd=DEPLOY, capture_output=True, text=True, check=False
+    )
+    # Then
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@needs_prometheus
+def test_a_real_prometheus_scrapes_the_samples_of_broker_and_proxy(
+    stack: Stack, tmp_path: Path
+) -> None:
+    # Given
+    jobs = ("floodgate-broker", "floodgate-proxy")
+    samples = 'count by (job) ({__name__=~"pulsar_(broker|proxy)_topic_list_.*"})'
+    command = COMPOSE.services["prometheus"].command
+    targets = {"broker:8080": stack.broker.web_url, "proxy:8080": stack.proxy.web_url}
+    with running_prometheus(command, targets, tmp_path) as url:
+        # When
+        up = asked_until(url, "up", dict.fromkeys(jobs, 1.0))
+        counts = asked_until(url, samples, dict.fromkeys(jobs, float(TOPIC_LIST_SAMPLES)))
+        with urllib.request.urlopen(f"{url}/api/v1/rules", timeout=5) as answer:
+            rules = json.load(answer)["data"]["groups"]
+    # Then
+    assert up == dict.fromkeys(jobs, 1.0)
+    assert counts == dict.fromkeys(jobs, float(TOPIC_LIST_SAMPLES))
+    assert {rule["health"] for group in rules for rule in group["rules"]} <= {"ok", "unknown"}

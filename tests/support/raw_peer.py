@@ -1,0 +1,151 @@
+"""A peer that speaks frames by hand and reads as many bytes as the test says.
+
+It knows only the framing, so that a fault in Floodgate's own client library cannot hide one in
+its servers. Its receive buffer is small: what it does not read stays with the server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from typing import TYPE_CHECKING, Self
+
+import proto.PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+RECEIVE_BUFFER_BYTES = 4_096
+GET_TOPICS = pb.BaseCommand.GET_TOPICS_OF_NAMESPACE
+
+
+class RawPeer:
+    """One socket, used as ``async with await RawPeer.connect(url) as peer``."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+        self._loop = asyncio.get_running_loop()
+
+    @classmethod
+    async def connect(cls, url: str, receive_buffer_bytes: int = RECEIVE_BUFFER_BYTES) -> Self:
+        """Open a socket to ``pulsar://host:port``; nothing is sent yet."""
+        host, _, port = url.removeprefix("pulsar://").rpartition(":")
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+        peer = cls(sock)
+        await peer._loop.sock_connect(sock, (host, int(port)))
+        return peer
+
+    @classmethod
+    async def shaken_hands(
+        cls, url: str, receive_buffer_bytes: int = RECEIVE_BUFFER_BYTES, target: str | None = None
+    ) -> Self:
+        """Open a socket and finish the handshake; ``target`` asks the proxy for a pipe."""
+        peer = await cls.connect(url, receive_buffer_bytes)
+        await peer.send(connect_command(target))
+        answer = await peer.command()
+        assert answer.type == pb.BaseCommand.CONNECTED, answer
+        return peer
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def address(self) -> str:
+        """This end as the server sees it, ``host:port``."""
+        host, port = self._socket.getsockname()
+        return f"{host}:{port}"
+
+    async def send(self, *commands: pb.BaseCommand) -> None:
+        """Send commands in one write."""
+        await self.send_bytes(b"".join(map(frame, commands)))
+
+    async def send_bytes(self, data: bytes) -> None:
+        """Send bytes as they are."""
+        await self._loop.sock_sendall(self._socket, data)
+
+    async def read(self, count: int) -> bytes:
+        """Read exactly ``count`` bytes.
+
+        Raises:
+            EOFError: The server closed first.
+        """
+        data = bytearray()
+        while len(data) < count:
+            chunk = await self._loop.sock_recv(self._socket, min(65_536, count - len(data)))
+            if not chunk:
+                raise EOFError(bytes(data))
+            data += chunk
+        return bytes(data)
+
+    async def frame(self) -> bytes:
+        """Read one frame, its first length field left out."""
+        (size,) = struct.unpack(">I", await self.read(4))
+        return await self.read(size)
+
+    async def command(self) -> pb.BaseCommand:
+        """Read one command."""
+        body = await self.frame()
+        (size,) = struct.unpack_from(">I", body)
+        return pb.BaseCommand.FromString(body[4 : 4 + size])
+
+    async def rest(self) -> bytes:
+        """Read until the server closes and return what came before."""
+        data = bytearray()
+        try:
+            while chunk := await self._loop.sock_recv(self._socket, 65_536):
+                data += chunk
+        except ConnectionError:
+            pass
+        return bytes(data)
+
+    def close(self) -> None:
+        """Close the socket; with bytes unread the server sees a reset."""
+        self._socket.close()
+
+
+def frame(command: pb.BaseCommand) -> bytes:
+    """A simple frame, required fields unchecked: both lengths, then the command."""
+    body = command.SerializePartialToString()
+    return struct.pack(">II", len(body) + 4, len(body)) + body
+
+
+def connect_command(target: str | None = None, protocol_version: int = 20) -> pb.BaseCommand:
+    """A client's CONNECT."""
+    connect = pb.CommandConnect(client_version="raw-peer", protocol_version=protocol_version)
+    if target is not None:
+        connect.proxy_to_broker_url = target
+    return pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect)
+
+
+def ping() -> pb.BaseCommand:
+    """A PING."""
+    return pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing())
+
+
+def topics_command(request_id: int, namespace: str, **fields: object) -> pb.BaseCommand:
+    """A GET_TOPICS_OF_NAMESPACE."""
+    request = pb.CommandGetTopicsOfNamespace(request_id=request_id, namespace=namespace, **fields)
+    return pb.BaseCommand(type=GET_TOPICS, getTopicsOfNamespace=request)
+
+
+def lookup_command(request_id: int, topic: str) -> pb.BaseCommand:
+    """A LOOKUP."""
+    lookup = pb.CommandLookupTopic(request_id=request_id, topic=topic)
+    return pb.BaseCommand(type=pb.BaseCommand.LOOKUP, lookupTopic=lookup)
+
+
+def partitions_command(request_id: int, topic: str) -> pb.BaseCommand:
+    """A PARTITIONED_METADATA."""
+    query = pb.CommandPartitionedTopicMetadata(request_id=request_id, topic=topic)
+    return pb.BaseCommand(type=pb.BaseCommand.PARTITIONED_METADATA, partitionMetadata=query)

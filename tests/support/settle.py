@@ -1,0 +1,25 @@
+"""Let everything that can run, run."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+T = TypeVar("T")
+TURNS = 20
+
+
+async def settle() -> None:
+    """Return when every task that was runnable has come to a stop."""
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
+
+
+async def started(work: Coroutine[object, object, T]) -> asyncio.Task[T]:
+    """Return a task that has run until it had to wait."""
+    task = asyncio.get_running_loop().create_task(work)
+    await settle()
+    return task

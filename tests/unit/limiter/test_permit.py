@@ -1,0 +1,69 @@
+"""What a waiter tells, and when."""
+
+from __future__ import annotations
+
+import pytest
+
+from limiter.errors import PermitAcquireCancelledError
+from limiter.permit import Permit, Waiter
+from tests.support.settle import started
+
+
+def test_a_permit_is_emptied_once() -> None:
+    # Given
+    permit = Permit(5, None)
+    # When
+    taken = permit.take(), permit.take()
+    # Then
+    assert taken == (5, 0)
+    assert repr(permit) == "<Permit 0>"
+
+
+def test_a_waiting_request_has_no_result() -> None:
+    with pytest.raises(RuntimeError, match="still waiting"):
+        Waiter(1, None, None).result()
+
+
+def test_a_refused_request_raises_why() -> None:
+    # Given
+    waiter = Waiter(1, None, None)
+    # When
+    waiter.settle(None, PermitAcquireCancelledError())
+    # Then
+    with pytest.raises(PermitAcquireCancelledError):
+        waiter.result()
+
+
+def test_callbacks_run_in_the_turn_of_the_answer_and_at_once_after_it() -> None:
+    # Given
+    waiter = Waiter(1, None, None)
+    calls: list[str] = []
+    waiter.on_done(lambda: calls.append("before"))
+    # When
+    waiter.settle(Permit(1, None), None)
+    waiter.on_done(lambda: calls.append("after"))
+    # Then
+    assert calls == ["before", "after"]
+
+
+async def test_who_waits_goes_on_when_the_request_is_done() -> None:
+    # Given
+    waiter = Waiter(1, None, None)
+    waiting = await started(waiter.wait())
+    assert not waiting.done()
+    # When
+    waiter.settle(Permit(1, None), None)
+    # Then
+    await waiting
+    await waiter.wait()
+
+
+async def test_the_answer_for_a_caller_that_was_cancelled_is_still_recorded() -> None:
+    # Given
+    waiter = Waiter(1, None, None)
+    waiting = await started(waiter.wait())
+    waiting.cancel()
+    # When
+    waiter.settle(Permit(1, None), None)
+    # Then
+    assert waiter.result().size == 1
