@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from proto.topic_listing import TopicsAnswer
-    from proxy.flights import Flight
+    from proxy.flight import Flight
 
 MAX_ASKS = 5
 """How often the broker is asked for a list that grows faster than memory is granted."""

@@ -20,7 +20,7 @@ from proto.frames import FRAME_PADDING_BYTES
 from proto.names import InvalidNameError, NamespaceName
 from proxy.direct_handler import SERVER_VERSION, PipeLeg, set_shipped_flags
 from proxy.errors import TOO_MANY_LOOKUPS, ErrorForm, ErrorForms, RequestError
-from proxy.flights import Requester
+from proxy.flight import Requester
 from server.requests import RequestTasks
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """Topic lists on their way through the proxy: one broker request for all who ask the same.
 
-A flight is one request to the broker and the clients that wait for its answer. It runs in a
-task of its own, so that a client that leaves takes nothing from the others; when the last one
-leaves before the answer, the flight ends in that turn and gives back what it holds.
+A flight runs in a task of its own, so that a client that leaves takes nothing from the others;
+when the last one leaves before the answer, the flight ends in that turn and gives back what it
+holds.
 
 The answer is not decoded: every client gets a new head with its own request id and the same
 views of the received bytes, and the direct permit goes back when the last of them is sent.
@@ -17,64 +17,18 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from client.errors import PulsarClientError
 from proxy.errors import ErrorTranslation, RequestError
+from proxy.flight import Flight, Requester
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Hashable
 
-    from client.cnx import ClientCnx
     from limiter.dual import AsyncDualMemoryLimiter, MemoryPermit
-    from limiter.lookups import LookupPermit
     from proto.topic_listing import TopicsAnswer
     from proto.transport import Connection
     from proxy.brokers import Address, BrokerConnections
     from proxy.charging import Charging
 
 logger = logging.getLogger(__name__)
-
-
-class Requester:
-    """One client's request that waits for a flight's answer."""
-
-    __slots__ = ("cnx", "failed", "permit", "request_id")
-
-    def __init__(
-        self,
-        cnx: Connection,
-        request_id: int,
-        permit: LookupPermit,
-        failed: Callable[[int, RequestError], object],
-    ) -> None:
-        self.cnx = cnx
-        self.request_id = request_id
-        self.permit = permit
-        self.failed = failed
-
-
-class Flight:
-    """One broker request and who waits for it. It owns the permits that are held for it."""
-
-    def __init__(
-        self,
-        key: Hashable,
-        request: pb.CommandGetTopicsOfNamespace,
-        brokers: BrokerConnections,
-        address: Address,
-    ) -> None:
-        self.key = key
-        self.request = request
-        self.waiting: list[Requester] = []
-        self.task: asyncio.Task[None] | None = None
-        self.broker: ClientCnx | None = None
-        self._brokers = brokers
-        self._address = address
-
-    def __repr__(self) -> str:
-        return f"<Flight {self.request.namespace} with {len(self.waiting)} waiting>"
-
-    async def ask(self, admit: Callable[[int], bool] | None) -> TopicsAnswer:
-        """Ask the broker; see ClientCnx.topics_raw."""
-        self.broker = await self._brokers.get(self._address)
-        return await self.broker.topics_raw(self.request, admit)
 
 
 class SharedBytes:

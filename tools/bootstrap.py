@@ -72,7 +72,7 @@ def install(lock: str) -> None:
     """Install exactly what ``lock`` names, hashes checked."""
     print(f"Installing {lock} (the first time takes some minutes)", flush=True)
     python = str(ENVIRONMENT / "bin" / "python")
-    run([python, "-m", "pip", "install", "--quiet", "--require-hashes", "-r", str(ROOT / lock)])
+    run([python, "-m", "pip", "install", "-qq", "--require-hashes", "-r", str(ROOT / lock)])
 
 
 def java_version() -> int:

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from broker.stores.store import Change
+    from collections.abc import Sequence
+
+    from proto.names import NamespaceName
 
 MAX_QUEUED_CHANGES = 10_000
 """Changes a slow reader may be behind; then the oldest is dropped, and it sees a gap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One committed change, as the feed tells it. Names are UTF-8, system topics included."""
+
+    namespace: NamespaceName
+    version: int
+    added: Sequence[bytes]
+    removed: Sequence[bytes]
 
 
 class ChangeFeed:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.stores.feed import ChangeFeed, ChangeFeeds
+from broker.stores.feed import Change, ChangeFeed, ChangeFeeds
 from broker.stores.properties import PropertyColumns
-from broker.stores.store import Change, NamespaceSnapshot, TopicChanges
+from broker.stores.store import NamespaceSnapshot, TopicChanges
 from proto.topic_blocks import TopicSequence
 
 if TYPE_CHECKING:

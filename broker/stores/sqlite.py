@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from broker.stores.feed import ChangeFeed, ChangeFeeds
-from broker.stores.store import Change, NamespaceSnapshot, StoreError, TopicChanges
+from broker.stores.feed import Change, ChangeFeed, ChangeFeeds
+from broker.stores.store import NamespaceSnapshot, StoreError, TopicChanges
 from proto.names import NamespaceName
 from proto.topic_blocks import TopicSequence
 

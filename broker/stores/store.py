@@ -47,16 +47,6 @@ class TopicChanges:
     properties: PropertyRows | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One committed change, as the feed tells it. Names are UTF-8, system topics included."""
-
-    namespace: NamespaceName
-    version: int
-    added: Sequence[bytes]
-    removed: Sequence[bytes]
-
-
 class NamespaceSnapshot:
     """One version of a namespace.
 
