@@ -9,6 +9,7 @@ from aiohttp import web
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from broker.importer import ImportFailedError, import_topics
+from broker.stores.store import StoreError
 from server.http import RestError
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def import_routes(
             result = await import_topics(store(), path)
         except ImportFailedError as error:
             raise RestError(412, str(error)) from None
+        except StoreError as error:
+            raise RestError(500, str(error)) from None
         return web.json_response(
             {"topics": result.topics, "namespaces": result.namespaces, "seconds": result.seconds}
         )

@@ -282,6 +282,8 @@ def _request_id(command: pb.BaseCommand) -> int | None:
     """Return the request id of a client's request that is not served here."""
     if command.type not in _REQUESTS:
         return None
-    for _, body in command.ListFields()[1:]:
-        return int(body.request_id)
+    for field, body in command.ListFields():
+        # A body has the field number of its type: another command's is no body.
+        if field.number == command.type:
+            return int(body.request_id)
     return None

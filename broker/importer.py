@@ -32,6 +32,7 @@ _TOPIC = r"\A(?:non-)?persistent://(?P<namespace>[-=:.\w]+/[-=:.\w]+)/[^/]*[^/\s
 _NAMESPACE_PREFIX = r"\A(?:non-)?persistent://(?P<namespace>[^/]+/[^/]+)/"
 _PARTITION = r"-partition-(?P<index>0|[1-9][0-9]*)\z"
 _PARTITION_SUFFIX = r"-partition-(?:0|[1-9][0-9]*)\z"
+_PARQUET_MAGIC = b"PAR1"
 REQUIRED_COLUMNS = {"namespace": pa.string(), "topic": pa.string()}
 PROPERTIES_TYPE = pa.map_(pa.string(), pa.string())
 
@@ -134,16 +135,24 @@ def _stage(staged: dict[str, list[pa.Table]], table: pa.Table) -> None:
 
 
 def _batches(path: Path) -> Iterator[_Batch]:
+    try:
+        files = _parquet_files(path)
+    except OSError as error:
+        raise ImportFailedError(f"{path} cannot be read: {error.strerror}") from None
+    return _parquet_batches(files) if files else _text_batches(path)
+
+
+def _parquet_files(path: Path) -> list[Path]:
+    """Return the Parquet files that a path names; none if it is a text file."""
     if not path.exists():
         raise ImportFailedError(f"{path} does not exist")
     if path.is_dir():
         files = sorted(path.glob("*.parquet"))
         if not files:
             raise ImportFailedError(f"{path} holds no *.parquet file")
-        return _parquet_batches(files)
+        return files
     with path.open("rb") as file:
-        parquet = file.read(4) == b"PAR1"
-    return _parquet_batches([path]) if parquet else _text_batches(path)
+        return [path] if file.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC else []
 
 
 # -- Parquet ----------------------------------------------------------------------------------
@@ -199,8 +208,8 @@ def _check_columns(file: Path, schema: pa.Schema) -> None:
                 f"{file} has no column {name} of type {kind}; its columns are: {found}. "
                 "Expected what `loadgen topics` writes: namespace, topic and, if any, properties"
             )
-    if "properties" in schema.names and not pa.types.is_map(schema.field("properties").type):
-        kind = schema.field("properties").type
+    kind = schema.field("properties").type if "properties" in schema.names else PROPERTIES_TYPE
+    if not (pa.types.is_map(kind) and _is_text(kind.key_type) and _is_text(kind.item_type)):
         raise ImportFailedError(f"{file}: column properties is {kind}, expected {PROPERTIES_TYPE}")
 
 
@@ -232,8 +241,9 @@ def _check_topics(file: Path, table: pa.Table) -> None:
     wrong = pc.invert(pc.and_(valid, pc.fill_null(pc.equal(inside, table["namespace"]), False)))
     if pc.any(wrong).as_py():
         row = table.filter(wrong).slice(0, 1).to_pylist()[0]
+        where = f" in namespace {row['namespace']!r}" if row["namespace"] else ""
         raise ImportFailedError(
-            f"{file}: {row['topic']!r} is not a full topic name in namespace {row['namespace']!r}; "
+            f"{file}: {row['topic']!r} is not a full topic name{where}; "
             f"expected {DOMAINS[0]}://tenant/namespace/topic"
         )
 
@@ -260,7 +270,8 @@ def _at_the_end(last: bool, _: str) -> bool:
 def _text_lines(path: Path) -> Iterator[tuple[list[str], bool]]:
     lines: list[str] = []
     try:
-        with path.open(encoding="utf-8") as file:
+        # Editors on Windows begin UTF-8 with a byte order mark.
+        with path.open(encoding="utf-8-sig") as file:
             for line in file:
                 name = line.strip().strip('"')
                 if name:

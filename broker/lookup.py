@@ -112,7 +112,10 @@ class LookupHandler:
         if count:
             names = [f"{topic}{PARTITION_SEPARATOR}{index}".encode() for index in range(count)]
             changes = TopicChanges(names, (), {str(topic): count})
-            await self._store.apply(topic.namespace, changes)
+            try:
+                await self._store.apply(topic.namespace, changes)
+            except StoreError as error:
+                raise RequestError(pb.MetadataError, str(error)) from None
         return count
 
 

@@ -123,16 +123,16 @@ class BrokerService:
                 self.config.metadata_store_url, self.config.snapshot_cache_max_bytes
             )
             await self.store.open()
+            self._exits.push_async_callback(self.store.close)
+            for name in FIRST_NAMESPACES:
+                await self.store.create_namespace(NamespaceName.parse(name))
         except StoreError as error:
             raise StartError(str(error)) from None
-        self._exits.push_async_callback(self.store.close)
-        for name in FIRST_NAMESPACES:
-            await self.store.create_namespace(NamespaceName.parse(name))
 
     async def _import(self, path: Path) -> None:
         try:
             result = await import_topics(self.store, path)
-        except ImportFailedError as error:
+        except (ImportFailedError, StoreError) as error:
             raise StartError(f"--import: {error}") from None
         logger.info(
             "imported %d topics of %d namespaces from %s in %.1f s",

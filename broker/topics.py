@@ -9,7 +9,6 @@ Source: upstream ServerCnx.internalHandleGetTopicsOfNamespace (PIP-442).
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,8 +25,6 @@ from proto.patterns import InvalidPatternError
 from proto.topic_listing import EMPTY_LISTING, TopicListing, topics_response
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from broker.estimates import ListingEstimate, ListingEstimates
     from broker.listing import PatternFilter, TopicLister
     from limiter.response_memory import ResponseMemory
@@ -107,14 +104,19 @@ class GetTopicsHandler:
         estimate: ListingEstimate,
     ) -> None:
         key, reserved = (namespace, request.mode), await estimate.size()
-        with self._heap_refusals(listed=False) as stage:
+        listed = False
+        try:
             async with self._memory.heap(key, reserved, cnx) as heap:
-                stage.listed = True
+                listed = True
                 listing = await self._list(namespace, request)
                 estimate.actual(listing.estimated_bytes)
                 await heap.resize(listing.estimated_bytes)
                 answer = await self._answer(request, listing)
                 await self._respond(request.request_id, answer, cnx)
+        except PermitAcquireError:
+            raise RequestError(pb.TooManyRequests, HEAP_LIMIT_EXCEEDED) from None
+        except PermitTooLargeError as error:
+            raise self._too_large_for_heap(error, listed=listed) from None
 
     async def _list(
         self, namespace: NamespaceName, request: pb.CommandGetTopicsOfNamespace
@@ -149,47 +151,31 @@ class GetTopicsHandler:
             filtered=answer.filtered,
             changed=answer.changed,
         )
-        with self._direct_refusals():
-            # An empty answer shares nothing: its few bytes are its own.
-            shared = answer.listing if len(answer.listing) else (cnx, request_id)
+        # An empty answer shares nothing: its few bytes are its own.
+        shared = answer.listing if len(answer.listing) else (cnx, request_id)
+        try:
             give_back = await self._memory.direct(shared, response.command_bytes, cnx)
+        except PermitAcquireError:
+            raise RequestError(pb.TooManyRequests, NO_DIRECT_MEMORY) from None
+        except PermitTooLargeError as error:
+            raise self._too_large_for_direct(error) from None
         if self._private_buffers:
             response = response.joined()
         cnx.enqueue(response.buffers, response.size, give_back)
 
     # -- refusals -----------------------------------------------------------------------------
 
-    @contextmanager
-    def _heap_refusals(self, *, listed: bool) -> Iterator[_Stage]:
-        stage = _Stage(listed)
-        try:
-            yield stage
-        except PermitAcquireError:
-            raise RequestError(pb.TooManyRequests, HEAP_LIMIT_EXCEEDED) from None
-        except PermitTooLargeError as error:
-            if not self._as_shipped:
-                raise _too_large(error, "heap estimate", HEAP_LIMIT_KEY) from None
-            if stage.listed:
-                raise _illegal_argument(error) from None
-            raise UnansweredRequestError(str(error)) from None
+    def _too_large_for_heap(
+        self, error: PermitTooLargeError, *, listed: bool
+    ) -> RequestError | UnansweredRequestError:
+        if not self._as_shipped:
+            return _too_large(error, "heap estimate", HEAP_LIMIT_KEY)
+        return _illegal_argument(error) if listed else UnansweredRequestError(str(error))
 
-    @contextmanager
-    def _direct_refusals(self) -> Iterator[None]:
-        try:
-            yield
-        except PermitAcquireError:
-            raise RequestError(pb.TooManyRequests, NO_DIRECT_MEMORY) from None
-        except PermitTooLargeError as error:
-            if self._as_shipped:
-                raise _illegal_argument(error) from None
-            raise _too_large(error, "response", DIRECT_LIMIT_KEY) from None
-
-
-class _Stage:
-    """How far a request has come, for the boundary that translates its refusals."""
-
-    def __init__(self, listed: bool) -> None:
-        self.listed = listed
+    def _too_large_for_direct(self, error: PermitTooLargeError) -> RequestError:
+        if self._as_shipped:
+            return _illegal_argument(error)
+        return _too_large(error, "response", DIRECT_LIMIT_KEY)
 
 
 def _illegal_argument(error: PermitTooLargeError) -> RequestError:

@@ -7,6 +7,7 @@ from client.errors import (
     ConnectError,
     PulsarClientError,
     RequestTimeoutError,
+    RequestTooLargeError,
     ServerResponseError,
     TooManyPendingRequestsError,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "PulsarClient",
     "PulsarClientError",
     "RequestTimeoutError",
+    "RequestTooLargeError",
     "ServerResponseError",
     "TooManyPendingRequestsError",
 ]

@@ -20,12 +20,13 @@ from client.errors import (
     DisconnectedError,
     PulsarClientError,
     RequestTimeoutError,
+    RequestTooLargeError,
     ServerResponseError,
     TooManyPendingRequestsError,
 )
 from limiter.clock import Clock, LoopClock, deadline
 from proto.errors import FrameTooLargeError, RemoteProtocolError
-from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES
+from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES, encode_command
 from proto.topic_listing import TopicsAnswer, read_topics_head
 from proto.transport import Connection
 
@@ -67,8 +68,8 @@ class ConnectOptions:
         original_principal: Role of the client behind a proxy; None without.
         operation_timeout_seconds: How long a request may take.
         max_pending_requests: Unanswered requests the connection may have.
-        drain_oversized: Whether an answer above the frame limit costs its request an error;
-            otherwise it costs the connection, as upstream.
+        drain_oversized: Whether a request or an answer above the frame limit costs that request
+            an error; otherwise it costs the connection, as upstream.
     """
 
     client_version: str = CLIENT_VERSION
@@ -181,6 +182,7 @@ class ClientCnx(Connection):
             DisconnectedError: The connection ended first.
             RequestTimeoutError: No answer in time.
             TooManyPendingRequestsError: Too many requests are unanswered already.
+            RequestTooLargeError: The server would end the connection for its size.
         """
         answer = await self._request(build, _Pending(None, raw=False))
         if isinstance(answer, TopicsAnswer):
@@ -225,7 +227,7 @@ class ClientCnx(Connection):
         request_id, self._next_request_id = self._next_request_id, self._next_request_id + 1
         self._pending[request_id] = pending
         try:
-            self.send(build(request_id))
+            self._send_request(build(request_id))
             async with deadline(self._clock, self._options.operation_timeout_seconds):
                 return await pending.answer
         except TimeoutError:
@@ -233,6 +235,17 @@ class ClientCnx(Connection):
             raise RequestTimeoutError(f"{self.peer} did not answer in {seconds:g} s") from None
         finally:
             self._pending.pop(request_id, None)
+
+    def _send_request(self, command: pb.BaseCommand) -> None:
+        """Send a request, unless the server would end the connection that others share for it.
+
+        The frame's padding is left free: an error's text may repeat the request.
+        """
+        data = encode_command(command)
+        limit_bytes = self._frame_limit_bytes - FRAME_PADDING_BYTES
+        if self._options.drain_oversized and len(data) > limit_bytes:
+            raise RequestTooLargeError(len(data), limit_bytes)
+        self.enqueue([data], len(data))
 
     # -- answers ------------------------------------------------------------------------------
 

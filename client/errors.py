@@ -9,6 +9,7 @@ PulsarClientError
     ServerResponseError          the server answered with an error
     AnswerDeclinedError          the caller did not want an answer of the announced size
     AnswerTooLargeError          an answer above the negotiated frame limit
+    RequestTooLargeError         a request that the server would end the connection for
 """
 
 from __future__ import annotations
@@ -100,4 +101,24 @@ class AnswerTooLargeError(PulsarClientError):
         return (
             f"the answer of {self.total_size} bytes is larger than the frame limit of "
             f"{self.limit_bytes} bytes: raise maxMessageSize on broker and proxy"
+        )
+
+
+class RequestTooLargeError(PulsarClientError):
+    """A request larger than the server's messages may be; it was not sent.
+
+    Attributes:
+        size_bytes: Size of the request's frame.
+        limit_bytes: The server's maxMessageSize.
+    """
+
+    def __init__(self, size_bytes: int, limit_bytes: int) -> None:
+        super().__init__(size_bytes, limit_bytes)
+        self.size_bytes = size_bytes
+        self.limit_bytes = limit_bytes
+
+    def __str__(self) -> str:
+        return (
+            f"a request of {self.size_bytes} bytes is larger than the broker's maxMessageSize of "
+            f"{self.limit_bytes} bytes"
         )

@@ -19,16 +19,22 @@ def server_address(url: str) -> tuple[str, int]:
     """Return host and port of a service URL, ``pulsar://host[:port]``.
 
     Raises:
-        ConnectError: Another scheme, no host, or a port that is no number.
+        ConnectError: Another scheme, no host, a port that is no number, or more than these.
     """
-    parts = urlsplit(url)
-    try:
-        port = parts.port
-    except ValueError:
-        port = -1
-    if parts.scheme != "pulsar" or not parts.hostname or port == -1:
+    host, port = _host_and_port(url)
+    if host is None:
         raise ConnectError(f"{url!r} is not a service URL; it should look like pulsar://host:6650")
-    return parts.hostname, port or DEFAULT_PORT
+    return host, DEFAULT_PORT if port is None else port
+
+
+def _host_and_port(url: str) -> tuple[str | None, int | None]:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:  # brackets that do not match, a port that is no number
+        return None, None
+    more = parts.username or parts.path.strip("/") or parts.query or parts.fragment
+    return (None if parts.scheme != "pulsar" or more else host or None), port
 
 
 async def open_connection(
@@ -47,7 +53,7 @@ async def open_connection(
             _, cnx = await loop.create_connection(lambda: ClientCnx(options, clock), host, port)
     except TimeoutError:
         raise ConnectError(f"{host}:{port} does not accept connections (10 s waited)") from None
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the latter for a host that is no name
         raise ConnectError(f"{host}:{port} cannot be reached: {error}") from None
     try:
         await cnx.ready()

@@ -26,6 +26,9 @@ class LimitType(Enum):
     HEAP_MEMORY = "heap"
     DIRECT_MEMORY = "direct"
 
+    # Members are one of a kind; Enum's own hash is a Python function, and each permit asks for it.
+    __hash__ = object.__hash__
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryLimit:

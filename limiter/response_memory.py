@@ -7,15 +7,15 @@ entry, and give back everything an owner has.
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 from limiter.dual import AsyncDualMemoryLimiter, LimitType, MemoryPermit
 from limiter.shared import LeaseReference, SharedLeases
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Hashable
+    from collections.abc import Callable, Hashable
     from contextlib import AbstractAsyncContextManager
+    from types import TracebackType
 
 
 class HeapHold(Protocol):
@@ -86,17 +86,7 @@ class SharedMemory:
         self, key: Hashable, size_bytes: int, owner: Hashable
     ) -> AbstractAsyncContextManager[HeapHold]:
         """See ResponseMemory.heap."""
-        return self._hold_heap(key, size_bytes, owner)
-
-    @asynccontextmanager
-    async def _hold_heap(
-        self, key: Hashable, size_bytes: int, owner: Hashable
-    ) -> AsyncIterator[HeapHold]:
-        hold = _SharedHeapHold(self._limiter, await self._heap.acquire(key, size_bytes, owner))
-        try:
-            yield hold
-        finally:
-            hold.release()
+        return _SharedHeapHold(self._limiter, self._heap, (key, size_bytes, owner))
 
     async def direct(self, key: Hashable, size_bytes: int, owner: Hashable) -> Callable[[], object]:
         """See ResponseMemory.direct."""
@@ -110,15 +100,41 @@ class SharedMemory:
 
 
 class _SharedHeapHold:
-    """A reference to the shared heap, and what one request needs beyond it."""
+    """A reference to the shared heap, and what one request needs beyond it, for a block."""
 
-    def __init__(self, limiter: AsyncDualMemoryLimiter, reference: LeaseReference) -> None:
+    __slots__ = ("_growth", "_leases", "_limiter", "_reference", "_request")
+
+    def __init__(
+        self,
+        limiter: AsyncDualMemoryLimiter,
+        leases: SharedLeases,
+        request: tuple[Hashable, int, Hashable],
+    ) -> None:
         self._limiter = limiter
-        self._reference = reference
+        self._leases = leases
+        self._request = request
+        self._reference: LeaseReference | None = None
         self._growth: MemoryPermit | None = None
+
+    async def __aenter__(self) -> Self:
+        self._reference = await self._leases.acquire(*self._request)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._reference is not None:
+            self._reference.release()
+        if self._growth is not None:
+            self._limiter.release(self._growth)
 
     async def resize(self, size_bytes: int) -> None:
         """Hold the difference to the shared amount; that amount itself stays as it is."""
+        if self._reference is None:
+            raise RuntimeError("resize outside the block")
         missing = max(0, size_bytes - self._reference.size)
         if self._growth is not None:
             self._growth = await self._limiter.update(self._growth, missing)
@@ -126,9 +142,3 @@ class _SharedHeapHold:
             self._growth = await self._limiter.acquire(
                 LimitType.HEAP_MEMORY, missing, None, self._reference.owner
             )
-
-    def release(self) -> None:
-        """Give back both."""
-        self._reference.release()
-        if self._growth is not None:
-            self._limiter.release(self._growth)

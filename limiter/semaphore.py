@@ -232,6 +232,11 @@ class AsyncSemaphore:
         if 0 < self._max_queue_size <= len(self._queue):
             self._observe(AcquireOutcome.QUEUE_FULL, 0.0)
             raise PermitAcquireQueueFullError(len(self._queue))
+        if not self._queue and waiter.is_cancelled is None and self._fits(waiter):
+            # What most requests meet: nobody waits and there is enough. No place, no clock.
+            self._grant(waiter)
+            self._observe(AcquireOutcome.GRANTED, 0.0)
+            return waiter
         waiter.enqueued_at = self._clock.now()
         self._queue[waiter] = None
         if waiter.owner is not None:
@@ -251,12 +256,16 @@ class AsyncSemaphore:
             if head.is_cancelled is not None and head.is_cancelled():
                 self._refuse(head, PermitAcquireCancelledError(), AcquireOutcome.CANCELLED)
                 continue
-            available = self._max_permits - self._acquired
-            if available <= 0 or head.needed > available:
+            if not self._fits(head):
                 return
             self._forget(head)
             self._grant(head)
             self._observe(AcquireOutcome.GRANTED, self._clock.now() - head.enqueued_at)
+
+    def _fits(self, waiter: Waiter) -> bool:
+        """Whether a request could be granted now; one of 0 needs something to be free, too."""
+        available = self._max_permits - self._acquired
+        return 0 < available >= waiter.needed
 
     def _grant(self, waiter: Waiter) -> None:
         if waiter.previous is not None:

@@ -34,7 +34,7 @@ class WaitTimes:
         count: Waits recorded since the start.
         sum_millis: Their sum, in whole milliseconds each.
 
-    The mutable state is both numbers, the windows and the moment the newest one began.
+    The mutable state is the numbers, the windows and the moment the newest one began.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -43,18 +43,24 @@ class WaitTimes:
         self._clock = clock
         self._windows = [_histogram()]
         self._newest_since = clock.now()
+        # Most requests wait for nothing: those are counted here and recorded together.
+        self._unrecorded_zeros = 0
 
     def record(self, waited_seconds: float) -> None:
         """Count one wait; fractions of a millisecond are dropped, as upstream drops them."""
         millis = max(0, int(waited_seconds * 1000))
         self._rotate()
-        self._windows[-1].record_value(min(millis, MAX_TRACKED_MILLIS))
+        if millis:
+            self._windows[-1].record_value(min(millis, MAX_TRACKED_MILLIS))
+        else:
+            self._unrecorded_zeros += 1
         self.count += 1
         self.sum_millis += millis
 
     def quantiles(self, which: Sequence[float]) -> list[float]:
         """Return each quantile in milliseconds; NaN when nobody waited for ten minutes."""
         self._rotate()
+        self._record_zeros()
         merged = _histogram()
         for window in self._windows:
             merged.add(window)
@@ -71,9 +77,16 @@ class WaitTimes:
         passed = int((self._clock.now() - self._newest_since) // WINDOW_SECONDS)
         if passed <= 0:
             return
+        self._record_zeros()
         self._newest_since += passed * WINDOW_SECONDS
         fresh = [_histogram() for _ in range(min(passed, WINDOW_COUNT))]
         self._windows = [*self._windows, *fresh][-WINDOW_COUNT:]
+
+    def _record_zeros(self) -> None:
+        """Put the waits of no time into the newest window, where they belong."""
+        if self._unrecorded_zeros:
+            self._windows[-1].record_value(0, self._unrecorded_zeros)
+            self._unrecorded_zeros = 0
 
 
 def _histogram() -> HdrHistogram:

@@ -25,7 +25,7 @@ def connect_options(*, drain_oversized: bool) -> ConnectOptions:
     """Return what the proxy says of itself to brokers.
 
     Args:
-        drain_oversized: Whether an answer above the frame limit costs its request only.
+        drain_oversized: Whether what exceeds the frame limit costs its request only.
     """
     return ConnectOptions(
         client_version=PROXY_VERSION,

@@ -135,12 +135,23 @@ class ExactCharging:
                 yield answer, reservation.hand_over_direct()
             except AnswerDeclinedError as declined:
                 size_bytes = declined.total_size - _FIRST_LENGTH_FIELD_BYTES
-                holder.update_size(size_bytes)
+                if self._can_ever_hold(size_bytes):
+                    holder.update_size(size_bytes)
             else:
                 return
             finally:
                 reservation.release()
         raise RequestError(pb.TooManyRequests, HEAP_LIMIT_EXCEEDED)
+
+    def _can_ever_hold(self, size_bytes: int) -> bool:
+        """Whether a size is worth remembering.
+
+        One above a limit would refuse the next request before the broker is asked, though the
+        namespace may have shrunk, or that request's pattern may keep less.
+        """
+        limits = self._limiter.statistics()
+        most = (limits.heap.max_permits, limits.direct.max_permits)
+        return all(limit <= 0 or size_bytes <= limit for limit in most)
 
 
 class _Reservation:

@@ -291,6 +291,8 @@ class ProxyConnection(PipeLeg):
 
     def _answer_unexpected(self, request_id: int, text: str) -> None:
         self.send(error_command(request_id, pb.UnknownError, text))
+        if self.state is ProxyConnectionState.PROXY_CONNECTING_TO_BROKER:
+            self.close()
 
 
 TRANSITIONS: dict[

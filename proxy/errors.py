@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from client.errors import PulsarClientError, ServerResponseError
+from client.errors import PulsarClientError, RequestTooLargeError, ServerResponseError
 from proto.commands import error_command, lookup_failed, partitions_failed
 
 if TYPE_CHECKING:
@@ -104,6 +104,8 @@ class ErrorTranslation:
 
     def of(self, error: PulsarClientError, broker: ClientCnx | None) -> RequestError:
         """Return the client's error for a lookup or a listing."""
+        if isinstance(error, RequestTooLargeError):
+            return RequestError(pb.NotAllowedError, str(error))
         if not isinstance(error, ServerResponseError):
             return RequestError(pb.ServiceNotReady, self._text(error))
         if not self._as_shipped:

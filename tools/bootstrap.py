@@ -32,7 +32,7 @@ def main() -> None:
     make_environment()
     install("requirements.lock")
     if java_version() < OLDEST_JAVA:
-        print("No Java 17 or newer on PATH or in JAVA_HOME: installing a runtime into .venv")
+        print("No Java 17 or newer found: installing a runtime into .venv", flush=True)
         install("requirements-java.lock")
     python = str(ENVIRONMENT / "bin" / "python")
     run([python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "-e", "."])
@@ -42,7 +42,7 @@ def make_environment() -> None:
     """Create .venv with pip, whatever was there before."""
     if (ENVIRONMENT / "bin" / "pip").exists():
         return
-    print("Making .venv")
+    print("Making .venv", flush=True)
     if not has_ensurepip():
         install_venv_package()
     shutil.rmtree(ENVIRONMENT, ignore_errors=True)
@@ -61,7 +61,7 @@ def install_venv_package() -> None:
     """Install python3-venv where that is ours to do."""
     if os.geteuid() == 0 and shutil.which("apt-get"):
         package = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
-        print(f"Installing the system package {package}")
+        print(f"Installing the system package {package}", flush=True)
         run(["apt-get", "update", "-q"])
         run(["apt-get", "install", "-y", "-q", "--no-install-recommends", package])
     else:

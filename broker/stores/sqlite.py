@@ -57,6 +57,7 @@ class SqliteStore:
         self._feeds = ChangeFeeds()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite")
         self._connection: sqlite3.Connection | None = None
+        self._closed = False
         self._turn = asyncio.Lock()
 
     def __repr__(self) -> str:
@@ -75,7 +76,7 @@ class SqliteStore:
         """
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            await self._run(self._connect)
+            await self._in_thread(self._connect)
         except (OSError, sqlite3.Error) as error:
             self._thread.shutdown()
             raise StoreError(f"metadataStoreUrl: {self._path} cannot be opened: {error}") from None
@@ -88,12 +89,14 @@ class SqliteStore:
         self._connection = connection
 
     async def close(self) -> None:
-        """Close the file and end every feed."""
-        self._feeds.close()
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            await self._run(connection.close)
-        self._thread.shutdown(wait=False)
+        """Close the file and end every feed, after a change that is being made."""
+        async with self._turn:
+            self._feeds.close()
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                await self._run(connection.close)
+            self._closed = True
+            self._thread.shutdown(wait=False)
 
     async def namespaces(self) -> Sequence[NamespaceName]:
         """Return the namespaces that exist, in order."""
@@ -151,6 +154,11 @@ class SqliteStore:
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
         """Commit changes, then show them: an acknowledged change survives the process."""
+        # A caller that leaves must not part what is committed from what is shown.
+        work = asyncio.get_running_loop().create_task(self._apply(namespace, changes))
+        return await asyncio.shield(work)
+
+    async def _apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
         async with self._turn:
             before = await self._load(namespace) or NamespaceSnapshot()
             snapshot = before.changed(changes)
@@ -167,6 +175,19 @@ class SqliteStore:
     # -- on the store's thread ----------------------------------------------------------------
 
     async def _run(self, work: Callable[[], T]) -> T:
+        """Work with the file.
+
+        Raises:
+            StoreError: It is closed, or cannot be read or written; the sentence says why.
+        """
+        if self._closed:
+            raise StoreError("the store is closed")
+        try:
+            return await self._in_thread(work)
+        except sqlite3.Error as error:
+            raise StoreError(f"metadataStoreUrl: {self._path} failed: {error}") from None
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _database(self) -> sqlite3.Connection:
@@ -201,7 +222,14 @@ class SqliteStore:
                     f"DELETE FROM {table} WHERE namespace=? AND name=?",
                     ((name, topic) for topic in changes.removed),
                 )
-            added = ((name, topic) for topic in changes.added)
+            # What has properties in this change keeps none of those it had.
+            described = changes.properties.names if changes.properties is not None else ()
+            database.executemany(
+                "DELETE FROM properties WHERE namespace=? AND name=?",
+                ((name, topic) for topic in described),
+            )
+            gone = frozenset(changes.removed)
+            added = ((name, topic) for topic in changes.added if topic not in gone)
             database.executemany("INSERT OR IGNORE INTO topics VALUES (?, ?)", added)
             counts = ((name, base, count) for base, count in changes.partitioned.items())
             database.executemany("INSERT OR REPLACE INTO partitioned VALUES (?, ?, ?)", counts)

@@ -36,9 +36,10 @@ class TopicChanges:
 
     Attributes:
         added: Full names as UTF-8; partitions of partitioned topics one by one.
-        removed: Full names as UTF-8.
+        removed: Full names as UTF-8; a name that is added, too, is gone.
         partitioned: Partition counts of partitioned topics, by full base name; 0 forgets one.
-        properties: Property columns beside ``added``; None without any.
+        properties: Property columns beside ``added``; they replace all that a topic had. None
+            without any.
     """
 
     added: Sequence[bytes] = ()
@@ -113,7 +114,7 @@ class NamespaceSnapshot:
             self.version + 1,
             self.persistent.apply(added.persistent, removed.persistent),
             self.non_persistent.apply(added.non_persistent, removed.non_persistent),
-            (self.system - frozenset(removed.system)) | frozenset(added.system),
+            (self.system | frozenset(added.system)) - frozenset(removed.system),
             {name: count for name, count in partitioned.items() if count},
         )
 

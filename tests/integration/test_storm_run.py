@@ -1,9 +1,11 @@
-"""A whole run against a stand-in server: both executors, and what goes wrong."""
+"""A whole run in worker processes against a stand-in server, and what goes wrong."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+import signal
+import threading
+from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
@@ -19,6 +21,9 @@ from loadgen.scenario import NamespaceExpectation, StormScenario
 from loadgen.storm_task import TaskPlan, run_task
 from proto.topic_hash import topics_hash
 from tests.support.stand_in_broker import StandInBroker, running, topic_names
+
+if TYPE_CHECKING:
+    from loadgen.live import StormCounters
 
 NAMES = {f"load/ns-{index}": topic_names(f"load/ns-{index}", 500, 100) for index in range(3)}
 RIGHT = tuple(
@@ -64,23 +69,47 @@ def test_worker_processes_run_the_whole_storm(tmp_path) -> None:
     assert min(row["finished_seconds"] - row["first_byte_seconds"] for row in rows) >= 0.14
 
 
-@pytest.mark.spark
-def test_a_barrier_stage_runs_the_same_storm(tmp_path) -> None:
-    # Given
-    from loadgen.spark import SparkSettings, spark_session
+def test_ctrl_c_keeps_what_has_ended(tmp_path) -> None:
+    # Given a server that answers one namespace of two
+    broker = StandInBroker(NAMES, ignore=frozenset({"load/ns-1"}))
 
-    with running(StandInBroker(NAMES)) as url, spark_session(SparkSettings("t", cores=2)) as spark:
-        options = RunOptions("storm", out=tmp_path, executor="spark", spark=spark)
+    def interrupt(counters: StormCounters) -> None:
+        if counters.answered == 4 and not interrupted:
+            interrupted.append(counters)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    interrupted: list[StormCounters] = []
+    handler = signal.getsignal(signal.SIGINT)
+    with running(broker) as url:
+        # When there is a Ctrl-C after the last of its answers
+        result = execute(
+            scenario(url, clients=8, namespaces=RIGHT[:2]),
+            RunOptions("half", out=tmp_path, on_progress=interrupt),
+        )
+    # Then the run directory holds them and says that it is not whole
+    assert outcomes(result.directory) == [("answered", "")] * 4
+    assert result.summary["interrupted"]
+    assert result.exit_code is ExitCode.INTERRUPTED
+    assert load_run(result.directory).summary.interrupted
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_ctrl_c_before_any_request_has_ended_leaves_no_directory(tmp_path) -> None:
+    # Given
+    broker = StandInBroker(NAMES, ignore=frozenset({"load/ns-0"}))
+
+    def interrupt(counters: StormCounters) -> None:
+        if counters.started == 4:
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    with running(broker) as url, pytest.raises(KeyboardInterrupt):
         # When
-        result = execute(scenario(url), options)
-        # Then the session is still of use
-        assert not spark.sparkContext._jsc.sc().isStopped()
-        with pytest.raises(LoadgenError, match="3 tasks have to run at the same moment"):
-            execute(scenario(url), replace(options, tasks=3))
-    assert result.summary["answered"] == 20
-    tasks = json.loads((result.directory / "run.json").read_text())["tasks"]
-    assert [(task["clients"], task["attempt"]) for task in tasks] == [(10, 0), (10, 0)]
-    assert len({task["t0_epoch_seconds"] for task in tasks}) == 1
+        execute(
+            scenario(url, clients=4, namespaces=RIGHT[:1]),
+            RunOptions("none", out=tmp_path, on_progress=interrupt),
+        )
+    # Then
+    assert not list(tmp_path.iterdir())
 
 
 def test_every_misbehaviour_of_a_server_has_its_outcome(tmp_path) -> None:

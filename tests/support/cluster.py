@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 
     from broker.cnx import ServerCnx
+    from client.cnx import ClientCnx
     from limiter.clock import Clock
     from proxy.cnx import ProxyConnection
 
@@ -35,6 +36,7 @@ ConfigT = TypeVar("ConfigT", BrokerConfig, ProxyConfig)
 GIVE_UP_SECONDS = 20.0
 NOWHERE = "pulsar://127.0.0.1:1"
 _LOCAL = {"bindAddress": "127.0.0.1", "advertisedAddress": "127.0.0.1", "webServicePort": "0"}
+_SHORT_DRAIN = {"brokerShutdownTimeoutMs": "5000"}
 
 
 async def until(condition: Callable[[], object], what: str = "") -> None:
@@ -134,6 +136,12 @@ class Cluster:
         return {name: figure for name, figure in figures.items() if figure}
 
 
+async def broker_connection(parts: Cluster, peer: RawPeer) -> ClientCnx:
+    """Return the connection to the broker that the proxy uses for a peer."""
+    cnx = parts.cnx(peer, "proxy")
+    return await cnx._brokers.get(cnx._parts.address)
+
+
 @asynccontextmanager
 async def cluster(
     topics: Mapping[str, Iterable[str]] | None = None,
@@ -184,7 +192,9 @@ async def _until_empty(holdings: Callable[[], dict[str, object]], role: str) -> 
 
 def broker_config(keys: Mapping[str, str]) -> BrokerConfig:
     """Return a broker's configuration on free ports of the loopback."""
-    return BrokerConfig.from_properties({**_LOCAL, "brokerServicePort": "0", **keys})
+    return BrokerConfig.from_properties(
+        {**_LOCAL, **_SHORT_DRAIN, "brokerServicePort": "0", **keys}
+    )
 
 
 def proxy_config(keys: Mapping[str, str]) -> ProxyConfig:

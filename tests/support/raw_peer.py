@@ -35,7 +35,11 @@ class RawPeer:
         sock.setblocking(False)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
         peer = cls(sock)
-        await peer._loop.sock_connect(sock, (host, int(port)))
+        try:
+            await peer._loop.sock_connect(sock, (host, int(port)))
+        except OSError:
+            peer.close()
+            raise
         return peer
 
     @classmethod

@@ -214,6 +214,15 @@ async def test_the_head_is_asked_whether_it_is_wanted_even_when_nothing_is_free(
     assert semaphore.queue_size == 1
 
 
+async def test_a_request_that_is_still_wanted_is_granted() -> None:
+    # Given
+    semaphore = semaphore_of(5)
+    # When
+    permit = await semaphore.acquire(5, lambda: False)
+    # Then
+    assert permit.size == 5
+
+
 async def test_an_unbounded_queue_refuses_nobody() -> None:
     # Given
     semaphore = semaphore_of(1, queue=0)

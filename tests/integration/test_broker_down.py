@@ -1,0 +1,175 @@
+"""A proxy whose broker is away: it starts, says so to clients, and recovers by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.service import BrokerService
+from client.errors import ServerResponseError
+from client.pulsar_client import PulsarClient
+from proxy.service import ProxyService
+from tests.support.byte_broker import ByteBroker
+from tests.support.cluster import broker_config, no_errors_logged, proxy_config, until
+from tests.support.manual_clock import ManualClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+
+    from limiter.clock import Clock
+
+PROFILES = ["pulsar", "floodgate"]
+TOPIC = "persistent://public/default/any"
+REQUESTS: list[Callable[[PulsarClient], Awaitable[object]]] = [
+    lambda client: client.topics_of_namespace("public/default"),
+    lambda client: client.lookup(TOPIC),
+    lambda client: client.partitions(TOPIC),
+]
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def broker_at(port: int) -> BrokerService:
+    return BrokerService(broker_config({"brokerServicePort": str(port)}))
+
+
+@asynccontextmanager
+async def proxy_before(
+    url: str, profile: str = "floodgate", clock: Clock | None = None
+) -> AsyncIterator[tuple[ProxyService, PulsarClient]]:
+    keys = {"brokerServiceURL": url, "floodgateProfile": profile}
+    with no_errors_logged():
+        async with (
+            ProxyService(proxy_config(keys), clock) as proxy,
+            PulsarClient(proxy.service_url, 600) as client,
+        ):
+            yield proxy, client
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("request_of", REQUESTS)
+async def test_a_request_is_answered_with_service_not_ready(
+    profile: str, request_of: Callable[[PulsarClient], Awaitable[object]]
+) -> None:
+    # Given
+    async with proxy_before(f"pulsar://127.0.0.1:{free_port()}", profile) as (proxy, client):
+        for _ in range(2):
+            # When
+            with pytest.raises(ServerResponseError) as caught:
+                await request_of(client)
+            # Then
+            assert caught.value.server_error == pb.ServiceNotReady
+            assert caught.value.message
+            assert proxy.lookups.pending_requests == 0
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_the_proxy_recovers_when_the_broker_comes_and_when_it_comes_back(
+    profile: str,
+) -> None:
+    # Given
+    port = free_port()
+    async with proxy_before(f"pulsar://127.0.0.1:{port}", profile) as (_, client):
+        for _ in range(2):
+            with pytest.raises(ServerResponseError):
+                await client.topics_of_namespace("public/default")
+            # When
+            async with broker_at(port):
+                listing = await client.topics_of_namespace("public/default")
+                # Then
+                assert listing.topics == ()
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_request_under_way_fails_when_the_broker_vanishes(profile: str) -> None:
+    # Given
+    async with (
+        ByteBroker(_connected()) as broker,
+        proxy_before(broker.url, profile) as (proxy, client),
+    ):
+
+        async def vanish() -> None:
+            far = await broker.connection()
+            await far.reader.readexactly(4)
+            far.writer.transport.abort()
+
+        # When
+        with pytest.raises(ServerResponseError) as caught:
+            await _both(client.topics_of_namespace("public/default"), vanish())
+        # Then
+        assert caught.value.server_error == pb.ServiceNotReady
+        assert "Disconnected from server at " in caught.value.message
+        assert proxy.lookups.pending_requests == 0
+
+
+async def test_a_broker_that_never_answers_is_given_up_after_a_minute() -> None:
+    # Given
+    clock = ManualClock()
+    async with (
+        ByteBroker(_connected()) as broker,
+        proxy_before(broker.url, clock=clock) as (proxy, client),
+    ):
+
+        async def pass_a_minute() -> None:
+            far = await broker.connection()
+            await far.reader.readexactly(4)
+            await until(lambda: proxy.lookups.pending_requests)
+            clock.advance(60)
+
+        # When
+        with pytest.raises(ServerResponseError) as caught:
+            await _both(client.topics_of_namespace("public/default"), pass_a_minute())
+        # Then
+        assert caught.value.server_error == pb.ServiceNotReady
+        assert "did not answer in 60 s" in caught.value.message
+
+
+async def test_a_broker_that_answers_no_handshake_is_given_up() -> None:
+    # Given
+    clock = ManualClock()
+    async with ByteBroker(None) as broker, proxy_before(broker.url, clock=clock) as (_, client):
+
+        async def pass_a_minute() -> None:
+            await broker.connection()
+            clock.advance(60)
+
+        # When
+        with pytest.raises(ServerResponseError) as caught:
+            await _both(client.topics_of_namespace("public/default"), pass_a_minute())
+        # Then
+        assert caught.value.server_error == pb.ServiceNotReady
+        assert "did not answer the handshake" in caught.value.message
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_broker_name_that_is_no_name_is_an_error_for_the_request(profile: str) -> None:
+    # Given
+    url = f"pulsar://{'a' * 70}:6650"
+    async with proxy_before(url, profile) as (_, client):
+        # When
+        with pytest.raises(ServerResponseError) as caught:
+            await client.topics_of_namespace("public/default")
+        # Then
+        assert caught.value.server_error == pb.ServiceNotReady
+
+
+def _connected() -> pb.BaseCommand:
+    connected = pb.CommandConnected(server_version="x", protocol_version=21)
+    return pb.BaseCommand(type=pb.BaseCommand.CONNECTED, connected=connected)
+
+
+async def _both(asking: Awaitable[object], meanwhile: Coroutine[object, object, None]) -> None:
+    side = asyncio.get_running_loop().create_task(meanwhile)
+    try:
+        await asking
+    finally:
+        await side

@@ -1,0 +1,145 @@
+"""SIGTERM's drain: who asked is answered, nobody new is taken, and it ends."""
+
+from __future__ import annotations
+
+import asyncio
+
+import aiohttp
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from limiter.read_gate import PauseCause
+from tests.support.blocked_store import BlockedStore
+from tests.support.cluster import Cluster, cluster, topic_names, until
+from tests.support.manual_clock import ManualClock
+from tests.support.raw_peer import RawPeer, topics_command
+
+NAMES = topic_names("public/default", 2_000, 800)
+TOPICS = {"public/default": NAMES}
+PROFILES = ["pulsar", "floodgate"]
+ROLES = ["broker", "proxy"]
+
+
+def drain(parts: Cluster, role: str) -> asyncio.Task[None]:
+    leave = parts.part(role).__aexit__(None, None, None)
+    return asyncio.get_running_loop().create_task(leave)
+
+
+async def drained(parts: Cluster, role: str, peer: RawPeer) -> asyncio.Task[None]:
+    """Start the drain and wait until the peer is not read any more."""
+    cnx = parts.cnx(peer, role)
+    task = drain(parts, role)
+    await until(lambda: PauseCause.DRAINING in cnx.gate._causes)
+    return task
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_requests_under_way_are_answered_and_the_connection_ends(
+    role: str, profile: str
+) -> None:
+    # Given
+    async with cluster(TOPICS, profile) as parts:
+        store = BlockedStore(parts.broker)
+        peer = await parts.peer(role)
+        await peer.send(topics_command(1, "public/default"))
+        await until(lambda: store.asked)
+        # When
+        draining = await drained(parts, role, peer)
+        store.go_on.set()
+        answer = (await peer.command()).getTopicsOfNamespaceResponse
+        # Then
+        assert list(answer.topics) == NAMES
+        assert await peer.rest() == b""
+        await draining
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_while_draining_nobody_new_is_taken_and_nothing_new_is_started(role: str) -> None:
+    # Given
+    async with cluster(TOPICS) as parts:
+        store = BlockedStore(parts.broker)
+        peer = await parts.peer(role)
+        await peer.send(topics_command(1, "public/default"))
+        await until(lambda: store.asked)
+        draining = await drained(parts, role, peer)
+        # When
+        await peer.send(topics_command(2, "public/other"))
+        with pytest.raises(ConnectionRefusedError):
+            await RawPeer.connect(parts.part(role).service_url)
+        store.go_on.set()
+        first = (await peer.command()).getTopicsOfNamespaceResponse
+        # Then
+        assert first.request_id == 1
+        assert await peer.rest() == b""
+        assert store.asked == ["public/default"]
+        await draining
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_a_draining_process_says_that_it_is_not_ready(role: str) -> None:
+    # Given
+    async with cluster(TOPICS) as parts, aiohttp.ClientSession() as session:
+        ready = f"{parts.part(role).web_service_url}/admin/v2/brokers/ready"
+        async with session.get(ready) as response:
+            before = response.status
+        store = BlockedStore(parts.broker)
+        peer = await parts.peer(role)
+        await peer.send(topics_command(1, "public/default"))
+        await until(lambda: store.asked)
+        # When
+        draining = await drained(parts, role, peer)
+        async with session.get(ready) as response:
+            during = response.status
+        store.go_on.set()
+        await peer.rest()
+        # Then
+        assert (before, during) == (200, 503)
+        await draining
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_a_peer_that_does_not_read_cannot_keep_a_process_for_ever(role: str) -> None:
+    # Given
+    clock = ManualClock()
+    small = {"floodgateSocketSendBufferBytes": "4096"}
+    async with cluster(TOPICS, clock=clock, **{role: small}) as parts:
+        peer = await parts.peer(role)
+        await peer.send(topics_command(1, "public/default"))
+        await peer.read(1)
+        await until(lambda: parts.part(role).lookups.pending_requests == 0)
+        draining = await drained(parts, role, peer)
+        # When
+        clock.advance(59.9 if role == "proxy" else 4.9)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        in_time = draining.done()
+        clock.advance(0.2)
+        await draining
+        # Then
+        assert not in_time
+        assert len(await peer.rest()) < len(NAMES) * 800
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_idle_connections_end_at_once(role: str) -> None:
+    # Given
+    async with cluster(TOPICS) as parts:
+        peers = [await parts.peer(role) for _ in range(20)]
+        # When
+        await parts.part(role).__aexit__(None, None, None)
+        # Then
+        assert [await peer.rest() for peer in peers] == [b""] * 20
+
+
+async def test_a_broker_that_drains_first_is_an_error_for_the_proxys_clients() -> None:
+    # Given
+    async with cluster(TOPICS) as parts:
+        peer = await parts.peer()
+        await peer.send(topics_command(1, "public/default"))
+        await peer.command()
+        # When
+        await parts.broker.__aexit__(None, None, None)
+        await peer.send(topics_command(2, "public/default"))
+        # Then
+        assert (await peer.command()).error.error == pb.ServiceNotReady

@@ -1,0 +1,289 @@
+"""CONNECT with proxy_to_broker_url: a pipe of bytes to one broker."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from proxy.service import ProxyService
+from tests.support.byte_broker import ByteBroker, connected_command
+from tests.support.cluster import cluster, no_errors_logged, proxy_config, topic_names, until
+from tests.support.raw_peer import RawPeer, connect_command, topics_command
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.support.byte_broker import ByteBrokerConnection
+
+NOISE = random.Random(7).randbytes(3_000_000)
+INVALID_TARGET = "Target broker cannot be validated."
+UNAVAILABLE_TARGET = "Target broker isn't available."
+PROFILES = ["pulsar", "floodgate"]
+
+
+class Pipes:
+    """A proxy in front of a broker of bytes."""
+
+    def __init__(self, proxy: ProxyService, broker: ByteBroker) -> None:
+        self.proxy = proxy
+        self.broker = broker
+        self.peers: list[RawPeer] = []
+
+    async def open(self) -> tuple[RawPeer, ByteBrokerConnection]:
+        """Open a pipe; return both of its ends."""
+        target = self.broker.url.removeprefix("pulsar://")
+        self.peers.append(await RawPeer.shaken_hands(self.proxy.service_url, target=target))
+        return self.peers[-1], await self.broker.connection()
+
+    async def refused(self, target: str) -> pb.CommandError:
+        """Ask for a pipe; return the error that comes before the close."""
+        async with await RawPeer.connect(self.proxy.service_url) as peer:
+            await peer.send(connect_command(target))
+            error = (await peer.command()).error
+            assert await peer.rest() == b""
+            return error
+
+
+@asynccontextmanager
+async def pipes(
+    profile: str = "floodgate", answer: pb.BaseCommand | None = None, **keys: str
+) -> AsyncIterator[Pipes]:
+    with no_errors_logged():
+        async with ByteBroker(answer or connected_command()) as broker:
+            behind = {"brokerServiceURL": broker.url, "floodgateProfile": profile, **keys}
+            async with ProxyService(proxy_config(behind)) as proxy:
+                parts = Pipes(proxy, broker)
+                try:
+                    yield parts
+                finally:
+                    for peer in parts.peers:
+                        peer.close()
+                await until(lambda: not proxy.connections)
+                assert proxy.totals.pending_bytes == 0
+
+
+async def in_pieces(peer: RawPeer, data: bytes) -> None:
+    """Send bytes cut at odd places."""
+    sizes, start = random.Random(3), 0
+    while start < len(data):
+        end = start + sizes.choice([1, 2, 3, 7, 1_000, 70_000])
+        await peer.send_bytes(data[start:end])
+        start = end
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_pipe_leads_to_the_configured_broker(profile: str) -> None:
+    # Given
+    names = topic_names("public/default", 10)
+    async with cluster({"public/default": names}, profile) as parts:
+        peer = await parts.peer(target=parts.broker.service_url.removeprefix("pulsar://"))
+        # When
+        await peer.send(topics_command(5, "public/default"))
+        answer = (await peer.command()).getTopicsOfNamespaceResponse
+        # Then
+        assert list(answer.topics) == names
+        assert parts.proxy.lookups.pending_requests == 0
+        assert parts.proxy.counters.get_topics_requests == 0
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_the_broker_learns_what_the_client_is_and_the_client_what_the_broker_is(
+    profile: str,
+) -> None:
+    # Given
+    async with pipes(profile) as parts:
+        target = parts.broker.url.removeprefix("pulsar://")
+        async with await RawPeer.connect(parts.proxy.service_url) as peer:
+            # When
+            await peer.send(connect_command(target, protocol_version=17))
+            connected = (await peer.command()).connected
+            far = await parts.broker.connection()
+        # Then
+        assert far.connect.client_version == "raw-peer"
+        assert far.connect.protocol_version == 17
+        assert not far.connect.HasField("proxy_to_broker_url")
+        assert connected.max_message_size == 1_234_567
+        assert connected.feature_flags.supports_topic_watchers
+
+
+async def test_bytes_pass_unchanged_both_ways() -> None:
+    # Given
+    async with pipes() as parts:
+        near, far = await parts.open()
+        # When
+        far.writer.write(NOISE)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(in_pieces(near, NOISE[::-1]))
+            at_far = group.create_task(far.reader.readexactly(len(NOISE)))
+            at_near = group.create_task(near.read(len(NOISE)))
+        # Then
+        assert at_far.result() == NOISE[::-1]
+        assert at_near.result() == NOISE
+
+
+async def test_bytes_that_come_right_behind_connect_are_not_lost() -> None:
+    # Given
+    async with pipes() as parts:
+        target = parts.broker.url.removeprefix("pulsar://")
+        async with await RawPeer.connect(parts.proxy.service_url) as peer:
+            # When
+            await peer.send(connect_command(target), topics_command(1, "public"))
+            await peer.send_bytes(b"\xff\xff\xff\xff no frame at all")
+            far = await parts.broker.connection()
+            # Then
+            passed = await far.reader.readuntil(b"no frame at all")
+            assert passed.endswith(b"\xff\xff\xff\xff no frame at all")
+            assert b"public" in passed
+
+
+async def test_a_slow_client_pauses_its_own_pipe_only() -> None:
+    # Given
+    async with pipes(floodgateSocketSendBufferBytes="4096") as parts:
+        slow, slow_far = await parts.open()
+        quick, quick_far = await parts.open()
+        # When
+        slow_far.writer.write(NOISE * 4)
+        await until(lambda: parts.proxy.totals.pending_bytes > 65_536)
+        for _ in range(20):
+            quick_far.writer.write(NOISE[:50_000])
+            assert await quick.read(50_000) == NOISE[:50_000]
+        # Then
+        assert slow_far.writer.transport.get_write_buffer_size() > len(NOISE)
+        assert parts.proxy.totals.peak_bytes < 1_000_000
+        assert await slow.read(4 * len(NOISE)) == NOISE * 4
+
+
+async def test_a_slow_broker_pauses_the_client() -> None:
+    # Given
+    async with pipes() as parts:
+        near, far = await parts.open()
+        far.reader._transport.pause_reading()
+        # When
+        async with asyncio.TaskGroup() as group:
+            sending = group.create_task(near.send_bytes(NOISE * 8))
+            await until(lambda: parts.proxy.totals.pending_bytes > 65_536)
+            for _ in range(100):
+                await asyncio.sleep(0)
+            # Then
+            assert not sending.done()
+            assert parts.proxy.totals.peak_bytes < 1_000_000
+            far.reader._transport.resume_reading()
+            assert await far.reader.readexactly(8 * len(NOISE)) == NOISE * 8
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "198.51.100.7:6650",
+        "broker.example.com:6650",
+        "127.0.0.1:22",
+        "127.0.0.1:6652",
+        "localhost:8080",
+        "",
+        "127.0.0.1:none",
+        "pulsar://127.0.0.1:6650",
+        "user@127.0.0.1:6650/path",
+        "[::1:6650",
+    ],
+)
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_target_that_is_not_allowed_is_refused(profile: str, target: str) -> None:
+    # Given
+    async with pipes(profile) as parts:
+        # When
+        error = await parts.refused(target)
+        # Then
+        assert error.error == pb.ServiceNotReady
+        assert error.message == INVALID_TARGET
+        assert error.request_id == 2**64 - 1
+        assert parts.proxy.connection_counters.create_fail == 1
+
+
+async def test_a_broker_that_refuses_connect_speaks_to_the_client() -> None:
+    # Given
+    refusal = pb.CommandError(request_id=1, error=pb.AuthenticationError, message="no")
+    async with pipes(answer=pb.BaseCommand(type=pb.BaseCommand.ERROR, error=refusal)) as parts:
+        # When
+        error = await parts.refused(parts.broker.url.removeprefix("pulsar://"))
+        # Then
+        assert error.error == pb.AuthenticationError
+        assert error.message == "no"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()),
+        topics_command(1, "public/default"),
+    ],
+)
+async def test_a_broker_that_answers_connect_with_something_else_is_unavailable(
+    answer: pb.BaseCommand,
+) -> None:
+    # Given
+    async with pipes(answer=answer) as parts:
+        # When
+        error = await parts.refused(parts.broker.url.removeprefix("pulsar://"))
+        # Then
+        assert error.error == pb.ServiceNotReady
+        assert error.message == UNAVAILABLE_TARGET
+
+
+async def test_a_broker_that_is_not_there_is_unavailable() -> None:
+    # Given
+    async with pipes(brokerServiceURL="pulsar://127.0.0.1:1") as parts:
+        # When
+        error = await parts.refused("127.0.0.1:1")
+        # Then
+        assert error.message == UNAVAILABLE_TARGET
+
+
+async def test_the_clients_end_is_the_brokers() -> None:
+    # Given
+    async with pipes() as parts:
+        near, far = await parts.open()
+        # When
+        near.close()
+        # Then
+        assert await far.reader.read() == b""
+
+
+async def test_the_brokers_end_is_the_clients_after_all_it_said() -> None:
+    # Given
+    async with pipes() as parts:
+        near, far = await parts.open()
+        # When
+        far.writer.write(NOISE)
+        far.writer.close()
+        # Then
+        assert await near.rest() == NOISE
+
+
+async def test_a_client_that_leaves_before_the_pipe_is_open_leaves_nothing() -> None:
+    # Given
+    async with pipes() as parts:
+        parts.broker.answer = None
+        async with await RawPeer.connect(parts.proxy.service_url) as peer:
+            await peer.send(connect_command(parts.broker.url.removeprefix("pulsar://")))
+            far = await parts.broker.connection()
+        # When
+        (cnx,) = parts.proxy.connections
+        cnx.abort()
+        # Then
+        assert await far.reader.read() == b""
+
+
+async def test_open_pipes_end_with_the_proxy() -> None:
+    # Given
+    async with pipes() as parts:
+        near, far = await parts.open()
+        # When
+        await parts.proxy.__aexit__(None, None, None)
+        # Then
+        assert await near.rest() == b""
+        assert await far.reader.read() == b""

@@ -1,0 +1,89 @@
+"""What one client does wrong costs the others nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from tests.support.cluster import broker_connection, cluster, topic_names
+from tests.support.raw_peer import frame, lookup_command, partitions_command, topics_command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from client.pulsar_client import PulsarClient
+    from tests.support.raw_peer import RawPeer
+
+NAMES = topic_names("public/default", 50)
+TOPICS = {"public/default": NAMES}
+MALFORMED = 1_000
+BATCH = 25
+CLIENTS = 100
+LISTINGS = 3
+FRAME_LIMIT_BYTES = 5_242_880 + 10_236
+
+
+async def send_malformed(peer: RawPeer) -> list[pb.CommandError]:
+    """Send the namespace ``public`` again and again."""
+    errors: list[pb.CommandError] = []
+    for start in range(0, MALFORMED, BATCH):
+        await peer.send(*(topics_command(start + n, "public") for n in range(BATCH)))
+        errors += [(await peer.command()).error for _ in range(BATCH)]
+    return errors
+
+
+async def list_often(client: PulsarClient) -> int:
+    """List again and again; every answer must be right."""
+    for _ in range(LISTINGS):
+        listing = await client.topics_of_namespace("public/default")
+        assert list(listing.topics) == NAMES
+    return LISTINGS
+
+
+@pytest.mark.parametrize(
+    ("profile", "code", "text"),
+    [
+        ("pulsar", pb.ServiceNotReady, "Disconnected from server at "),
+        ("floodgate", pb.InvalidTopicName, "public; expected tenant/namespace"),
+    ],
+)
+async def test_a_thousand_malformed_namespaces_cost_nobody_else_an_error(
+    profile: str, code: int, text: str
+) -> None:
+    # Given
+    async with cluster(TOPICS, profile) as parts:
+        culprit = await parts.peer()
+        async with asyncio.TaskGroup() as group:
+            others = [group.create_task(list_often(parts.client())) for _ in range(CLIENTS)]
+            # When
+            errors = await send_malformed(culprit)
+        # Then
+        assert sum(task.result() for task in others) == CLIENTS * LISTINGS
+        assert sorted(error.request_id for error in errors) == list(range(MALFORMED))
+        assert {error.error for error in errors} == {code}
+        assert all(text in error.message for error in errors)
+
+
+@pytest.mark.parametrize("build", [lookup_command, partitions_command, topics_command])
+@pytest.mark.parametrize("spare_bytes", [0, 1, 2, 4, 8, 16])
+async def test_a_request_at_the_frame_limit_ends_no_shared_broker_connection(
+    build: Callable[[int, str], pb.BaseCommand], spare_bytes: int
+) -> None:
+    # Given
+    async with cluster(TOPICS) as parts:
+        peer, other = await parts.peer(), parts.client()
+        await other.topics_of_namespace("public/default")
+        before = await broker_connection(parts, peer)
+        before._next_request_id = 2**31
+        name = "public/" + "x" * (FRAME_LIMIT_BYTES - spare_bytes - 100)
+        largest = FRAME_LIMIT_BYTES - spare_bytes + 4
+        name += "x" * (largest - len(frame(build(1, name))))
+        # When
+        await peer.send(build(1, name))
+        await peer.command()
+        # Then
+        assert not before.closed
+        assert await broker_connection(parts, peer) is before

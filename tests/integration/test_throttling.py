@@ -1,0 +1,191 @@
+"""Too many lookups at once, too many in a queue, too many connections."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from limiter.dual import LimitType
+from tests.support.blocked_store import BlockedStore
+from tests.support.cluster import cluster, held, topic_names, until
+from tests.support.manual_clock import ManualClock
+from tests.support.raw_peer import (
+    RawPeer,
+    connect_command,
+    lookup_command,
+    partitions_command,
+    topics_command,
+)
+
+NAMES = topic_names("public/default", 200)
+TOPICS = {"public/default": NAMES}
+PROFILES = ["pulsar", "floodgate"]
+BROKERS_TEXT = "Failed due to too many pending lookup requests"
+PROXYS_TEXT = "Too many concurrent lookup and partitionsMetadata requests"
+HEAP_TEXT = "Failed due to heap memory limit exceeded"
+TOO_MANY_CONNECTIONS = "Reached the maximum number of connections of the proxy"
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_broker_without_a_free_lookup_place_refuses_each_kind_in_its_own_form(
+    profile: str,
+) -> None:
+    # Given
+    keys = {"maxConcurrentLookupRequest": "1"}
+    async with cluster(TOPICS, profile, broker=keys) as parts:
+        store = BlockedStore(parts.broker)
+        first, second = await parts.peer("broker"), await parts.peer("broker")
+        await first.send(topics_command(1, "public/default"))
+        await until(lambda: store.asked)
+        # When
+        await second.send(
+            lookup_command(2, NAMES[0]),
+            partitions_command(3, NAMES[0]),
+            topics_command(4, "public/default"),
+        )
+        lookup = (await second.command()).lookupTopicResponse
+        partitions = (await second.command()).partitionMetadataResponse
+        error = (await second.command()).error
+        # Then
+        assert [lookup.request_id, partitions.request_id, error.request_id] == [2, 3, 4]
+        assert {lookup.error, partitions.error, error.error} == {pb.TooManyRequests}
+        assert {lookup.message, partitions.message, error.message} == {BROKERS_TEXT}
+        store.go_on.set()
+        assert (await first.command()).getTopicsOfNamespaceResponse.request_id == 1
+
+
+async def test_a_freed_lookup_place_is_used_again() -> None:
+    # Given
+    async with cluster(TOPICS, broker={"maxConcurrentLookupRequest": "1"}) as parts:
+        peer = await parts.peer("broker")
+        for number in range(20):
+            # When
+            await peer.send(lookup_command(number, NAMES[0]))
+            lookup = (await peer.command()).lookupTopicResponse
+            # Then
+            assert lookup.response == pb.CommandLookupTopicResponse.Connect
+
+
+async def test_the_proxy_counts_its_own_lookup_places_until_the_answer() -> None:
+    # Given
+    async with cluster(TOPICS, proxy={"maxConcurrentLookupRequests": "1"}) as parts:
+        store = BlockedStore(parts.broker)
+        first, second = await parts.peer(), await parts.peer()
+        await first.send(topics_command(1, "public/default"))
+        await until(lambda: store.asked)
+        # When
+        await second.send(
+            lookup_command(2, NAMES[0]),
+            partitions_command(3, NAMES[0]),
+            topics_command(4, "public/default"),
+        )
+        answers = [await second.command() for _ in range(3)]
+        # Then
+        lookup, partitions = answers[0].lookupTopicResponse, answers[1].partitionMetadataResponse
+        assert [lookup.request_id, partitions.request_id] == [2, 3]
+        assert answers[2].error.request_id == 4
+        assert {lookup.message, partitions.message, answers[2].error.message} == {PROXYS_TEXT}
+        counters = parts.proxy.counters
+        assert counters.rejected_lookup_requests == 1
+        assert counters.rejected_partitions_metadata_requests == 1
+        assert counters.rejected_get_topics_requests == 1
+        store.go_on.set()
+        await first.command()
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_full_heap_queue_refuses_at_once(role: str, profile: str) -> None:
+    # Given
+    limits = {f"{role}_limits": {"heap_max_bytes": 2_000_000, "heap_queue_size": 3}}
+    keys = {"floodgateResponseBuffers": "private"}
+    async with cluster(TOPICS, profile, **{role: keys}, **limits) as parts:
+        limiter = parts.part(role).limiter
+        others = await limiter.acquire(LimitType.HEAP_MEMORY, 2_000_000)
+        peer = await parts.peer(role)
+        # When
+        await peer.send(*(topics_command(n, "public/default", mode=n % 3) for n in range(3)))
+        if profile == "pulsar":
+            # One request of a mode measures for the others, which do not queue meanwhile.
+            await peer.send(*(topics_command(n, f"public/ns-{n}") for n in range(3, 6)))
+        else:
+            await peer.send(*(topics_command(n, "public/default", mode=n % 3) for n in range(3, 6)))
+        refused = [(await peer.command()).error for _ in range(3)]
+        # Then
+        assert {error.error for error in refused} == {pb.TooManyRequests}
+        assert {error.message for error in refused} == {HEAP_TEXT}
+        limiter.release(others)
+        answers = [(await peer.command()).type for _ in range(3)]
+        assert set(answers) == {pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE}
+
+
+@pytest.mark.parametrize(
+    ("role", "kind", "text"),
+    [
+        ("broker", LimitType.HEAP_MEMORY, HEAP_TEXT),
+        ("broker", LimitType.DIRECT_MEMORY, "Cannot acquire permits for direct memory"),
+        ("proxy", LimitType.HEAP_MEMORY, HEAP_TEXT),
+        ("proxy", LimitType.DIRECT_MEMORY, "Failed due to direct memory limit exceeded"),
+    ],
+)
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_wait_that_is_too_long_is_refused_and_nothing_stays(
+    profile: str, role: str, kind: LimitType, text: str
+) -> None:
+    # Given
+    clock = ManualClock()
+    async with cluster(TOPICS, profile, clock=clock) as parts:
+        limiter = parts.part(role).limiter
+        others = await limiter.acquire(kind, limiter.available_permits(kind))
+        peer = await parts.peer(role)
+        await peer.send(topics_command(1, "public/default"))
+        await until(lambda: limiter.queue_size(kind) == 1)
+        # When
+        clock.advance(24.9)
+        still_waiting = limiter.queue_size(kind)
+        clock.advance(0.2)
+        error = (await peer.command()).error
+        # Then
+        assert still_waiting == 1
+        assert error.error == pb.TooManyRequests
+        assert error.message == text
+        limiter.release(others)
+        assert held(limiter) == {}
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [{"maxConcurrentInboundConnections": "2"}, {"maxConcurrentInboundConnectionsPerIp": "2"}],
+)
+async def test_one_connection_too_many_is_refused_until_another_leaves(
+    keys: dict[str, str],
+) -> None:
+    # Given
+    async with cluster(TOPICS, proxy=keys) as parts:
+        first, second = await parts.peer(), await parts.peer()
+        # When
+        third = await parts.stranger()
+        error = (await third.command()).error
+        # Then
+        assert error.error == pb.NotAllowedError
+        assert error.message == TOO_MANY_CONNECTIONS
+        assert await third.rest() == b""
+        first.close()
+        await until(lambda: len(parts.proxy.connections) == 1)
+        assert (await parts.peer()).address
+        assert parts.proxy.counters.rejected_connections == 1
+        assert parts.proxy.counters.new_connections == 3
+        second.close()
+
+
+async def test_without_a_limit_connections_are_not_counted_against_one() -> None:
+    # Given
+    keys = {"maxConcurrentInboundConnections": "0", "maxConcurrentInboundConnectionsPerIp": "-1"}
+    async with cluster(TOPICS, proxy=keys) as parts:
+        # When
+        peers: list[RawPeer] = [await parts.stranger() for _ in range(20)]
+        for peer in peers:
+            await peer.send(connect_command())
+        # Then
+        answers = {(await peer.command()).type for peer in peers}
+        assert answers == {pb.BaseCommand.CONNECTED}

@@ -1,0 +1,149 @@
+"""A sequence of blocks is the sorted set of its names, however it came to be."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import google_crc32c
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import proto.PulsarApi_pb2 as pb
+from proto import topic_blocks
+from proto.topic_blocks import TopicSequence, decode_entries, encode_entry
+from proto.topic_hash import combine_crc, combine_joined, java_order, joined_crc, topics_hash
+
+# Characters on both sides of where Java's order differs from UTF-8's, and plain ones.
+CHARACTERS = st.one_of(
+    st.sampled_from("ab-/:,."),
+    st.characters(min_codepoint=0x80, max_codepoint=0xD7FF),
+    st.characters(min_codepoint=0xE000, max_codepoint=0xFFFF),
+    st.characters(min_codepoint=0x10000, max_codepoint=0x10FFFF),
+)
+TEXTS = st.one_of(
+    st.text(CHARACTERS, min_size=1, max_size=6),
+    st.builds(
+        lambda text, times: (text * times)[:75], st.text(CHARACTERS, min_size=1), st.just(75)
+    ),
+)
+NAME_LISTS = st.lists(TEXTS, max_size=40)
+
+
+def numbered(start: int, count: int) -> list[str]:
+    """Return names in a row, which fall into the same few blocks."""
+    return [f"persistent://tenant/ns/{number:04d}" for number in range(start, start + count)]
+
+
+RUNS = st.builds(numbered, st.integers(0, 400), st.integers(0, 300))
+MANY = settings(max_examples=60, deadline=None)
+
+
+def in_javas_order(names: set[str]) -> list[str]:
+    """Sort as the recipe says: by UTF-16 code units."""
+    return sorted(names, key=lambda name: name.encode("utf-16-be"))
+
+
+def encoded(names: list[str] | set[str]) -> list[bytes]:
+    return [name.encode() for name in names]
+
+
+def check(sequence: TopicSequence, names: set[str]) -> None:
+    """Compare all that a sequence says with what the names say."""
+    expected = in_javas_order(names)
+    assert [name.decode() for name in sequence.names()] == expected
+    assert sequence.hash == topics_hash(names)
+    totals = sequence.totals
+    assert len(sequence) == totals.count == len(names)
+    assert totals.wire_bytes == sum(map(len, sequence.wire_parts))
+    assert totals.estimated_bytes == sum(len(name.encode()) + 32 for name in names)
+
+
+@MANY
+@given(NAME_LISTS)
+def test_a_sequence_is_the_sorted_set_of_its_names(names: list[str]) -> None:
+    check(TopicSequence.from_names(encoded(names)), set(names))
+
+
+@MANY
+@given(NAME_LISTS)
+def test_the_lifted_bytes_sort_as_javas_strings(names: list[str]) -> None:
+    by_bytes = sorted(set(names), key=lambda name: java_order(name.encode()))
+    assert by_bytes == in_javas_order(set(names))
+
+
+@MANY
+@given(NAME_LISTS)
+def test_the_wire_is_the_protobuf_field(names: list[str]) -> None:
+    # Given
+    sequence = TopicSequence.from_names(encoded(names))
+    # When
+    response = pb.CommandGetTopicsOfNamespaceResponse()
+    response.ParseFromString(b"\x08\x00" + b"".join(sequence.wire_parts))
+    # Then
+    assert list(response.topics) == in_javas_order(set(names))
+
+
+@MANY
+@given(st.lists(st.binary(max_size=700), max_size=20))
+def test_entries_survive_the_wire(names: list[bytes]) -> None:
+    assert decode_entries(b"".join(map(encode_entry, names))) == names
+
+
+@MANY
+@given(NAME_LISTS, NAME_LISTS, NAME_LISTS)
+def test_a_change_is_the_same_as_building_anew(
+    names: list[str], added: list[str], removed: list[str]
+) -> None:
+    # Given
+    gone = {*removed, *names[::3]}
+    before = TopicSequence.from_names(encoded(names))
+    # When
+    after = before.apply(encoded(added), encoded(gone))
+    # Then
+    check(after, (set(names) | set(added)) - gone)
+    check(before, set(names))
+
+
+@MANY
+@given(RUNS, st.lists(st.tuples(RUNS, RUNS), min_size=1, max_size=3))
+def test_changes_deep_in_a_tree_are_the_same_as_building_anew(
+    names: list[str], changes: list[tuple[list[str], list[str]]]
+) -> None:
+    # Given: blocks of about ten names, three to a branch
+    with patch.multiple(topic_blocks, BLOCK_BYTES=300, BRANCH_CHILDREN=3):
+        expected = set(names)
+        sequence = TopicSequence.from_names(encoded(names))
+        for added, removed in changes:
+            # When
+            sequence = sequence.apply(encoded(added), encoded(removed))
+            expected = (expected | set(added)) - set(removed)
+            # Then
+            check(sequence, expected)
+            assert all(name.encode() in sequence for name in list(expected)[:20])
+            assert not any(name.encode() in sequence for name in set(removed) - expected)
+
+
+@MANY
+@given(NAME_LISTS, NAME_LISTS)
+def test_a_sequence_knows_what_it_contains(names: list[str], others: list[str]) -> None:
+    # Given
+    sequence = TopicSequence.from_names(encoded(names))
+    # When, Then
+    for name in {*names, *others}:
+        assert (name.encode() in sequence) == (name in names)
+
+
+@MANY
+@given(st.binary(max_size=300), st.binary(max_size=300))
+def test_the_crc_of_a_whole_is_combined_from_its_parts(first: bytes, second: bytes) -> None:
+    combined = combine_crc(google_crc32c.value(first), google_crc32c.value(second), len(second))
+    assert combined == google_crc32c.value(first + second)
+
+
+@MANY
+@given(st.lists(st.binary(max_size=9), max_size=5), st.lists(st.binary(max_size=9), max_size=5))
+def test_the_crc_of_a_list_is_combined_from_its_parts(
+    first: list[bytes], second: list[bytes]
+) -> None:
+    combined = combine_joined((len(first), *joined_crc(first)), (len(second), *joined_crc(second)))
+    assert combined == joined_crc(first + second)

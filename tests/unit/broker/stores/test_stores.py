@@ -1,0 +1,382 @@
+"""What every topic store must do: the same tests over each of them."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.stores.memory import MemoryStore
+from broker.stores.properties import PropertyRows
+from broker.stores.sqlite import SqliteStore
+from broker.stores.store import TopicChanges
+from proto.names import NamespaceName, TopicName
+from proto.topic_hash import topics_hash
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from broker.stores.store import MetadataStore, NamespaceSnapshot
+
+    OpenStore = Callable[[], AbstractAsyncContextManager[MetadataStore]]
+
+A = NamespaceName.parse("tenant/a")
+B = NamespaceName.parse("tenant/b")
+PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
+NON_PERSISTENT = pb.CommandGetTopicsOfNamespace.NON_PERSISTENT
+ALL = pb.CommandGetTopicsOfNamespace.ALL
+MODES = [PERSISTENT, NON_PERSISTENT, ALL]
+CACHE_BYTES = 1_000_000
+
+
+@asynccontextmanager
+async def memory(_: Path) -> AsyncIterator[MetadataStore]:
+    store = MemoryStore()
+    await store.open()
+    yield store
+    await store.close()
+
+
+@asynccontextmanager
+async def sqlite(path: Path) -> AsyncIterator[MetadataStore]:
+    store = SqliteStore(path / "topics.db", CACHE_BYTES)
+    await store.open()
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def sqlite_reread(path: Path) -> AsyncIterator[MetadataStore]:
+    """A store that keeps almost nothing in memory, so that the file answers."""
+    store = SqliteStore(path / "topics.db", 0)
+    await store.open()
+    read = store.snapshot
+
+    async def snapshot(namespace: NamespaceName) -> NamespaceSnapshot | None:
+        store._cache.clear()
+        store._cached_bytes = 0
+        return await read(namespace)
+
+    store.snapshot = snapshot
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@pytest.fixture(params=[memory, sqlite, sqlite_reread], ids=lambda made: made.__name__)
+def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStore:
+    return lambda: request.param(tmp_path)
+
+
+def topic(name: str, namespace: NamespaceName = A, domain: str = "persistent") -> bytes:
+    return f"{domain}://{namespace}/{name}".encode()
+
+
+def changes(*added: bytes, removed: tuple[bytes, ...] = (), **counts: int) -> TopicChanges:
+    partitioned = {topic(name).decode(): count for name, count in counts.items()}
+    return TopicChanges(added, removed, partitioned)
+
+
+def with_properties(rows: dict[bytes, dict[str, str]]) -> TopicChanges:
+    names = list(rows)
+    column = pa.array(
+        [list(row.items()) for row in rows.values()], pa.map_(pa.string(), pa.string())
+    )
+    return TopicChanges(names, properties=PropertyRows.from_map_column(names, column))
+
+
+async def names(store: MetadataStore, namespace: NamespaceName = A, mode: int = PERSISTENT):
+    snapshot = await store.snapshot(namespace)
+    return [] if snapshot is None else list(snapshot.listing(mode).names())
+
+
+async def selected(store: MetadataStore, **properties: str) -> list[bytes]:
+    return list((await store.select(A, properties)).names())
+
+
+async def test_a_namespace_that_does_not_exist_has_no_snapshot(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        assert await store.snapshot(A) is None
+        assert await store.namespaces() == []
+
+
+async def test_a_created_namespace_is_empty_and_created_once(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        # When
+        first, second = await store.create_namespace(A), await store.create_namespace(A)
+        # Then
+        assert (first, second) == (True, False)
+        snapshot = await store.snapshot(A)
+        assert snapshot is not None
+        assert snapshot.version == 0
+        assert await names(store) == []
+        assert await store.snapshot(B) is None
+
+
+async def test_namespaces_come_in_order(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        # When
+        await store.apply(B, changes(topic("x", B)))
+        await store.create_namespace(A)
+        # Then
+        assert await store.namespaces() == [A, B]
+
+
+async def test_each_change_counts_the_version_up_by_one(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        await store.create_namespace(A)
+        # When
+        versions = [await store.apply(A, changes(topic(f"t{n}"))) for n in range(3)]
+        other = await store.apply(B, changes(topic("x", B)))
+        # Then
+        assert versions == [1, 2, 3]
+        assert other == 1
+        assert (await store.snapshot(A)).version == 3
+
+
+async def test_a_change_adds_and_removes_at_once(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        await store.apply(A, changes(topic("b"), topic("a"), topic("c")))
+        # When
+        await store.apply(A, changes(topic("d"), removed=(topic("a"), topic("not-there"))))
+        # Then
+        expected = [topic(name).decode() for name in "bcd"]
+        assert await names(store) == expected
+        assert (await store.snapshot(A)).listing(PERSISTENT).hash == topics_hash(expected)
+
+
+async def test_adding_what_is_there_changes_no_name(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        await store.apply(A, changes(topic("a")))
+        # When
+        version = await store.apply(A, changes(topic("a"), topic("a")))
+        # Then
+        assert await names(store) == [topic("a").decode()]
+        assert version == 2
+
+
+@pytest.mark.parametrize("name", ["plain", "__change_events"])
+async def test_a_name_both_added_and_removed_is_gone(open_store: OpenStore, name: str) -> None:
+    async with open_store() as store:
+        # When
+        await store.apply(A, changes(topic(name), removed=(topic(name),)))
+        # Then
+        snapshot = await store.snapshot(A)
+        assert not snapshot.contains(TopicName.parse(topic(name).decode()))
+
+
+async def test_readers_see_the_old_version_or_the_new_one(open_store: OpenStore) -> None:
+    # Given
+    async with open_store() as store:
+        many = [topic(f"t{n:04d}") for n in range(2_000)]
+        done = asyncio.Event()
+        seen: set[int] = set()
+
+        async def poll() -> None:
+            while not done.is_set():
+                seen.add(len(await names(store)))
+                await asyncio.sleep(0)
+
+        # When
+        async with asyncio.TaskGroup() as group:
+            group.create_task(poll())
+            await asyncio.sleep(0)
+            await store.apply(A, changes(*many))
+            await store.apply(A, changes(removed=tuple(many[:1_000])))
+            await asyncio.sleep(0)
+            done.set()
+        # Then
+        assert seen <= {0, 2_000, 1_000}
+
+
+async def test_an_old_snapshot_stays_valid_after_a_change(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        await store.apply(A, changes(*(topic(f"t{n:04d}") for n in range(3_000))))
+        old = await store.snapshot(A)
+        before = list(old.listing(ALL).names())
+        # When
+        await store.apply(A, changes(topic("new"), removed=(topic("t0001"),)))
+        # Then
+        assert list(old.listing(ALL).names()) == before
+        assert old.version == 1
+        assert await names(store) != before
+
+
+async def test_concurrent_changes_are_all_there(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        # When
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(store.apply(A, changes(topic(f"t{n}")))) for n in range(8)]
+        # Then
+        assert sorted(task.result() for task in tasks) == list(range(1, 9))
+        assert await names(store) == [topic(f"t{n}").decode() for n in range(8)]
+
+
+async def test_a_change_whose_caller_leaves_is_there_or_not_but_never_half(
+    open_store: OpenStore,
+) -> None:
+    # Given
+    async with open_store() as store:
+        await store.apply(A, changes(topic("first")))
+        feed = store.changes()
+        # When
+        leaving = asyncio.get_running_loop().create_task(store.apply(A, changes(topic("left"))))
+        await asyncio.sleep(0)
+        leaving.cancel()
+        await asyncio.wait([leaving])
+        version = await store.apply(A, changes(topic("second")))
+        # Then
+        feed.close()
+        told = [(change.version, list(change.added)) async for change in feed]
+        listed = await names(store)
+        applied = topic("left").decode() in listed
+        assert version == (3 if applied else 2)
+        assert told[-1] == (version, [topic("second")])
+        assert len(told) == (2 if applied else 1)
+        assert len(listed) == version
+
+
+async def test_the_feed_tells_every_change_in_order(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        await store.apply(A, changes(topic("before")))
+        feed = store.changes()
+        # When
+        await store.apply(A, changes(topic("x")))
+        await store.apply(B, changes(topic("y", B)))
+        await store.apply(A, changes(removed=(topic("x"),)))
+        feed.close()
+        # Then
+        told = [
+            (change.namespace, change.version, list(change.added), list(change.removed))
+            async for change in feed
+        ]
+        assert told == [
+            (A, 2, [topic("x")], []),
+            (B, 1, [topic("y", B)], []),
+            (A, 3, [], [topic("x")]),
+        ]
+
+
+async def test_closing_the_store_ends_its_feeds(open_store: OpenStore) -> None:
+    # Given
+    async with open_store() as store:
+        feed = store.changes()
+        reader = asyncio.get_running_loop().create_task(anext(feed, None))
+        await asyncio.sleep(0)
+    # Then
+    assert await reader is None
+
+
+async def test_system_topics_exist_but_are_not_listed(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        # When
+        hidden = [topic("__change_events"), topic("__change_events-partition-0")]
+        await store.apply(A, changes(topic("user"), *hidden))
+        # Then
+        snapshot = await store.snapshot(A)
+        for mode in MODES:
+            assert not set(hidden) & {name.encode() for name in snapshot.listing(mode).names()}
+        assert snapshot.contains(TopicName.parse(hidden[0].decode()))
+        await store.apply(A, changes(removed=tuple(hidden)))
+        assert not (await store.snapshot(A)).contains(TopicName.parse(hidden[0].decode()))
+
+
+async def test_each_mode_lists_its_own_domain(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        # When
+        other = topic("n", domain="non-persistent")
+        await store.apply(A, changes(topic("p"), other))
+        # Then
+        assert await names(store, mode=PERSISTENT) == [topic("p").decode()]
+        assert await names(store, mode=NON_PERSISTENT) == [other.decode()]
+        assert await names(store, mode=ALL) == [other.decode(), topic("p").decode()]
+
+
+async def test_partition_counts_are_kept_and_forgotten(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        await store.apply(A, changes(one=1, three=3))
+        # When
+        await store.apply(A, changes(three=5, one=0))
+        # Then
+        snapshot = await store.snapshot(A)
+        assert dict(snapshot.partitioned) == {topic("three").decode(): 5}
+        assert snapshot.contains(TopicName.parse(topic("three").decode()))
+        assert not snapshot.contains(TopicName.parse(topic("one").decode()))
+
+
+async def test_topics_are_selected_by_all_their_properties(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        # When
+        await store.apply(
+            A,
+            with_properties(
+                {
+                    topic("b"): {"team": "x", "stage": "prod"},
+                    topic("a"): {"team": "x"},
+                    topic("c"): {"team": "y", "stage": "prod"},
+                    topic("none"): {},
+                    topic("__change_events"): {"team": "x"},
+                    topic("n", domain="non-persistent"): {"team": "x"},
+                }
+            ),
+        )
+        # Then
+        assert await selected(store, team="x") == [topic("a"), topic("b")]
+        assert await selected(store, team="x", stage="prod") == [topic("b")]
+        assert await selected(store, team="z") == []
+        assert await selected(store, unknown="x") == []
+        everything = [topic(name) for name in ("a", "b", "c", "none")]
+        assert await selected(store) == everything
+
+
+async def test_a_topic_that_is_removed_is_selected_no_more(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        await store.apply(A, with_properties({topic("a"): {"k": "v"}, topic("b"): {"k": "v"}}))
+        # When
+        await store.apply(A, changes(removed=(topic("a"),)))
+        # Then
+        assert await selected(store, k="v") == [topic("b")]
+
+
+async def test_properties_given_again_replace_all_that_a_topic_had(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        await store.apply(A, with_properties({topic("a"): {"k": "v", "old": "1"}}))
+        # When
+        await store.apply(A, with_properties({topic("a"): {"k": "w"}}))
+        # Then
+        assert await selected(store, k="w") == [topic("a")]
+        assert await selected(store, k="v") == []
+        assert await selected(store, old="1") == []
+
+
+async def test_selecting_in_a_namespace_that_does_not_exist_finds_nothing(
+    open_store: OpenStore,
+) -> None:
+    async with open_store() as store:
+        assert await selected(store, k="v") == []
+        assert await selected(store) == []
+
+
+async def test_a_known_estimate_is_the_listings_own(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        await store.apply(A, changes(topic("p"), topic("n", domain="non-persistent")))
+        snapshot = await store.snapshot(A)
+        for mode in MODES:
+            # When
+            known = store.estimated_bytes(A, mode)
+            # Then
+            assert known == snapshot.listing(mode).estimated_bytes
+
+
+async def test_a_store_may_be_closed_twice(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        await store.close()

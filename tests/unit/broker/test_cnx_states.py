@@ -1,0 +1,169 @@
+"""Every command in every state of a broker's connection: served, refused or closed, no more."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.cnx import TRANSITIONS, BrokerParts, ServerCnx, ServerCnxState
+from broker.service import BrokerService
+from broker.stores.memory import MemoryStore
+from tests.support.cluster import broker_config, no_errors_logged
+from tests.support.commands import TYPES, Wire, complete_command, type_name
+from tests.support.raw_peer import connect_command, ping
+from tests.support.settle import settle
+
+START, CONNECTED, FAILED = ServerCnxState.START, ServerCnxState.CONNECTED, ServerCnxState.FAILED
+Type = pb.BaseCommand
+LEGAL = {
+    START: {Type.CONNECT: [Type.CONNECTED], Type.PING: [Type.PONG], Type.PONG: []},
+    CONNECTED: {
+        Type.PING: [Type.PONG],
+        Type.PONG: [],
+        Type.LOOKUP: [Type.LOOKUP_RESPONSE],
+        Type.PARTITIONED_METADATA: [Type.PARTITIONED_METADATA_RESPONSE],
+        Type.GET_TOPICS_OF_NAMESPACE: [Type.ERROR],
+    },
+    FAILED: {},
+}
+"""What is legal, and the types of the answers (``x`` is no namespace: hence the ERROR)."""
+REFUSED = {
+    Type.PRODUCER,
+    Type.SUBSCRIBE,
+    Type.UNSUBSCRIBE,
+    Type.SEEK,
+    Type.CLOSE_PRODUCER,
+    Type.CLOSE_CONSUMER,
+    Type.GET_LAST_MESSAGE_ID,
+    Type.CONSUMER_STATS,
+    Type.GET_SCHEMA,
+    Type.GET_OR_CREATE_SCHEMA,
+    Type.WATCH_TOPIC_LIST,
+    Type.WATCH_TOPIC_LIST_CLOSE,
+    Type.NEW_TXN,
+    Type.TC_CLIENT_CONNECT_REQUEST,
+}
+"""Requests that a connected client gets an ERROR for, in this version."""
+
+
+def parts(**keys: str) -> BrokerParts:
+    service = BrokerService(broker_config(keys))
+    service.store = MemoryStore()
+    return service._parts()
+
+
+def wire(state: ServerCnxState, of: BrokerParts | None = None) -> Wire:
+    found = Wire(ServerCnx(of or parts()))
+    found.cnx.state = state
+    return found
+
+
+def test_the_table_holds_just_the_legal_commands() -> None:
+    assert {state: set(row) for state, row in TRANSITIONS.items()} == {
+        state: set(row) for state, row in LEGAL.items()
+    }
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=type_name)
+@pytest.mark.parametrize("state", list(ServerCnxState))
+async def test_each_command_in_each_state(state: ServerCnxState, kind: int) -> None:
+    # Given
+    client = wire(state)
+    with no_errors_logged():
+        # When
+        client.say(complete_command(kind))
+        await settle()
+    # Then
+    answers = client.answers()
+    if kind in LEGAL[state]:
+        assert [answer.type for answer in answers] == LEGAL[state][kind]
+        assert not client.closed
+    elif state is CONNECTED and kind in REFUSED:
+        assert [answer.error.error for answer in answers] == [pb.NotAllowedError]
+        assert answers[0].error.request_id == 1
+        assert type_name(kind) in answers[0].error.message
+        assert not client.closed
+    else:
+        assert answers == []
+        assert client.closed
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=type_name)
+async def test_another_commands_body_closes_unless_the_command_is_a_heartbeat(kind: int) -> None:
+    # Given
+    shared = parts()
+    clients = {body: wire(CONNECTED, shared) for body in TYPES if body != kind}
+    with no_errors_logged():
+        for body, client in clients.items():
+            # When
+            client.say(complete_command(kind, body))
+    # Then
+    heartbeat = kind in (Type.PING, Type.PONG)
+    assert {client.closed for client in clients.values()} == {not heartbeat}
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=type_name)
+@pytest.mark.parametrize("state", list(ServerCnxState))
+async def test_a_command_without_a_body_closes_unless_it_is_a_heartbeat(
+    state: ServerCnxState, kind: int
+) -> None:
+    # Given
+    client = wire(state)
+    with no_errors_logged():
+        # When
+        client.say(pb.BaseCommand(type=kind))
+        await settle()
+    # Then
+    heartbeat = kind in (Type.PING, Type.PONG) and state is not FAILED
+    assert client.closed is not heartbeat
+
+
+@pytest.mark.parametrize(("offered", "spoken"), [(0, 0), (9, 9), (20, 20), (21, 21), (99, 21)])
+async def test_the_lower_protocol_version_is_spoken(offered: int, spoken: int) -> None:
+    # Given
+    client = wire(START)
+    # When
+    client.say(connect_command(protocol_version=offered))
+    # Then
+    (answer,) = client.answers()
+    assert answer.connected.protocol_version == spoken
+    assert client.cnx.client_version == "raw-peer"
+
+
+@pytest.mark.parametrize(
+    ("keys", "announced"),
+    [
+        ({}, False),
+        ({"floodgateProfile": "pulsar"}, True),
+        ({"floodgateProfile": "pulsar", "enableBrokerTopicListWatcher": "false"}, False),
+    ],
+)
+async def test_connected_says_what_this_broker_can(keys: dict[str, str], announced: bool) -> None:
+    # Given
+    client = wire(START, parts(maxMessageSize="1234", **keys))
+    # When
+    client.say(connect_command())
+    # Then
+    (answer,) = client.answers()
+    flags = answer.connected.feature_flags
+    assert answer.connected.max_message_size == 1_234
+    assert flags.supports_topic_watchers is announced
+    assert flags.supports_topic_watcher_reconcile is announced
+    assert flags.supports_get_partitioned_metadata_without_auto_creation
+    assert flags.supports_repl_dedup_by_lid_and_eid
+
+
+async def test_a_connection_is_counted_from_its_beginning_to_its_end() -> None:
+    # Given
+    client = wire(START)
+    counters = client.cnx._parts.counters
+    assert (counters.active, counters.create_success) == (1, 0)
+    client.say(connect_command())
+    client.say(ping())
+    assert counters.create_success == 1
+    # When
+    client.transport.breaks()
+    # Then
+    assert client.cnx.state is FAILED
+    assert client.cnx not in client.cnx._parts.connections
+    assert (counters.active, counters.created_total, counters.closed_total) == (0, 1, 1)

@@ -1,0 +1,423 @@
+"""Importing topics: from Parquet and from text, complete namespaces only, or a sentence."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.importer import ImportFailedError, import_topics
+from broker.stores.memory import MemoryStore
+from proto.names import NamespaceName
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
+PROPERTIES = pa.map_(pa.string(), pa.string())
+
+
+def names(namespace: str, count: int, start: int = 0) -> list[str]:
+    return [f"persistent://{namespace}/t{n:05d}" for n in range(start, start + count)]
+
+
+def table(topics: Iterable[str], properties: list[dict[str, str]] | None = None) -> pa.Table:
+    topics = list(topics)
+    spaces = ["/".join(topic.split("/")[2:4]) for topic in topics]
+    columns = {"namespace": pa.array(spaces, pa.string()), "topic": pa.array(topics, pa.string())}
+    if properties is not None:
+        rows = [list(row.items()) for row in properties]
+        columns["properties"] = pa.array(rows, PROPERTIES)
+    return pa.table(columns)
+
+
+def parquet(path: Path, rows: pa.Table, group: int = 1_000) -> Path:
+    pq.write_table(rows, path, row_group_size=group)
+    return path
+
+
+def text(path: Path, content: str) -> Path:
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+async def listed(store: MemoryStore, namespace: str) -> list[str] | None:
+    snapshot = await store.snapshot(NamespaceName.parse(namespace))
+    return None if snapshot is None else list(snapshot.listing(PERSISTENT).names())
+
+
+async def refusal(path: Path) -> str:
+    """The sentence of an import that fails, and must have shown nothing."""
+    store = MemoryStore()
+    with pytest.raises(ImportFailedError) as caught:
+        await import_topics(store, path)
+    assert await store.namespaces() == []
+    return str(caught.value)
+
+
+# -- what is read -----------------------------------------------------------------------------
+
+
+async def test_namespaces_that_span_row_groups_come_in_whole(tmp_path: Path) -> None:
+    # Given
+    spaces = [f"tenant/n{n}" for n in range(5)]
+    rows = [name for space in spaces for name in names(space, 2_500)]
+    store = MemoryStore()
+    # When
+    result = await import_topics(store, parquet(tmp_path / "t.parquet", table(rows)))
+    # Then
+    assert (result.topics, result.namespaces) == (12_500, 5)
+    assert result.seconds > 0
+    for space in spaces:
+        assert await listed(store, space) == names(space, 2_500)
+
+
+async def test_a_namespace_is_not_seen_before_it_is_complete(tmp_path: Path) -> None:
+    # Given
+    rows = table(names("tenant/a", 3_000) + names("tenant/b", 3_000))
+    store, seen, done = MemoryStore(), set(), asyncio.Event()
+
+    async def poll() -> None:
+        while not done.is_set():
+            for space in ("tenant/a", "tenant/b"):
+                found = await listed(store, space)
+                seen.add((space, None if found is None else len(found)))
+            await asyncio.sleep(0)
+
+    # When
+    async with asyncio.TaskGroup() as group:
+        group.create_task(poll())
+        await import_topics(store, parquet(tmp_path / "t.parquet", rows, group=100))
+        await asyncio.sleep(0)
+        done.set()
+    # Then
+    whole = {("tenant/a", 3_000), ("tenant/b", 3_000)}
+    assert seen == {("tenant/a", None), ("tenant/b", None), *whole}
+
+
+async def test_rows_of_a_namespace_may_lie_apart(tmp_path: Path) -> None:
+    # Given
+    scattered = [
+        name
+        for n in range(50)
+        for name in (*names("tenant/a", 3, n * 3), *names("tenant/b", 2, n * 2))
+    ]
+    store, versions = MemoryStore(), []
+    # When
+    path = parquet(tmp_path / "t.parquet", table(scattered), group=7)
+    await import_topics(store, path, versions.append)
+    # Then
+    assert await listed(store, "tenant/a") == names("tenant/a", 150)
+    assert await listed(store, "tenant/b") == names("tenant/b", 100)
+    assert versions == [150, 250]
+
+
+async def test_a_folder_of_files_is_one_import(tmp_path: Path) -> None:
+    # Given
+    parquet(tmp_path / "part-1.parquet", table(names("tenant/b", 10)))
+    parquet(tmp_path / "part-0.parquet", table(names("tenant/a", 10) + names("tenant/b", 5, 10)))
+    text(tmp_path / "manifest.json", "{}")
+    store = MemoryStore()
+    # When
+    result = await import_topics(store, tmp_path)
+    # Then
+    assert (result.topics, result.namespaces) == (25, 2)
+    assert await listed(store, "tenant/b") == names("tenant/b", 15)
+
+
+async def test_files_without_statistics_are_read_as_well(tmp_path: Path) -> None:
+    # Given
+    rows = table(names("tenant/a", 100) + names("tenant/b", 100))
+    path = tmp_path / "t.parquet"
+    pq.write_table(rows, path, row_group_size=30, write_statistics=False)
+    store = MemoryStore()
+    # When
+    await import_topics(store, path)
+    # Then
+    assert await listed(store, "tenant/a") == names("tenant/a", 100)
+    assert await listed(store, "tenant/b") == names("tenant/b", 100)
+
+
+async def test_duplicates_count_once_in_the_listing(tmp_path: Path) -> None:
+    # Given
+    rows = names("tenant/a", 10) + names("tenant/a", 10)
+    store = MemoryStore()
+    # When
+    result = await import_topics(store, parquet(tmp_path / "t.parquet", table(rows), group=4))
+    # Then
+    assert result.topics == 20
+    assert await listed(store, "tenant/a") == names("tenant/a", 10)
+
+
+async def test_a_second_import_adds_to_what_is_there(tmp_path: Path) -> None:
+    # Given
+    store = MemoryStore()
+    await import_topics(store, parquet(tmp_path / "a.parquet", table(names("tenant/a", 10))))
+    # When
+    await import_topics(store, parquet(tmp_path / "b.parquet", table(names("tenant/a", 10, 5))))
+    # Then
+    assert await listed(store, "tenant/a") == names("tenant/a", 15)
+
+
+async def test_partitions_say_how_many_a_topic_has(tmp_path: Path) -> None:
+    # Given
+    base = "persistent://tenant/a/part"
+    rows = [f"{base}-partition-{n}" for n in (0, 11, 2)]
+    rows += ["persistent://tenant/a/odd-partition-007", "persistent://tenant/a/x-partition-"]
+    rows += ["persistent://tenant/a/huge-partition-99999999999999999999999"]
+    store = MemoryStore()
+    # When
+    await import_topics(store, parquet(tmp_path / "t.parquet", table(rows)))
+    # Then
+    snapshot = await store.snapshot(NamespaceName.parse("tenant/a"))
+    assert dict(snapshot.partitioned) == {base: 12}
+
+
+@pytest.mark.parametrize("group", [1, 3, 1_000])
+async def test_properties_stay_with_their_topics(tmp_path: Path, group: int) -> None:
+    # Given
+    topics = names("tenant/a", 8) + names("tenant/b", 4)
+    properties = [{"n": str(n % 3)} | ({"odd": "yes"} if n % 2 else {}) for n in range(12)]
+    properties[4] = {}
+    path = parquet(tmp_path / "t.parquet", table(topics, properties), group)
+    store = MemoryStore()
+    # When
+    await import_topics(store, path)
+    # Then
+    for space, start, end in (("tenant/a", 0, 8), ("tenant/b", 8, 12)):
+        found = await store.select(NamespaceName.parse(space), {"n": "1", "odd": "yes"})
+        wanted = {"n": "1", "odd": "yes"}
+        expected = [topics[n] for n in range(start, end) if properties[n] == wanted]
+        assert [name.decode() for name in found.names()] == expected
+
+
+async def test_null_properties_are_none(tmp_path: Path) -> None:
+    # Given
+    rows = table(names("tenant/a", 3), [{"k": "v"}, {}, {"k": "v"}])
+    column = pa.array([None, [("k", "v")], None], PROPERTIES)
+    path = parquet(tmp_path / "t.parquet", rows.set_column(2, "properties", column))
+    store = MemoryStore()
+    # When
+    await import_topics(store, path)
+    # Then
+    found = await store.select(NamespaceName.parse("tenant/a"), {"k": "v"})
+    assert [name.decode() for name in found.names()] == names("tenant/a", 3)[1:2]
+
+
+async def test_a_file_without_rows_is_an_import_of_nothing(tmp_path: Path) -> None:
+    for path in (parquet(tmp_path / "t.parquet", table([])), text(tmp_path / "t.txt", "")):
+        # When
+        result = await import_topics(MemoryStore(), path)
+        # Then
+        assert (result.topics, result.namespaces) == (0, 0)
+
+
+async def test_text_may_have_blank_lines_quotes_and_any_order(tmp_path: Path) -> None:
+    # Given
+    b, a, c, d = names("tenant/b", 1) + names("tenant/a", 3)
+    content = f'\n"{b}"\r\n  {a}\n\n\t"{c}"  \n{d}'
+    store = MemoryStore()
+    # When
+    result = await import_topics(store, text(tmp_path / "t.txt", content))
+    # Then
+    assert (result.topics, result.namespaces) == (4, 2)
+    assert await listed(store, "tenant/a") == names("tenant/a", 3)
+    assert await listed(store, "tenant/b") == names("tenant/b", 1)
+
+
+async def test_text_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    # Given
+    path = tmp_path / "t.txt"
+    path.write_text("\n".join(names("tenant/a", 2)), encoding="utf-8-sig")
+    store = MemoryStore()
+    # When
+    await import_topics(store, path)
+    # Then
+    assert await listed(store, "tenant/a") == names("tenant/a", 2)
+
+
+async def test_long_text_is_read_in_batches_and_shown_at_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    monkeypatch.setattr("broker.importer.TEXT_LINES_PER_BATCH", 10)
+    rows = [name for n in range(40) for space in "ab" for name in names(f"tenant/{space}", 1, n)]
+    store = MemoryStore()
+    # When
+    await import_topics(store, text(tmp_path / "t.txt", "\n".join(rows)))
+    # Then
+    assert (await store.snapshot(NamespaceName.parse("tenant/a"))).version == 1
+    assert await listed(store, "tenant/b") == names("tenant/b", 40)
+
+
+async def test_non_persistent_topics_and_odd_names_are_taken(tmp_path: Path) -> None:
+    # Given
+    rows = ["non-persistent://tenant/a/n", "persistent://tenant/a/Grüße 🚀 %2F"]
+    store = MemoryStore()
+    # When
+    await import_topics(store, text(tmp_path / "t.txt", "\n".join(rows)))
+    # Then
+    snapshot = await store.snapshot(NamespaceName.parse("tenant/a"))
+    assert list(snapshot.listing(pb.CommandGetTopicsOfNamespace.ALL).names()) == rows
+
+
+# -- what is refused --------------------------------------------------------------------------
+
+
+async def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    assert await refusal(tmp_path / "none.parquet") == f"{tmp_path}/none.parquet does not exist"
+
+
+async def test_a_folder_without_parquet(tmp_path: Path) -> None:
+    assert await refusal(tmp_path) == f"{tmp_path} holds no *.parquet file"
+
+
+@pytest.mark.parametrize(
+    ("columns", "complaint"),
+    [
+        ({"topic": ["x"]}, "has no column namespace of type string"),
+        ({"namespace": ["x"]}, "has no column topic of type string"),
+        ({"namespace": ["x"], "topic": [1]}, "has no column topic of type string"),
+        ({"namespace": [b"x"], "topic": ["x"]}, "has no column namespace of type string"),
+        (
+            {"namespace": ["x"], "topic": ["x"], "properties": ["x"]},
+            "column properties is string, expected map<string, string>",
+        ),
+    ],
+)
+async def test_wrong_columns_are_named(
+    tmp_path: Path, columns: dict[str, list[object]], complaint: str
+) -> None:
+    # Given
+    path = parquet(tmp_path / "t.parquet", pa.table(columns))
+    # When
+    sentence = await refusal(path)
+    # Then
+    assert str(path) in sentence
+    assert complaint in sentence
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.map_(pa.string(), pa.int32()), pa.map_(pa.int32(), pa.string())], ids=str
+)
+async def test_properties_that_are_not_text_are_named(tmp_path: Path, kind: pa.DataType) -> None:
+    # Given
+    rows = table(names("tenant/a", 1)).append_column("properties", pa.array([[]], kind))
+    # When
+    sentence = await refusal(parquet(tmp_path / "t.parquet", rows))
+    # Then
+    assert "column properties is map<" in sentence
+    assert f"expected {PROPERTIES}" in sentence
+
+
+@pytest.mark.parametrize("content", [b"PAR1", b"PAR1" + b"x" * 100, b"PAR1" + b"\0" * 50 + b"PAR1"])
+async def test_what_only_looks_like_parquet(tmp_path: Path, content: bytes) -> None:
+    # Given
+    path = tmp_path / "t.parquet"
+    path.write_bytes(content)
+    # Then
+    assert f"{path} is not a readable Parquet file" in await refusal(path)
+
+
+async def test_a_damaged_page_is_a_sentence(tmp_path: Path) -> None:
+    # Given
+    path = parquet(tmp_path / "t.parquet", table(names("tenant/a", 5_000)), group=5_000)
+    damaged = bytearray(path.read_bytes())
+    damaged[4 : len(damaged) // 2] = b"\xff" * (len(damaged) // 2 - 4)
+    path.write_bytes(damaged)
+    # Then
+    assert str(path) in await refusal(path)
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        "",
+        "t",
+        "tenant/a/t",
+        "topic://tenant/a/t",
+        "persistent://tenant/a",
+        "persistent://tenant/a/",
+        "persistent://tenant/a/ ",
+        "persistent://tenant/cluster/a/t",
+        "persistent://ten ant/a/t",
+        "persistent://tenant/b/t",
+    ],
+)
+async def test_a_malformed_topic_is_named_with_its_namespace(tmp_path: Path, topic: str) -> None:
+    # Given
+    rows = pa.table({"namespace": ["tenant/a"] * 2, "topic": ["persistent://tenant/a/ok", topic]})
+    path = parquet(tmp_path / "t.parquet", rows)
+    # When
+    sentence = await refusal(path)
+    # Then
+    assert f"{path}: {topic!r} is not a full topic name in namespace 'tenant/a'" in sentence
+
+
+@pytest.mark.parametrize("column", [0, 1])
+async def test_a_missing_value_is_a_sentence(tmp_path: Path, column: int) -> None:
+    # Given
+    rows = table(names("tenant/a", 2))
+    field = rows.schema.field(column)
+    holed = rows.set_column(column, field, pa.array([None, rows[column][1].as_py()], pa.string()))
+    # Then
+    assert "a row lacks its topic or its namespace" in await refusal(
+        parquet(tmp_path / "t.parquet", holed)
+    )
+
+
+@pytest.mark.parametrize("line", ["# comment", "my-topic", "persistent://tenant/a", "a,b,c"])
+async def test_a_line_that_is_no_topic_is_named(tmp_path: Path, line: str) -> None:
+    # Given
+    content = "\n".join([*names("tenant/a", 3), line])
+    # When
+    sentence = await refusal(text(tmp_path / "t.txt", content))
+    # Then
+    assert f"{line!r} is not a full topic name" in sentence
+    assert "expected persistent://tenant/namespace/topic" in sentence
+    assert "namespace ''" not in sentence
+
+
+async def test_neither_parquet_nor_text(tmp_path: Path) -> None:
+    # Given
+    path = tmp_path / "t.bin"
+    path.write_bytes(b"\x80\x81\x82" * 100)
+    # Then
+    assert f"{path} is neither Parquet nor UTF-8 text" in await refusal(path)
+
+
+async def test_a_file_that_cannot_be_opened_is_a_sentence(tmp_path: Path) -> None:
+    # Given
+    path = tmp_path / "socket"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        # Then
+        assert f"{path} cannot be read" in await refusal(path)
+
+
+async def test_a_name_that_no_file_can_have_is_a_sentence(tmp_path: Path) -> None:
+    assert "cannot be read" in await refusal(tmp_path / ("x" * 5_000))
+
+
+async def test_namespaces_before_the_fault_stay_and_the_faulty_one_is_not_shown(
+    tmp_path: Path,
+) -> None:
+    # Given
+    rows = pa.table(
+        {
+            "namespace": ["tenant/a"] * 3 + ["tenant/b"] * 3,
+            "topic": [*names("tenant/a", 3), *names("tenant/b", 2), "broken"],
+        }
+    )
+    store = MemoryStore()
+    # When
+    with pytest.raises(ImportFailedError):
+        await import_topics(store, parquet(tmp_path / "t.parquet", rows, group=2))
+    # Then
+    assert await listed(store, "tenant/b") is None

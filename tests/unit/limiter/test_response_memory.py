@@ -1,0 +1,171 @@
+"""A response's memory: each its own, or one charge for all who send the same bytes."""
+
+from __future__ import annotations
+
+import pytest
+
+from limiter.dual import AsyncDualMemoryLimiter, LimitType, MemoryLimit
+from limiter.errors import PermitAcquireCancelledError, PermitAcquireTimeoutError
+from limiter.response_memory import PrivateMemory, ResponseMemory, SharedMemory
+from tests.support.manual_clock import ManualClock
+from tests.support.settle import started
+
+HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
+BOTH = pytest.mark.parametrize("kind", [PrivateMemory, SharedMemory])
+
+
+class Budget:
+    """1,000 bytes of each."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        limit = MemoryLimit(1000, 10, 5.0)
+        self.limiter = AsyncDualMemoryLimiter(limit, limit, self.clock)
+
+    @property
+    def used(self) -> tuple[int, int]:
+        return self.limiter.acquired_permits(HEAP), self.limiter.acquired_permits(DIRECT)
+
+
+@BOTH
+async def test_heap_is_held_for_the_block(kind: type[PrivateMemory | SharedMemory]) -> None:
+    # Given
+    budget = Budget()
+    memory: ResponseMemory = kind(budget.limiter)
+    # When
+    async with memory.heap("listing", 100, "cnx"):
+        inside = budget.used
+    # Then
+    assert inside == (100, 0)
+    assert budget.used == (0, 0)
+
+
+@BOTH
+async def test_direct_memory_is_held_until_it_is_given_back(
+    kind: type[PrivateMemory | SharedMemory],
+) -> None:
+    # Given
+    budget = Budget()
+    memory: ResponseMemory = kind(budget.limiter)
+    # When
+    give_back = await memory.direct("answer", 100, "cnx")
+    inside = budget.used
+    give_back()
+    give_back()
+    # Then
+    assert inside == (0, 100)
+    assert budget.used == (0, 0)
+
+
+@pytest.mark.parametrize(("kind", "charged"), [(PrivateMemory, 300), (SharedMemory, 100)])
+async def test_three_who_send_the_same(
+    kind: type[PrivateMemory | SharedMemory], charged: int
+) -> None:
+    # Given
+    budget = Budget()
+    memory: ResponseMemory = kind(budget.limiter)
+    # When
+    async with (
+        memory.heap("listing", 100, 1),
+        memory.heap("listing", 100, 2),
+        memory.heap("listing", 100, 3),
+    ):
+        returns = [await memory.direct("answer", 100, owner) for owner in (1, 2, 3)]
+        used = budget.used
+        for give_back in returns:
+            give_back()
+    # Then
+    assert used == (charged, charged)
+    assert budget.used == (0, 0)
+
+
+@BOTH
+@pytest.mark.parametrize("sizes", [[300], [300, 500], [300, 150], [50]])
+async def test_a_resized_hold_ends_with_its_block(
+    kind: type[PrivateMemory | SharedMemory], sizes: list[int]
+) -> None:
+    # Given
+    budget = Budget()
+    memory: ResponseMemory = kind(budget.limiter)
+    used = []
+    # When
+    async with memory.heap("listing", 100, "cnx") as hold:
+        for size in sizes:
+            await hold.resize(size)
+            used.append(budget.used[0])
+    # Then: what is shared does not shrink
+    least = 100 if kind is SharedMemory else 0
+    assert used == [max(size, least) for size in sizes]
+    assert budget.used == (0, 0)
+
+
+async def test_growth_beyond_the_shared_amount_is_each_ones_own() -> None:
+    # Given
+    budget = Budget()
+    memory = SharedMemory(budget.limiter)
+    # When
+    async with memory.heap("listing", 100, 1) as one, memory.heap("listing", 100, 2) as two:
+        await one.resize(250)
+        await two.resize(100)
+        used = budget.used[0]
+    # Then
+    assert used == 250
+    assert budget.used == (0, 0)
+
+
+@BOTH
+async def test_a_growth_that_is_refused_leaves_the_amount_and_nothing_leaks(
+    kind: type[PrivateMemory | SharedMemory],
+) -> None:
+    # Given
+    budget = Budget()
+    memory: ResponseMemory = kind(budget.limiter)
+    blocker = await budget.limiter.acquire(HEAP, 900)
+
+    async def work() -> None:
+        async with memory.heap("listing", 100, "cnx") as hold:
+            await hold.resize(200)
+
+    working = await started(work())
+    # When
+    budget.clock.advance(5.0)
+    # Then
+    with pytest.raises(PermitAcquireTimeoutError):
+        await working
+    budget.limiter.release(blocker)
+    assert budget.used == (0, 0)
+
+
+@BOTH
+async def test_cancel_owner_gives_everything_back_in_this_turn(
+    kind: type[PrivateMemory | SharedMemory],
+) -> None:
+    # Given
+    budget = Budget()
+    memory: ResponseMemory = kind(budget.limiter)
+    block = memory.heap("listing", 100, "gone")
+    hold = await block.__aenter__()
+    await hold.resize(300)
+    await memory.direct("answer", 1000, "gone")
+    waiting = await started(memory.direct("other answer", 500, "gone"))
+    follower = await started(memory.direct("next answer", 1000, "stays"))
+    # When
+    memory.cancel_owner("gone")
+    # Then
+    assert budget.used == (0, 1000)
+    with pytest.raises(PermitAcquireCancelledError):
+        await waiting
+    await block.__aexit__(None, None, None)
+    (await follower)()
+    assert budget.used == (0, 0)
+
+
+async def test_a_shared_hold_can_be_resized_only_inside_its_block() -> None:
+    # Given
+    budget = Budget()
+    block = SharedMemory(budget.limiter).heap("listing", 100, "cnx")
+    # When, Then
+    with pytest.raises(RuntimeError, match="outside"):
+        await block.resize(200)  # type: ignore[attr-defined]
+    await block.__aexit__(None, None, None)
+    assert budget.used == (0, 0)

@@ -1,0 +1,47 @@
+"""Answers that carry an error, and commands without their body."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from proto.commands import error_command, lookup_failed, partitions_failed, with_body
+from proto.errors import RemoteProtocolError
+from proto.frames import encode_command
+
+Type = pb.BaseCommand
+
+
+def test_an_error_is_encoded_as_recorded() -> None:
+    command = error_command(7, pb.TopicNotFound, "no")
+    assert encode_command(command).hex() == "000000100000000c080e72080807100b1a026e6f"
+
+
+def test_a_failed_lookup_has_its_own_answer() -> None:
+    # When
+    command = lookup_failed(7, pb.ServiceNotReady, "later")
+    # Then
+    answer = command.lookupTopicResponse
+    assert command.type == Type.LOOKUP_RESPONSE
+    assert (answer.request_id, answer.error, answer.message) == (7, pb.ServiceNotReady, "later")
+    assert answer.response == pb.CommandLookupTopicResponse.Failed
+
+
+def test_a_failed_partition_query_has_its_own_answer() -> None:
+    # When
+    command = partitions_failed(7, pb.ServiceNotReady, "later")
+    # Then
+    answer = command.partitionMetadataResponse
+    assert command.type == Type.PARTITIONED_METADATA_RESPONSE
+    assert (answer.request_id, answer.error, answer.message) == (7, pb.ServiceNotReady, "later")
+    assert answer.response == pb.CommandPartitionedTopicMetadataResponse.Failed
+
+
+def test_a_command_without_its_body_is_the_peers_mistake() -> None:
+    # Given
+    bare = pb.BaseCommand(type=Type.LOOKUP)
+    whole = pb.BaseCommand(type=Type.PING, ping=pb.CommandPing())
+    # When, Then
+    assert with_body(whole, "ping") is whole
+    with pytest.raises(RemoteProtocolError, match=r"^LOOKUP without its body$"):
+        with_body(bare, "lookupTopic")

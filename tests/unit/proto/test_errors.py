@@ -1,0 +1,27 @@
+"""Whose fault it was, and the one sentence about it."""
+
+from __future__ import annotations
+
+from proto.errors import (
+    FrameTooLargeError,
+    LocalProtocolError,
+    PulsarProtocolError,
+    RemoteProtocolError,
+)
+
+
+def test_a_frame_above_the_limit_is_the_peers_fault() -> None:
+    # Given
+    error = FrameTooLargeError(5_253_117, 5_253_116)
+    # When, Then
+    assert isinstance(error, RemoteProtocolError)
+    assert (error.size_bytes, error.limit_bytes) == (5_253_117, 5_253_116)
+    assert str(error) == (
+        "a frame of 5253117 bytes is announced, at most 5253116 are allowed "
+        "(maxMessageSize + 10236)"
+    )
+
+
+def test_our_own_mistakes_are_not_the_peers() -> None:
+    assert not issubclass(LocalProtocolError, RemoteProtocolError)
+    assert issubclass(LocalProtocolError, PulsarProtocolError)

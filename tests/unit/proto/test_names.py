@@ -1,0 +1,153 @@
+"""Names as a real broker judges them; its sentences are recorded."""
+
+from __future__ import annotations
+
+import pytest
+
+from proto.names import (
+    InvalidNameError,
+    NamespaceName,
+    TopicName,
+    is_system_topic,
+    partition_index,
+    without_partition,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "full"),
+    [
+        ("alpha-1", "persistent://public/default/alpha-1"),
+        ("tenant/ns/local", "persistent://tenant/ns/local"),
+        ("non-persistent://t/n/x", "non-persistent://t/n/x"),
+        ("persistent://a-b=c:d.e_f/ns/tópico with spaces", None),
+    ],
+)
+def test_a_name_and_its_short_forms(text: str, full: str | None) -> None:
+    # When
+    name = TopicName.parse(text)
+    # Then
+    assert str(name) == (full or text)
+    assert TopicName.parse(str(name)) == name
+
+
+def test_a_topic_knows_its_parts() -> None:
+    # When
+    name = TopicName.parse("persistent://tenant/ns/local-partition-12")
+    # Then
+    assert (name.domain, name.persistent) == ("persistent", True)
+    assert name.namespace == NamespaceName("tenant", "ns")
+    assert name.partition_index == 12
+    assert str(name.partitioned_name) == "persistent://tenant/ns/local"
+    assert not TopicName.parse("non-persistent://t/n/x").persistent
+
+
+V1 = (
+    "V1 topic names (with cluster component) are no longer supported. Please use the V2 format: "
+    "'<domain>://tenant/namespace/topic'. Got: persistent://public/standalone/gold/x"
+)
+SHORT = "it should be in the format of <tenant>/<namespace>/<topic> or <topic>"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("persistent://public//x", "Invalid topic name public//x"),
+        ("", "Invalid topic name: . Topic local name must not be blank."),
+        ("foo://public/default/x", "Invalid topic domain: 'foo'"),
+        ("persistent://public/standalone/gold/x", V1),
+        ("persistent://public/go ld/x", "Invalid topic name public/go ld/x"),
+        ("persistent://public/default", "Invalid topic name public/default"),
+        (
+            "persistent://public/default/ ",
+            "Invalid topic name: persistent://public/default/ . "
+            "Topic local name must not be blank.",
+        ),
+        ("public/x", f"Invalid short topic name 'public/x', {SHORT}"),
+        ("a/b/c/d", f"Invalid short topic name 'a/b/c/d', {SHORT}"),
+    ],
+)
+def test_an_invalid_topic_is_refused_in_a_real_brokers_words(text: str, sentence: str) -> None:
+    with pytest.raises(InvalidNameError) as caught:
+        TopicName.parse(text)
+    assert str(caught.value) == sentence
+
+
+def test_a_namespace_is_a_tenant_and_a_name() -> None:
+    assert NamespaceName.parse("public/default") == NamespaceName("public", "default")
+    assert str(NamespaceName("public", "default")) == "public/default"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("public", "Invalid namespace format. namespace: public"),
+        ("public/standalone/gold", "Invalid namespace format"),
+        ("a/b/c/d", "Invalid namespace format"),
+        ("", "Invalid namespace format. namespace: "),
+        ("public/go ld", "Invalid named entity: 'go ld' in namespace 'public/go ld'"),
+        ("public/", "Invalid named entity: '' in namespace 'public/'"),
+        ("público/ns", "Invalid named entity"),
+        ("public/ns\n", "Invalid named entity"),
+    ],
+)
+def test_an_invalid_namespace_is_refused(text: str, sentence: str) -> None:
+    with pytest.raises(InvalidNameError, match=sentence):
+        NamespaceName.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("x-partition-0", 0),
+        ("x-partition-17", 17),
+        ("x-partition-1-partition-2", 2),
+        ("x-partition-2147483647", 2_147_483_647),
+        ("x-partition-2147483648", -1),
+        ("x-partition-99999999999", -1),
+        ("x-partition-01", -1),
+        ("x-partition--1", -1),
+        ("x-partition-", -1),
+        ("x-partition-1x", -1),
+        ("x-partition-1\n", -1),
+        ("x", -1),
+    ],
+)
+def test_a_partition_has_a_java_int_at_its_end(name: str, index: int) -> None:
+    assert partition_index(name) == index
+    expected = name if index < 0 else name[: name.rindex("-partition-")]
+    assert without_partition(name) == expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "persistent://t/ns/__change_events",
+        "persistent://t/ns/__change_events-partition-3",
+        "non-persistent://t/ns/__change_events",
+        "persistent://t/ns/__transaction_buffer_snapshot",
+        "persistent://t/ns/__transaction_buffer_snapshot_segments",
+        "persistent://t/ns/__transaction_buffer_snapshot_indexes",
+        "persistent://pulsar/system/transaction_coordinator_assign-partition-7",
+        "persistent://pulsar/system/__transaction_log_5",
+        "persistent://t/ns/orders-sub__transaction_pending_ack",
+        "persistent://t/ns/orders-sub__transaction_pending_ack-partition-0",
+    ],
+)
+def test_system_topics_are_hidden(name: str) -> None:
+    assert is_system_topic(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "persistent://t/ns/orders",
+        "persistent://t/ns/__change_events_too",
+        "persistent://t/ns/my__change_events",
+        "persistent://t/ns/transaction_coordinator_assign",
+        "non-persistent://pulsar/system/resource-usage",
+        "persistent://t/ns/__transaction_pending_ack_not",
+    ],
+)
+def test_user_topics_are_not_hidden(name: str) -> None:
+    assert not is_system_topic(name)

@@ -1,0 +1,161 @@
+"""Patterns as a real broker applies them, and patterns that nobody should have to wait for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from proto.patterns import (
+    InvalidPatternError,
+    RegexImplementation,
+    compile_pattern,
+    remove_domain_scheme,
+)
+
+FALLBACK = RegexImplementation.RE2J_WITH_JDK_FALLBACK
+ENGINES = pytest.mark.parametrize(
+    "implementation", [RegexImplementation.RE2J, RegexImplementation.JDK, FALLBACK]
+)
+GOLD = [
+    f"persistent://public/gold/{name}"
+    for name in (
+        "alpha-1",
+        "alpha-2",
+        "beta-1",
+        "gamma.x",
+        "parted-partition-0",
+        "parted-partition-1",
+        "parted-partition-2",
+    )
+]
+
+
+def kept(
+    pattern: str, names: list[str], implementation: RegexImplementation = FALLBACK
+) -> list[str]:
+    encoded = [name.encode() for name in names]
+    return [name.decode() for name in compile_pattern(pattern, implementation).keep(encoded)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "without_scheme"),
+    [
+        ("persistent://t/ns/.*", "t/ns/.*"),
+        ("non-persistent://t/ns/.*", "t/ns/.*"),
+        ("^persistent://t/ns/.*", "^t/ns/.*"),
+        ("t/ns/.*", "t/ns/.*"),
+        ("persistent://t/ns/a://b", "t/ns/a"),
+    ],
+)
+def test_the_scheme_is_taken_off_and_what_stands_before_it_stays(
+    pattern: str, without_scheme: str
+) -> None:
+    assert remove_domain_scheme(pattern) == without_scheme
+
+
+@pytest.mark.parametrize("domain", ["foo", "", "(persistent|non-persistent)"])
+def test_another_domain_is_refused(domain: str) -> None:
+    with pytest.raises(InvalidPatternError) as caught:
+        compile_pattern(f"{domain}://t/ns/.*", FALLBACK)
+    assert str(caught.value) == f"Does not support topic domain: {domain}"
+
+
+@ENGINES
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (".*", GOLD),
+        ("persistent://public/gold/.*", GOLD),
+        ("non-persistent://public/gold/alpha.*", GOLD[:2]),
+        ("public/gold/alpha", []),
+        ("^public/gold/alpha-\\d$", GOLD[:2]),
+        ("public/gold/(alpha|beta)-1", [GOLD[0], GOLD[2]]),
+        ("public/gold/alpha-1|public/gold/beta-1", [GOLD[0], GOLD[2]]),
+        ("persistent://public/gold/parted", GOLD[4:]),
+        ("public/gold/parted-partition-1", []),
+        ("", []),
+        ("(?i)PUBLIC/GOLD/ALPHA-1", GOLD[:1]),
+    ],
+)
+def test_the_whole_path_without_its_partition_must_match(
+    implementation: RegexImplementation, pattern: str, expected: list[str]
+) -> None:
+    assert kept(pattern, GOLD, implementation) == expected
+
+
+@ENGINES
+def test_names_that_are_not_ascii_match_by_character(implementation: RegexImplementation) -> None:
+    # Given
+    names = ["persistent://t/ns/tópico", "non-persistent://t/ns/t\U0001f600pico"]
+    # When, Then
+    assert kept("t/ns/t.pico", names, implementation) == names
+
+
+@ENGINES
+def test_only_a_java_int_at_the_end_is_a_partition(implementation: RegexImplementation) -> None:
+    # Given
+    largest, larger, padded = (
+        "persistent://t/ns/x-partition-2147483647",
+        "persistent://t/ns/x-partition-2147483648",
+        "persistent://t/ns/x-partition-01",
+    )
+    # When, Then
+    names = [largest, larger, padded]
+    assert kept("t/ns/x", names, implementation) == [largest]
+    assert kept("t/ns/x-partition-.*", names, implementation) == [larger, padded]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.one_of(st.integers(0, 2**32), st.sampled_from([2**31 - 1, 2**31])).map(str)
+    | st.from_regex(r"[0-9]{1,11}", fullmatch=True)
+)
+def test_both_engines_agree_on_what_a_partition_is(index: str) -> None:
+    # Given
+    names = [f"persistent://t/ns/x-partition-{index}"]
+    # When, Then
+    linear = kept("t/ns/x", names, RegexImplementation.RE2J)
+    assert linear == kept("t/ns/x", names, RegexImplementation.JDK)
+
+
+def test_look_around_falls_back_to_the_other_engine() -> None:
+    assert kept("persistent://public/gold/(?!alpha).*", GOLD) == GOLD[2:]
+    assert kept(r"public/gold/(.)\w+(-1|\.x)", GOLD) == [GOLD[0], GOLD[2], GOLD[3]]
+
+
+def test_without_the_fallback_look_around_is_refused() -> None:
+    with pytest.raises(InvalidPatternError, match="is not RE2 syntax"):
+        compile_pattern("public/gold/(?!alpha).*", RegexImplementation.RE2J)
+
+
+@ENGINES
+def test_what_no_engine_compiles_is_refused(implementation: RegexImplementation) -> None:
+    with pytest.raises(InvalidPatternError, match=r"Invalid topics pattern: '\(\(\('"):
+        compile_pattern("(((", implementation)
+
+
+@pytest.mark.parametrize("pattern", [r"public/gold/\Qgamma.x", r"public/gold/\Qgamma.x\E"])
+def test_a_quotation_may_be_left_open(pattern: str) -> None:
+    assert kept(pattern, [*GOLD, "persistent://public/gold/gamma-x"]) == [GOLD[3]]
+
+
+def test_a_pattern_cannot_leave_the_whole_match() -> None:
+    with pytest.raises(InvalidPatternError):
+        compile_pattern("nothing)|(?:.*", RegexImplementation.RE2J)
+
+
+def test_a_pattern_that_would_never_end_is_stopped() -> None:
+    # Given
+    pattern = compile_pattern(r"t/ns/(?!x)(?:(?:a|a)*)*b", FALLBACK)
+    # When, Then
+    with pytest.raises(InvalidPatternError, match=r"takes more than 0\.05 s on one name"):
+        pattern.keep([b"persistent://t/ns/" + b"a" * 40])
+
+
+def test_a_linear_engine_takes_the_same_pattern_in_stride() -> None:
+    assert kept("t/ns/(?:(?:a|a)*)*b", ["persistent://t/ns/" + "a" * 40]) == []
+
+
+def test_the_same_pattern_is_compiled_once() -> None:
+    assert compile_pattern("a/b/c", FALLBACK) is compile_pattern("a/b/c", FALLBACK)

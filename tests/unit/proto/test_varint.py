@@ -1,0 +1,31 @@
+"""Varints at their edges."""
+
+from __future__ import annotations
+
+import pytest
+
+from proto.errors import RemoteProtocolError
+from proto.varint import decode_varint, encode_varint, varint_size
+
+
+@pytest.mark.parametrize(
+    ("value", "data"),
+    [
+        (0, "00"),
+        (127, "7f"),
+        (128, "8001"),
+        (300, "ac02"),
+        (2**32, "8080808010"),
+        (2**64 - 1, "ffffffffffffffffff01"),
+    ],
+)
+def test_a_varint_has_seven_bits_a_byte(value: int, data: str) -> None:
+    assert encode_varint(value).hex() == data
+    assert decode_varint(bytes.fromhex(data), 0) == (value, len(data) // 2)
+    assert varint_size(value) == len(data) // 2
+
+
+@pytest.mark.parametrize("data", ["", "80", "ffffffffffffffffffff01"])
+def test_a_varint_that_does_not_end_is_refused(data: str) -> None:
+    with pytest.raises(RemoteProtocolError, match="cut off or longer than ten bytes"):
+        decode_varint(bytes.fromhex(data), 0)

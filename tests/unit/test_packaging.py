@@ -1,0 +1,42 @@
+"""The top-level names are generic words: they must be ours and nobody else's."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("limiter", "proto", "client", "server", "broker", "proxy", "loadgen")
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_top_level_name_resolves_to_this_repository(name: str) -> None:
+    # When
+    package = importlib.import_module(name)
+    # Then
+    assert package.__file__ is not None
+    assert Path(package.__file__).parent == ROOT / name
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_no_other_distribution_installs_a_top_level_name(name: str) -> None:
+    # When
+    owners = importlib.metadata.packages_distributions().get(name, [])
+    # Then (an editable install may not list its packages at all)
+    assert set(owners) <= {"floodgate"}
+
+
+def test_every_package_of_the_repository_is_listed() -> None:
+    # Given
+    listed = set(importlib.metadata.metadata("floodgate").get_all("Name") or [])
+    folders = {path.parent.relative_to(ROOT) for path in ROOT.glob("*/__init__.py")}
+    folders |= {path.parent.relative_to(ROOT) for path in ROOT.glob("broker/*/__init__.py")}
+    text = (ROOT / "pyproject.toml").read_text()
+    # When
+    shipped = {str(f).replace("/", ".") for f in folders if f.parts[0] in PACKAGES}
+    # Then
+    assert listed == {"floodgate"}
+    assert all(f'"{name}"' in text for name in shipped)
