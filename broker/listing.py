@@ -6,11 +6,19 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from proto.patterns import RegexImplementation, TopicsPattern, compile_pattern
+from limiter.clock import Clock, LoopClock, deadline
+from proto.patterns import (
+    InvalidPatternError,
+    RegexImplementation,
+    TopicsPattern,
+    compile_pattern,
+)
 from proto.topic_blocks import TopicSequence
 from proto.topic_listing import EMPTY_LISTING, TopicListing
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from broker.stores.store import MetadataStore, Mode
     from proto.names import NamespaceName
 
@@ -18,6 +26,10 @@ logger = logging.getLogger(__name__)
 
 BLOCKS_PER_TURN = 4
 """Blocks filtered (about 1 ms each) before other connections get their turn."""
+BACKTRACKING_SECONDS = 1.0
+"""How long a pattern that RE2 cannot compile may take on one listing."""
+NAMES_PER_THREAD_CALL = 16
+"""Names a thread matches at a time: what it may still do after the time is up."""
 
 
 class TopicLister:
@@ -48,11 +60,19 @@ class PatternFilter:
         max_length: subscriptionPatternMaxLength, characters of the raw pattern.
         implementation: topicsPatternRegexImplementation.
         share: Whether requests for the same listing and pattern share one evaluation.
+        clock: Where time comes from.
     """
 
     def __init__(
-        self, *, enabled: bool, max_length: int, implementation: RegexImplementation, share: bool
+        self,
+        *,
+        enabled: bool,
+        max_length: int,
+        implementation: RegexImplementation,
+        share: bool,
+        clock: Clock | None = None,
     ) -> None:
+        self._clock: Clock = clock or LoopClock()
         self._enabled = enabled
         self._max_length = max_length
         self._implementation = implementation
@@ -73,15 +93,27 @@ class PatternFilter:
         """
         compiled = compile_pattern(pattern, self._implementation)
         if not self._share:
-            return await _filtered(listing, compiled)
+            return await self._evaluate(listing, compiled)
         key = (listing, pattern)
         task = self._running.get(key)
         if task is None:
-            task = asyncio.get_running_loop().create_task(_filtered(listing, compiled))
+            task = asyncio.get_running_loop().create_task(self._evaluate(listing, compiled))
             self._running[key] = task
             task.add_done_callback(lambda done: self._evaluated(key, done))
         # A requester that leaves must not take the result from the others.
         return await asyncio.shield(task)
+
+    async def _evaluate(self, listing: TopicListing, pattern: TopicsPattern) -> TopicListing:
+        if pattern.linear:
+            return await _filtered(listing, pattern)
+        try:
+            async with deadline(self._clock, BACKTRACKING_SECONDS):
+                return await _filtered(listing, pattern)
+        except TimeoutError:
+            raise InvalidPatternError(
+                f"the pattern takes more than {BACKTRACKING_SECONDS:g} s on {len(listing)} topics; "
+                "write it without look-around and back-references"
+            ) from None
 
     def _evaluated(self, key: tuple[TopicListing, str], task: asyncio.Task[TopicListing]) -> None:
         """Forget an evaluation; a failure was told to those who waited, if any were left."""
@@ -99,7 +131,19 @@ async def _filtered(listing: TopicListing, pattern: TopicsPattern) -> TopicListi
 async def _filtered_sequence(sequence: TopicSequence, pattern: TopicsPattern) -> TopicSequence:
     kept: list[bytes] = []
     for index, block in enumerate(sequence.blocks()):
+        if not pattern.linear:
+            kept.extend(await _kept_by_thread(pattern, block.names()))
+            continue
         if index and index % BLOCKS_PER_TURN == 0:
             await asyncio.sleep(0)
         kept.extend(pattern.keep(block.names()))
     return TopicSequence.from_sorted(kept)
+
+
+async def _kept_by_thread(pattern: TopicsPattern, names: Sequence[bytes]) -> list[bytes]:
+    """Match a few names at a time off the loop, so that giving up leaves little behind."""
+    loop, kept = asyncio.get_running_loop(), list[bytes]()
+    for start in range(0, len(names), NAMES_PER_THREAD_CALL):
+        few = names[start : start + NAMES_PER_THREAD_CALL]
+        kept.extend(await loop.run_in_executor(None, pattern.keep, few))
+    return kept

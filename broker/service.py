@@ -204,6 +204,7 @@ class BrokerService:
             max_length=config.subscription_pattern_max_length,
             implementation=config.topics_pattern_regex_implementation,
             share=shared,
+            clock=self._clock,
         )
         return GetTopicsHandler(
             lister,

@@ -158,6 +158,7 @@ class PulsarClient:
 
         Raises:
             ServerResponseError: The broker refused.
+            RemoteProtocolError: The broker's answer cannot be read.
             The errors of :meth:`client.cnx.ClientCnx.request`.
         """
         request = topics_request(namespace, mode, pattern, topics_hash, properties)

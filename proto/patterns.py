@@ -49,7 +49,14 @@ class RegexImplementation(Enum):
 
 
 class TopicsPattern(Protocol):
-    """A compiled pattern."""
+    """A compiled pattern.
+
+    Attributes:
+        linear: Whether its time grows with the names' length only. A pattern that is not may
+            take FALLBACK_SECONDS_PER_NAME for each name, and belongs into a thread.
+    """
+
+    linear: bool
 
     def keep(self, names: Sequence[bytes]) -> Sequence[bytes]:
         """Return the full topic names (UTF-8) that match, in their order.
@@ -119,12 +126,16 @@ def _re2_compiles(text: str) -> bool:
 
 
 class _MatchAll:
+    linear = True
+
     def keep(self, names: Sequence[bytes]) -> Sequence[bytes]:
         return names
 
 
 class _LinearTime:
     """RE2 on Arrow columns: no Python call per name."""
+
+    linear = True
 
     def __init__(self, whole: str) -> None:
         self._whole = whole
@@ -141,6 +152,8 @@ class _LinearTime:
 class _Backtracking:
     """A backtracking engine, name by name, each under a time limit."""
 
+    linear = False
+
     def __init__(self, text: str) -> None:
         try:
             self._pattern = regex.compile(text)
@@ -153,7 +166,10 @@ class _Backtracking:
     def _matches(self, name: str) -> bool:
         path = without_partition(name).split(_SCHEME, 1)[-1]
         try:
-            found = self._pattern.fullmatch(path, timeout=FALLBACK_SECONDS_PER_NAME)
+            # "concurrent" lets go of the interpreter's lock: a thread that matches stops nobody.
+            found = self._pattern.fullmatch(
+                path, timeout=FALLBACK_SECONDS_PER_NAME, concurrent=True
+            )
         except TimeoutError:
             raise InvalidPatternError(
                 f"Topics pattern {self._pattern.pattern!r} takes more than "

@@ -195,14 +195,18 @@ class TopicSequence:
 
 
 def _cut(names: Sequence[bytes]) -> list[Node]:
-    """Cut sorted names into blocks of about BLOCK_BYTES."""
+    """Cut sorted names into as few blocks of at most about BLOCK_BYTES, of equal size."""
+    total = sum(map(len, names)) + 2 * len(names)
+    if not names:
+        return []
+    share = total / -(-total // BLOCK_BYTES)
     blocks: list[Node] = []
     start = size = 0
     for index, name in enumerate(names):
         size += len(name) + 2
-        if size >= BLOCK_BYTES:
+        if size >= share * (len(blocks) + 1) - 1:
             blocks.append(Block(names[start : index + 1]))
-            start, size = index + 1, 0
+            start = index + 1
     if start < len(names):
         blocks.append(Block(names[start:]))
     return blocks

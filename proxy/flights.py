@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from client.errors import PulsarClientError
+from proto.errors import RemoteProtocolError
 from proxy.errors import ErrorTranslation, RequestError
 from proxy.flight import Flight, Requester
 
@@ -110,6 +111,9 @@ class Flights:
             self._fail(flight, error)
         except PulsarClientError as error:
             self._fail(flight, self._translation.of(error, flight.broker))
+        except RemoteProtocolError as error:
+            text = f"the broker's answer cannot be read: {error}"
+            self._fail(flight, RequestError(pb.ServiceNotReady, text))
         except Exception as error:
             logger.exception("a listing of %s failed after an error of ours", flight)
             self._fail(flight, RequestError(pb.UnknownError, f"{type(error).__name__}: {error}"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from client.errors import ConnectError, PulsarClientError
+from client.errors import ConnectError, PulsarClientError, ServerResponseError
 from client.pool import server_address
 from client.pulsar_client import lookup_once
 from proto.errors import RemoteProtocolError
@@ -81,6 +81,11 @@ class LookupProxyHandler:
             command = await broker.request(lambda request_id: self._forwarded(request, request_id))
         except PulsarClientError as error:
             raise self._translation.of_partitions(error, broker) from None
+        if command.type == pb.BaseCommand.LOOKUP_RESPONSE:
+            # A Pulsar proxy in the broker's place tells a failure so.
+            failed = command.lookupTopicResponse
+            refusal = ServerResponseError(failed.error, failed.message)
+            raise self._translation.of_partitions(refusal, broker)
         answer = command.partitionMetadataResponse
         if answer.response == pb.CommandPartitionedTopicMetadataResponse.Failed:
             raise self._translation.of_partition_answer(answer, broker)

@@ -78,9 +78,12 @@ class SemaphoreHistory(RuleBasedStateMachine):
             PermitAcquireClosedError,
             PermitAcquireCancelledError,
         )
+        was_exhausted = self.semaphore.available_permits <= 0
         with suppress(*refused):
             wanted = (lambda: True) if unwanted and size == 5 else None
-            self.take_note(self.semaphore.request(size, wanted, owner), grows=True)
+            waiter = self.semaphore.request(size, wanted, owner)
+            assert not (waiter.done and was_exhausted)
+            self.take_note(waiter, grows=True)
 
     @precondition(lambda self: self.permits)
     @rule(pick=PICKS, size=SIZES)

@@ -187,6 +187,18 @@ async def test_a_request_times_out_once_and_not_before_its_moment() -> None:
     ]
 
 
+async def test_a_request_that_is_done_leaves_no_timer() -> None:
+    # Given
+    observed = Observed(1)
+    holder = await observed.semaphore.acquire(1)
+    observed.semaphore.request(1)
+    observed.semaphore.abandon(observed.semaphore.request(1))
+    # When
+    observed.semaphore.release(holder)
+    # Then
+    assert [timer.cancelled for _, _, timer in observed.clock._timers] == [True, True]
+
+
 async def test_a_granted_request_does_not_time_out() -> None:
     # Given
     observed = Observed(1)
