@@ -1,0 +1,36 @@
+"""The one namespace that listings are measured with, as names, as a file and as an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from proto.topic_blocks import TopicSequence
+from proto.topic_listing import TopicListing, topics_response
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMESPACE = "bench/listings"
+NAMES = 10_000
+NAME_BYTES = 100
+REQUEST_ID = 1
+
+
+def listing_names(count: int = NAMES) -> list[str]:
+    """Return full topic names of NAME_BYTES bytes each."""
+    prefix = f"persistent://{NAMESPACE}/"
+    width = NAME_BYTES - len(prefix)
+    return [f"{prefix}{index:0{width}d}" for index in range(count)]
+
+
+def listing_answer(count: int = NAMES) -> bytes:
+    """Return the whole answer to a listing of the names, as one piece."""
+    names = [name.encode() for name in listing_names(count)]
+    listing = TopicListing(TopicSequence.from_names(names))
+    response = topics_response(REQUEST_ID, listing, listing.hash, filtered=False, changed=True)
+    return b"".join(response.buffers)
+
+
+def write_text_file(path: Path, count: int = NAMES) -> None:
+    """Write the names as an import reads them: one a line."""
+    path.write_text("".join(f"{name}\n" for name in listing_names(count)))

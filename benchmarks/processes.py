@@ -1,0 +1,75 @@
+"""The processes of a benchmark that are not servers of this project: yardsticks and clients."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loadgen.processes import stop
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
+PATIENCE_SECONDS = 600.0
+
+
+class BenchError(Exception):
+    """A benchmark could not be measured; one sentence."""
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """A server to compare with, ready for clients."""
+
+    pid: int
+    host: str
+    port: int
+
+
+@contextmanager
+def yardstick(module: str, *arguments: str) -> Iterator[Yardstick]:
+    """Start a module that prints ``READY name host port``; end it with the block.
+
+    Raises:
+        BenchError: It ended instead.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, cwd=ROOT
+    )
+    try:
+        words = process.stdout.readline().decode().split() if process.stdout else []
+        if words[:1] != ["READY"]:
+            raise BenchError(f"{module} did not start; it said {' '.join(words)!r}")
+        yield Yardstick(process.pid, words[2], int(words[3]))
+    finally:
+        stop(process)
+
+
+def run_json(module: str, *arguments: str) -> dict[str, Any]:
+    """Run a module to its end and return the JSON it printed.
+
+    Raises:
+        BenchError: It failed; with its last line.
+    """
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", module, *arguments],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise BenchError(f"{module} did not end in {PATIENCE_SECONDS:g} s") from None
+    if done.returncode:
+        last = done.stderr.strip().splitlines()[-1:] or ["(nothing)"]
+        raise BenchError(f"{module} failed: {last[0]}")
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result

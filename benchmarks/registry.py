@@ -1,0 +1,37 @@
+"""All benchmarks. A new one is a module with ``run(options) -> BenchResult`` and a line here."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks.result import BenchOptions, BenchResult
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One benchmark: its module is imported when it runs."""
+
+    title: str
+    module: str
+
+    def run(self, options: BenchOptions) -> BenchResult:
+        """Measure.
+
+        Raises:
+            BenchError: It could not be measured.
+        """
+        measure: Callable[[BenchOptions], BenchResult]
+        measure = importlib.import_module(self.module).run
+        return measure(options)
+
+
+BENCHES = {
+    "listings": Bench("Listings of 10,000 names of 100 bytes", "benchmarks.listings"),
+    "limiter": Bench("Uncontended acquire + release", "benchmarks.limiter"),
+    "import": Bench("Import into memory", "benchmarks.imports"),
+}

@@ -1,0 +1,120 @@
+"""``python -m tests.proof [NAME ...]``: carries proofs out, writes out/proof/NAME.json."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from benchmarks.processes import BenchError
+from loadgen.failures import LoadgenError
+from loadgen.processes import termination_interrupts
+from loadgen.steps import Steps
+from tests.proof.registry import PROOFS
+from tests.proof.result import ProofError, ProofOptions, ProofResult
+
+SCHEMA_VERSION = 1
+TERMINAL_COLUMNS = 100
+QUICK_SOAK_SECONDS = 20.0
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def proof(
+    names: Annotated[
+        list[str] | None, typer.Argument(help=f"Some of {', '.join(PROOFS)}; all without.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small variants; rates are not judged.")
+    ] = False,
+    soak_seconds: Annotated[
+        float | None, typer.Option(min=1, help="How long soaks last; 300, or 20 with --quick.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Directory of the results.")] = Path("out/proof"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+) -> None:
+    """Prove what takes too long for the tests: soaks, storms, kill loops, large imports.
+
+    Exit code 1 if a proof fails.
+
+    Examples:
+      python -m tests.proof
+
+      python -m tests.proof churn_soak --soak-seconds 60
+    """
+    wanted = _wanted(names)
+    seconds = soak_seconds or (QUICK_SOAK_SECONDS if quick else ProofOptions.soak_seconds)
+    with termination_interrupts(), Steps(Console(stderr=True)).shown() as steps:
+        documents = {}
+        for name in wanted:
+            with steps.step(PROOFS[name].title) as note:
+                options = ProofOptions(out / name, quick, seconds, note)
+                documents[name] = _carry_out(name, options)
+    if as_json:
+        sys.stdout.write(f"{json.dumps(documents)}\n")
+    else:
+        _show(documents, out)
+    raise typer.Exit(0 if all(document["passed"] for document in documents.values()) else 1)
+
+
+def _wanted(names: list[str] | None) -> list[str]:
+    for name in names or ():
+        if name not in PROOFS:
+            raise typer.BadParameter(f"{name!r} is none of {', '.join(PROOFS)}", param_hint="NAME")
+    return list(dict.fromkeys(names or PROOFS))
+
+
+def _carry_out(name: str, options: ProofOptions) -> dict[str, Any]:
+    """Run one proof and write its result; what could not be carried out has failed."""
+    options.out.mkdir(parents=True, exist_ok=True)
+    started = time.perf_counter()
+    try:
+        result = PROOFS[name].run(options)
+    except (ProofError, BenchError, LoadgenError, OSError) as error:
+        result = ProofResult()
+        result.check("carried out", False, f"it could not be carried out: {error}")
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "name": name,
+        "title": PROOFS[name].title,
+        "quick": options.quick,
+        "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(time.perf_counter() - started, 1),
+        **result.to_json(),
+    }
+    path = options.out.with_name(f"{name}.json")
+    path.write_text(f"{json.dumps(document, indent=2)}\n", encoding="utf-8")
+    return document
+
+
+def _show(documents: dict[str, dict[str, Any]], out: Path) -> None:
+    table = Table(title="Proofs", title_justify="left", width=TERMINAL_COLUMNS, show_lines=True)
+    table.add_column("Proof", no_wrap=True)
+    table.add_column("What must hold", ratio=1)
+    table.add_column("Time", justify="right", no_wrap=True)
+    for name, document in documents.items():
+        style = "green" if document["passed"] else "bold red"
+        table.add_row(Text(name, style), _checks(document), f"{document['seconds']:.0f} s")
+    console = Console(width=TERMINAL_COLUMNS)
+    console.print(table)
+    console.print(f"All figures: {out}/*.json", highlight=False, soft_wrap=True)
+
+
+def _checks(document: dict[str, Any]) -> Table:
+    grid = Table.grid(padding=(0, 1))
+    for check in document["checks"]:
+        mark = Text("✓", "green") if check["passed"] else Text("✗", "bold red")
+        grid.add_row(mark, Text(check["sentence"]))
+    return grid
+
+
+if __name__ == "__main__":
+    app()

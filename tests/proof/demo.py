@@ -1,0 +1,45 @@
+"""The demo as a user runs it, and its own checks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from benchmarks.processes import ROOT
+from tests.proof.result import ProofError, ProofOptions, ProofResult
+
+QUICK = ("--topics", "50000", "--clients", "100", "--executor", "process")
+PATIENCE_SECONDS = 900.0
+GOAL_SECONDS = 180.0
+
+
+def prove(options: ProofOptions) -> ProofResult:
+    """Run the demo and copy its checks; the full one has to be done in 180 s."""
+    out = options.out.resolve()
+    arguments = QUICK if options.quick else ()
+    options.note("python -m loadgen demo")
+    done = subprocess.run(
+        [sys.executable, "-m", "loadgen", "demo", *arguments, "--out", str(out)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    (out / "demo.log").write_text(done.stdout + done.stderr, encoding="utf-8")
+    summary = out / "summary.json"
+    if not summary.is_file():
+        raise ProofError(f"the demo ended with {done.returncode} and without {summary}")
+    found = json.loads(summary.read_text())
+    result = ProofResult({"exit_code": done.returncode, **found})
+    for check in found["checks"]:
+        result.check(check["name"], check["passed"], check["sentence"])
+    seconds = found["duration_seconds"]
+    result.check(
+        "duration",
+        options.quick or seconds <= GOAL_SECONDS,
+        f"the demo took {seconds:.0f} s, allowed are {GOAL_SECONDS:.0f} s",
+    )
+    result.check("exit code", done.returncode == 0, f"it ended with exit code {done.returncode}")
+    return result

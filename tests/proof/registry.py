@@ -1,0 +1,46 @@
+"""All proofs. A new one is a function ``(options) -> ProofResult`` and a line here."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.proof.result import ProofOptions, ProofResult
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One proof: its module is imported when it runs."""
+
+    title: str
+    module: str
+    function: str = "prove"
+
+    def run(self, options: ProofOptions) -> ProofResult:
+        """Carry it out.
+
+        Raises:
+            ProofError: It could not be carried out.
+        """
+        prove: Callable[[ProofOptions], ProofResult]
+        prove = getattr(importlib.import_module(self.module), self.function)
+        return prove(options)
+
+
+PROOFS = {
+    "import_1m": Proof(
+        "A million topics come into memory", "tests.proof.imports", "prove_memory_import"
+    ),
+    "import_sqlite": Proof(
+        "kill -9 loses nothing that SQLite holds", "tests.proof.imports", "prove_sqlite_import"
+    ),
+    "limiter_soak": Proof("Random use of a limiter loses no permit", "tests.proof.limiter_soak"),
+    "churn_soak": Proof("Clients that vanish leave nothing behind", "tests.proof.churn_soak"),
+    "kill_servers": Proof("kill -9 of broker and proxy under load", "tests.proof.kill_servers"),
+    "demo": Proof("The demo's truth", "tests.proof.demo"),
+    "marked_tests": Proof("Tests that are too long for make test", "tests.proof.marked_tests"),
+}

@@ -1,0 +1,65 @@
+"""What a proof is told, and what it hands back: figures, and checks as sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+class ProofError(Exception):
+    """A proof could not be carried out; one sentence."""
+
+
+@dataclass(frozen=True)
+class ProofOptions:
+    """How much is proved.
+
+    Attributes:
+        out: Where logs and results go; the proof's own directory.
+        quick: A small variant that shows the proof itself to work; rates are not judged.
+        soak_seconds: How long soaks last.
+        note: Told what is going on, for the progress display.
+    """
+
+    out: Path
+    quick: bool = False
+    soak_seconds: float = 300.0
+    note: Callable[[str], None] = lambda _: None
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that must hold, with its figures."""
+
+    name: str
+    passed: bool
+    sentence: str
+
+
+@dataclass
+class ProofResult:
+    """What a proof found. Units are in the figures' names."""
+
+    figures: dict[str, Any] = field(default_factory=dict)
+    checks: list[Check] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every check held; a proof without a check has shown nothing."""
+        return bool(self.checks) and all(check.passed for check in self.checks)
+
+    def check(self, name: str, passed: bool, sentence: str) -> None:
+        """Add a check."""
+        self.checks.append(Check(name, passed, sentence))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the result's file holds."""
+        return {
+            "passed": self.passed,
+            "figures": self.figures,
+            "checks": [vars(check) for check in self.checks],
+        }

@@ -1,0 +1,171 @@
+"""Broker and proxy as processes that a proof may kill, and what their metrics say."""
+
+from __future__ import annotations
+
+import time
+import urllib.request
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from loadgen.manifest import read_manifest
+from loadgen.processes import ServerLaunch, running_server
+from loadgen.scenario import NamespaceExpectation
+from loadgen.scrape import kept_samples
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from loadgen.processes import ServerProcess
+    from tests.proof.result import ProofResult
+
+SETTLE_SECONDS = 10.0
+POLL_SECONDS = 0.1
+SOCKET_BUFFER_BYTES = 65_536
+LOCAL = {"webServicePort": "0", "bindAddress": "127.0.0.1", "advertisedAddress": "127.0.0.1"}
+OWN_ERROR = b"error of ours"
+"""What both servers log when something broke that nobody foresaw."""
+
+
+@dataclass(frozen=True)
+class ClusterSettings:
+    """How broker and proxy are started.
+
+    Attributes:
+        logs: Where their logs go.
+        both: Keys of both.
+        broker: Keys of the broker.
+        imports: What the broker imports at its start.
+    """
+
+    logs: Path
+    both: Mapping[str, str]
+    broker: Mapping[str, str]
+    imports: Sequence[Path] = ()
+
+    def broker_launch(self, port: int = 0) -> ServerLaunch:
+        """Return how to start the broker."""
+        settings = {"brokerServicePort": str(port), **LOCAL, **self.both, **self.broker}
+        arguments = [part for path in self.imports for part in ("--import", str(path))]
+        return ServerLaunch("broker", settings, self.logs / "broker.log", arguments)
+
+    def proxy_launch(self, broker: ServerProcess, port: int = 0) -> ServerLaunch:
+        """Return how to start the proxy in front of a broker."""
+        settings = {
+            "servicePort": str(port),
+            "brokerServiceURL": broker.service_url,
+            "brokerWebServiceURL": broker.web_url,
+            **LOCAL,
+            **self.both,
+        }
+        return ServerLaunch("proxy", settings, self.logs / "proxy.log")
+
+
+@contextmanager
+def running_cluster(settings: ClusterSettings) -> Iterator[tuple[ServerProcess, ServerProcess]]:
+    """Run a broker and a proxy for a block."""
+    with ExitStack() as stack:
+        broker = stack.enter_context(running_server(settings.broker_launch()))
+        yield broker, stack.enter_context(running_server(settings.proxy_launch(broker)))
+
+
+class Restartable:
+    """A server that is killed with SIGKILL and started again on the same port."""
+
+    def __init__(self, stack: ExitStack, launch: Callable[[int], ServerLaunch]) -> None:
+        self._stack = stack
+        self._launch = launch
+        self._starts = 0
+        self._life = ExitStack()
+        self.server = self._start(0)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens, after every restart."""
+        return server_address(self.server)
+
+    def restart(self) -> None:
+        """Start again; the last life must have ended."""
+        self._life.close()
+        self.server = self._start(self.address[1])
+
+    def _start(self, port: int) -> ServerProcess:
+        self._starts += 1
+        launch = self._launch(port)
+        log = launch.log.with_stem(f"{launch.log.stem}-{self._starts}")
+        self._life = self._stack.enter_context(ExitStack())
+        return self._life.enter_context(running_server(replace(launch, log=log)))
+
+
+def server_address(server: ServerProcess) -> tuple[str, int]:
+    """Return host and port of a server's binary protocol."""
+    parts = urlsplit(server.service_url)
+    return parts.hostname or "", parts.port or 0
+
+
+def samples(server: ServerProcess) -> dict[str, float]:
+    """Return what a server's metrics page says now."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(f"{server.web_url}/metrics/", timeout=10) as response:
+        return dict(kept_samples(response.read().decode()))
+
+
+def held_figures(server: ServerProcess) -> dict[str, float]:
+    """Return everything of a server that must be 0 when nobody is connected."""
+    names = [
+        f"pulsar_{server.module}_topic_list_{kind}_{what}"
+        for kind in ("heap", "direct")
+        for what in ("memory_used_bytes", "queue_size")
+    ]
+    names.append("floodgate_outbound_pending_bytes")
+    if server.module == "broker":
+        names.append("pulsar_broker_lookup_pending_requests")
+    else:
+        names += ["floodgate_proxy_lookup_pending_requests", "pulsar_proxy_active_connections"]
+    found = samples(server)
+    return {name: found[name] for name in names}
+
+
+def settled_figures(server: ServerProcess) -> dict[str, float]:
+    """Return what is held once it is nothing, or what still is after SETTLE_SECONDS."""
+    give_up = time.monotonic() + SETTLE_SECONDS
+    found = held_figures(server)
+    while any(found.values()) and time.monotonic() < give_up:
+        time.sleep(POLL_SECONDS)
+        found = held_figures(server)
+    return found
+
+
+def check_nothing_held(
+    held: Mapping[str, Mapping[str, float]], result: ProofResult, prefix: str = ""
+) -> None:
+    """Add the check that both servers are at rest."""
+    left = [
+        f"{name} {value:.0f}" for part in held.values() for name, value in part.items() if value
+    ]
+    what = ", ".join(left) or "permits, queues, lookup places and pending bytes are all 0"
+    result.check(f"{prefix}nothing is held", not left, f"{prefix}at the end {what}")
+
+
+def check_logs(logs: Path, result: ProofResult, prefix: str = "") -> None:
+    """Add the check that no server logged an error that nobody foresaw."""
+    found = [path.name for path in sorted(logs.glob("*.log")) if OWN_ERROR in path.read_bytes()]
+    what = (
+        f"errors of our own in {', '.join(found)}" if found else "no error of our own in the logs"
+    )
+    result.check(f"{prefix}no error of our own", not found, f"{prefix}{what}")
+
+
+def resident_bytes(server: ServerProcess) -> float:
+    """Return the resident memory of a server."""
+    return samples(server)["process_resident_memory_bytes"]
+
+
+def expectations(corpus: Path) -> list[NamespaceExpectation]:
+    """Return what a corpus's manifest says that each namespace lists."""
+    return [
+        NamespaceExpectation(name=name, topics=entry.topics, hash=entry.hash)
+        for name, entry in read_manifest(corpus).namespaces.items()
+    ]
