@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
-from loadgen.failures import LoadgenError
+from loadgen.failures import ExitCode, LoadgenError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,6 +87,10 @@ def main() -> None:
     except LoadgenError as error:
         sys.stderr.write(f"loadgen: {error}\n")
         sys.exit(int(error.exit_code))
+    except SystemExit as ended:
+        if ended.code == ExitCode.INTERRUPTED:  # Typer makes it of Ctrl-C and says nothing
+            sys.stderr.write("loadgen: interrupted before it was done\n")
+        raise
 
 
 if __name__ == "__main__":

@@ -103,9 +103,13 @@ def in_spark(session: SparkSession, on_part_done: Callable[[int], None]) -> Exec
     from loadgen.spark import collect_with_progress
 
     def execute(plan: TopicPlan, parts: int, directory: Path) -> Iterable[Entry]:
-        tasks = session.sparkContext.parallelize(range(parts), parts)
-        written = tasks.flatMap(lambda part: write_part(plan, part, parts, directory))
-        return collect_with_progress(session, written.collect, on_part_done)
+        def rows() -> list[Entry]:
+            tasks = session.sparkContext.parallelize(range(parts), parts)
+            written = tasks.flatMap(lambda part: write_part(plan, part, parts, directory))
+            entries: list[Entry] = written.collect()
+            return entries
+
+        return collect_with_progress(session, rows, on_part_done)
 
     return execute
 

@@ -167,11 +167,15 @@ def _run_storm(
     session: SparkSession | None,
     steps: Steps,
 ) -> dict[str, Any]:
-    """One run with fresh servers; returns its summary as written."""
+    """One run with fresh servers; returns its summary as written.
+
+    Raises:
+        KeyboardInterrupt: It was interrupted: what it found is half a run.
+    """
     with _servers(run, corpus, options, steps) as (broker, proxy):
         what = f"{run.label}: {plural(options.clients, 'client')} ask at once"
         with steps.step(what) as note:
-            return execute(
+            result = execute(
                 _scenario(proxy.service_url, corpus, options),
                 RunOptions(
                     name=run.name,
@@ -186,7 +190,10 @@ def _run_storm(
                     proxy_pid=proxy.pid,
                     on_progress=_storm_notes(note),
                 ),
-            ).summary
+            )
+            if result.interrupted:
+                raise KeyboardInterrupt
+            return result.summary
 
 
 @contextmanager

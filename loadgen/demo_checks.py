@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from loadgen.failures import ExitCode
 from loadgen.report import CheckResult
 from loadgen.report_data import RunSummary
+from loadgen.tables import against_limit
 from loadgen.units import MB_BYTES, format_bytes, format_count, plural
 
 if TYPE_CHECKING:
@@ -77,15 +78,17 @@ def _none_refused(floodgate: RunSummary) -> CheckResult:
 
 def _within_limits(summaries: Sequence[RunSummary]) -> CheckResult:
     parts = list(_accounted(summaries))
-    over = [part for part in parts if part[3].high_water_bytes > part[3].limit_bytes]
+    over = [part for part in parts if _share(part) > 1]
     if not parts:
         return CheckResult(
             "within_limits", False, "No run accounted for any memory, so no limit was shown."
         )
+    if any(part[3].high_water_bytes is None for part in parts):
+        return CheckResult("within_limits", False, "The servers' high-water marks are not known.")
     if over:
         named = ", ".join(_peak(part) for part in over)
         return CheckResult("within_limits", False, f"Memory passed its limit: {named}.")
-    highest = max(parts, key=lambda part: part[3].high_water_bytes / part[3].limit_bytes)
+    highest = max(parts, key=_share)
     return CheckResult(
         "within_limits",
         True,
@@ -96,12 +99,13 @@ def _within_limits(summaries: Sequence[RunSummary]) -> CheckResult:
 
 def _everything_returned(summaries: Sequence[RunSummary]) -> CheckResult:
     parts = list(_accounted(summaries))
-    left = [part for part in parts if part[3].final_bytes]
+    left = [part for part in parts if part[3].final_bytes != 0]
     if not left:
         sentence = "All accounted bytes were given back by the end of every run."
     else:
         named = ", ".join(
-            f"{format_count(memory.final_bytes)} bytes of {kind} in the {process} ({run.name})"
+            f"{'unknown' if memory.final_bytes is None else format_count(memory.final_bytes)} "
+            f"bytes of {kind} in the {process} ({run.name})"
             for run, process, kind, memory in left
         )
         sentence = f"Accounted bytes were not given back at the end: {named}."
@@ -143,9 +147,9 @@ def _memory_ratio(off: RunSummary, floodgate: RunSummary, size: StormSize) -> Ch
 
 def _broker_over_idle(floodgate: RunSummary) -> CheckResult:
     broker = floodgate.processes.get("broker")
-    if broker is None:
+    over = broker.resident_over_idle_bytes if broker else None
+    if over is None:
         return CheckResult("broker_over_idle", False, "The broker's memory was not measured.")
-    over = broker.resident_over_idle_bytes
     passed = over <= BROKER_OVER_IDLE_BYTES
     return CheckResult(
         "broker_over_idle",
@@ -165,9 +169,11 @@ def _accounted(summaries: Sequence[RunSummary]) -> Iterator[Accounted]:
                     yield summary, process, kind, part
 
 
+def _share(part: Accounted) -> float:
+    """The peak as a share of the limit."""
+    return (part[3].peak_bytes or 0) / part[3].limit_bytes
+
+
 def _peak(part: Accounted) -> str:
     run, process, kind, memory = part
-    return (
-        f"{format_bytes(memory.high_water_bytes)} of {format_bytes(memory.limit_bytes)} {kind} in "
-        f"the {process} ({run.name})"
-    )
+    return f"{against_limit(memory)} {kind} in the {process} ({run.name})"

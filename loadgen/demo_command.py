@@ -16,6 +16,7 @@ from loadgen.demo_plan import RUNS, default_namespaces
 from loadgen.failures import ExitCode, LoadgenError, UsageError
 from loadgen.pictures import draw_pictures, load_demo
 from loadgen.processes import termination_interrupts
+from loadgen.report_words import late_start_sentence
 from loadgen.run_command import parse_read_rate
 from loadgen.steps import Steps
 from loadgen.tables import TERMINAL_COLUMNS, summary_console, summary_tables
@@ -115,9 +116,7 @@ def show(console: Console, result: DemoResult) -> None:
     for summary in result.summaries.values():
         if summary.generator_limited:
             console.print(
-                f"! {summary.label}: the load generator itself was late, so its latencies are not "
-                "the servers' alone.",
-                style="yellow",
+                f"! {summary.label}: {late_start_sentence(summary)}", style="yellow", markup=False
             )
     console.print(
         f"\n{result.duration_seconds:.0f} s in all. Open {result.report} in a browser; all figures "

@@ -8,10 +8,12 @@ back behind its length.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
-from contextlib import ExitStack
+import threading
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -19,7 +21,7 @@ from loadgen.failures import LoadgenError
 from loadgen.task_report import TaskReport
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from loadgen.storm_task import TaskPlan
 
@@ -32,6 +34,8 @@ _END_SECONDS = 5.0
 def run_in_processes(plans: Sequence[TaskPlan]) -> list[TaskReport]:
     """Run each plan in a process of its own, all with the same T0.
 
+    Once the storm is on, the first Ctrl-C makes the workers report what has ended by then.
+
     Raises:
         LoadgenError: A worker ended without a report; the message is its last word.
     """
@@ -41,7 +45,29 @@ def run_in_processes(plans: Sequence[TaskPlan]) -> list[TaskReport]:
         t0_epoch_seconds = max(connected_at) + LEAD_SECONDS
         for worker in workers:
             worker.start_at(t0_epoch_seconds)
-        return [worker.report() for worker in workers]
+        with _interrupt_ends_early(workers):
+            return [worker.report() for worker in workers]
+
+
+@contextmanager
+def _interrupt_ends_early(workers: Sequence[_Worker]) -> Iterator[None]:
+    """Let the first Ctrl-C ask the workers for what they have; a second one ends everything."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.getsignal(signal.SIGINT)
+
+    def end_early(number: int, frame: object) -> None:
+        del number, frame
+        signal.signal(signal.SIGINT, handler)
+        for worker in workers:
+            worker.end_early()
+
+    signal.signal(signal.SIGINT, end_early)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 class _Worker:
@@ -58,6 +84,7 @@ class _Worker:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             env=worker_environment(),
+            process_group=0,  # Ctrl-C in a terminal reaches the driver alone, which decides
         )
         self._write(self._plan.model_dump_json())
         return self
@@ -77,6 +104,9 @@ class _Worker:
 
     def start_at(self, t0_epoch_seconds: float) -> None:
         self._write(f"T0 {t0_epoch_seconds!r}")
+
+    def end_early(self) -> None:
+        self._process.terminate()
 
     def report(self) -> TaskReport:
         size_bytes = int(self._read("REPORT"))

@@ -41,14 +41,15 @@ class Loaded:
 
 def load(
     path: Annotated[Path, typer.Argument(help="Corpus directory, Parquet file or list of names.")],
-    admin_url: Annotated[str, typer.Option(help="The broker's web address.")] = (
-        "http://127.0.0.1:8080"
-    ),
+    admin_url: Annotated[
+        str, typer.Option(metavar="URL", help="The broker's web address.")
+    ] = "http://127.0.0.1:8080",
     rest: Annotated[
         bool, typer.Option("--rest", help="Create topics one by one, as a real Pulsar needs it.")
     ] = False,
     concurrency: Annotated[
-        int, typer.Option(min=1, max=256, help="Calls under way at once, with --rest.")
+        int,
+        typer.Option(min=1, max=256, metavar="N", help="Calls at once, with --rest."),
     ] = 16,
     confirmed: Annotated[
         bool, typer.Option(CONFIRMATION_FLAG, help="Needed unless the address is loopback.")
@@ -57,7 +58,12 @@ def load(
 ) -> None:
     """Load topics into a running server.
 
-    Example: loadgen load out/topics --admin-url http://127.0.0.1:8080
+    A Floodgate broker opens the path itself, so it has to see the same files.
+
+    Examples:
+      loadgen load out/topics
+
+      loadgen load topics.txt --rest --admin-url http://127.0.0.1:8080
     """
     require_own_cluster(admin_url, confirmed=confirmed)
     if not path.exists():

@@ -11,6 +11,7 @@ from loadgen.failures import LoadgenError, UsageError
 from loadgen.report_data import PROCESSES
 from loadgen.report_panels import time_axis
 from loadgen.run_directory import load_run
+from loadgen.tables import resident_total
 from loadgen.units import MB_BYTES, format_bytes, plural
 
 if TYPE_CHECKING:
@@ -94,7 +95,9 @@ def memory_over_idle(run: Run, at_seconds: npt.NDArray[np.float64]) -> npt.NDArr
         memory = run.summary.processes.get(process)
         if series is None or memory is None:
             continue
-        over = np.asarray(series.values, dtype=np.float64) - memory.resident_idle_bytes
+        known = memory.resident_idle_bytes
+        idle = series.values[0] if known is None else float(known)
+        over = np.asarray(series.values, dtype=np.float64) - idle
         over = np.maximum(over, 0.0) / MB_BYTES
         total = total + np.interp(at_seconds, series.at_seconds, over, right=np.nan)
     return total
@@ -145,8 +148,7 @@ def _draw_memory(axes: Any, runs: Sequence[Run], theme: Theme) -> None:  # noqa:
 
 
 def _legend(run: Run) -> str:
-    total = run.summary.resident_over_idle_bytes or 0
-    return f"{run.summary.label}: {format_bytes(total)}"
+    return f"{run.summary.label}: {resident_total(run.summary)}"
 
 
 def _draw_clients(axes: Any, runs: Sequence[Run], theme: Theme) -> None:  # noqa: ANN401

@@ -13,7 +13,7 @@ from loadgen.failures import LoadgenError, UsageError
 from loadgen.report_charts import key_mark, render_bars, render_panel, run_class, run_letter
 from loadgen.report_panels import histograms, percentile_panel, time_rows
 from loadgen.report_words import headline, run_sentences, scenario_sentence
-from loadgen.tables import NOT_WATCHED, FigureRow, figure_rows
+from loadgen.tables import FigureRow, figure_rows, lateness, resident_total
 from loadgen.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
@@ -97,7 +97,6 @@ def _asset(name: str) -> str:
 def _card(index: int, run: Run) -> str:
     """A run at a glance: its memory large, what the clients got below."""
     summary = run.summary
-    total = summary.resident_over_idle_bytes
     latency = summary.latency_seconds
     refused = ' class="bad"' if summary.refused_total else ""
     facts = [
@@ -108,8 +107,10 @@ def _card(index: int, run: Run) -> str:
     ]
     if summary.failed:
         facts.insert(2, ("failed", f'<dd class="bad">{format_count(summary.failed)}</dd>'))
+    if summary.generator_limited:
+        facts.append(("of it sent late", f'<dd class="bad">{lateness(summary)}</dd>'))
     listed = "".join(f"<dt>{name}</dt>{cell}" for name, cell in facts)
-    big = NOT_WATCHED if total is None else escape(format_bytes(total))
+    big = escape(resident_total(summary))
     whose = " and ".join(summary.processes) or "the servers"
     return (
         f'<article class="card {run_class(index)}"><h3>{key_mark(index)} {escape(summary.label)}'

@@ -9,9 +9,8 @@ import typer
 
 from loadgen.report import DEFAULT_TITLE, write_report
 from loadgen.run_directory import load_run
+from loadgen.run_place import REPORT_NAME
 from loadgen.tables import summary_console, summary_tables
-
-DEFAULT_NAME = "report.html"
 
 
 def report(
@@ -36,7 +35,7 @@ def report(
       loadgen report out/demo/runs/off out/demo/runs/floodgate --out both.html
     """
     runs = [load_run(directory) for directory in run_directories]
-    path = out or run_directories[0] / DEFAULT_NAME
+    path = out or run_directories[0] / REPORT_NAME
     write_report(path, runs, title=title)
     console = summary_console()
     for table in summary_tables([run.summary for run in runs]):

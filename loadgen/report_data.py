@@ -16,32 +16,62 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PROCESSES = ("broker", "proxy")
+# Later than this and the storm was not the one that the scenario describes: a task, and the last
+# of the clients that it starts at one moment.
+START_ERROR_LIMIT_SECONDS = 0.05
+CLIENT_START_ERROR_LIMIT_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
 class AccountedMemory:
-    """What one limiter saw of one kind of memory. Units: bytes."""
+    """What one limiter saw of one kind of memory. Units: bytes; None is unknown.
+
+    Attributes:
+        limit_bytes: What may be held at once.
+        high_water_bytes: The most that was held, as the server itself kept it: None of a server
+            that does not, such as Pulsar.
+        highest_scrape_bytes: The most that a scrape met; what lies between two scrapes is missed.
+        final_bytes: What was still held at the end.
+    """
 
     limit_bytes: int
-    high_water_bytes: int
-    final_bytes: int
+    high_water_bytes: int | None
+    highest_scrape_bytes: int | None
+    final_bytes: int | None
+
+    @property
+    def peak_bytes(self) -> int | None:
+        """The server's own mark where it keeps one, else the highest scrape."""
+        return self.highest_scrape_bytes if self.high_water_bytes is None else self.high_water_bytes
+
+    @property
+    def peak_is_scraped(self) -> bool:
+        """Whether the peak is only the highest scrape."""
+        return self.high_water_bytes is None and self.highest_scrape_bytes is not None
 
 
 @dataclass(frozen=True)
 class ProcessMemory:
-    """What one server process needed during a run. Units: bytes, counts of requests.
+    """What one server process needed during a run. Units: bytes, counts; None is unknown.
 
-    ``heap`` and ``direct`` are None when the limit is 0, because Pulsar then accounts for nothing.
+    ``heap`` and ``direct`` are None when the limit is 0, because Pulsar then accounts for nothing,
+    and when the server has no such limiter: the count of its timeouts is None as well then.
     """
 
     heap: AccountedMemory | None
     direct: AccountedMemory | None
-    outbound_pending_peak_bytes: int
-    resident_idle_bytes: int
-    resident_peak_bytes: int
-    resident_over_idle_bytes: int
-    heap_timeouts: int
-    direct_timeouts: int
+    outbound_pending_peak_bytes: int | None
+    resident_idle_bytes: int | None
+    resident_peak_bytes: int | None
+    resident_over_idle_bytes: int | None
+    resident_over_first_scrape_bytes: int | None
+    heap_timeouts: int | None
+    direct_timeouts: int | None
+
+    @property
+    def tells_accounting(self) -> bool:
+        """Whether the server has the topic-list limiter's figures, whatever they are."""
+        return self.heap_timeouts is not None or self.direct_timeouts is not None
 
 
 @dataclass(frozen=True)
@@ -68,7 +98,10 @@ class RunSummary:
     unreachable: int
     latency_seconds: Latency | None
     received_bytes: int
+    start_error_seconds: float
+    client_start_error_seconds: float
     generator_limited: bool
+    interrupted: bool
     processes: Mapping[str, ProcessMemory]
 
     @property
@@ -95,18 +128,16 @@ class RunSummary:
 
     @property
     def resident_over_idle_bytes(self) -> int | None:
-        """Memory over idle of all watched processes together; None when none was watched."""
-        if not self.processes:
-            return None
-        return sum(process.resident_over_idle_bytes for process in self.processes.values())
+        """Memory over idle of all watched processes together; None when not all was measured."""
+        found = [process.resident_over_idle_bytes for process in self.processes.values()]
+        known = [over for over in found if over is not None]
+        return sum(known) if found and len(known) == len(found) else None
 
     @property
     def outbound_pending_peak_bytes(self) -> int | None:
-        """The larger of the processes' peaks; None when no process was watched."""
-        return max(
-            (process.outbound_pending_peak_bytes for process in self.processes.values()),
-            default=None,
-        )
+        """The larger of the processes' peaks; None when none was measured."""
+        peaks = [process.outbound_pending_peak_bytes for process in self.processes.values()]
+        return max((peak for peak in peaks if peak is not None), default=None)
 
 
 @dataclass(frozen=True)
@@ -170,7 +201,10 @@ def parse_summary(document: Mapping[str, Any]) -> RunSummary:
         unreachable=int(document["unreachable"]),
         latency_seconds=_parse_latency(document["latency_seconds"]),
         received_bytes=int(document["bytes"]),
+        start_error_seconds=float(document["start_error_seconds_max"]),
+        client_start_error_seconds=float(document.get("client_start_error_seconds_max", 0.0)),
         generator_limited=bool(document["generator_limited"]),
+        interrupted=bool(document.get("interrupted", False)),
         processes={
             name: _parse_process(document["processes"][name])
             for name in PROCESSES
@@ -191,12 +225,13 @@ def _parse_process(document: Mapping[str, Any]) -> ProcessMemory:
     return ProcessMemory(
         heap=_parse_accounted(document["heap"]),
         direct=_parse_accounted(document["direct"]),
-        outbound_pending_peak_bytes=int(document["outbound_pending_peak_bytes"]),
-        resident_idle_bytes=int(document["resident_idle_bytes"]),
-        resident_peak_bytes=int(document["resident_peak_bytes"]),
-        resident_over_idle_bytes=int(document["resident_over_idle_bytes"]),
-        heap_timeouts=int(document["heap_timeouts"]),
-        direct_timeouts=int(document["direct_timeouts"]),
+        outbound_pending_peak_bytes=_known(document["outbound_pending_peak_bytes"]),
+        resident_idle_bytes=_known(document["resident_idle_bytes"]),
+        resident_peak_bytes=_known(document["resident_peak_bytes"]),
+        resident_over_idle_bytes=_known(document["resident_over_idle_bytes"]),
+        resident_over_first_scrape_bytes=_known(document.get("resident_over_first_scrape_bytes")),
+        heap_timeouts=_known(document["heap_timeouts"]),
+        direct_timeouts=_known(document["direct_timeouts"]),
     )
 
 
@@ -205,6 +240,11 @@ def _parse_accounted(document: Mapping[str, Any] | None) -> AccountedMemory | No
         return None
     return AccountedMemory(
         limit_bytes=int(document["limit_bytes"]),
-        high_water_bytes=int(document["high_water_bytes"]),
-        final_bytes=int(document["final_bytes"]),
+        high_water_bytes=_known(document["high_water_bytes"]),
+        highest_scrape_bytes=_known(document.get("highest_scrape_bytes")),
+        final_bytes=_known(document["final_bytes"]),
     )
+
+
+def _known(value: float | None) -> int | None:
+    return None if value is None else int(value)

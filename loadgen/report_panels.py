@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.report_charts import FORMATS, Bars, Curve, Panel, tick_label
 from loadgen.report_data import PROCESSES
+from loadgen.report_measures import MEASURES
 from loadgen.report_series import (
     Axis,
     buckets,
@@ -21,12 +22,14 @@ from loadgen.report_series import (
     running_count,
     thin,
 )
+from loadgen.tables import NOT_ACCOUNTED, NOT_MEASURED, SCRAPED
 from loadgen.units import MB_BYTES, format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from loadgen.report_data import ProcessMemory, Run
+    from loadgen.report_measures import Measure
 
 LEAD_SECONDS = 1.0
 BUCKETS = 60
@@ -41,92 +44,6 @@ class Row:
     title: str
     meaning: str
     panels: Sequence[Panel]
-
-
-@dataclass(frozen=True)
-class Measure:
-    """One scraped figure that gets a row of charts.
-
-    Attributes:
-        metric: Its plain name in the run directory.
-        peak: The summary's own peak (exact, where a scrape only samples); None: the curve's.
-        limit: The limit it is held against; None: it has none.
-        base: What is taken off each value (resident memory when idle).
-        accounted: False when the process does not count this at all.
-        nothing: What is said instead of charts when it was 0 all the time.
-    """
-
-    key: str
-    metric: str
-    unit: str
-    title: str
-    meaning: str
-    peak: Callable[[ProcessMemory], float] | None = None
-    limit: Callable[[ProcessMemory], float | None] = lambda _: None
-    base: Callable[[ProcessMemory], float] = lambda _: 0.0
-    accounted: Callable[[ProcessMemory], bool] = lambda _: True
-    nothing: str = "Nothing, at any time, in any run."
-
-
-MEASURES = (
-    Measure(
-        "pending",
-        "floodgate_outbound_pending_bytes",
-        "bytes",
-        "Answers written but not yet read",
-        "Bytes handed to connections that slow clients have not taken yet. Connections that share "
-        "one copy of an answer each count it, so with shared answers this is more than the memory.",
-        peak=lambda process: process.outbound_pending_peak_bytes,
-    ),
-    Measure(
-        "resident",
-        "process_resident_memory_bytes",
-        "bytes",
-        "Resident memory over idle",
-        "What the operating system counts for the process, less what it had before the storm. "
-        "This is what a container limit kills.",
-        peak=lambda process: process.resident_over_idle_bytes,
-        base=lambda process: process.resident_idle_bytes,
-    ),
-    Measure(
-        "direct",
-        "direct_memory_used_bytes",
-        "bytes",
-        "Accounted direct memory",
-        "What topic listings hold for encoded answers, until the last byte is with the kernel.",
-        peak=lambda process: process.direct.high_water_bytes if process.direct else 0,
-        limit=lambda process: process.direct.limit_bytes if process.direct else None,
-        accounted=lambda process: process.direct is not None,
-    ),
-    Measure(
-        "heap",
-        "heap_memory_used_bytes",
-        "bytes",
-        "Accounted heap memory",
-        "What topic listings hold while the list is made, until the answer is in the queue.",
-        peak=lambda process: process.heap.high_water_bytes if process.heap else 0,
-        limit=lambda process: process.heap.limit_bytes if process.heap else None,
-        accounted=lambda process: process.heap is not None,
-    ),
-    Measure(
-        "direct-queue",
-        "direct_queue_size",
-        "count",
-        "Requests that wait for direct memory",
-        "They hold their heap memory while they wait; whoever waits too long is refused.",
-        nothing="No request was seen waiting in any run.",
-        accounted=lambda process: process.direct is not None,
-    ),
-    Measure(
-        "heap-queue",
-        "heap_queue_size",
-        "count",
-        "Requests that wait for heap memory",
-        "Not started yet; when the queue is full or the wait too long, they are refused.",
-        nothing="No request was seen waiting in any run.",
-        accounted=lambda process: process.heap is not None,
-    ),
-)
 
 
 def time_axis(runs: Sequence[Run]) -> Axis:
@@ -180,7 +97,7 @@ def _measure_row(measure: Measure, runs: Sequence[Run], axis: Axis) -> Row:
 def _summary_peak(measure: Measure, runs: Sequence[Run]) -> float:
     """The highest peak in the runs' summaries, which scrapes may all have missed."""
     memories = [memory for run in runs for memory in run.summary.processes.values()]
-    return max((measure.peak(memory) for memory in memories if measure.peak), default=0.0)
+    return max((measure.peak(memory) or 0.0 for memory in memories), default=0.0)
 
 
 def _curves(measure: Measure, runs: Sequence[Run], process: str, axis: Axis) -> list[Curve]:
@@ -189,19 +106,28 @@ def _curves(measure: Measure, runs: Sequence[Run], process: str, axis: Axis) -> 
         memory = run.summary.processes.get(process)
         series = run.series(process, measure.metric)
         if series is None:
+            curves += [Curve(index, (), NOT_MEASURED)] * (memory is not None)
             continue
         if memory is not None and not measure.accounted(memory):
-            curves.append(Curve(index, (), "not accounted"))
+            curves.append(Curve(index, (), NOT_ACCOUNTED))
             continue
         base = measure.base(memory) if memory else 0.0
+        base = series.values[0] if base is None else base
         rows = zip(series.at_seconds, series.values, strict=True)
         points = [(at, max(0.0, value - base)) for at, value in rows if axis.low <= at <= axis.high]
-        peak = max((value for _, value in points), default=0.0)
-        if measure.peak and memory:
-            peak = measure.peak(memory)
-        words = f"peak {FORMATS[measure.unit](peak)}"
+        words = _peak_words(measure, memory, points)
         curves.append(Curve(index, thin(points, _POINTS_PER_CURVE), words))
     return curves
+
+
+def _peak_words(
+    measure: Measure, memory: ProcessMemory | None, points: Sequence[tuple[float, float]]
+) -> str:
+    exact = measure.peak(memory) if memory else None
+    if exact is not None:
+        return f"peak {FORMATS[measure.unit](exact)}"
+    highest = max((value for _, value in points), default=0.0)
+    return f"{SCRAPED} {FORMATS[measure.unit](highest)}"
 
 
 def _limits(measure: Measure, runs: Sequence[Run], process: str) -> list[float]:

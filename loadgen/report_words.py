@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loadgen.report_data import CLIENT_START_ERROR_LIMIT_SECONDS, START_ERROR_LIMIT_SECONDS
+from loadgen.tables import against_limit
 from loadgen.units import format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:
@@ -45,6 +47,20 @@ def run_sentences(summary: RunSummary) -> list[str]:
         *_resident(summary),
         *_doubts(summary),
     ]
+
+
+def late_start_sentence(summary: RunSummary) -> str:
+    """Why the latencies of a run are partly the load generator's own."""
+    if summary.start_error_seconds > START_ERROR_LIMIT_SECONDS:
+        who, late, limit = "began", summary.start_error_seconds, START_ERROR_LIMIT_SECONDS
+    else:
+        who, late = "sent its last request", summary.client_start_error_seconds
+        limit = CLIENT_START_ERROR_LIMIT_SECONDS
+    return (
+        f"The load generator {who} {format_seconds(late)} late (over {format_seconds(limit)}), as "
+        "this machine was busy. Latencies count from the intended start, so they include that "
+        "delay; counts and memory figures hold."
+    )
 
 
 def scenario_sentence(description: Mapping[str, Any]) -> str:
@@ -104,19 +120,24 @@ def _accounting(summary: RunSummary) -> Iterator[str]:
     if not summary.processes:
         yield "The servers' own figures were not read in this run."
         return
+    if not any(memory.tells_accounting for memory in summary.processes.values()):
+        yield "Accounted memory was not measured: the servers show no figures of a limiter."
+        return
     if all(m.heap is None and m.direct is None for m in summary.processes.values()):
         yield "Nothing was accounted: with limits of 0 the servers take whatever comes."
         return
     peaks = [text for name, m in summary.processes.items() if (text := _peaks(name, m))]
     yield f"Accounted memory peaked at {' and '.join(peaks)}."
-    timeouts = sum(m.heap_timeouts + m.direct_timeouts for m in summary.processes.values())
+    timeouts = sum(
+        (m.heap_timeouts or 0) + (m.direct_timeouts or 0) for m in summary.processes.values()
+    )
     if timeouts:
         yield f"Requests gave up waiting for memory {plural(timeouts, 'time')} on the servers."
 
 
 def _peaks(process: str, memory: ProcessMemory) -> str:
     kinds = [
-        f"{format_bytes(part.high_water_bytes)} of {format_bytes(part.limit_bytes)} {kind}"
+        f"{against_limit(part)} {kind}"
         for kind, part in (("heap", memory.heap), ("direct", memory.direct))
         if part is not None
     ]
@@ -124,11 +145,12 @@ def _peaks(process: str, memory: ProcessMemory) -> str:
 
 
 def _pending(summary: RunSummary) -> Iterator[str]:
-    if summary.processes:
-        peaks = [
-            f"{format_bytes(memory.outbound_pending_peak_bytes)} in the {name}"
-            for name, memory in summary.processes.items()
-        ]
+    peaks = [
+        f"{format_bytes(memory.outbound_pending_peak_bytes)} in the {name}"
+        for name, memory in summary.processes.items()
+        if memory.outbound_pending_peak_bytes is not None
+    ]
+    if peaks:
         words = f"Answers that clients had not read yet: up to {' and '.join(peaks)}"
         if (summary.outbound_pending_peak_bytes or 0) > _WORTH_SAYING * _over_idle(summary):
             words += ", counted for each connection; connections that share a copy need it once"
@@ -136,22 +158,24 @@ def _pending(summary: RunSummary) -> Iterator[str]:
 
 
 def _resident(summary: RunSummary) -> Iterator[str]:
-    if summary.processes:
+    total = summary.resident_over_idle_bytes
+    if total is not None:
         parts = [
-            f"{name} {format_bytes(memory.resident_over_idle_bytes)}"
+            f"{name} {format_bytes(memory.resident_over_idle_bytes or 0)}"
             for name, memory in summary.processes.items()
         ]
-        yield (
-            f"Over idle the processes needed {format_bytes(_over_idle(summary))} "
-            f"({', '.join(parts)})."
-        )
+        yield f"Over idle the processes needed {format_bytes(total)} ({', '.join(parts)})."
+    elif summary.processes:
+        yield "Memory over idle was not measured: that needs the servers' process ids."
 
 
 def _doubts(summary: RunSummary) -> Iterator[str]:
-    if summary.generator_limited:
+    if summary.interrupted:
         yield (
-            "The load generator itself was too slow in this run: its latencies describe the "
-            "generator, not the server."
+            f"The run was interrupted: these are the {summary.requests:,} requests of "
+            f"{plural(summary.clients, 'client')} that had ended by then."
         )
+    if summary.generator_limited:
+        yield late_start_sentence(summary)
     if summary.wrong:
         yield f"{plural(summary.wrong, 'answer')} did not hold the right topics: that is a bug."

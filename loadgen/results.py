@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from loadgen.answers import Verdict, disagreement
+from loadgen.report_data import CLIENT_START_ERROR_LIMIT_SECONDS, START_ERROR_LIMIT_SECONDS
 from loadgen.task_report import ROWS, Outcome, TaskReport
 
 if TYPE_CHECKING:
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
     from loadgen.scrape import ProcessWatch, ServerWatch
 
 SCHEMA_VERSION = 1
-# Later than this and the storm was not the one that the scenario describes: a task, and the last
-# of the clients that it starts at one moment.
-START_ERROR_LIMIT_SECONDS = 0.05
-CLIENT_START_ERROR_LIMIT_SECONDS = 0.25
 _PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1.0}
 _METRIC_COLUMNS = pa.schema(
     [
@@ -53,6 +50,7 @@ class SummaryPart:
     duration_seconds: float = 0.0
     start_error_seconds: float = 0.0
     client_start_error_seconds: float = 0.0
+    interrupted: bool = False
 
     def merge(self, other: SummaryPart) -> SummaryPart:
         """Return the part that describes the requests of both."""
@@ -65,6 +63,7 @@ class SummaryPart:
             max(self.duration_seconds, other.duration_seconds),
             max(self.start_error_seconds, other.start_error_seconds),
             max(self.client_start_error_seconds, other.client_start_error_seconds),
+            self.interrupted or other.interrupted,
         )
 
     def document(self) -> dict[str, Any]:
@@ -85,6 +84,7 @@ class SummaryPart:
             "client_start_error_seconds_max": self.client_start_error_seconds,
             "generator_limited": self.start_error_seconds > START_ERROR_LIMIT_SECONDS
             or self.client_start_error_seconds > CLIENT_START_ERROR_LIMIT_SECONDS,
+            "interrupted": self.interrupted,
         }
 
 
@@ -103,6 +103,7 @@ def summary_part(report: TaskReport) -> SummaryPart:
         max(0.0, pc.max(rows["finished_seconds"]).as_py() or 0.0),
         report.facts.start_error_seconds,
         report.facts.client_start_error_seconds,
+        report.facts.interrupted,
     )
 
 
@@ -142,51 +143,67 @@ def _agreed_rows(rows: pa.Table, references: dict[str, Verdict]) -> pa.Table:
 
 
 def process_document(watch: ProcessWatch) -> dict[str, Any]:
-    """Describe what a server needed. Units: bytes; counts of requests."""
+    """Describe what a server needed; what it does not tell is None, never 0.
+
+    Units: bytes; counts of requests.
+    """
     prefix = f"pulsar_{watch.target.process}_topic_list_"
-    idle, peak = _resident(watch)
+    pending = "floodgate_outbound_pending_bytes"
     return {
         "heap": _accounted(watch, prefix, "heap"),
         "direct": _accounted(watch, prefix, "direct"),
-        "outbound_pending_peak_bytes": int(
-            max(
-                watch.peak("floodgate_outbound_pending_bytes_peak") or 0,
-                watch.peak("floodgate_outbound_pending_bytes") or 0,
-            )
-        ),
-        "resident_idle_bytes": idle,
-        "resident_peak_bytes": peak,
-        "resident_over_idle_bytes": max(0, peak - idle),
+        "outbound_pending_peak_bytes": _largest(watch.peak(f"{pending}_peak"), watch.peak(pending)),
+        **_resident(watch),
         "heap_timeouts": _rise(watch, f"{prefix}heap_timeout_total"),
         "direct_timeouts": _rise(watch, f"{prefix}direct_timeout_total"),
-        "heap_queue_peak": int(watch.peak(f"{prefix}heap_queue_size") or 0),
-        "direct_queue_peak": int(watch.peak(f"{prefix}direct_queue_size") or 0),
+        "heap_queue_peak": _largest(watch.peak(f"{prefix}heap_queue_size")),
+        "direct_queue_peak": _largest(watch.peak(f"{prefix}direct_queue_size")),
     }
 
 
-def _resident(watch: ProcessWatch) -> tuple[int, int]:
-    if watch.resident_idle_bytes is not None and watch.resident_peak_bytes is not None:
-        return watch.resident_idle_bytes, watch.resident_peak_bytes
+def _resident(watch: ProcessWatch) -> dict[str, int | None]:
+    """Exact figures need the process id; scrapes alone miss what lies between two of them."""
     metric = "process_resident_memory_bytes"
-    return int(watch.first(metric) or 0), int(watch.peak(metric) or 0)
+    first, highest = watch.first(metric), watch.peak(metric)
+    idle, peak = watch.resident_idle_bytes, watch.resident_peak_bytes
+    if idle is None or peak is None:
+        idle = peak = None
+    return {
+        "resident_idle_bytes": idle,
+        "resident_peak_bytes": peak,
+        "resident_over_idle_bytes": _over(idle, peak),
+        "resident_over_first_scrape_bytes": _over(first, highest),
+    }
 
 
-def _accounted(watch: ProcessWatch, prefix: str, kind: str) -> dict[str, int] | None:
+def _accounted(watch: ProcessWatch, prefix: str, kind: str) -> dict[str, int | None] | None:
     limit = watch.last(f"{prefix}{kind}_memory_limit_bytes")
     if not limit or limit < 0:
         return None
     used = f"{prefix}{kind}_memory_used_bytes"
     # Pulsar itself tells only what is used at the moment of a scrape.
     mark = watch.peak(f'floodgate_topic_list_memory_high_water_bytes{{type="{kind}"}}')
+    scraped = watch.peak(used)
     return {
         "limit_bytes": int(limit),
-        "high_water_bytes": int(max(mark or 0, watch.peak(used) or 0)),
-        "final_bytes": int(watch.last(used) or 0),
+        "high_water_bytes": None if mark is None else _largest(mark, scraped),
+        "highest_scrape_bytes": _largest(scraped),
+        "final_bytes": _largest(watch.last(used)),
     }
 
 
-def _rise(watch: ProcessWatch, metric: str) -> int:
-    return int((watch.last(metric) or 0) - (watch.first(metric) or 0))
+def _largest(*values: float | None) -> int | None:
+    """Return the largest of what is known, or None of nothing."""
+    return max((int(value) for value in values if value is not None), default=None)
+
+
+def _over(base: float | None, peak: float | None) -> int | None:
+    return None if base is None or peak is None else max(0, int(peak - base))
+
+
+def _rise(watch: ProcessWatch, metric: str) -> int | None:
+    first, last = watch.first(metric), watch.last(metric)
+    return None if first is None or last is None else int(last - first)
 
 
 def write_requests(path: Path, reports: Iterable[TaskReport]) -> None:

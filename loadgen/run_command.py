@@ -17,7 +17,9 @@ from loadgen.failures import ExitCode, LoadgenError, UsageError
 from loadgen.live import progress_display
 from loadgen.loopback import require_own_cluster
 from loadgen.manifest import MANIFEST_NAME, read_manifest
+from loadgen.processes import termination_interrupts
 from loadgen.report_data import parse_summary
+from loadgen.report_words import late_start_sentence
 from loadgen.scenario import NamespaceExpectation, StormScenario
 from loadgen.storm_run import RunOptions, RunResult, execute
 from loadgen.tables import TERMINAL_COLUMNS, summary_tables
@@ -29,19 +31,22 @@ if TYPE_CHECKING:
 
 __all__ = ["RunOptions", "RunResult", "execute", "run"]
 
-_RATE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([kKMG]i?)?(?:B(?:/s)?)?\s*$")
-_FACTORS = {None: 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+_SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([kmg]i?)?b?\s*$", re.IGNORECASE)
+_FACTORS = {None: 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 
 EXAMPLES = """
 Examples:
 
   loadgen run --service-url pulsar://127.0.0.1:6650 --corpus out/topics
 
-  loadgen run --service-url pulsar://127.0.0.1:6650 --namespace public/default --clients 200
-  --read-rate 0 --executor process
+  loadgen run --service-url pulsar://127.0.0.1:6650
+  --namespace public/default --clients 200 --read-rate 0 --executor process
 
-  loadgen run --service-url pulsar://127.0.0.1:6650 --corpus out/topics --spread-seconds 30
-  --broker-admin-url http://127.0.0.1:8080 --json
+  loadgen run --service-url pulsar://127.0.0.1:6650 --corpus out/topics
+  --spread-seconds 30 --broker-admin-url http://127.0.0.1:8080 --json
+
+Exit code 0: measured, whether answered or refused; 97: an answer was wrong;
+98: this machine started the clients too late; 130: interrupted.
 """
 
 
@@ -70,8 +75,8 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
         str, typer.Option(help="How fast each client reads, bytes a second; 0 is unlimited.")
     ] = "100kB/s",
     receive_buffer: Annotated[
-        int, typer.Option(help="SO_RCVBUF of each connection in bytes; 0 leaves the kernel's.")
-    ] = 65_536,
+        str, typer.Option(help="SO_RCVBUF of each connection, bytes; 0 leaves the kernel's.")
+    ] = "64KiB",
     requests_per_client: Annotated[
         int, typer.Option(help="Listings per client, one after the other.")
     ] = 1,
@@ -89,7 +94,10 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     executor: Annotated[
         str, typer.Option(help="spark, or process: the same schedule without Spark and Java.")
     ] = "spark",
-    tasks: Annotated[int, typer.Option(help="Tasks (processes) that share the clients.")] = 2,
+    tasks: Annotated[
+        int | None,
+        typer.Option(help="Tasks (processes) that share the clients.", show_default="2"),
+    ] = None,
     master: Annotated[
         str | None, typer.Option(help="Spark master; default: local.", show_default=False)
     ] = None,
@@ -131,20 +139,20 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
         namespaces=wanted_namespaces(corpus, namespace or []),
         clients=clients,
         read_rate_bytes_per_second=parse_read_rate(read_rate),
-        receive_buffer_bytes=receive_buffer,
+        receive_buffer_bytes=int(parse_size("--receive-buffer", receive_buffer)),
         requests_per_client=requests_per_client,
         spread_seconds=spread_seconds,
         pattern=pattern,
         timeout_seconds=timeout_seconds,
         seed=seed,
     )
-    with progress_display(clients, sys.stderr) as on_progress:
+    with termination_interrupts(), progress_display(clients, sys.stderr) as on_progress:
         options = RunOptions(
             name=name or f"storm-{datetime.now():%Y%m%d-%H%M%S}",
             label=label,
             out=out,
             executor=executor,
-            tasks=tasks,
+            tasks=min(2, clients) if tasks is None else tasks,
             master=master,
             broker_admin_url=broker_admin_url,
             proxy_admin_url=proxy_admin_url,
@@ -191,14 +199,23 @@ def parse_read_rate(text: str) -> float:
     Raises:
         UsageError: The text is none of these.
     """
-    found = _RATE.match(text)
+    return parse_size("--read-rate", text.strip().removesuffix("/s"), " a second", "/s")
+
+
+def parse_size(option: str, text: str, each: str = "", suffix: str = "") -> float:
+    """Return bytes of ``100kB`` (1,000 each), ``64KiB`` (1,024 each) or a plain number.
+
+    Raises:
+        UsageError: The text is none of these.
+    """
+    found = _SIZE.match(text)
     if found is None:
         raise UsageError(
-            f"--read-rate {text!r} is not a number of bytes a second such as 100kB/s or 1MiB/s"
+            f"{option} {text + suffix!r} is not a number of bytes{each} such as 100kB{suffix} or "
+            f"1MiB{suffix}"
         )
     number, unit = found.groups()
-    unit = unit.replace("K", "k") if unit == "K" else unit
-    return float(number) * _FACTORS[unit]
+    return float(number) * _FACTORS[unit.lower() if unit else None]
 
 
 def wanted_namespaces(
@@ -247,9 +264,15 @@ def fail_if_invalid(result: RunResult) -> None:
     """End with a sentence and an exit code if the run's figures are not to be relied on.
 
     Raises:
-        LoadgenError: An answer was wrong, nobody was connected, or the generator was late.
+        LoadgenError: An answer was wrong, nobody was connected, the generator was late, or there
+            was a Ctrl-C.
     """
     summary = result.summary
+    if result.exit_code is ExitCode.INTERRUPTED:
+        raise LoadgenError(
+            "interrupted: the figures are those of the requests that had ended",
+            ExitCode.INTERRUPTED,
+        )
     if not any(summary[each] for each in ("answered", "refused", "wrong", "timeout")):
         raise LoadgenError(
             f"no request was answered: {summary['unreachable']} unreachable, "
@@ -262,10 +285,8 @@ def fail_if_invalid(result: RunResult) -> None:
             ExitCode.CORRECTNESS,
         )
     if result.exit_code is ExitCode.GENERATOR_LIMITED:
+        sentence = late_start_sentence(parse_summary(summary))
         raise LoadgenError(
-            f"a task started {summary['start_error_seconds_max'] * 1000:.0f} ms late (at most 50 "
-            f"are allowed), a client {summary['client_start_error_seconds_max'] * 1000:.0f} ms (at "
-            "most 250), so the figures describe the load generator: use fewer clients per task or "
-            "more cores",
+            f"{sentence} Use fewer clients per task, more cores, or --spread-seconds.",
             ExitCode.GENERATOR_LIMITED,
         )

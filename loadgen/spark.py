@@ -3,7 +3,10 @@
 Everything that Spark and its workers print goes into a log of its own in a private directory;
 its end is shown only if Spark fails. The session's threads end with the block.
 
-The mutable state is the process's environment and signal handler, both put back at the end.
+A Ctrl-C never meets the main thread inside a call to the JVM: actions run in threads, short calls
+let it wait. Spark's own handler, which calls the JVM from wherever the thread is, is not kept.
+
+The mutable state is the process's environment, put back at the end.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -29,15 +32,17 @@ from loadgen.java import find_java
 from loadgen.surroundings import (
     bridge_silenced,
     environment,
-    interrupt_handler_kept,
     interrupts_deferred,
+    uninterrupted,
 )
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Iterator
 
 _LOG_LINES_SHOWN = 20
 _PROGRESS_POLL_SECONDS = 0.2
+_CANCEL_SECONDS = 5.0
 _STOP_SECONDS = 10.0
 # What the JVM and the Python workers print, whoever started them.
 _LOG_NAME = "spark.log"
@@ -88,7 +93,6 @@ def spark_session(settings: SparkSettings) -> Iterator[SparkSession]:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loadgen-spark-")))
         log = stack.enter_context((directory / _LOG_NAME).open("wb"))
         stack.enter_context(environment(_session_environment(settings, directory)))
-        stack.enter_context(interrupt_handler_kept())
         stack.enter_context(bridge_silenced())
         try:
             with _running_session(settings, directory, log) as session:
@@ -105,11 +109,12 @@ def collect_with_progress(
 
     Args:
         session: The session that the action uses.
-        rows: The action, for example ``frame.collect``.
+        rows: The action, for example ``frame.collect``; what prepares it belongs in it too.
         on_tasks_done: Called from this thread with the number of finished tasks.
 
     Raises:
         PySparkException: The action failed.
+        KeyboardInterrupt: There was a Ctrl-C; the action is cancelled.
     """
     outcome: list[Any] = []
     failure: list[BaseException] = []
@@ -119,14 +124,22 @@ def collect_with_progress(
         session.sparkContext.setJobGroup(group, "loadgen")
         try:
             outcome.extend(rows())
-        except (PySparkException, Py4JError) as error:
+        except (PySparkException, Py4JError, OSError, AttributeError) as error:
+            # The last two where the session was stopped meanwhile: its bridge is gone.
             failure.append(error)
 
     thread = InheritableThread(target=act, daemon=True)
-    thread.start()
-    while thread.is_alive():
-        thread.join(_PROGRESS_POLL_SECONDS)
-        on_tasks_done(_tasks_done(session, group))
+    try:
+        with uninterrupted():
+            thread.start()
+        while thread.is_alive():
+            thread.join(_PROGRESS_POLL_SECONDS)
+            with uninterrupted():
+                tasks_done = _tasks_done(session, group)
+            on_tasks_done(tasks_done)
+    except KeyboardInterrupt:
+        _cancel(session, group, thread)
+        raise
     if failure:
         raise failure[0]
     return outcome
@@ -220,17 +233,24 @@ def _running_session(
         with _one_sentence(), _session(conf, gateway) as session:
             yield session
     finally:
-        _stop_gateway(gateway)
+        with interrupts_deferred():
+            _stop_gateway(gateway)
 
 
 @contextmanager
 def _session(conf: SparkConf, gateway: Any) -> Iterator[SparkSession]:  # noqa: ANN401
     """Hold a session on a JVM that runs."""
-    session = SparkSession(SparkContext(conf=conf, gateway=gateway))
+    with interrupts_deferred() as interrupts:
+        context = SparkContext(conf=conf, gateway=gateway)
     try:
+        if interrupts:
+            raise KeyboardInterrupt
+        with uninterrupted():
+            session = SparkSession(context)
         yield session
     finally:
-        session.stop()
+        with interrupts_deferred():
+            context.stop()
 
 
 @contextmanager
@@ -257,6 +277,13 @@ def _stop_gateway(gateway: Any) -> None:  # noqa: ANN401
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+def _cancel(session: SparkSession, group: str, thread: threading.Thread) -> None:
+    """Cancel what a thread waits for and wait until it has noticed."""
+    with interrupts_deferred(), suppress(PySparkException, Py4JError):
+        session.sparkContext.cancelJobGroup(group)
+        thread.join(_CANCEL_SECONDS)
 
 
 def _tasks_done(session: SparkSession, group: str) -> int:

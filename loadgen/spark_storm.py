@@ -21,6 +21,7 @@ from pyspark.errors import PySparkException
 
 from loadgen.failures import LoadgenError
 from loadgen.spark import collect_with_progress, failure_reason
+from loadgen.surroundings import uninterrupted
 from loadgen.task_report import TaskReport
 
 if TYPE_CHECKING:
@@ -41,17 +42,21 @@ def run_in_spark(session: SparkSession, plans: Sequence[TaskPlan]) -> list[TaskR
         LoadgenError: The session has too few slots, or the stage failed.
     """
     tasks = len(plans)
-    slots = session.sparkContext.defaultParallelism
+    with uninterrupted():
+        slots = session.sparkContext.defaultParallelism
     if slots < tasks:
         raise LoadgenError(
             f"{tasks} tasks have to run at the same moment and Spark has {slots} slots: "
             "use fewer --tasks or a --master with more cores"
         )
-    context = session.sparkContext
-    stage = context.parallelize([plan.model_dump_json() for plan in plans], tasks).barrier()
-    reported = stage.mapPartitions(storm_partition)
+
+    def rows() -> list[bytes]:
+        stage = session.sparkContext.parallelize([plan.model_dump_json() for plan in plans], tasks)
+        reported: list[bytes] = stage.barrier().mapPartitions(storm_partition).collect()
+        return reported
+
     try:
-        reports = collect_with_progress(session, reported.collect, lambda tasks_done: None)
+        reports = collect_with_progress(session, rows, lambda tasks_done: None)
     except (PySparkException, Py4JError) as error:
         raise LoadgenError(f"the storm failed in Spark: {failure_reason(str(error))}") from error
     return [TaskReport.from_bytes(report) for report in reports]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.connecting import check_reachable, raise_open_file_limit
 from loadgen.executors import run_in_processes
-from loadgen.failures import ExitCode, UsageError
+from loadgen.failures import ExitCode, LoadgenError, UsageError
 from loadgen.live import ProgressReceiver, StormCounters
 from loadgen.loopback import is_loopback
 from loadgen.results import (
@@ -28,6 +28,7 @@ from loadgen.results import (
     write_requests,
     write_server_metrics,
 )
+from loadgen.run_place import forget_report, replaceable_run_directory
 from loadgen.scrape import ScrapeTarget, ServerWatch
 from loadgen.storm_task import TaskPlan
 
@@ -91,36 +92,48 @@ class RunResult:
     problems: tuple[str, ...] = ()
 
     @property
+    def interrupted(self) -> bool:
+        """Whether it ended early by Ctrl-C, with figures of what had ended by then."""
+        return bool(self.summary["interrupted"])
+
+    @property
     def exit_code(self) -> ExitCode:
-        """What the run means for a pipeline: a wrong answer counts before a late generator."""
+        """What the run means for a pipeline: a wrong answer counts before anything else."""
         if self.summary["wrong"]:
             return ExitCode.CORRECTNESS
+        if self.interrupted:
+            return ExitCode.INTERRUPTED
         if self.summary["generator_limited"]:
             return ExitCode.GENERATOR_LIMITED
         return ExitCode.PASSED
 
 
 def execute(scenario: StormScenario, options: RunOptions) -> RunResult:
-    """Run a scenario and write its run directory; a directory of that name is replaced.
+    """Run a scenario and write its run directory; an older run of that name is replaced.
 
     Raises:
         UsageError: The options do not fit each other or this machine.
         LoadgenError: The server cannot be reached, or the storm could not be run.
+        KeyboardInterrupt: There was a Ctrl-C before any request had ended.
     """
     _check(scenario, options)
     started_at = datetime.now(UTC)
-    with ServerWatch(_targets(options)) as watch:
-        reports = agreed_reports(_run(scenario, options))
-    offset_seconds = reports[0].facts.t0_epoch_seconds - (time.time() - time.perf_counter())
     directory = options.out / options.name
-    directory.mkdir(parents=True, exist_ok=True)
-    write_requests(directory / "requests.parquet", reports)
-    write_server_metrics(directory / "server-metrics.parquet", watch, offset_seconds)
-    write_json(
-        directory / "run.json", _run_document(scenario, options, reports, started_at.isoformat())
-    )
+    with replaceable_run_directory(directory), ServerWatch(_targets(options)) as watch:
+        reports = agreed_reports(_run(scenario, options))
+        if not any(report.rows.num_rows for report in reports):
+            raise KeyboardInterrupt
+    offset_seconds = reports[0].facts.t0_epoch_seconds - (time.time() - time.perf_counter())
+    description = _run_document(scenario, options, reports, started_at.isoformat())
     summary = _summary_document(options, reports, watch)
-    write_json(directory / "summary.json", summary)
+    try:
+        forget_report(directory)
+        write_requests(directory / "requests.parquet", reports)
+        write_server_metrics(directory / "server-metrics.parquet", watch, offset_seconds)
+        write_json(directory / "run.json", description)
+        write_json(directory / "summary.json", summary)
+    except OSError as error:
+        raise LoadgenError(f"the run cannot be written to {directory}: {error}") from error
     return RunResult(directory, summary, _problems(reports))
 
 

@@ -59,19 +59,25 @@ class TaskPlan(BaseModel):
     attempt: int = 0
 
 
-def run_task(plan: TaskPlan, agree: Callable[[float], float]) -> TaskReport:
+def run_task(
+    plan: TaskPlan, agree: Callable[[float], float], ends_early_on: int | None = None
+) -> TaskReport:
     """Run one task's clients to their end.
 
     Args:
         plan: The task's share.
         agree: Called once all clients are connected, in a thread of its own, with the wall
             clock; returns the T0 that all tasks agree on, in seconds of the epoch.
+        ends_early_on: Number of the signal that makes it report what has ended by then.
 
     Raises:
         LoadgenError: The server's name is unknown, or this process may not open enough files.
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_StormTask(plan, agree).run())
+        task = _StormTask(plan, agree)
+        if ends_early_on is not None:
+            runner.get_loop().add_signal_handler(ends_early_on, task.end_early)
+        return runner.run(task.run())
 
 
 class _StormTask:
@@ -91,6 +97,7 @@ class _StormTask:
         self._unreachable: list[tuple[StormClient, str, float]] = []
         self._unfinished = 0
         self._start_error_seconds = 0.0
+        self._interrupted = False
         self._all_finished = asyncio.Event()
         self._progress = ProgressSender(plan.task, plan.progress_address)
 
@@ -109,12 +116,18 @@ class _StormTask:
         try:
             await self._connect_all(plans)
             t0_epoch_seconds = await self._agree_on_t0()
-            self._start()
+            if not self._interrupted:
+                self._start()
             if self._unfinished:
                 await self._all_finished.wait()
         finally:
             self._end()
         return self._report(t0_epoch_seconds)
+
+    def end_early(self) -> None:
+        """Leave out of the report what has not ended."""
+        self._interrupted = True
+        self._all_finished.set()
 
     async def _connect_all(self, plans: list[ClientPlan]) -> None:
         address = await resolve(self._plan.scenario)
@@ -187,7 +200,12 @@ class _StormTask:
         gc.unfreeze()
 
     def _report(self, t0_epoch_seconds: float) -> TaskReport:
-        records = [record for client in self._clients for record in client.records]
+        records = [
+            record
+            for client in self._clients
+            for record in client.records
+            if record.outcome is not None or not self._interrupted
+        ]
         facts = TaskFacts(
             task=self._plan.task,
             clients=len(self._clients),
@@ -197,5 +215,6 @@ class _StormTask:
             ),
             t0_epoch_seconds=t0_epoch_seconds,
             attempt=self._plan.attempt,
+            interrupted=self._interrupted,
         )
         return TaskReport(report_rows(self._plan.task, records), facts)

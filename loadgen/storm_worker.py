@@ -25,10 +25,9 @@ def agree(now_epoch_seconds: float) -> float:
 
 def main() -> None:
     """Read the plan, run it, write the report."""
-    # Ctrl-C reaches the whole group; the driver decides, and ends the workers.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        report = run_task(TaskPlan.model_validate_json(sys.stdin.readline()), agree).to_bytes()
+        plan = TaskPlan.model_validate_json(sys.stdin.readline())
+        report = run_task(plan, agree, ends_early_on=signal.SIGTERM).to_bytes()
     except LoadgenError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(int(error.exit_code))

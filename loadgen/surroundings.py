@@ -27,24 +27,11 @@ def environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def interrupt_handler_kept() -> Iterator[None]:
-    """Put back the handler of Ctrl-C, which Spark replaces by one that outlives the session."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    handler = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-
-
-@contextmanager
 def interrupts_deferred() -> Iterator[list[int]]:
     """Collect Ctrl-C for a block that must not be left half done.
 
     A launch that is interrupted would leave a JVM behind that nobody knows, and that does not end
-    by itself.
+    by itself. At the end the handler from before is back, whatever the block put in its place.
     """
     interrupts: list[int] = []
     if threading.current_thread() is not threading.main_thread():
@@ -60,15 +47,33 @@ def interrupts_deferred() -> Iterator[list[int]]:
 
 
 @contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let a Ctrl-C wait until the end of a short block, such as a call to the JVM.
+
+    Raises:
+        KeyboardInterrupt: There was one; the block is complete.
+    """
+    with interrupts_deferred() as interrupts:
+        yield
+    if interrupts:
+        raise KeyboardInterrupt
+
+
+@contextmanager
 def bridge_silenced() -> Iterator[None]:
-    """Keep the stack traces that the bridge to the JVM logs on Ctrl-C from the user."""
-    bridge = logging.getLogger("py4j")
+    """Keep the stack traces that the bridge to the JVM logs when it is cut from the user.
+
+    It logs some of them at the root logger, which prints them if nobody else takes them.
+    """
+    bridge, root = logging.getLogger("py4j"), logging.getLogger()
     propagated = bridge.propagate
     silence = logging.NullHandler()
     bridge.addHandler(silence)
+    root.addHandler(silence)
     bridge.propagate = False
     try:
         yield
     finally:
         bridge.propagate = propagated
         bridge.removeHandler(silence)
+        root.removeHandler(silence)

@@ -29,6 +29,8 @@ TERMINAL_COLUMNS = 100
 RUNS_PER_TABLE = 3
 NOT_ACCOUNTED = "not accounted"
 NOT_WATCHED = "not watched"
+NOT_MEASURED = "not measured"
+SCRAPED = "highest scrape"
 _MEASURE_COLUMNS = 36
 
 
@@ -122,7 +124,8 @@ def _client_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
 
 
 def _latency_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
-    """Latency of the answered clients."""
+    """Latency of the answered clients, and where the generator is part of it."""
+    group = "Latency of answers"
     for name, statistic in (("median (p50)", "p50"), ("p99", "p99"), ("slowest", "max")):
         cells = [
             format_seconds(getattr(s.latency_seconds, statistic))
@@ -130,7 +133,19 @@ def _latency_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
             else "no answers"
             for s in summaries
         ]
-        yield FigureRow("Latency of answers", name, cells, [False] * len(cells))
+        yield FigureRow(group, name, cells, [False] * len(cells))
+    if any(summary.generator_limited for summary in summaries):
+        cells = [lateness(summary) for summary in summaries]
+        late = [summary.generator_limited for summary in summaries]
+        yield FigureRow(group, "of it: this generator sent late", cells, late)
+
+
+def lateness(summary: RunSummary) -> str:
+    """How late the load generator was, where that is more than it may be."""
+    if not summary.generator_limited:
+        return "in time"
+    worst = max(summary.start_error_seconds, summary.client_start_error_seconds)
+    return f"up to {format_seconds(worst)}"
 
 
 def _memory_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
@@ -146,27 +161,41 @@ def _memory_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
     for process in watched:
         yield _process_row(group, f"resident over idle, {process}", summaries, _over_idle)
     if len(watched) != 1:
-        yield _row(group, "resident over idle, both", summaries, _resident_total)
+        yield _row(group, "resident over idle, both", summaries, resident_total)
 
 
 def _pending(memory: ProcessMemory) -> str:
-    return format_bytes(memory.outbound_pending_peak_bytes)
+    return measured_bytes(memory.outbound_pending_peak_bytes)
 
 
 def _over_idle(memory: ProcessMemory) -> str:
-    return format_bytes(memory.resident_over_idle_bytes)
+    scraped = memory.resident_over_first_scrape_bytes
+    if memory.resident_over_idle_bytes is None and scraped is not None:
+        return f"{format_bytes(scraped)} ({SCRAPED})"
+    return measured_bytes(memory.resident_over_idle_bytes)
+
+
+def measured_bytes(size_bytes: int | None) -> str:
+    """A size, or that nobody measured it: an unknown figure is not 0."""
+    return NOT_MEASURED if size_bytes is None else format_bytes(size_bytes)
+
+
+def against_limit(accounted: AccountedMemory) -> str:
+    """The peak of one kind of memory and its limit; says so where the peak is only scraped."""
+    peak, limit = measured_bytes(accounted.peak_bytes), format_bytes(accounted.limit_bytes)
+    return f"{peak} of {limit}{f' ({SCRAPED})' if accounted.peak_is_scraped else ''}"
 
 
 def _against_limit(kind: str, memory: ProcessMemory) -> str:
     accounted: AccountedMemory | None = getattr(memory, kind)
     if accounted is None:
-        return NOT_ACCOUNTED
-    return f"{format_bytes(accounted.high_water_bytes)} of {format_bytes(accounted.limit_bytes)}"
+        return NOT_ACCOUNTED if memory.tells_accounting else NOT_MEASURED
+    return against_limit(accounted)
 
 
-def _resident_total(summary: RunSummary) -> str:
-    total = summary.resident_over_idle_bytes
-    return NOT_WATCHED if total is None else format_bytes(total)
+def resident_total(summary: RunSummary) -> str:
+    """Memory over idle of all watched processes together, as text."""
+    return measured_bytes(summary.resident_over_idle_bytes) if summary.processes else NOT_WATCHED
 
 
 def _process_row(

@@ -91,6 +91,7 @@ class TaskFacts:
             answers the first ones runs on it.
         t0_epoch_seconds: The agreed T0 on the wall clock.
         attempt: Number of the attempt; above 0 means that the load was offered twice.
+        interrupted: Whether it ended early, so that requests under way have no row.
     """
 
     task: int
@@ -99,6 +100,7 @@ class TaskFacts:
     client_start_error_seconds: float
     t0_epoch_seconds: float
     attempt: int = 0
+    interrupted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

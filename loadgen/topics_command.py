@@ -64,7 +64,10 @@ def topics(  # noqa: PLR0913 - one parameter for each option
 ) -> None:
     """Make synthetic topics as Parquet, with a manifest of counts and hashes.
 
-    Example: loadgen topics --topics 1000000 --namespaces 100 --seed 7 --out out/topics
+    Examples:
+      loadgen topics --topics 1000000 --namespaces 100 --seed 7 --out out/topics
+
+      loadgen topics --topics 2000 --namespaces 4 --executor process --json
     """
     try:
         plan = TopicPlan(topics, namespaces, seed, TopicShape(mean_name_bytes, plain_share))

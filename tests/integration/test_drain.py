@@ -77,6 +77,31 @@ async def test_while_draining_nobody_new_is_taken_and_nothing_new_is_started(rol
 
 
 @pytest.mark.parametrize("role", ROLES)
+async def test_while_one_client_is_waited_for_no_other_starts_anything(role: str) -> None:
+    # Given
+    async with cluster(TOPICS) as parts:
+        store = BlockedStore(parts.broker)
+        peers = [await parts.peer(role) for _ in range(5)]
+        cnxs = [parts.cnx(peer, role) for peer in peers]
+        for number, peer in enumerate(peers):
+            await peer.send(topics_command(number, f"public/ns-{number}"))
+        await until(lambda: len(store.asked) == 5)
+        # When
+        draining = drain(parts, role)
+        await until(lambda: any(PauseCause.DRAINING in cnx.gate._causes for cnx in cnxs))
+        for peer in peers:
+            await peer.send(topics_command(9, "public/late"))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        store.go_on.set()
+        await draining
+        # Then
+        assert "public/late" not in store.asked
+        answers = [(await peer.command()).getTopicsOfNamespaceResponse for peer in peers]
+        assert [answer.request_id for answer in answers] == list(range(5))
+
+
+@pytest.mark.parametrize("role", ROLES)
 async def test_a_draining_process_says_that_it_is_not_ready(role: str) -> None:
     # Given
     async with cluster(TOPICS) as parts, aiohttp.ClientSession() as session:

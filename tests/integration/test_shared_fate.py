@@ -53,8 +53,9 @@ async def list_often(client: PulsarClient) -> int:
 async def test_a_thousand_malformed_namespaces_cost_nobody_else_an_error(
     profile: str, code: int, text: str
 ) -> None:
-    # Given
-    async with cluster(TOPICS, profile) as parts:
+    # Given: a broker that closes the connection of who sends it such a name
+    as_shipped = {"floodgateProfile": "pulsar"}
+    async with cluster(TOPICS, profile, broker=as_shipped) as parts:
         culprit = await parts.peer()
         async with asyncio.TaskGroup() as group:
             others = [group.create_task(list_often(parts.client())) for _ in range(CLIENTS)]

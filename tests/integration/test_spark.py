@@ -32,11 +32,16 @@ PLAN = TopicPlan(400, 9, seed=7)
 NAMES = {f"load/ns-{index}": topic_names(f"load/ns-{index}", 100, 100) for index in range(3)}
 
 
+def environment() -> dict[str, str]:
+    """The environment without what pytest itself sets for each test."""
+    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+
+
 class SharedSpark:
     """One session for all tests of this file; started again if a test has ended it."""
 
     def __init__(self) -> None:
-        self.environment = dict(os.environ)
+        self.environment = environment()
         self.interrupt_handler = signal.getsignal(signal.SIGINT)
         self._block = ExitStack()
         self._session: Any = None
@@ -146,5 +151,5 @@ def test_a_failed_task_is_one_sentence_and_everything_is_put_back(spark: SharedS
     # Then
     assert str(told.value).startswith("Spark failed: ZeroDivisionError: ")
     assert process.poll() is not None
-    assert dict(os.environ) == spark.environment
+    assert environment() == spark.environment
     assert signal.getsignal(signal.SIGINT) is spark.interrupt_handler

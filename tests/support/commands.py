@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from tests.support.memory_transport import MemoryTransport
 from tests.support.raw_peer import frame
+from tests.support.settle import settle
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import FieldDescriptor
@@ -82,3 +83,15 @@ class Wire:
             found.append(pb.BaseCommand.FromString(data[8 : 8 + size]))
             data = data[4 + total :]
         return found
+
+
+async def outcome(cnx: Connection, state: object, command: pb.BaseCommand) -> str:
+    """Say one command to a connection in a state: ``closed``, or the types of the answers."""
+    wire = Wire(cnx)
+    cnx.state = state
+    wire.say(command)
+    await settle()
+    answers = [type_name(answer.type) for answer in wire.answers()]
+    closed = wire.closed
+    wire.transport.breaks()
+    return " ".join([*answers, "closed"] if closed else answers)

@@ -44,12 +44,15 @@ class ServerProcess:
 
 
 @contextlib.contextmanager
-def running_server(command: Sequence[str], log: Path) -> Iterator[ServerProcess]:
+def running_server(
+    command: Sequence[str], log: Path, cwd: Path = REPOSITORY
+) -> Iterator[ServerProcess]:
     """Start ``command`` with this Python, wait for its ready line, end it when the block ends.
 
     Args:
         command: Arguments after ``python``, such as ``["-m", "broker", "--set", "..."]``.
         log: File that receives its standard error.
+        cwd: Its working directory.
 
     Raises:
         AssertionError: It ended or kept silent instead of becoming ready, or did not drain.
@@ -59,7 +62,7 @@ def running_server(command: Sequence[str], log: Path) -> Iterator[ServerProcess]
             [sys.executable, *command],
             stdout=subprocess.PIPE,
             stderr=errors,
-            cwd=REPOSITORY,
+            cwd=cwd,
             bufsize=0,  # select() sees the pipe, not what a buffer has already taken from it
         )
     try:

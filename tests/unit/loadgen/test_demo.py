@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +14,7 @@ from loadgen.demo import DemoOptions, DemoResult, run_demo
 from loadgen.failures import ExitCode, LoadgenError
 from loadgen.processes import ServerLaunch, ServerProcess
 from loadgen.steps import Steps
+from loadgen.storm_run import RunResult
 from loadgen.topics import TopicPlan
 from tests.support.run_directories import STORMS, edit_json, write_run
 
@@ -36,14 +36,18 @@ class Stage:
         self.launches: list[ServerLaunch] = []
         self.scenarios: list[StormScenario] = []
         self.wrong: dict[str, int] = {}
+        self.interrupted: set[str] = set()
 
     @contextmanager
     def running_server(self, launch: ServerLaunch) -> Iterator[ServerProcess]:
         self.launches.append(launch)
         self.events.append(f"start {launch.module}")
         port = 7000 + len(self.launches)
-        yield ServerProcess(launch.module, port, f"pulsar://127.0.0.1:{port}", "http://127.0.0.1:1")
-        self.events.append(f"stop {launch.module}")
+        url = f"pulsar://127.0.0.1:{port}"
+        try:
+            yield ServerProcess(launch.module, port, url, "http://127.0.0.1:1")
+        finally:
+            self.events.append(f"stop {launch.module}")
 
     def execute(self, scenario: StormScenario, options: RunOptions) -> Any:
         self.scenarios.append(scenario)
@@ -51,7 +55,8 @@ class Stage:
         storm = next(storm for storm in STORMS if storm.name == options.name)
         directory = write_run(options.out / options.name, storm, CLIENTS)
         edit_json(directory / "summary.json", wrong=self.wrong.get(options.name, 0))
-        return SimpleNamespace(summary=json.loads((directory / "summary.json").read_text()))
+        summary = json.loads((directory / "summary.json").read_text())
+        return RunResult(directory, {**summary, "interrupted": options.name in self.interrupted})
 
 
 @pytest.fixture
@@ -86,6 +91,17 @@ def test_every_run_has_fresh_servers(stage: Stage, tmp_path: Path) -> None:
         for event in ("start broker", "start proxy", f"storm {name}", "stop proxy", "stop broker")
     ]
     assert stage.events == expected
+
+
+def test_interrupted_storm_ends_the_demo(stage: Stage, tmp_path: Path) -> None:
+    # Given
+    stage.interrupted = {"pulsar"}
+    # When
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path)
+    # Then the servers are stopped and half a run passes for nothing
+    assert stage.events[-3:] == ["storm pulsar", "stop proxy", "stop broker"]
+    assert not (tmp_path / "report.html").exists()
 
 
 def test_broker_loads_the_topics_and_clients_ask_the_proxy(stage: Stage, tmp_path: Path) -> None:

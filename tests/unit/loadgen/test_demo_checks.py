@@ -19,11 +19,14 @@ MB = 1024 * 1024
 FULL = StormSize(clients=1000, answer_bytes=1_060_000)
 
 
+def accounted(peak_bytes: int, final_bytes: int = 0) -> AccountedMemory:
+    return AccountedMemory(50 * MB, peak_bytes, peak_bytes, final_bytes)
+
+
 def process(over_idle_mb: int, pending_mb: int = 0, used_mb: int | None = None) -> ProcessMemory:
-    part = None if used_mb is None else AccountedMemory(50 * MB, used_mb * MB, 0)
-    return ProcessMemory(
-        part, part, pending_mb * MB, 90 * MB, (90 + over_idle_mb) * MB, over_idle_mb * MB, 0, 0
-    )
+    part = None if used_mb is None else accounted(used_mb * MB)
+    over = over_idle_mb * MB
+    return ProcessMemory(part, part, pending_mb * MB, 90 * MB, 90 * MB + over, over, over, 0, 0)
 
 
 def summary(name: str, **changes: Any) -> RunSummary:
@@ -39,7 +42,10 @@ def summary(name: str, **changes: Any) -> RunSummary:
         "unreachable": 0,
         "latency_seconds": Latency(11.0, 12.0, 13.0),
         "received_bytes": 0,
+        "start_error_seconds": 0.001,
+        "client_start_error_seconds": 0.1,
         "generator_limited": False,
+        "interrupted": False,
         "processes": {},
     }
     return RunSummary(**(values | changes))
@@ -119,7 +125,7 @@ def test_failed_check_is_a_failed_threshold() -> None:
 @pytest.mark.parametrize("kind", ["heap", "direct"])
 def test_memory_over_its_limit_fails(kind: str) -> None:
     runs = good_runs()
-    over = AccountedMemory(50 * MB, 50 * MB + 1, 0)
+    over = accounted(50 * MB + 1)
     runs["pulsar"] = with_process(runs["pulsar"], "proxy", **{kind: over})
     assert failed(runs) == {"within_limits"}
     assert f"{kind} in the proxy (pulsar)" in verdicts(runs)["within_limits"].sentence
@@ -127,7 +133,7 @@ def test_memory_over_its_limit_fails(kind: str) -> None:
 
 def test_bytes_not_given_back_fail() -> None:
     runs = good_runs()
-    left = AccountedMemory(50 * MB, MB, 4096)
+    left = accounted(MB, final_bytes=4096)
     runs["floodgate"] = with_process(runs["floodgate"], "broker", direct=left)
     assert failed(runs) == {"everything_returned"}
     assert "4,096 bytes of direct in the broker" in verdicts(runs)["everything_returned"].sentence
@@ -174,3 +180,13 @@ def test_hungry_broker_fails() -> None:
 def test_unwatched_servers_fail_rather_than_pass() -> None:
     runs = {name: replace(run, processes={}) for name, run in good_runs().items()}
     assert failed(runs) == {"within_limits", "effect_visible", "memory_ratio", "broker_over_idle"}
+
+
+def test_unknown_figures_fail_rather_than_pass() -> None:
+    # Given servers that keep no high-water mark and did not say what they hold at the end
+    runs = good_runs()
+    unknown = AccountedMemory(50 * MB, None, 45 * MB, None)
+    runs["floodgate"] = with_process(runs["floodgate"], "proxy", heap=unknown)
+    # Then
+    assert failed(runs) == {"within_limits", "everything_returned"}
+    assert "unknown bytes of heap" in verdicts(runs)["everything_returned"].sentence

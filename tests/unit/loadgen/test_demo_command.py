@@ -11,7 +11,8 @@ from loadgen.__main__ import main
 from loadgen.demo import DemoResult
 from loadgen.pictures import LARGEST_PICTURE_BYTES
 from loadgen.report import CheckResult
-from tests.support.run_directories import write_three_runs
+from loadgen.run_directory import load_summary
+from tests.support.run_directories import edit_json, write_three_runs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,3 +108,22 @@ def test_failed_check_is_the_exit_code(
     # Then the process says so, in words and in its code
     assert call(monkeypatch, "demo", "--out", tmp_path) == 99
     assert "✗ The effect was [hidden]." in capsys.readouterr().out
+
+
+def test_late_generator_is_said_in_plain_words_and_fails_nothing(
+    demo_directory: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given a demo during which the machine was busy for a moment
+    late = {"generator_limited": True, "start_error_seconds_max": 0.073}
+    edit_json(demo_directory / "runs" / "pulsar" / "summary.json", **late)
+    names = ("off", "pulsar", "floodgate")
+    summaries = {name: load_summary(demo_directory / "runs" / name) for name in names}
+    page, figures = demo_directory / "report.html", demo_directory / "summary.json"
+    result = DemoResult(summaries, [CheckResult("x", True, "Fine.")], page, figures, 1.0)
+    monkeypatch.setattr("loadgen.demo_command.run_demo", lambda *_: result)
+
+    # Then that run alone says so
+    assert call(monkeypatch, "demo", "--out", demo_directory) == 0
+    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("! ")]
+    assert len(told) == 1
+    assert told[0].startswith("! Limits on, profile pulsar: The load generator began 73 ms late")

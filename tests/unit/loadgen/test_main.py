@@ -37,6 +37,21 @@ def test_the_overview_imports_nothing_heavy() -> None:
         assert name in answer.stdout
 
 
+@pytest.mark.parametrize("name", sorted(command_line.SUBCOMMANDS))
+def test_help_fits_80_columns_cuts_no_flag_and_has_an_example(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    # Given
+    monkeypatch.setenv("COLUMNS", "80")
+    # When
+    run(monkeypatch, name, "--help")
+    # Then
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert not [line for line in lines if "\N{HORIZONTAL ELLIPSIS}" in line]
+    assert any(line.strip().startswith(f"loadgen {name}") for line in lines)
+
+
 def test_topics_are_made_and_reported_as_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -83,7 +98,9 @@ def test_a_typing_error_is_a_usage_error(
     assert run(monkeypatch, *arguments) == ExitCode.USAGE
 
 
-def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_ends_with_130_and_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     # Given
     def interrupted() -> None:
         raise KeyboardInterrupt
@@ -91,3 +108,4 @@ def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("loadgen.topics_command.topics", interrupted)
     # When / Then
     assert run(monkeypatch, "topics") == ExitCode.INTERRUPTED
+    assert capsys.readouterr().err == "loadgen: interrupted before it was done\n"

@@ -11,7 +11,7 @@ import pytest
 
 from loadgen.report import LARGEST_REPORT_BYTES, CheckResult, flatten, render_report, write_report
 from loadgen.run_directory import RunDirectoryError, load_run, plain_metric_name
-from tests.support.run_directories import edit_json, write_three_runs
+from tests.support.run_directories import edit_json, forget_own_figures, write_three_runs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,6 +101,33 @@ def test_run_without_watched_servers_is_reported(broken: Path) -> None:
     page = render_report([load_run(broken)])
     assert "The servers&#x27; own figures were not read" in page
     assert 'data-panel="clients-answered"' in page
+
+
+def test_what_a_pulsar_does_not_tell_is_not_measured(runs: list[Run], broken: Path) -> None:
+    # Given a run against a Pulsar whose process id is not known, beside one of Floodgate
+    forget_own_figures(broken)
+    # When
+    page = render_report([load_run(broken), runs[2]])
+    # Then
+    assert '<div class="big">not measured</div>' in page
+    assert ">not measured</output>" in page
+    assert ">highest scrape " in page
+    assert "Memory over idle was not measured" in page
+    assert page.count("Answers that clients had not read yet") == 1
+
+
+def test_late_generator_is_explained(broken: Path) -> None:
+    edit_json(broken / "summary.json", generator_limited=True, start_error_seconds_max=0.073)
+    page = render_report([load_run(broken)])
+    assert "The load generator began 73 ms late (over 50 ms)" in page
+    assert '<td class="bad">up to 73 ms</td>' in page
+    assert '<dd class="bad">up to 73 ms</dd>' in page
+
+
+def test_interrupted_run_says_so(broken: Path) -> None:
+    edit_json(broken / "summary.json", interrupted=True, answered=150)
+    page = render_report([load_run(broken)])
+    assert "these are the 150 requests of 200 clients that had ended by then" in page
 
 
 def test_run_without_any_answer_is_reported(broken: Path) -> None:

@@ -177,11 +177,55 @@ def test_a_process_is_described_by_its_peaks_and_its_last_values() -> None:
     assert document["heap"] == {
         "limit_bytes": 50 * MB,
         "high_water_bytes": 9,
+        "highest_scrape_bytes": 7,
         "final_bytes": 0,
     }
     assert (document["heap_timeouts"], document["heap_queue_peak"]) == (6, 12)
     assert document["outbound_pending_peak_bytes"] == 8
-    assert document["resident_over_idle_bytes"] == 300
+    assert document["resident_over_first_scrape_bytes"] == 300
+
+
+def test_a_server_without_floodgates_own_figures_leaves_them_unknown() -> None:
+    # Given what a Pulsar 4.2 exposes, and no process id
+    prefix = "pulsar_broker_topic_list_"
+    watch = watched(
+        **{
+            f"{prefix}heap_memory_limit_bytes": [MB],
+            f"{prefix}heap_memory_used_bytes": [0, 7, 0],
+            f"{prefix}heap_timeout_total": [0, 0],
+            f"{prefix}heap_queue_size": [0, 3],
+        }
+    )
+    # When
+    document = process_document(watch)
+    # Then only what a scrape met is a number
+    assert document == {
+        "heap": {
+            "limit_bytes": MB,
+            "high_water_bytes": None,
+            "highest_scrape_bytes": 7,
+            "final_bytes": 0,
+        },
+        "direct": None,
+        "outbound_pending_peak_bytes": None,
+        "resident_idle_bytes": None,
+        "resident_peak_bytes": None,
+        "resident_over_idle_bytes": None,
+        "resident_over_first_scrape_bytes": None,
+        "heap_timeouts": 0,
+        "direct_timeouts": None,
+        "heap_queue_peak": 3,
+        "direct_queue_peak": None,
+    }
+
+
+def test_scrapes_alone_do_not_stand_for_the_kernels_books() -> None:
+    # Given a process whose id was not named
+    document = process_document(watched(process_resident_memory_bytes=[100, 400, 300]))
+    # Then
+    assert document["resident_peak_bytes"] is None
+    assert document["resident_over_idle_bytes"] is None
+    assert document["resident_over_first_scrape_bytes"] == 300
 
 
 def test_what_the_kernel_counted_goes_before_what_was_scraped() -> None:

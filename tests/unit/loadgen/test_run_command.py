@@ -13,6 +13,7 @@ from loadgen.run_command import (
     fail_if_invalid,
     make_scenario,
     parse_read_rate,
+    parse_size,
     show,
     wanted_namespaces,
 )
@@ -39,6 +40,7 @@ SUMMARY = {
     "start_error_seconds_max": 0.0,
     "client_start_error_seconds_max": 0.0,
     "generator_limited": False,
+    "interrupted": False,
     "processes": {},
 }
 
@@ -59,7 +61,8 @@ def write_manifest(directory: Path) -> Path:
     ("text", "rate"),
     [
         ("100kB/s", 100_000), ("1MiB/s", 1_048_576), ("0", 0), ("1.5 M", 1_500_000),
-        ("64KiB", 65_536), ("10K", 10_000), ("12345B/s", 12_345),
+        ("64KiB", 65_536), ("10K", 10_000), ("12345B/s", 12_345), ("1MB", 1_000_000),
+        ("100kb/s", 100_000), ("64kib", 65_536),
     ],
 )  # fmt: skip
 def test_read_rates(text: str, rate: float) -> None:
@@ -70,6 +73,12 @@ def test_read_rates(text: str, rate: float) -> None:
 def test_other_read_rates_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--read-rate"):
         parse_read_rate(text)
+
+
+def test_other_sizes_are_refused_by_the_name_of_their_option() -> None:
+    assert parse_size("--receive-buffer", "64KiB") == 65_536
+    with pytest.raises(UsageError, match=r"^--receive-buffer 'big' is .* such as 100kB or 1MiB$"):
+        parse_size("--receive-buffer", "big")
 
 
 def test_a_corpus_names_the_namespaces_and_what_they_hold(tmp_path) -> None:
@@ -130,6 +139,8 @@ def test_an_unreachable_server_is_one_sentence(tmp_path) -> None:
         ({"wrong": 1}, ExitCode.CORRECTNESS),
         ({"wrong": 1, "generator_limited": True}, ExitCode.CORRECTNESS),
         ({"generator_limited": True}, ExitCode.GENERATOR_LIMITED),
+        ({"generator_limited": True, "interrupted": True}, ExitCode.INTERRUPTED),
+        ({"wrong": 1, "interrupted": True}, ExitCode.CORRECTNESS),
         ({"answered": 0, "refused": {}, "unreachable": 4}, ExitCode.INTERNAL),
     ],
 )

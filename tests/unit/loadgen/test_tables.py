@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,7 @@ from rich.console import Console
 
 from loadgen.run_directory import load_summary
 from loadgen.tables import figure_rows, summary_tables
-from tests.support.run_directories import edit_json, write_three_runs
+from tests.support.run_directories import edit_json, forget_own_figures, write_three_runs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,3 +77,49 @@ def test_failures_are_alarming_only_where_they_happened(directories: list[Path])
 def test_unwatched_process_says_so(directories: list[Path]) -> None:
     edit_json(directories[0] / "summary.json", processes={})
     assert cells([load_summary(directories[0])], "resident over idle, both") == ["not watched"]
+
+
+def test_what_a_pulsar_does_not_tell_is_not_measured(directories: list[Path]) -> None:
+    # Given
+    forget_own_figures(directories[1])
+    # When
+    summaries = [load_summary(directory) for directory in directories]
+    # Then
+    assert cells(summaries, "answers not yet read, broker")[1] == "not measured"
+    assert cells(summaries, "resident over idle, both")[1] == "not measured"
+    assert cells(summaries, "resident over idle, proxy")[1].endswith(" MB (highest scrape)")
+    assert cells(summaries, "heap, proxy")[1].endswith(" of 50 MB (highest scrape)")
+    assert "0 MB" not in [row.cells[1] for row in figure_rows(summaries)]
+
+
+def test_a_server_without_the_limiters_figures_is_not_called_unaccounted(
+    directories: list[Path],
+) -> None:
+    # Given a Pulsar before 4.1, or the wrong page
+    processes = json.loads((directories[0] / "summary.json").read_text())["processes"]
+    processes["broker"] |= {"heap_timeouts": None, "direct_timeouts": None}
+    edit_json(directories[0] / "summary.json", processes=processes)
+    # When
+    summaries = [load_summary(directory) for directory in directories]
+    # Then
+    assert cells(summaries, "heap, broker")[0] == "not measured"
+    assert cells(summaries, "heap, proxy")[0] == "not accounted"
+
+
+def test_late_generator_stands_beside_the_latencies_that_it_is_part_of(
+    directories: list[Path],
+) -> None:
+    # Given
+    measure = "of it: this generator sent late"
+    summaries = [load_summary(directory) for directory in directories]
+    assert measure not in printed(summaries)
+    # When
+    edit_json(
+        directories[1] / "summary.json", generator_limited=True, start_error_seconds_max=0.073
+    )
+    rows = figure_rows([load_summary(directory) for directory in directories])
+    # Then
+    late = next(row for row in rows if row.measure == measure)
+    assert list(late.cells) == ["in time", "up to 73 ms", "in time"]
+    assert list(late.alarming) == [False, True, False]
+    assert late.group == "Latency of answers"

@@ -1,0 +1,56 @@
+"""Where a run's results go: made sure of before the storm, so that no storm passes in vain."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from loadgen.failures import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+REPORT_NAME = "report.html"
+_OF_A_RUN = ("run.json", "summary.json", "requests.parquet", "server-metrics.parquet", REPORT_NAME)
+
+
+@contextmanager
+def replaceable_run_directory(directory: Path) -> Iterator[None]:
+    """Make a directory for a run; take it away again if the block leaves it empty.
+
+    Raises:
+        UsageError: It cannot be made, or holds what no run has written.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        others = [path.name for path in directory.iterdir() if not _is_of_a_run(path.name)]
+    except OSError as error:
+        raise UsageError(
+            f"{directory} cannot be the run's directory ({error.strerror}): choose another --out"
+        ) from None
+    if others:
+        raise UsageError(
+            f"{directory} holds {min(others)}, which no run has written: choose another --name or "
+            "--out"
+        )
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            directory.rmdir()
+        raise
+
+
+def forget_report(directory: Path) -> None:
+    """Remove the report of an older run, which would pass for one of the new run.
+
+    Raises:
+        OSError: The directory cannot be written.
+    """
+    (directory / REPORT_NAME).unlink(missing_ok=True)
+
+
+def _is_of_a_run(name: str) -> bool:
+    # The demo keeps the servers' logs beside the run.
+    return name in _OF_A_RUN or name.endswith(".log")

@@ -1,0 +1,223 @@
+"""Every command in README.md and docs/*.md exists; those that are marked are run, in small."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import tomllib
+from contextlib import ExitStack
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.documentation import AS_IT_IS, Block, blocks, flags, make_targets, programs
+from tests.support.server_process import REPOSITORY, running_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.processes
+
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+BLOCKS = [block for page in PAGES for block in blocks(page)]
+MARKED = [page for page in PAGES if any(block.set_up for block in blocks(page))]
+SET_UPS = {AS_IT_IS, "corpus", "broker", "load", "storm", "metrics", "report"}
+# What a page may call besides what is here.
+FOREIGN = {"cd", "curl", "docker", "git", "grep", "promtool", "pulsar-admin", "make", "export"}
+SCRIPTS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["scripts"]
+
+SMALL = {"--topics": "600", "--namespaces": "3", "--clients": "12", "--spread-seconds": "1"}
+WITHOUT_SPARK = ("topics", "run", "demo")
+PORTS = {
+    "broker": ("brokerServicePort", "webServicePort"),
+    "proxy": ("servicePort", "webServicePort"),
+}
+# A busy machine makes a storm late, which says nothing about the page.
+ALLOWED_EXITS = (0, 98)
+OWN_TOPICS = "".join(f"persistent://my-tenant/my-namespace/t-{number}\n" for number in range(20))
+
+
+@lru_cache
+def help_of(*words: str) -> str:
+    """What a program of this project answers to --help."""
+    done = subprocess.run(
+        [sys.executable, "-m", *words, "--help"],
+        capture_output=True,
+        text=True,
+        cwd=REPOSITORY,
+        timeout=60,
+        env=environment(REPOSITORY),
+    )
+    assert done.returncode == 0, f"{words} --help: {done.stderr}"
+    return re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
+
+
+def environment(directory: Path) -> dict[str, str]:
+    """A wide terminal, so that no flag is broken, and this project's own programs."""
+    path = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
+    return {
+        "PATH": path,
+        "HOME": str(directory),
+        "COLUMNS": "200",
+        "NO_COLOR": "1",
+        "PYTHONPATH": str(REPOSITORY),
+    }
+
+
+def module_of(words: list[str]) -> tuple[list[str], list[str]] | None:
+    """The module (and sub-command) that a program's words run, and the rest; None: not ours."""
+    program, rest = Path(words[0]).name, words[1:]
+    if program.startswith("python") and rest[:1] == ["-m"]:
+        name, rest = rest[1], rest[2:]
+    elif program in SCRIPTS:
+        name = SCRIPTS[program].partition(":")[0].removesuffix(".__main__")
+    else:
+        return None
+    if name == "loadgen" and rest and not rest[0].startswith("-"):
+        return [name, rest[0]], rest[1:]
+    return [name], rest
+
+
+def check(words: list[str]) -> None:
+    """Look up one program and its flags."""
+    found = module_of(words)
+    if found is None:
+        assert words[0] in FOREIGN, f"{words[0]} is no program of this project"
+        if words[0] == "make":
+            missing = set(words[1:]) - make_targets(REPOSITORY / "Makefile")
+            assert not missing, f"make {' '.join(missing)} does not exist"
+        return
+    module, rest = found
+    known = help_of(*module)
+    missing = [flag for flag in flags(rest) if not re.search(rf"{flag}(?![\w-])", known)]
+    assert not missing, f"{' '.join(module)} has no {' '.join(missing)}"
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_every_command_exists_with_its_flags(block: Block) -> None:
+    assert block.set_up in ("", *SET_UPS), f"{block}: unknown set-up {block.set_up}"
+    assert block.commands
+    for command in block.commands:
+        for words in programs(command):
+            check(words)
+
+
+class Desk:
+    """A working directory like the repository's, and the servers that a page has started there."""
+
+    def __init__(self, directory: Path, stack: ExitStack) -> None:
+        self.directory = directory
+        self._stack = stack
+        self._servers: set[str] = set()
+        # Two servers of a page and what its commands ask never meet others on this machine.
+        self.ports = {port: free_port() for port in ("6650", "8080", "6651", "8081")}
+        for path in REPOSITORY.iterdir():
+            if path.name not in ("out", ".git", ".venv"):
+                (directory / path.name).symlink_to(path)
+        (directory / ".venv").symlink_to(sys.prefix)
+        (directory / "topics.txt").write_text(OWN_TOPICS)
+
+    def run(self, block: Block) -> None:
+        for command in block.commands:
+            if block.set_up == "broker":
+                self._serve(self._moved(command))
+            elif block.set_up == AS_IT_IS:
+                self._shell(command)
+            else:
+                self._shell(self._moved(small(command)))
+
+    def _moved(self, command: str) -> str:
+        """The command with the ports of this desk."""
+        return re.sub(r"\b(6650|8080|6651|8081)\b", lambda port: self.ports[port[0]], command)
+
+    def _shell(self, command: str) -> None:
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", command],
+            cwd=self.directory,
+            env=environment(self.directory),
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert done.returncode in ALLOWED_EXITS, f"{command}\n{done.stdout}{done.stderr}"
+
+    def _serve(self, command: str) -> None:
+        found = module_of(shlex.split(command))
+        assert found is not None, f"{command} starts no server"
+        (role,), rest = found
+        keys = dict(zip(PORTS[role], (self.ports["6650"], self.ports["8080"]), strict=True))
+        keys["bindAddress"] = "127.0.0.1"
+        missing = [
+            f"--set={key}={value}" for key, value in keys.items() if f"{key}=" not in command
+        ]
+        log = self.directory / f"{role}.log"
+        self._stack.enter_context(
+            running_server(["-m", role, *rest, *missing], log, cwd=self.directory)
+        )
+
+
+def small(command: str) -> str:
+    """The command in small: fewer topics and clients, and no Java."""
+    for flag, value in SMALL.items():
+        command = re.sub(rf"{flag} \S+", f"{flag} {value}", command)
+    found = module_of(shlex.split(command))
+    if found is not None and found[0][1:] and found[0][1] in WITHOUT_SPARK:
+        command += "" if "--executor" in command else " --executor process"
+    return command
+
+
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return str(listening.getsockname()[1])
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    with ExitStack() as stack:
+        yield Desk(tmp_path, stack)
+
+
+@pytest.mark.parametrize("page", MARKED, ids=lambda page: page.name)
+def test_marked_commands_run_in_their_order(page: Path, desk: Desk) -> None:
+    for block in blocks(page):
+        if block.set_up == "metrics" and shutil.which("curl") is None:
+            continue
+        if block.set_up:
+            desk.run(block)
+
+
+def test_blocks_are_found_with_their_directives(tmp_path: Path) -> None:
+    # Given
+    page = tmp_path / "page.md"
+    page.write_text(
+        "Text.\n\n<!-- runs: storm -->\n```sh\na --x 1 \\\n  --y=2 | b  # why\n\n# nothing\nc > f\n"
+        "```\n```\nd\n```\nMore.\n```sh\ne\n```\n<!-- run -->\n```sh\nf\n```\n"
+    )
+    # When
+    found = blocks(page)
+    # Then
+    assert [(block.set_up, len(block.commands)) for block in found] == [
+        ("storm", 2), ("", 1), ("run", 1),
+    ]  # fmt: skip
+    assert list(programs(found[0].commands[0])) == [["a", "--x", "1", "--y=2"], ["b"]]
+    assert flags(["a", "--x", "1", "--y=2"]) == ["--x", "--y"]
+    assert list(programs(found[0].commands[1])) == [["c"]]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ".venv/bin/loadgen rnu", ".venv/bin/loadgen run --clints 3", "make cake",
+        ".venv/bin/floodgate-brokr", ".venv/bin/python -m proxi",
+        ".venv/bin/floodgate-proxy --port 6651",
+    ],
+)  # fmt: skip
+def test_what_does_not_exist_is_found_out(command: str) -> None:
+    with pytest.raises(AssertionError):
+        check(shlex.split(command))

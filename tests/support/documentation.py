@@ -1,0 +1,100 @@
+"""Commands of the documentation as values: the ```sh blocks of Markdown pages, and what they call.
+
+An HTML comment on the line before a block says how it is tried: ``<!-- run -->`` as it is,
+``<!-- runs: NAME -->`` in the named set-up. Without one its commands are only looked up.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+AS_IT_IS = "run"
+_FENCE = re.compile(r"^```(\w*)\s*$")
+_DIRECTIVE = re.compile(r"^<!-- (?:(run)|runs: ([\w-]+)) -->$")
+_TARGET = re.compile(r"^([a-z]+):", re.MULTILINE)
+_COMMENT = re.compile(r"\s+# .*$|^#.*$")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of commands.
+
+    Attributes:
+        page: The Markdown file.
+        line: Number of its first command's line.
+        set_up: ``run``, the name of a set-up, or empty.
+        commands: One command line each; continuation lines are joined, comments left out.
+    """
+
+    page: Path
+    line: int
+    set_up: str
+    commands: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.page.name}:{self.line}"
+
+
+def blocks(page: Path) -> list[Block]:
+    """The ```sh blocks of a page, in their order."""
+    return list(_blocks(page, page.read_text(encoding="utf-8").splitlines()))
+
+
+def _blocks(page: Path, lines: list[str]) -> Iterator[Block]:
+    begun, language, before = 0, "", ""
+    for number, line in enumerate(lines, 1):
+        fence = _FENCE.match(line)
+        if fence is None:
+            if not begun and line.strip():
+                before = line
+        elif begun:
+            if language == "sh":
+                body = lines[begun : number - 1]
+                yield Block(page, begun + 1, _set_up(before), tuple(_commands(body)))
+            begun, before = 0, ""
+        else:
+            begun, language = number, fence[1]
+
+
+def _set_up(before: str) -> str:
+    found = _DIRECTIVE.match(before.strip())
+    return "" if found is None else found[1] or found[2]
+
+
+def _commands(lines: list[str]) -> Iterator[str]:
+    for line in "\n".join(lines).replace("\\\n", " ").splitlines():
+        if command := _COMMENT.sub("", line).strip():
+            yield command
+
+
+def make_targets(makefile: Path) -> set[str]:
+    """What ``make`` can be asked for."""
+    return set(_TARGET.findall(makefile.read_text(encoding="utf-8")))
+
+
+def programs(command: str) -> Iterator[list[str]]:
+    """The words of each program that a command line calls, its pipes and lists taken apart."""
+    words: list[str] = []
+    for word in shlex.split(command):
+        if word in ("|", "&&", "||", ";"):
+            yield words
+            words = []
+        elif word in (">", ">>", "<"):
+            yield words
+            return
+        else:
+            words.append(word)
+    if words:
+        yield words
+
+
+def flags(words: list[str]) -> list[str]:
+    """The long flags among a program's words, without their values."""
+    return [word.partition("=")[0] for word in words if word.startswith("--") and word != "--"]
