@@ -66,7 +66,10 @@ def _inside(allowed: Path | None, path: Path) -> Path:
             403,
             "imports at run time are off: set floodgateImportDirectory to a folder they may read",
         )
-    resolved = path.resolve()
+    try:
+        resolved = path.resolve()
+    except (OSError, ValueError, RuntimeError):  # a NUL byte, or links in a circle
+        raise RestError(412, f"{str(path)!r} is not a file name") from None
     if not resolved.is_relative_to(allowed.resolve()):
         raise RestError(403, f"{path} does not lie in floodgateImportDirectory={allowed}")
     return resolved

@@ -26,6 +26,7 @@ from limiter.dual import AsyncDualMemoryLimiter
 from limiter.lookups import LookupSemaphore
 from limiter.metrics import TopicListMetrics
 from limiter.outbound import OutboundTotals, WriteBufferMarks
+from limiter.read_gate import PauseCause
 from limiter.response_memory import PrivateMemory, ResponseMemory, SharedMemory
 from proto.names import NamespaceName
 from server.addresses import host_port
@@ -221,7 +222,7 @@ class BrokerService:
         """Stop in this order; what takes longer than brokerShutdownTimeoutMs is cut off.
 
         1. Say so at the readiness endpoint and accept nobody new.
-        2. Let requests under way answer and queued answers leave.
+        2. Take no more requests, let those under way answer and queued answers leave.
         3. Close what is left, then the HTTP endpoint and the store.
         """
         self._readiness.state = ProcessState.DRAINING
@@ -229,6 +230,8 @@ class BrokerService:
             self._listener.close()
         try:
             async with deadline(self._clock, self.config.broker_shutdown_timeout_seconds):
+                for cnx in self.connections:
+                    cnx.gate.close_for(PauseCause.DRAINING)
                 for cnx in list(self.connections):
                     await cnx.drain()
                 for cnx in list(self.connections):

@@ -16,6 +16,7 @@ from limiter.estimate import SizeEstimate
 from limiter.lookups import LookupSemaphore
 from limiter.metrics import TopicListMetrics
 from limiter.outbound import OutboundTotals
+from limiter.read_gate import PauseCause
 from proxy.brokers import (
     BrokerConnections,
     OwnBrokerConnections,
@@ -181,7 +182,8 @@ class ProxyService:
         """Stop in this order; what takes longer than DRAIN_SECONDS is cut off.
 
         1. Say so at the readiness endpoint and accept nobody new.
-        2. Let requests under way answer and queued answers leave; pipes are closed.
+        2. Take no more requests, let those under way answer and queued answers leave; close
+           pipes.
         3. Close what is left, then broker connections and the HTTP endpoint.
         """
         self._readiness.state = ProcessState.DRAINING
@@ -189,6 +191,8 @@ class ProxyService:
             self._listener.close()
         try:
             async with deadline(self._clock, DRAIN_SECONDS):
+                for cnx in self.connections:
+                    cnx.gate.close_for(PauseCause.DRAINING)
                 for cnx in list(self.connections):
                     await cnx.drain()
                 for cnx in list(self.connections):

@@ -136,10 +136,11 @@ async def test_files_without_statistics_are_read_as_well(tmp_path: Path) -> None
     rows = table(names("tenant/a", 100) + names("tenant/b", 100))
     path = tmp_path / "t.parquet"
     pq.write_table(rows, path, row_group_size=30, write_statistics=False)
-    store = MemoryStore()
+    store, progress = MemoryStore(), []
     # When
-    await import_topics(store, path)
+    await import_topics(store, path, progress.append)
     # Then
+    assert progress == [100, 200]
     assert await listed(store, "tenant/a") == names("tenant/a", 100)
     assert await listed(store, "tenant/b") == names("tenant/b", 100)
 

@@ -1,0 +1,262 @@
+"""Broker and proxy as processes: what a user can get wrong, and what must work all the same."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from client.errors import ServerResponseError
+from client.pulsar_client import PulsarClient
+from tests.support.key_files import file_of_defaults
+from tests.support.server_process import REPOSITORY, running_server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.processes
+
+ANY_PORTS = {
+    "broker": ["--set", "brokerServicePort=0", "--set", "webServicePort=0"],
+    "proxy": ["--set", "servicePort=0", "--set", "webServicePort=0"],
+}
+LOOPBACK = ["--set", "bindAddress=127.0.0.1"]
+NOWHERE = ["--set", "brokerServiceURL=pulsar://127.0.0.1:1"]
+ROLES = ["broker", "proxy"]
+
+
+def command(role: str, *arguments: str) -> list[str]:
+    """Arguments of a process on free ports; a proxy's broker is away."""
+    away = NOWHERE if role == "proxy" else []
+    return ["-m", role, *arguments, *ANY_PORTS[role], *LOOPBACK, *away]
+
+
+def failed(arguments: list[str]) -> tuple[int, str, str]:
+    """Run a process that must end by itself; return its status, output and errors."""
+    done = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=30, cwd=REPOSITORY
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@contextlib.contextmanager
+def taken_port() -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield str(listening.getsockname()[1])
+
+
+def write(path: Path, content: str | bytes) -> str:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return str(path)
+
+
+def read(url: str) -> str:
+    with urllib.request.urlopen(url) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+BAD_CONFIGURATION: dict[str, tuple[Callable[[Path], list[str]], str]] = {
+    "a file that is not there": (lambda _: ["none.conf"], "none.conf: cannot be read"),
+    "a folder": (lambda folder: [str(folder)], "cannot be read (Is a directory)"),
+    "not text": (
+        lambda folder: [write(folder / "x.conf", b"webServicePort=\xff\xfe")],
+        "x.conf, line 1: not UTF-8 text",
+    ),
+    "malformed": (
+        lambda folder: [write(folder / "x.conf", "webServicePort=0\n<xml>\n")],
+        "x.conf, line 2",
+    ),
+    "a wrong type": (lambda _: ["--set", "maxMessageSize=big"], "maxMessageSize"),
+    "no key": (lambda _: ["--set", "novalue"], "'novalue' is not key=value"),
+    "a wrong profile": (lambda _: ["--set", "floodgateProfile=real"], "floodgateProfile"),
+    "TLS": (lambda _: ["--set", "webServicePortTls=8443"], "webServicePortTls"),
+}
+
+
+BOTH_ROLES = [("broker", case) for case in BAD_CONFIGURATION]
+BOTH_ROLES += [("proxy", case) for case in ("a file that is not there", "malformed")]
+
+
+@pytest.mark.parametrize(("role", "case"), BOTH_ROLES)
+def test_a_configuration_that_cannot_be_used_ends_with_status_2_and_its_sentence(
+    role: str, case: str, tmp_path: Path
+) -> None:
+    # Given
+    arguments, sentence = BAD_CONFIGURATION[case]
+    # When
+    status, output, errors = failed(command(role, *arguments(tmp_path)))
+    # Then
+    assert (status, output) == (2, "")
+    assert len(errors.splitlines()) == 1
+    assert sentence in errors
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_an_unknown_flag_ends_with_status_2_and_is_named(role: str) -> None:
+    # When
+    status, output, errors = failed(command(role, "--fast"))
+    # Then
+    assert (status, output) == (2, "")
+    assert "--fast" in errors
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("web", [False, True])
+def test_a_port_in_use_is_one_sentence(role: str, web: bool) -> None:
+    # Given
+    key = "webServicePort" if web else {"broker": "brokerServicePort"}.get(role, "servicePort")
+    with taken_port() as port:
+        # When
+        status, output, errors = failed([*command(role), "--set", f"{key}={port}"])
+    # Then
+    assert (status, output) == (1, "")
+    assert f"cannot listen on 127.0.0.1:{port}: the port is in use" in errors.splitlines()[-1]
+    assert "Traceback" not in errors
+
+
+def test_an_address_of_another_machine_is_one_sentence() -> None:
+    # When
+    status, output, errors = failed([*command("broker"), "--set", "bindAddress=192.0.2.1"])
+    # Then
+    assert (status, output) == (1, "")
+    assert "is not one of this machine's" in errors.splitlines()[-1]
+
+
+def test_a_proxy_without_a_broker_is_told_which_key_is_missing() -> None:
+    # When
+    status, output, errors = failed(["-m", "proxy", *ANY_PORTS["proxy"]])
+    # Then
+    assert (status, output) == (2, "")
+    assert "brokerServiceURL is missing" in errors
+
+
+def wrong_columns(folder: Path) -> str:
+    pq.write_table(pa.table({"name": ["x"]}), folder / "x.parquet")
+    return str(folder / "x.parquet")
+
+
+BAD_IMPORTS: dict[str, tuple[Callable[[Path], str], str]] = {
+    "wrong columns": (wrong_columns, "has no column namespace of type string"),
+    "not there": (lambda folder: str(folder / "x.parquet"), "does not exist"),
+    "no topics": (lambda folder: write(folder / "x.txt", "hello\n"), "'hello' is not a full topic"),
+    "cut off": (lambda folder: write(folder / "x.parquet", b"PAR1abc"), "not a readable Parquet"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_IMPORTS)
+def test_an_import_that_fails_is_one_sentence(case: str, tmp_path: Path) -> None:
+    # Given
+    path, sentence = BAD_IMPORTS[case]
+    # When
+    status, output, errors = failed(command("broker", "--import", path(tmp_path)))
+    # Then
+    assert (status, output) == (1, "")
+    assert errors.splitlines()[-1].startswith(f"--import: {tmp_path}")
+    assert sentence in errors.splitlines()[-1]
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("content", [b"no database", None])
+def test_a_store_that_cannot_be_opened_is_one_sentence(
+    content: bytes | None, tmp_path: Path
+) -> None:
+    # Given
+    path = tmp_path / "topics.db"
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    # When
+    status, output, errors = failed(
+        command("broker", "--set", f"metadataStoreUrl=sqlite:///{path}")
+    )
+    # Then
+    assert (status, output) == (1, "")
+    assert f"{path} cannot be opened" in errors.splitlines()[-1]
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_file_with_every_recorded_key_at_its_default_starts(role: str, tmp_path: Path) -> None:
+    # Given
+    log, file = tmp_path / "log", write(tmp_path / "all.conf", file_of_defaults(role, ""))
+    # When
+    with running_server(command(role, file), log) as server:
+        metrics = read(f"{server.web_url}/metrics/")
+    # Then
+    assert f"pulsar_{role}_topic_list" in metrics
+    assert "Traceback" not in log.read_text()
+
+
+def test_a_store_of_zookeeper_is_warned_of_and_the_broker_starts(tmp_path: Path) -> None:
+    # Given
+    log = tmp_path / "log"
+    # When
+    with running_server(command("broker", "--set", "metadataStoreUrl=zk:a:2181"), log) as server:
+        # Then
+        assert server.service_url.startswith("pulsar://127.0.0.1:")
+    assert "metadataStoreUrl=zk:a:2181: this store is not supported" in log.read_text()
+
+
+async def test_a_proxy_whose_broker_is_away_starts_and_answers_with_an_error(
+    tmp_path: Path,
+) -> None:
+    # Given
+    with running_server(command("proxy"), tmp_path / "log") as server:
+        async with PulsarClient(server.service_url) as client:
+            # When
+            with pytest.raises(ServerResponseError) as caught:
+                await client.topics_of_namespace("public/default")
+    # Then
+    assert caught.value.server_error == pb.ServiceNotReady
+    assert "127.0.0.1:1 cannot be reached" in caught.value.message
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+async def test_topics_of_a_store_on_disk_outlive_the_process(tmp_path: Path) -> None:
+    # Given
+    topics = write(tmp_path / "t.txt", "persistent://public/default/kept\n")
+    kept = ["--set", f"metadataStoreUrl=sqlite:///{tmp_path}/topics.db"]
+    with running_server(command("broker", *kept, "--import", topics), tmp_path / "log"):
+        pass
+    # When
+    with running_server(command("broker", *kept), tmp_path / "log") as server:
+        async with PulsarClient(server.service_url) as client:
+            listing = await client.topics_of_namespace("public/default")
+    # Then
+    assert listing.topics == ("persistent://public/default/kept",)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_ready_is_the_only_line_on_output_and_sigterm_ends_with_0(role: str) -> None:
+    # Given
+    with subprocess.Popen(
+        [sys.executable, *command(role)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=REPOSITORY,
+    ) as process:
+        first = process.stdout.readline()
+        # When
+        process.send_signal(signal.SIGTERM)
+        rest = process.stdout.read()
+        status = process.wait(20)
+    # Then
+    words = first.split()
+    assert words[:2] == ["READY", role]
+    assert words[2].startswith("pulsar://127.0.0.1:")
+    assert words[3].startswith("http://127.0.0.1:")
+    assert (rest, status) == ("", 0)

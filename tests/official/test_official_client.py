@@ -1,0 +1,147 @@
+"""The official Python client, pointed at a broker and at a proxy in front of it.
+
+Its lookups are answered; messaging comes with a later version, so a subscription ends, quickly,
+with the one refusal that says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+import pulsar
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.cnx import ServerCnx
+from broker.stores.store import TopicChanges
+from limiter.clock import LoopClock, deadline
+from proto.names import NamespaceName
+from tests.support.cluster import cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from proto.frames import Frame
+    from tests.support.cluster import Cluster
+
+pytestmark = pytest.mark.official
+
+Type = pb.BaseCommand
+NAMESPACE = NamespaceName.parse("public/official")
+QUICK_SECONDS = 10.0
+"""Far below the client's own 30 s: a refusal must not look like silence."""
+PARTITIONED = "persistent://public/official/parted"
+TOPICS = TopicChanges(
+    [
+        b"persistent://public/official/alpha-1",
+        b"persistent://public/official/alpha-2",
+        *(f"{PARTITIONED}-partition-{number}".encode() for number in range(3)),
+    ],
+    (),
+    {PARTITIONED: 3},
+)
+T = TypeVar("T")
+
+
+@pytest.fixture
+def received(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The types of the commands that the broker received, in order."""
+    types: list[int] = []
+    handle = ServerCnx.frame_received
+
+    def record(cnx: ServerCnx, frame: Frame) -> None:
+        types.append(frame.command().type)
+        handle(cnx, frame)
+
+    monkeypatch.setattr(ServerCnx, "frame_received", record)
+    return types
+
+
+@contextmanager
+def official_client(url: str) -> Iterator[pulsar.Client]:
+    quiet = logging.getLogger("official client")
+    quiet.addHandler(logging.NullHandler())
+    quiet.propagate = False
+    client = pulsar.Client(url, operation_timeout_seconds=30, logger=quiet)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+async def with_client(parts: Cluster, role: str, use: Callable[[pulsar.Client], T]) -> T:
+    """Use the blocking client in a thread while this loop serves it; quickly, or fail."""
+
+    def work() -> T:
+        with official_client(parts.part(role).service_url) as client:
+            return use(client)
+
+    async with deadline(LoopClock(), QUICK_SECONDS):
+        return await asyncio.to_thread(work)
+
+
+async def fill(parts: Cluster) -> None:
+    await parts.broker.store.apply(NAMESPACE, TOPICS)
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+@pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
+async def test_the_partitions_of_a_topic_are_answered(role: str, profile: str) -> None:
+    # Given
+    async with cluster(profile=profile) as parts:
+        await fill(parts)
+        # When
+        found = await with_client(
+            parts,
+            role,
+            lambda client: [
+                client.get_topic_partitions(PARTITIONED),
+                client.get_topic_partitions("persistent://public/official/alpha-1"),
+            ],
+        )
+        # Then
+        assert found == [
+            [f"{PARTITIONED}-partition-{number}" for number in range(3)],
+            ["persistent://public/official/alpha-1"],
+        ]
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+@pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
+async def test_partitions_in_a_namespace_that_does_not_exist_are_not_found(
+    role: str, profile: str
+) -> None:
+    # Given
+    async with cluster(profile=profile) as parts:
+        # When
+        with pytest.raises(pulsar.PulsarException) as caught:
+            await with_client(
+                parts, role, lambda client: client.get_topic_partitions("persistent://no/where/t")
+            )
+        # Then
+        assert "TopicNotFound" in str(caught.value)
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+@pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
+async def test_a_regex_subscription_is_looked_up_and_then_refused_in_words(
+    role: str, profile: str, received: list[int]
+) -> None:
+    # Given
+    pattern = re.compile("persistent://public/official/alpha.*")
+    async with cluster(profile=profile) as parts:
+        await fill(parts)
+        # When
+        with pytest.raises(pulsar.PulsarException) as caught:
+            await with_client(parts, role, lambda client: client.subscribe(pattern, "storm"))
+        # Then
+        assert isinstance(caught.value, pulsar.NotAllowedError)
+        lookups = [Type.GET_TOPICS_OF_NAMESPACE, Type.PARTITIONED_METADATA, Type.LOOKUP]
+        first_seen = [kind for kind in dict.fromkeys(received) if kind in lookups]
+        assert first_seen == lookups
+        assert received.index(Type.LOOKUP) < received.index(Type.SUBSCRIBE)
+        assert received.count(Type.LOOKUP) == 2

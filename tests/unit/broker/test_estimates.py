@@ -1,0 +1,88 @@
+"""How much heap a listing reserves before it is made."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.estimates import ListingEstimates
+from limiter.estimate import SizeEstimate
+from proto.names import NamespaceName
+from tests.support.settle import started
+
+NAMESPACE = NamespaceName.parse("tenant/ns")
+OTHER = NamespaceName.parse("tenant/other")
+PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
+ALL = pb.CommandGetTopicsOfNamespace.ALL
+
+
+class Lister:
+    """Knows a size, or does not."""
+
+    def __init__(self, known: int | None = None) -> None:
+        self.known = known
+
+    def known_bytes(self, namespace: NamespaceName, mode: int) -> int | None:
+        return self.known
+
+
+def estimates(policy: SizeEstimate, known: int | None = None) -> ListingEstimates:
+    return ListingEstimates(policy, Lister(known))
+
+
+@pytest.mark.parametrize("known", [0, 7_000_000])
+async def test_exact_says_what_the_store_knows(known: int) -> None:
+    # Given
+    made = estimates(SizeEstimate.EXACT, known)
+    made.of(NAMESPACE, PERSISTENT).actual(5)
+    # Then
+    assert await made.of(NAMESPACE, PERSISTENT).size() == known
+
+
+async def test_exact_falls_back_to_the_last_size_and_first_to_a_guess() -> None:
+    # Given
+    made = estimates(SizeEstimate.EXACT)
+    before = await made.of(NAMESPACE, PERSISTENT).size()
+    # When
+    made.of(NAMESPACE, PERSISTENT).actual(123)
+    # Then
+    assert before == 10_240
+    assert await made.of(NAMESPACE, PERSISTENT).size() == 123
+    assert await made.of(NAMESPACE, ALL).size() == 10_240
+    assert await made.of(OTHER, PERSISTENT).size() == 10_240
+
+
+async def test_proposal_remembers_nothing() -> None:
+    # Given
+    made = estimates(SizeEstimate.PROPOSAL, 5)
+    # When
+    made.of(NAMESPACE, PERSISTENT).actual(123)
+    # Then
+    assert await made.of(NAMESPACE, PERSISTENT).size() == 1_024
+
+
+async def test_last_waits_for_the_first_measurement_of_its_key_only() -> None:
+    # Given
+    made = estimates(SizeEstimate.LAST, 5)
+    first = made.of(NAMESPACE, PERSISTENT)
+    guessed = await first.size()
+    second = await started(made.of(NAMESPACE, PERSISTENT).size())
+    other = await made.of(OTHER, PERSISTENT).size()
+    waited = not second.done()
+    # When
+    first.actual(777)
+    # Then
+    assert (guessed, other, waited) == (10_240, 10_240, True)
+    assert await second == 777
+
+
+async def test_last_lets_waiters_go_on_when_the_measurement_fails() -> None:
+    # Given
+    made = estimates(SizeEstimate.LAST)
+    first = made.of(NAMESPACE, PERSISTENT)
+    await first.size()
+    second = await started(made.of(NAMESPACE, PERSISTENT).size())
+    # When
+    first.failed()
+    # Then
+    assert await second == 10_240

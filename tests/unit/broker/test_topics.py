@@ -1,0 +1,382 @@
+"""One listing request, from its estimate to the outbound queue, and each way to be refused."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.errors import RequestError, UnansweredRequestError
+from broker.estimates import ListingEstimates
+from broker.listing import PatternFilter, TopicLister
+from broker.stores.memory import MemoryStore
+from broker.stores.store import StoreError, TopicChanges
+from broker.topics import GetTopicsHandler
+from limiter.dual import AsyncDualMemoryLimiter, LimitType, MemoryLimit
+from limiter.estimate import SizeEstimate
+from limiter.response_memory import PrivateMemory, SharedMemory
+from proto.names import NamespaceName
+from proto.patterns import RegexImplementation
+from proto.topic_hash import topics_hash
+from proto.transport import Connection
+from tests.support.cluster import held, topic_names
+from tests.support.commands import Wire
+from tests.support.manual_clock import ManualClock
+from tests.support.settle import settle, started
+
+NAMESPACE = NamespaceName.parse("tenant/ns")
+NAMES = topic_names("tenant/ns", 100)
+ESTIMATE = sum(len(name) + 32 for name in NAMES)
+HASH = topics_hash(NAMES)
+MODE = pb.CommandGetTopicsOfNamespace
+HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
+PLENTY = 1_000_000
+
+
+class Setup:
+    """A handler over a store in memory, and a connection without a socket."""
+
+    def __init__(
+        self,
+        heap: int = PLENTY,
+        direct: int = PLENTY,
+        *,
+        as_shipped: bool = False,
+        estimate: SizeEstimate = SizeEstimate.EXACT,
+        pattern_length: int = 50,
+        queue: int = 10,
+    ) -> None:
+        self.clock = ManualClock()
+        self.limiter = AsyncDualMemoryLimiter(
+            MemoryLimit(heap, queue, 25), MemoryLimit(direct, queue, 25), self.clock
+        )
+        self.store = MemoryStore()
+        lister = TopicLister(self.store)
+        pattern_filter = PatternFilter(
+            enabled=pattern_length > 0,
+            max_length=pattern_length,
+            implementation=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
+            share=not as_shipped,
+        )
+        self.memory = PrivateMemory(self.limiter) if as_shipped else SharedMemory(self.limiter)
+        self.handler = GetTopicsHandler(
+            lister,
+            pattern_filter,
+            ListingEstimates(estimate, lister),
+            self.memory,
+            as_shipped=as_shipped,
+            private_buffers=as_shipped,
+        )
+        self.wire = Wire(Connection())
+
+    async def fill(self) -> Setup:
+        """Put the topics in."""
+        await self.store.apply(NAMESPACE, TopicChanges([name.encode() for name in NAMES]))
+        return self
+
+    async def serve(self, request_id: int = 1, **fields: object) -> None:
+        """Serve one request."""
+        request = MODE(request_id=request_id, namespace=str(NAMESPACE), **fields)
+        await self.handler.serve(request, NAMESPACE, self.wire.cnx)
+
+    def answer(self) -> pb.CommandGetTopicsOfNamespaceResponse:
+        """Return the one answer that came."""
+        (command,) = self.wire.answers()
+        assert command.type == pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE
+        return command.getTopicsOfNamespaceResponse
+
+
+async def refused(setup: Setup, **fields: object) -> RequestError:
+    with pytest.raises(RequestError) as caught:
+        await setup.serve(**fields)
+    assert setup.wire.answers() == []
+    return caught.value
+
+
+@pytest.mark.parametrize("as_shipped", [False, True])
+async def test_a_listing_is_answered_and_nothing_stays_held(as_shipped: bool) -> None:
+    # Given
+    setup = await Setup(as_shipped=as_shipped).fill()
+    # When
+    await setup.serve(7)
+    # Then
+    answer = setup.answer()
+    assert list(answer.topics) == NAMES
+    assert (answer.request_id, answer.topics_hash) == (7, HASH)
+    assert (answer.filtered, answer.changed) == (False, True)
+    assert held(setup.limiter) == {}
+
+
+@pytest.mark.parametrize("as_shipped", [False, True])
+async def test_the_direct_permit_stays_until_the_last_byte_is_with_the_kernel(
+    as_shipped: bool,
+) -> None:
+    # Given
+    setup = await Setup(as_shipped=as_shipped).fill()
+    setup.wire.transport.reads_at_once = False
+    # When
+    await setup.serve()
+    # Then
+    size = setup.wire.transport.get_write_buffer_size()
+    assert held(setup.limiter) == {"direct bytes": size - 8}
+    setup.wire.transport.peer_reads(size - 1)
+    assert held(setup.limiter) == {"direct bytes": size - 8}
+    setup.wire.transport.peer_reads(1)
+    assert held(setup.limiter) == {}
+
+
+async def test_shared_answers_are_charged_once_and_private_ones_each() -> None:
+    for as_shipped, times in ((False, 1), (True, 3)):
+        # Given
+        setup = await Setup(as_shipped=as_shipped).fill()
+        setup.wire.transport.reads_at_once = False
+        # When
+        for number in range(3):
+            await setup.serve(number)
+        # Then
+        one = setup.wire.transport.get_write_buffer_size() - 8
+        assert setup.limiter.acquired_permits(DIRECT) // one == times
+
+
+async def test_a_namespace_that_does_not_exist_is_empty() -> None:
+    # Given
+    setup = Setup()
+    # When
+    await setup.serve()
+    # Then
+    answer = setup.answer()
+    assert list(answer.topics) == []
+    assert (answer.topics_hash, answer.changed) == ("00000000", True)
+
+
+async def test_the_clients_own_right_hash_is_answered_with_nothing_new() -> None:
+    # Given
+    setup = await Setup().fill()
+    # When
+    await setup.serve(topics_hash=HASH)
+    # Then
+    answer = setup.answer()
+    assert list(answer.topics) == []
+    assert (answer.topics_hash, answer.changed) == (HASH, False)
+
+
+@pytest.mark.parametrize("wrong", ["", "00000000", HASH.upper() + "0"])
+async def test_another_hash_is_answered_with_everything(wrong: str) -> None:
+    # Given
+    setup = await Setup().fill()
+    # When
+    await setup.serve(topics_hash=wrong)
+    # Then
+    answer = setup.answer()
+    assert list(answer.topics) == NAMES
+    assert answer.changed
+
+
+@pytest.mark.parametrize("as_shipped", [False, True])
+@pytest.mark.parametrize("pattern", ["tenant/ns/.*7", "persistent://tenant/ns/.*7"])
+async def test_a_pattern_is_applied_by_the_broker(pattern: str, as_shipped: bool) -> None:
+    # Given
+    setup = await Setup(as_shipped=as_shipped).fill()
+    kept = [name for name in NAMES if name.endswith("7")]
+    # When
+    await setup.serve(topics_pattern=pattern)
+    # Then
+    answer = setup.answer()
+    assert list(answer.topics) == kept
+    assert (answer.filtered, answer.topics_hash) == (True, topics_hash(kept))
+
+
+async def test_a_pattern_and_the_hash_of_what_it_keeps_go_together() -> None:
+    # Given
+    setup = await Setup().fill()
+    kept = [name for name in NAMES if name.endswith("7")]
+    # When
+    await setup.serve(topics_pattern="tenant/ns/.*7", topics_hash=topics_hash(kept))
+    # Then
+    answer = setup.answer()
+    assert (list(answer.topics), answer.filtered, answer.changed) == ([], True, False)
+
+
+@pytest.mark.parametrize("longest", [0, 5])
+async def test_a_pattern_that_is_not_evaluated_here_leaves_the_list_whole(longest: int) -> None:
+    # Given
+    setup = await Setup(pattern_length=longest).fill()
+    # When
+    await setup.serve(topics_pattern="tenant/ns/.*7")
+    # Then
+    answer = setup.answer()
+    assert list(answer.topics) == NAMES
+    assert not answer.filtered
+
+
+@pytest.mark.parametrize("pattern", ["[", "kafka://tenant/ns/.*", "(?P<x"])
+async def test_a_pattern_that_cannot_be_compiled_is_a_metadata_error(pattern: str) -> None:
+    # Given
+    setup = await Setup().fill()
+    # When
+    error = await refused(setup, topics_pattern=pattern)
+    # Then
+    assert error.server_error == pb.MetadataError
+    assert held(setup.limiter) == {}
+
+
+async def test_a_store_that_fails_is_a_metadata_error() -> None:
+    # Given
+    setup = Setup()
+
+    async def fail(_: NamespaceName) -> None:
+        raise StoreError("the disk is full")
+
+    setup.store.snapshot = fail
+    # When
+    error = await refused(setup)
+    # Then
+    assert (error.server_error, error.message) == (pb.MetadataError, "the disk is full")
+    assert held(setup.limiter) == {}
+
+
+async def test_an_exact_estimate_reserves_just_what_the_listing_needs() -> None:
+    # Given
+    setup, during = await Setup().fill(), []
+    find = setup.store.snapshot
+
+    async def look(namespace: NamespaceName) -> object:
+        during.append(setup.limiter.acquired_permits(HEAP))
+        return await find(namespace)
+
+    setup.store.snapshot = look
+    # When
+    await setup.serve()
+    # Then
+    assert during == [ESTIMATE]
+
+
+@pytest.mark.parametrize(
+    ("estimate", "expected"),
+    [
+        (SizeEstimate.LAST, [10_240, ESTIMATE, ESTIMATE]),
+        (SizeEstimate.PROPOSAL, [1_024, 1_024, 1_024]),
+    ],
+)
+async def test_the_shipped_estimates_reserve_what_they_say(
+    estimate: SizeEstimate, expected: list[int]
+) -> None:
+    # Given
+    setup, during = await Setup(as_shipped=True, estimate=estimate).fill(), []
+    find = setup.store.snapshot
+
+    async def look(namespace: NamespaceName) -> object:
+        during.append(setup.limiter.acquired_permits(HEAP))
+        return await find(namespace)
+
+    setup.store.snapshot = look
+    # When
+    for number in range(3):
+        await setup.serve(number)
+    # Then
+    assert during == expected
+
+
+async def test_a_failed_first_measurement_lets_the_others_go_on() -> None:
+    # Given
+    setup = await Setup(as_shipped=True, estimate=SizeEstimate.LAST).fill()
+    all_of_it = await setup.limiter.acquire(HEAP, PLENTY)
+    first = await started(setup.serve(1))
+    second = await started(setup.serve(2))
+    assert setup.limiter.queue_size(HEAP) == 1
+    # When
+    first.cancel()
+    await settle()
+    # Then
+    assert setup.limiter.queue_size(HEAP) == 1
+    setup.limiter.release(all_of_it)
+    await second
+    assert setup.answer().request_id == 2
+
+
+@pytest.mark.parametrize("as_shipped", [False, True])
+async def test_a_full_heap_queue_is_too_many_requests(as_shipped: bool) -> None:
+    # Given
+    setup = await Setup(as_shipped=as_shipped, queue=1).fill()
+    all_of_it = await setup.limiter.acquire(HEAP, PLENTY)
+    waiting = await started(setup.limiter.acquire(HEAP, 1))
+    # When
+    error = await refused(setup)
+    # Then
+    assert error.server_error == pb.TooManyRequests
+    assert error.message == "Failed due to heap memory limit exceeded"
+    setup.limiter.release(all_of_it)
+    setup.limiter.release(await waiting)
+    assert held(setup.limiter) == {}
+
+
+@pytest.mark.parametrize("as_shipped", [False, True])
+async def test_a_wait_for_direct_memory_keeps_the_heap_and_ends_in_its_own_words(
+    as_shipped: bool,
+) -> None:
+    # Given
+    setup = await Setup(as_shipped=as_shipped).fill()
+    all_of_it = await setup.limiter.acquire(DIRECT, PLENTY)
+    waiting = await started(refused(setup))
+    assert setup.limiter.acquired_permits(HEAP) == ESTIMATE
+    # When
+    setup.clock.advance(25)
+    error = await waiting
+    # Then
+    assert error.server_error == pb.TooManyRequests
+    assert error.message == "Cannot acquire permits for direct memory"
+    setup.limiter.release(all_of_it)
+    assert held(setup.limiter) == {}
+
+
+async def test_profile_pulsar_refuses_an_oversized_list_once_and_then_answers_nothing() -> None:
+    # Given
+    shipped = Setup(heap=ESTIMATE - 1, as_shipped=True, estimate=SizeEstimate.PROPOSAL)
+    last = Setup(heap=10_240, as_shipped=True, estimate=SizeEstimate.LAST)
+    names = topic_names("tenant/ns", 300)
+    for setup in (await shipped.fill(), last):
+        await setup.store.apply(NAMESPACE, TopicChanges([name.encode() for name in names]))
+        # When
+        first = await refused(setup)
+        # Then
+        assert first.server_error == pb.MetadataError
+        assert first.message.startswith("java.lang.IllegalArgumentException: Requested permits=")
+        assert held(setup.limiter) == {}
+    with pytest.raises(UnansweredRequestError):
+        await last.serve(2)
+    assert held(last.limiter) == {}
+
+
+async def test_a_list_above_the_direct_limit_is_refused_by_each_profile_in_its_own_words() -> None:
+    # Given
+    ours, shipped = Setup(direct=2_000), Setup(direct=2_000, as_shipped=True)
+    # When
+    own = await refused(await ours.fill())
+    theirs = await refused(await shipped.fill())
+    # Then
+    assert own.server_error == pb.TooManyRequests
+    assert "limit of 2000 bytes: raise maxTopicListInFlightDirectMemSizeMB" in own.message
+    assert theirs.server_error == pb.MetadataError
+    assert held(ours.limiter) == held(shipped.limiter) == {}
+
+
+async def test_requests_for_one_pattern_share_its_evaluation_also_when_the_first_leaves() -> None:
+    # Given
+    setup = Setup()
+    many = [name.encode() for name in topic_names("tenant/ns", 5_000, 100)]
+    await setup.store.apply(NAMESPACE, TopicChanges(many))
+    listing = (await setup.store.snapshot(NAMESPACE)).listing(MODE.PERSISTENT)
+    shared = setup.handler._pattern_filter
+    asked = [
+        asyncio.get_running_loop().create_task(shared.filter(listing, "tenant/ns/.*7x*"))
+        for _ in range(3)
+    ]
+    await asyncio.sleep(0)
+    # When
+    asked[0].cancel()
+    # Then
+    found = [await task for task in asked[1:]]
+    assert len(found[0]) == 500
+    assert found[0] is found[1]
+    assert len(shared._running) == 0

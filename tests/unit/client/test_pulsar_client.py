@@ -1,0 +1,146 @@
+"""The library people import, against a broker in the same loop."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.stores.store import TopicChanges
+from client import ConnectError, PulsarClient, ServerResponseError
+from client.pulsar_client import LookupResult, NamespaceTopics, topics_request
+from proto.names import NamespaceName
+from proto.topic_hash import topics_hash
+from tests.support.byte_broker import ByteBroker, connected_command
+from tests.support.cluster import cluster, topic_names
+from tests.support.raw_peer import frame
+from tests.support.settle import started
+
+NAMES = topic_names("public/default", 30)
+TOPICS = {"public/default": NAMES}
+ALL = pb.CommandGetTopicsOfNamespace.ALL
+ROLES = ["broker", "proxy"]
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_a_namespace_is_listed(role: str) -> None:
+    async with cluster(TOPICS) as parts:
+        # When
+        listing = await parts.client(role).topics_of_namespace("public/default", ALL)
+        # Then
+        assert listing == NamespaceTopics(tuple(NAMES), topics_hash(NAMES), False, True)
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_pattern_and_hash_are_sent_along(role: str) -> None:
+    async with cluster(TOPICS) as parts:
+        client = parts.client(role)
+        # When
+        filtered = await client.topics_of_namespace("public/default", pattern="public/default/.*7")
+        same = await client.topics_of_namespace(
+            "public/default", topics_hash=topics_hash(NAMES), properties={"a": "b"}
+        )
+        # Then
+        assert filtered.topics == tuple(name for name in NAMES if name.endswith("7"))
+        assert filtered.filtered
+        assert same == NamespaceTopics((), topics_hash(NAMES), False, False)
+
+
+def test_what_is_not_asked_for_is_not_sent() -> None:
+    # When
+    bare = topics_request("a/b", ALL, None, None, None)
+    full = topics_request("a/b", ALL, "", "", {"k": "v"})
+    # Then
+    assert not bare.HasField("topics_pattern")
+    assert not bare.HasField("topics_hash")
+    assert full.HasField("topics_pattern")
+    assert full.HasField("topics_hash")
+    assert [(one.key, one.value) for one in full.properties] == [("k", "v")]
+
+
+async def test_a_lookup_names_the_broker_and_the_way_to_it() -> None:
+    async with cluster(TOPICS) as parts:
+        for role in ROLES:
+            # When
+            found = await parts.client(role).lookup(NAMES[0])
+            # Then
+            assert found == LookupResult(parts.broker.service_url, True)
+
+
+@pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
+@pytest.mark.parametrize("role", ROLES)
+async def test_partitions_are_counted_and_failures_raised(role: str, profile: str) -> None:
+    async with cluster(TOPICS, profile) as parts:
+        namespace = NamespaceName.parse("public/default")
+        counts = {"persistent://public/default/parted": 3}
+        await parts.broker.store.apply(namespace, TopicChanges((), (), counts))
+        client = parts.client(role)
+        # When
+        count = await client.partitions("persistent://public/default/parted")
+        with pytest.raises(ServerResponseError) as caught:
+            await client.partitions("persistent://no/where/topic")
+        # Then
+        assert count == 3
+        assert caught.value.server_error == pb.TopicNotFound
+
+
+async def test_a_failed_lookup_is_raised_with_its_code() -> None:
+    async with cluster(TOPICS) as parts:
+        with pytest.raises(ServerResponseError) as caught:
+            await parts.client("broker").lookup("persistent://no/where/topic")
+        assert str(caught.value) == "TopicNotFound: Namespace not found"
+
+
+async def test_a_redirect_is_followed_to_the_broker_it_names() -> None:
+    # Given
+    async with cluster(TOPICS) as parts, ByteBroker(connected_command()) as first:
+        client = PulsarClient(first.url)
+        asked = await started(client.lookup(NAMES[0]))
+        far = await first.connection()
+        # When
+        redirect = pb.CommandLookupTopicResponse(
+            request_id=0,
+            response=pb.CommandLookupTopicResponse.Redirect,
+            brokerServiceUrl=parts.broker.service_url,
+        )
+        kind = pb.BaseCommand.LOOKUP_RESPONSE
+        far.writer.write(frame(pb.BaseCommand(type=kind, lookupTopicResponse=redirect)))
+        # Then
+        assert (await asked).broker_service_url == parts.broker.service_url
+        await client.close()
+
+
+async def test_a_redirect_in_a_circle_is_given_up() -> None:
+    # Given
+    async with ByteBroker(connected_command()) as broker:
+        client = PulsarClient(broker.url)
+        asked = await started(client.lookup(NAMES[0]))
+        far = await broker.connection()
+        # When
+        for number in range(21):
+            redirect = pb.CommandLookupTopicResponse(
+                request_id=number,
+                response=pb.CommandLookupTopicResponse.Redirect,
+                brokerServiceUrl=broker.url,
+            )
+            kind = pb.BaseCommand.LOOKUP_RESPONSE
+            await far.reader.readexactly(4)
+            far.writer.write(frame(pb.BaseCommand(type=kind, lookupTopicResponse=redirect)))
+            await far.reader.read(65_536)
+        # Then
+        with pytest.raises(ConnectError, match="redirected more than 20 times"):
+            await asked
+        await client.close()
+
+
+def test_a_url_that_is_none_is_refused_at_once() -> None:
+    with pytest.raises(ConnectError, match="is not a service URL"):
+        PulsarClient("http://127.0.0.1:8080")
+
+
+async def test_the_block_closes_the_client() -> None:
+    async with cluster(TOPICS) as parts:
+        # When
+        async with PulsarClient(parts.broker.service_url) as client:
+            cnx = await client.connect()
+        # Then
+        await cnx.wait_closed()

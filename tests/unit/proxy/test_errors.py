@@ -1,0 +1,88 @@
+"""How a broker's errors reach the proxy's client, by profile and kind of request."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from client.errors import (
+    ConnectError,
+    DisconnectedError,
+    RequestTimeoutError,
+    RequestTooLargeError,
+    ServerResponseError,
+)
+from proxy.errors import ErrorTranslation
+
+SHIPPED, OURS = ErrorTranslation(as_shipped=True), ErrorTranslation(as_shipped=False)
+REFUSED = ServerResponseError(pb.TooManyRequests, 'not "now"')
+LARGE = RequestTooLargeError(10, 5)
+
+
+class Broker:
+    peer, local, last_request_id = "127.0.0.1:6650", "127.0.0.1:5000", 7
+
+
+def test_a_brokers_refusal_is_passed_on_as_it_came() -> None:
+    for translate in (OURS.of, OURS.of_partitions):
+        # When
+        error = translate(REFUSED, Broker())
+        # Then
+        assert (error.server_error, error.message) == (pb.TooManyRequests, 'not "now"')
+
+
+def test_as_shipped_a_refusal_is_service_not_ready_with_a_json_text() -> None:
+    # When
+    error = SHIPPED.of(REFUSED, Broker())
+    # Then
+    assert error.server_error == pb.ServiceNotReady
+    assert json.loads(error.message) == {
+        "errorMsg": 'not "now"',
+        "reqId": 7,
+        "remote": "127.0.0.1/127.0.0.1:6650",
+        "local": "/127.0.0.1:5000",
+    }
+
+
+@pytest.mark.parametrize("code", [pb.AuthenticationError, pb.AuthorizationError])
+def test_as_shipped_a_refusal_of_identity_keeps_its_code(code: int) -> None:
+    assert SHIPPED.of(ServerResponseError(code, "no"), Broker()).server_error == code
+
+
+def test_as_shipped_a_partition_query_keeps_the_brokers_code() -> None:
+    # Given
+    answer = pb.CommandPartitionedTopicMetadataResponse(
+        request_id=1, error=pb.TopicNotFound, message="none"
+    )
+    # When
+    error = SHIPPED.of_partition_answer(answer, None)
+    # Then
+    assert error.server_error == pb.TopicNotFound
+    assert json.loads(error.message)["errorMsg"] == "none"
+
+
+@pytest.mark.parametrize("translation", [SHIPPED, OURS])
+@pytest.mark.parametrize(
+    "error",
+    [ConnectError("b:1 cannot be reached"), RequestTimeoutError("late"), DisconnectedError("b:1")],
+)
+def test_a_broker_that_is_away_is_service_not_ready(
+    translation: ErrorTranslation, error: Exception
+) -> None:
+    for translate in (translation.of, translation.of_partitions):
+        found = translate(error, None)
+        assert found.server_error == pb.ServiceNotReady
+        assert found.message
+
+
+def test_a_lost_connection_is_told_in_each_profiles_words() -> None:
+    lost = DisconnectedError("10.0.0.1:6650")
+    assert SHIPPED.of(lost, None).message == "Disconnected from server at 10.0.0.1/10.0.0.1:6650"
+    assert OURS.of(lost, None).message == "Disconnected from server at 10.0.0.1:6650"
+
+
+def test_a_request_that_is_too_large_is_not_worth_a_retry() -> None:
+    assert OURS.of(LARGE, None).server_error == pb.NotAllowedError
+    assert OURS.of_partitions(LARGE, None).server_error == pb.NotAllowedError

@@ -1,0 +1,194 @@
+"""What the proxy makes of a broker's answers to lookups and partition queries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from client.cnx import ClientCnx, ConnectOptions
+from proto.errors import RemoteProtocolError
+from proxy.errors import ErrorTranslation, RequestError
+from proxy.lookup_handler import LookupProxyHandler
+from tests.support.commands import Wire
+from tests.support.manual_clock import ManualClock
+from tests.support.settle import started
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+Type = pb.BaseCommand
+ADDRESS = ("10.0.0.1", 6650)
+TOPIC = "persistent://tenant/ns/topic"
+Lookup = pb.CommandLookupTopicResponse
+Partitions = pb.CommandPartitionedTopicMetadataResponse
+
+
+class Broker:
+    """A broker that the test plays; it is found at every address."""
+
+    def __init__(self, *, as_shipped: bool = False) -> None:
+        self.asked_at: list[tuple[str, int]] = []
+        self.cnx = ClientCnx(ConnectOptions(), ManualClock())
+        self.wire = Wire(self.cnx)
+        connected = pb.CommandConnected(server_version="test", protocol_version=21)
+        self.wire.say(pb.BaseCommand(type=Type.CONNECTED, connected=connected))
+        self.wire.answers()
+        translation = ErrorTranslation(as_shipped=as_shipped)
+        self.handler = LookupProxyHandler(ADDRESS, translation, as_shipped=as_shipped)
+
+    async def get(self, address: tuple[str, int]) -> ClientCnx:
+        self.asked_at.append(address)
+        return self.cnx
+
+    def release(self) -> None:
+        """The client has left."""
+
+    async def lookup(self, **fields: object) -> asyncio.Task[Lookup]:
+        request = pb.CommandLookupTopic(topic=TOPIC, request_id=77, **fields)
+        return await started(self.handler.lookup(request, self))
+
+    async def partitions(self, **fields: object) -> asyncio.Task[Partitions]:
+        request = pb.CommandPartitionedTopicMetadata(topic=TOPIC, request_id=77, **fields)
+        return await started(self.handler.partitions(request, self))
+
+    def say_lookup(self, **fields: object) -> None:
+        response = Lookup(**fields)
+        self.wire.say(pb.BaseCommand(type=Type.LOOKUP_RESPONSE, lookupTopicResponse=response))
+
+    def say_partitions(self, **fields: object) -> None:
+        response = Partitions(**fields)
+        kind = Type.PARTITIONED_METADATA_RESPONSE
+        self.wire.say(pb.BaseCommand(type=kind, partitionMetadataResponse=response))
+
+
+async def test_a_broker_that_was_found_is_reached_through_the_proxy() -> None:
+    # Given
+    broker = Broker()
+    asked = await broker.lookup()
+    # When
+    url = "pulsar://10.0.0.2:6650"
+    broker.say_lookup(request_id=0, response=Lookup.Connect, brokerServiceUrl=url)
+    # Then
+    answer = await asked
+    assert (answer.request_id, answer.brokerServiceUrl) == (77, url)
+    assert answer.proxy_through_service_url
+    assert broker.asked_at == [ADDRESS]
+
+
+async def test_a_redirect_is_followed_by_the_proxy_itself() -> None:
+    # Given
+    broker = Broker()
+    asked = await broker.lookup()
+    redirect = {"response": Lookup.Redirect, "authoritative": True}
+    # When
+    broker.say_lookup(request_id=0, brokerServiceUrl="pulsar://10.0.0.3:6651", **redirect)
+    second = await started(_turn())
+    broker.say_lookup(request_id=1, response=Lookup.Connect, brokerServiceUrl="pulsar://x:1")
+    # Then
+    assert second.done()
+    assert (await asked).brokerServiceUrl == "pulsar://x:1"
+    assert broker.asked_at == [ADDRESS, ("10.0.0.3", 6651)]
+    sent = [command.lookupTopic.authoritative for command in broker.wire.answers()]
+    assert sent == [False, True]
+
+
+async def _turn() -> None:
+    """Let the proxy take its next step."""
+
+
+async def test_redirects_without_end_are_given_up() -> None:
+    # Given
+    broker = Broker()
+    asked = await broker.lookup()
+    # When
+    for number in range(11):
+        redirect = {"response": Lookup.Redirect, "brokerServiceUrl": "pulsar://x:1"}
+        broker.say_lookup(request_id=number, **redirect)
+        await started(_turn())
+    # Then
+    with pytest.raises(RequestError) as caught:
+        await asked
+    assert caught.value.server_error == pb.ServiceNotReady
+    assert caught.value.message == "Reached max number of redirections"
+
+
+@pytest.mark.parametrize("url", ["", "pulsar+ssl://x:1", "no url"])
+async def test_a_redirect_to_nowhere_is_an_error(url: str) -> None:
+    # Given
+    broker = Broker()
+    asked = await broker.lookup()
+    # When
+    broker.say_lookup(request_id=0, response=Lookup.Redirect, brokerServiceUrl=url)
+    # Then
+    with pytest.raises(RequestError) as caught:
+        await asked
+    assert caught.value.server_error == pb.ServiceNotReady
+
+
+@pytest.mark.parametrize(("as_shipped", "passed"), [(True, ""), (False, "external")])
+async def test_the_listener_is_passed_on_unless_shipped(as_shipped: bool, passed: str) -> None:
+    # Given
+    broker = Broker(as_shipped=as_shipped)
+    # When
+    asked = await broker.lookup(advertised_listener_name="external")
+    # Then
+    (sent,) = broker.wire.answers()
+    assert sent.lookupTopic.advertised_listener_name == passed
+    asked.cancel()
+
+
+async def test_partitions_come_back_under_the_clients_id() -> None:
+    # Given
+    broker = Broker()
+    asked = await broker.partitions(metadata_auto_creation_enabled=False)
+    (sent,) = broker.wire.answers()
+    # When
+    broker.say_partitions(request_id=0, response=Partitions.Success, partitions=5)
+    # Then
+    answer = await asked
+    assert (answer.request_id, answer.partitions) == (77, 5)
+    assert not sent.partitionMetadata.metadata_auto_creation_enabled
+
+
+async def test_as_shipped_a_partition_query_always_asks_for_creation() -> None:
+    # Given
+    broker = Broker(as_shipped=True)
+    # When
+    asked = await broker.partitions(metadata_auto_creation_enabled=False)
+    # Then
+    (sent,) = broker.wire.answers()
+    assert sent.partitionMetadata.metadata_auto_creation_enabled
+    asked.cancel()
+
+
+@pytest.mark.parametrize("as_shipped", [True, False])
+@pytest.mark.parametrize(
+    ("say", "failed"),
+    [
+        (Broker.say_partitions, Partitions.Failed),
+        # A proxy of the real kind, asked as a broker, answers with a LOOKUP_RESPONSE.
+        (Broker.say_lookup, Lookup.Failed),
+    ],
+)
+async def test_a_failed_partition_query_is_a_failure_in_either_form(
+    as_shipped: bool, say: Callable[..., None], failed: int
+) -> None:
+    # Given
+    broker = Broker(as_shipped=as_shipped)
+    asked = await broker.partitions()
+    # When
+    say(broker, request_id=0, response=failed, error=pb.TopicNotFound, message="none")
+    # Then
+    with pytest.raises(RequestError) as caught:
+        await asked
+    assert caught.value.server_error == pb.TopicNotFound
+    assert caught.value.by_broker
+
+
+async def test_as_shipped_a_partition_query_of_an_invalid_topic_closes() -> None:
+    Broker().handler.check_topic("topic://x")
+    with pytest.raises(RemoteProtocolError):
+        Broker(as_shipped=True).handler.check_topic("topic://x")
