@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.errors import TOO_MANY_LOOKUPS, RequestError, UnansweredRequestError
-from limiter.read_gate import PauseCause
 from proto.commands import error_command, lookup_failed, partitions_failed, with_body
 from proto.errors import RemoteProtocolError
 from proto.names import InvalidNameError, NamespaceName
@@ -97,7 +96,7 @@ class ServerCnx(Connection):
 
     async def drain(self) -> None:
         """Take no more requests, let those under way answer, then close."""
-        self.gate.close_for(PauseCause.DRAINING)
+        self.take_no_more()
         await self._requests.finished()
         self.close()
 

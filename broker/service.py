@@ -26,7 +26,6 @@ from limiter.dual import AsyncDualMemoryLimiter
 from limiter.lookups import LookupSemaphore
 from limiter.metrics import TopicListMetrics
 from limiter.outbound import OutboundTotals, WriteBufferMarks
-from limiter.read_gate import PauseCause
 from limiter.response_memory import PrivateMemory, ResponseMemory, SharedMemory
 from proto.names import NamespaceName
 from server.addresses import host_port
@@ -231,7 +230,7 @@ class BrokerService:
         try:
             async with deadline(self._clock, self.config.broker_shutdown_timeout_seconds):
                 for cnx in self.connections:
-                    cnx.gate.close_for(PauseCause.DRAINING)
+                    cnx.take_no_more()
                 for cnx in list(self.connections):
                     await cnx.drain()
                 for cnx in list(self.connections):

@@ -15,7 +15,6 @@ class PauseCause(Enum):
     OUTBOUND_BUFFER_FULL = "the peer does not read its answers"
     PEER_LEG_FULL = "the other side of the pipe does not take more"
     CONNECTING_TO_BROKER = "the pipe is not open yet"
-    DRAINING = "the process is draining"
 
 
 class ReadGate:

@@ -57,6 +57,7 @@ class Connection(asyncio.Protocol):
         self.peer = "unconnected"
         self.local = "unconnected"
         self.closed = False
+        self.taking_frames = True
         self._transport: asyncio.Transport | None = None
         self._closing = False
         self._tls = tls
@@ -161,7 +162,7 @@ class Connection(asyncio.Protocol):
             self._decrypted(self._tls, data)
 
     def _plain_received(self, data: bytes) -> None:
-        if self._closing:
+        if self._closing or not self.taking_frames:
             return  # Nobody takes it any more, and kept it would have no bound.
         if self._raw is not None:
             self._raw(data)
@@ -217,7 +218,7 @@ class Connection(asyncio.Protocol):
         This is the connection's exception boundary: what breaks here ends this peer only.
         """
         try:
-            while self.gate.open and self._raw is None and not (self.closed or self._closing):
+            while self._takes_frames():
                 frame = self.decoder.next_frame()
                 if frame is None:
                     return
@@ -228,6 +229,18 @@ class Connection(asyncio.Protocol):
         except Exception:
             logger.exception("closing %s after an error of ours", self.peer)
             self.abort()
+
+    def _takes_frames(self) -> bool:
+        ended = self.closed or self._closing
+        return self.taking_frames and self.gate.open and self._raw is None and not ended
+
+    def take_no_more(self) -> None:
+        """Drop what the peer sends from now on; what it asked before is still answered.
+
+        It is read all the same: a socket that is closed with bytes unread resets the connection,
+        and the peer then loses answers that it has not read yet.
+        """
+        self.taking_frames = False
 
     def _pause_reading(self) -> None:
         if self._transport is not None and not self._transport.is_closing():

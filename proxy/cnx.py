@@ -134,7 +134,7 @@ class ProxyConnection(PipeLeg):
 
     async def drain(self) -> None:
         """Take no more requests, let those under way answer, then close."""
-        self.gate.close_for(PauseCause.DRAINING)
+        self.take_no_more()
         await self._requests.finished()
         await self._parts.flights.finished(self)
         self.close()

@@ -16,7 +16,6 @@ from limiter.estimate import SizeEstimate
 from limiter.lookups import LookupSemaphore
 from limiter.metrics import TopicListMetrics
 from limiter.outbound import OutboundTotals
-from limiter.read_gate import PauseCause
 from proxy.brokers import (
     BrokerConnections,
     OwnBrokerConnections,
@@ -192,7 +191,7 @@ class ProxyService:
         try:
             async with deadline(self._clock, DRAIN_SECONDS):
                 for cnx in self.connections:
-                    cnx.gate.close_for(PauseCause.DRAINING)
+                    cnx.take_no_more()
                 for cnx in list(self.connections):
                     await cnx.drain()
                 for cnx in list(self.connections):

@@ -1,0 +1,25 @@
+"""The loops that tests run on: what depends on how a loop closes sockets runs on both."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import uvloop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pytest
+
+BOTH_LOOPS = {"test_client_killed", "test_drain", "test_pipe", "test_throttling"}
+
+
+def pytest_asyncio_loop_factories(
+    config: pytest.Config, item: pytest.Item
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Return asyncio's loop and, for some modules, uvloop's, on which processes run."""
+    loops: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
+    if item.module.__name__.rpartition(".")[2] in BOTH_LOOPS:
+        loops["uvloop"] = uvloop.new_event_loop
+    return loops
