@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -260,6 +261,11 @@ def _one_sentence() -> Iterator[None]:
         yield
     except (PySparkException, Py4JError) as error:
         raise SparkError(f"Spark failed: {failure_reason(str(error))}") from error
+    except socket.gaierror as error:
+        raise SparkError(
+            "Spark needs the name localhost, which this machine does not know: add the line "
+            f"'127.0.0.1 localhost' to /etc/hosts ({error.strerror})"
+        ) from error
 
 
 def _stop_gateway(gateway: Any) -> None:  # noqa: ANN401

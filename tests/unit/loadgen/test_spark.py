@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+import socket
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from loadgen.spark import SparkSettings, failure_reason, log_tail, session_conf
+import pytest
 
-if TYPE_CHECKING:
-    import pytest
+from loadgen.spark import (
+    SparkError,
+    SparkSettings,
+    _one_sentence,
+    failure_reason,
+    log_tail,
+    session_conf,
+)
 
 TASK_FAILURE = """An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collect.
 : org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 failed
@@ -78,3 +84,11 @@ def test_under_spark_submit_the_master_is_left_to_it(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
     # When / Then
     assert "spark.master" not in session_conf(SparkSettings("x"), Path("d"))
+
+
+def test_a_machine_without_localhost_is_one_sentence() -> None:
+    # When
+    with pytest.raises(SparkError) as caught, _one_sentence():
+        raise socket.gaierror(-2, "Name or service not known")
+    # Then
+    assert "127.0.0.1 localhost" in str(caught.value)
