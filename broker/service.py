@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import logging
-from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from prometheus_client import CollectorRegistry
 
 from broker.admin import import_routes
 from broker.cnx import BrokerParts, ServerCnx
@@ -21,20 +18,12 @@ from broker.metrics import BrokerMetrics
 from broker.stores.open_store import store_for_url
 from broker.stores.store import StoreError
 from broker.topics import GetTopicsHandler
-from limiter.clock import Clock, LoopClock, deadline
-from limiter.dual import AsyncDualMemoryLimiter
-from limiter.lookups import LookupSemaphore
-from limiter.metrics import TopicListMetrics
-from limiter.outbound import OutboundTotals, WriteBufferMarks
+from limiter.outbound import WriteBufferMarks
 from limiter.response_memory import PrivateMemory, ResponseMemory, SharedMemory
 from proto.names import NamespaceName
-from server.addresses import host_port
-from server.counters import ConnectionCounters
 from server.errors import StartError
-from server.http import ProcessState, Readiness, application, serve_http
 from server.limits_config import Profile, ResponseBuffers
-from server.listener import Listener, listen
-from server.process_metrics import EventLoopLag, ProcessMetrics
+from server.service import ServerService
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,7 +31,7 @@ if TYPE_CHECKING:
 
     from broker.config import BrokerConfig
     from broker.stores.store import MetadataStore
-    from server.http import HttpServer
+    from limiter.clock import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -50,11 +39,8 @@ FIRST_NAMESPACES = ("public/default", "pulsar/system")
 """Namespaces that a standalone Pulsar starts with."""
 
 
-class BrokerService:
-    """One broker in this process.
-
-    Use as ``async with BrokerService(config) as broker``: it serves inside the block and has
-    drained after it. Several can live in one process; nothing is global.
+class BrokerService(ServerService["ServerCnx"]):
+    """One broker: ``async with BrokerService(config) as broker``.
 
     Args:
         config: What it is told.
@@ -67,55 +53,26 @@ class BrokerService:
     def __init__(
         self, config: BrokerConfig, imports: Iterable[Path] = (), clock: Clock | None = None
     ) -> None:
-        self.config = config
-        self.limiter = AsyncDualMemoryLimiter(
-            config.topic_list_limits.heap, config.topic_list_limits.direct, clock
+        super().__init__(
+            config,
+            config.max_concurrent_lookup_requests,
+            config.broker_shutdown_timeout_seconds,
+            clock,
         )
-        self.lookups = LookupSemaphore(config.max_concurrent_lookup_requests)
-        self.counters = ConnectionCounters()
-        self.totals = OutboundTotals()
-        self.connections: set[ServerCnx] = set()
-        self.service_url = ""
-        self.web_service_url = ""
+        self.config = config
         self._imports = tuple(imports)
-        self._clock: Clock = clock or LoopClock()
-        self._readiness = Readiness()
-        self._listener: Listener | None = None
-        self._exits = AsyncExitStack()
         self.store: MetadataStore
-
-    async def __aenter__(self) -> BrokerService:
-        try:
-            await self._start()
-        except BaseException:
-            await self._exits.aclose()
-            raise
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._drain()
-
-    # -- start --------------------------------------------------------------------------------
 
     async def _start(self) -> None:
         config = self.config
         await self._open_store()
-        http = await self._serve_http()
+        routes = import_routes(lambda: self.store, config.import_directory)
+        await self._serve_http("pulsar_broker", self._metrics(), routes)
         for path in self._imports:
             await self._import(path)
-        settle_memory()
+        pa.default_memory_pool().release_unused()
         parts = self._parts()
-        self._listener = await listen(
-            lambda: ServerCnx(parts),
-            config.bind_address,
-            config.broker_service_port,
-            send_buffer_bytes=config.socket_send_buffer_bytes,
-        )
-        self._exits.callback(self._listener.close)
-        host = config.advertised_address
-        self.service_url = f"pulsar://{host_port(host, self._listener.port)}"
-        self.web_service_url = f"http://{host_port(host, http.listener.port)}"
-        self._readiness.state = ProcessState.READY
+        await self._serve_clients(lambda: ServerCnx(parts), config.broker_service_port)
 
     async def _open_store(self) -> None:
         try:
@@ -142,26 +99,11 @@ class BrokerService:
             result.seconds,
         )
 
-    async def _serve_http(self) -> HttpServer:
-        config, registry = self.config, CollectorRegistry()
-        metrics = TopicListMetrics("pulsar_broker", config.cluster_name, self.limiter, self._clock)
-        self.limiter.observe_with(metrics.observe)
-        lag = EventLoopLag(config.cluster_name, self._clock)
-        lag.start()
-        self._exits.callback(lag.stop)
-        for collector in (metrics, self._metrics(), ProcessMetrics(config.cluster_name), lag):
-            registry.register(collector)
-        routes = import_routes(lambda: self.store, config.import_directory)
-        app = application(registry, self._readiness, routes)
-        http = await serve_http(app, config.bind_address, config.web_service_port)
-        self._exits.push_async_callback(http.close)
-        return http
-
     def _metrics(self) -> BrokerMetrics:
         return BrokerMetrics(
             self.config.cluster_name,
             self.config.advertised_address,
-            self.counters,
+            self.connection_counters,
             lambda: self.lookups.pending_requests,
             self.totals,
         )
@@ -178,7 +120,7 @@ class BrokerService:
             lookup_handler=self._lookup_handler(),
             topics_handler=self._topics_handler(memory),
             memory=memory,
-            counters=self.counters,
+            counters=self.connection_counters,
             totals=self.totals,
             connections=self.connections,
         )
@@ -214,38 +156,3 @@ class BrokerService:
             as_shipped=config.profile is Profile.PULSAR,
             private_buffers=not shared,
         )
-
-    # -- end ----------------------------------------------------------------------------------
-
-    async def _drain(self) -> None:
-        """Stop in this order; what takes longer than brokerShutdownTimeoutMs is cut off.
-
-        1. Say so at the readiness endpoint and accept nobody new.
-        2. Take no more requests, let those under way answer and queued answers leave.
-        3. Close what is left, then the HTTP endpoint and the store.
-        """
-        self._readiness.state = ProcessState.DRAINING
-        if self._listener is not None:
-            self._listener.close()
-        try:
-            async with deadline(self._clock, self.config.broker_shutdown_timeout_seconds):
-                for cnx in self.connections:
-                    cnx.take_no_more()
-                for cnx in list(self.connections):
-                    await cnx.drain()
-                for cnx in list(self.connections):
-                    await cnx.wait_closed()
-        except TimeoutError:
-            logger.warning("%d connections did not end in time", len(self.connections))
-        for cnx in list(self.connections):
-            cnx.abort()
-            await cnx.wait_closed()
-        self.limiter.close()
-        await self._exits.aclose()
-
-
-def settle_memory() -> None:
-    """Give back what loading needed, and keep the collector off what stays."""
-    pa.default_memory_pool().release_unused()
-    gc.collect()
-    gc.freeze()

@@ -131,7 +131,7 @@ class Cluster:
             "lookup places": self.broker.lookups.pending_requests - self.kept_lookup_places,
             "pending bytes": self.broker.totals.pending_bytes,
             "connections": sorted(map(repr, self.broker.connections)),
-            "active": self.broker.counters.active,
+            "active": self.broker.connection_counters.active,
         }
         return {name: figure for name, figure in figures.items() if figure}
 

@@ -1,0 +1,165 @@
+"""What every Floodgate server process does alike: serve, say that it is ready, drain."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from abc import ABC, abstractmethod
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
+
+from prometheus_client import CollectorRegistry
+
+from limiter.clock import Clock, LoopClock, deadline
+from limiter.dual import AsyncDualMemoryLimiter
+from limiter.lookups import LookupSemaphore
+from limiter.metrics import TopicListMetrics
+from limiter.outbound import OutboundTotals
+from server.addresses import host_port
+from server.counters import ConnectionCounters
+from server.http import ProcessState, Readiness, application, serve_http
+from server.listener import Listener, listen
+from server.process_metrics import EventLoopLag, ProcessMetrics
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Iterable
+
+    from aiohttp import web
+    from prometheus_client.registry import Collector
+
+    from limiter.metrics import MetricPrefix
+    from server.limits_config import ServerConfig
+
+logger = logging.getLogger(__name__)
+
+
+class Draining(Protocol):
+    """What a service needs of a connection to end it."""
+
+    def take_no_more(self) -> None:
+        """Take no more requests."""
+
+    async def drain(self) -> None:
+        """Let the requests that are under way answer, then close."""
+
+    def abort(self) -> None:
+        """Close now."""
+
+    async def wait_closed(self) -> None:
+        """Return when the connection is gone."""
+
+
+CnxT = TypeVar("CnxT", bound=Draining)
+
+
+class ServerService(ABC, Generic[CnxT]):
+    """A server in this process: ``async with`` serves inside the block and has drained after it.
+
+    Several can live in one process; nothing is global.
+
+    Args:
+        config: What it is told.
+        lookup_places: Lookups, metadata requests and listings at once.
+        drain_seconds: How long a drain may take.
+        clock: Where time comes from.
+    """
+
+    def __init__(
+        self, config: ServerConfig, lookup_places: int, drain_seconds: float, clock: Clock | None
+    ) -> None:
+        limits = config.topic_list_limits
+        self.limiter = AsyncDualMemoryLimiter(limits.heap, limits.direct, clock)
+        self.lookups = LookupSemaphore(lookup_places)
+        self.connection_counters = ConnectionCounters()
+        self.totals = OutboundTotals()
+        self.connections: set[CnxT] = set()
+        self.service_url = ""
+        self.web_service_url = ""
+        self._server_config = config
+        self._drain_seconds = drain_seconds
+        self._clock: Clock = clock or LoopClock()
+        self._readiness = Readiness()
+        self._listener: Listener | None = None
+        self._exits = AsyncExitStack()
+
+    @abstractmethod
+    async def _start(self) -> None:
+        """Make ready and listen, by ``_serve_http`` and ``_serve_clients``.
+
+        Raises:
+            StartError: In one sentence why that is not possible.
+        """
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._start()
+        except BaseException:
+            await self._exits.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._drain()
+
+    async def _serve_http(
+        self,
+        prefix: MetricPrefix,
+        own: Collector,
+        routes: Iterable[web.AbstractRouteDef] = (),
+    ) -> None:
+        """Serve metrics, readiness and ``routes``; not ready yet."""
+        config, registry = self._server_config, CollectorRegistry()
+        metrics = TopicListMetrics(prefix, config.cluster_name, self.limiter, self._clock)
+        self.limiter.observe_with(metrics.observe)
+        lag = EventLoopLag(config.cluster_name, self._clock)
+        lag.start()
+        self._exits.callback(lag.stop)
+        for collector in (metrics, own, ProcessMetrics(config.cluster_name), lag):
+            registry.register(collector)
+        app = application(registry, self._readiness, routes)
+        http = await serve_http(app, config.bind_address, config.web_service_port)
+        self._exits.push_async_callback(http.close)
+        self.web_service_url = f"http://{host_port(config.advertised_address, http.listener.port)}"
+
+    async def _serve_clients(self, factory: Callable[[], asyncio.BaseProtocol], port: int) -> None:
+        """Accept clients from now on, and say so at the readiness endpoint."""
+        config = self._server_config
+        # What was made until now stays: keep the collector off it.
+        gc.collect()
+        gc.freeze()
+        self._listener = await listen(
+            factory,
+            config.bind_address,
+            port,
+            send_buffer_bytes=config.socket_send_buffer_bytes,
+        )
+        self._exits.callback(self._listener.close)
+        self.service_url = f"pulsar://{host_port(config.advertised_address, self._listener.port)}"
+        self._readiness.state = ProcessState.READY
+
+    async def _drain(self) -> None:
+        """Stop in this order; what takes longer than the drain may is cut off.
+
+        1. Say so at the readiness endpoint and accept nobody new.
+        2. Take no more requests, let those under way answer and queued answers leave.
+        3. Close what is left, then what the start opened, the newest first.
+        """
+        self._readiness.state = ProcessState.DRAINING
+        if self._listener is not None:
+            self._listener.close()
+        try:
+            async with deadline(self._clock, self._drain_seconds):
+                for cnx in self.connections:
+                    cnx.take_no_more()
+                for cnx in list(self.connections):
+                    await cnx.drain()
+                for cnx in list(self.connections):
+                    await cnx.wait_closed()
+        except TimeoutError:
+            logger.warning("%d connections did not end in time", len(self.connections))
+        for cnx in list(self.connections):
+            cnx.abort()
+            await cnx.wait_closed()
+        self.limiter.close()
+        await self._exits.aclose()
