@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 OPERATIONS, QUICK_OPERATIONS = 200_000, 20_000
 LIMIT = 1_000
 MAX_QUEUE = 40
+ROUNDING_SECONDS = 1e-6
 TIMEOUT_SECONDS = 25.0
 OWNERS = 8
 BURST = 6
@@ -83,7 +84,8 @@ class LimiterSoak:
 
     def _observe(self, outcome: AcquireOutcome, waited_seconds: float) -> None:
         self.outcomes[outcome] += 1
-        if not 0 <= waited_seconds <= TIMEOUT_SECONDS:
+        # The clock adds up thousands of random steps: a waiting time may be off in its last digits.
+        if not 0 <= waited_seconds <= TIMEOUT_SECONDS + ROUNDING_SECONDS:
             self._problems.append(f"a request {outcome.value} after {waited_seconds} s")
 
     async def run(self, count: int) -> None:
