@@ -18,7 +18,8 @@ async def serve(config: BrokerConfig, imports: tuple[Path, ...]) -> int:
 
     with drain_on_signals() as drain:
         async with BrokerService(config, imports) as broker:
-            ready_line("broker", broker.service_url, broker.web_service_url)
+            if not drain.is_set():
+                ready_line("broker", broker.service_url, broker.web_service_url)
             await drain.wait()
     return 0
 

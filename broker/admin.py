@@ -68,8 +68,11 @@ def _inside(allowed: Path | None, path: Path) -> Path:
         )
     try:
         resolved = path.resolve()
+        # A link in the folder may lead out of it, and would be read like any file.
+        read = [resolved, *(file.resolve() for file in resolved.glob("*.parquet"))]
     except (OSError, ValueError, RuntimeError):  # a NUL byte, or links in a circle
         raise RestError(412, f"{str(path)!r} is not a file name") from None
-    if not resolved.is_relative_to(allowed.resolve()):
+    root = allowed.resolve()
+    if not all(file.is_relative_to(root) for file in read):
         raise RestError(403, f"{path} does not lie in floodgateImportDirectory={allowed}")
     return resolved

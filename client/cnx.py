@@ -112,6 +112,7 @@ class ClientCnx(Connection):
         self.state = ClientCnxState.NONE
         self.server: pb.CommandConnected | None = None
         self.on_lost: Callable[[], object] | None = None
+        self._progress_at = self._clock.now()
 
     @property
     def pending_requests(self) -> int:
@@ -226,12 +227,18 @@ class ClientCnx(Connection):
             )
         request_id, self._next_request_id = self._next_request_id, self._next_request_id + 1
         self._pending[request_id] = pending
+        sent_at = self._clock.now()
         try:
             self._send_request(build(request_id))
             async with deadline(self._clock, self._options.operation_timeout_seconds):
                 return await pending.answer
         except TimeoutError:
             seconds = self._options.operation_timeout_seconds
+            if self._progress_at <= sent_at and self.decoder.within_frame:
+                # The peer stopped in the middle of an answer: nothing can come behind it. Who
+                # shares this connection gets another one.
+                logger.warning("closing %s: it stopped within a frame %g s ago", self.peer, seconds)
+                self.abort()
             raise RequestTimeoutError(f"{self.peer} did not answer in {seconds:g} s") from None
         finally:
             self._pending.pop(request_id, None)
@@ -251,6 +258,7 @@ class ClientCnx(Connection):
 
     def large_frame_announced(self, total_size: int, head: bytes) -> bool:
         """Let the caller of a topic list decide whether to take its answer."""
+        self._progress_at = self._clock.now()
         found = read_topics_head(head)
         if found is None:
             if total_size > self._frame_limit_bytes:
@@ -273,6 +281,7 @@ class ClientCnx(Connection):
 
     def frame_received(self, frame: Frame) -> None:
         """Hand an answer to who waits for it."""
+        self._progress_at = self._clock.now()
         head = bytes(frame.parts[0][:48]) if frame.parts else b""
         if len(head) < min(48, frame.total_size):
             head = frame.body()[:48]

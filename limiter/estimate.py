@@ -46,7 +46,7 @@ class TopicListSizeResultCache:
     """
 
     def __init__(self, max_keys: int = MAX_REMEMBERED_SIZES) -> None:
-        self._holders: OrderedDict[Hashable, ResultHolder] = OrderedDict()
+        self._holders: OrderedDict[int, ResultHolder] = OrderedDict()
         self._max_keys = max_keys
 
     def __len__(self) -> int:
@@ -54,12 +54,14 @@ class TopicListSizeResultCache:
 
     def holder(self, key: Hashable) -> ResultHolder:
         """Return the one holder of ``key``."""
-        holder = self._holders.get(key)
+        # A key may hold a name of megabytes; two that collide only share an estimate.
+        digest = hash(key)
+        holder = self._holders.get(digest)
         if holder is None:
-            holder = self._holders[key] = ResultHolder()
+            holder = self._holders[digest] = ResultHolder()
             if len(self._holders) > self._max_keys:
                 self._holders.popitem(last=False)
-        self._holders.move_to_end(key)
+        self._holders.move_to_end(digest)
         return holder
 
 

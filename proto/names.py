@@ -16,6 +16,8 @@ _SCHEME = "://"
 MAX_PARTITION_INDEX = 2**31 - 1
 """Larger numbers are part of the name (upstream: a Java int)."""
 _PATH_PARTS = 3
+MAX_CACHED_NAME_CHARACTERS = 256
+"""A client may send names of megabytes: those are parsed anew each time."""
 
 
 class InvalidNameError(ValueError):
@@ -33,20 +35,27 @@ class NamespaceName:
         return f"{self.tenant}/{self.local_name}"
 
     @staticmethod
-    @lru_cache(maxsize=4096)
     def parse(text: str) -> NamespaceName:
         """Parse ``tenant/namespace``.
 
         Raises:
             InvalidNameError: Not two parts, or a character that a name may not have.
         """
-        parts = text.split("/")
-        if len(parts) != 2:
-            raise InvalidNameError(f"Invalid namespace format. namespace: {text}")
-        for part in parts:
-            if not _NAMED_ENTITY.fullmatch(part):
-                raise InvalidNameError(f"Invalid named entity: {part!r} in namespace {text!r}")
-        return NamespaceName(*parts)
+        short = len(text) <= MAX_CACHED_NAME_CHARACTERS
+        return _cached_namespace(text) if short else _namespace(text)
+
+
+def _namespace(text: str) -> NamespaceName:
+    parts = text.split("/")
+    if len(parts) != 2:
+        raise InvalidNameError(f"Invalid namespace format. namespace: {text}")
+    for part in parts:
+        if not _NAMED_ENTITY.fullmatch(part):
+            raise InvalidNameError(f"Invalid named entity: {part!r} in namespace {text!r}")
+    return NamespaceName(*parts)
+
+
+_cached_namespace = lru_cache(maxsize=4096)(_namespace)
 
 
 @dataclass(frozen=True, slots=True)

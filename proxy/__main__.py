@@ -18,7 +18,8 @@ async def serve(config: ProxyConfig, _: tuple[Path, ...]) -> int:
 
     with drain_on_signals() as drain:
         async with ProxyService(config) as proxy:
-            ready_line("proxy", proxy.service_url, proxy.web_service_url)
+            if not drain.is_set():
+                ready_line("proxy", proxy.service_url, proxy.web_service_url)
             await drain.wait()
     return 0
 

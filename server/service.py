@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 from abc import ABC, abstractmethod
@@ -22,7 +23,6 @@ from server.listener import Listener, listen
 from server.process_metrics import EventLoopLag, ProcessMetrics
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Iterable
 
     from aiohttp import web
@@ -152,8 +152,7 @@ class ServerService(ABC, Generic[CnxT]):
             async with deadline(self._clock, self._drain_seconds):
                 for cnx in self.connections:
                     cnx.take_no_more()
-                for cnx in list(self.connections):
-                    await cnx.drain()
+                await asyncio.gather(*[cnx.drain() for cnx in self.connections])
                 for cnx in list(self.connections):
                     await cnx.wait_closed()
         except TimeoutError:

@@ -103,3 +103,17 @@ async def test_a_store_that_fails_is_a_sentence(allowed: Path) -> None:
         status, answer = await post(parts, {"path": str(allowed / "t.txt")})
         # Then
         assert (status, answer["reason"]) == (500, "the disk is full")
+
+
+async def test_a_link_in_a_folder_cannot_lead_out_of_it(allowed: Path, tmp_path: Path) -> None:
+    # Given
+    (tmp_path / "secret.parquet").write_bytes(b"PAR1")
+    folder = allowed / "corpus"
+    folder.mkdir()
+    (folder / "part.parquet").symlink_to(tmp_path / "secret.parquet")
+    async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
+        # When
+        status, answer = await post(parts, {"path": str(folder)})
+    # Then
+    assert status == 403
+    assert "does not lie in floodgateImportDirectory" in str(answer["reason"])

@@ -177,6 +177,20 @@ async def test_a_request_without_an_answer_times_out_and_its_late_answer_harms_n
     assert not server.wire.closed
 
 
+async def test_a_server_that_stops_within_an_answer_is_left() -> None:
+    # Given
+    server = Server(operation_timeout_seconds=5).accept()
+    server.clock.advance(1)
+    asked = await server.asked()
+    server.cnx.data_received((1_000).to_bytes(4, "big") + b"half")
+    # When
+    server.clock.advance(5)
+    # Then
+    with pytest.raises(RequestTimeoutError):
+        await asked
+    assert server.cnx._closing
+
+
 async def test_a_lost_connection_ends_every_request() -> None:
     # Given
     server, lost = Server().accept(), []

@@ -295,3 +295,25 @@ def test_a_frame_that_came_whole_is_drained_whole() -> None:
     assert frame is not None
     assert frame.command() == success(8)
     assert announced.decoder.next_frame() is None
+
+
+def test_a_frame_that_comes_byte_by_byte_is_kept_in_few_chunks() -> None:
+    # Given
+    frame = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))
+    body = (1_000).to_bytes(4, "big") + bytes(1_000)
+    decoder = FrameDecoder()
+    # When
+    for index in range(len(body) - 1):
+        decoder.feed(body[index : index + 1])
+        assert decoder.next_frame() is None
+    # Then
+    assert len(decoder._chunks) < 260
+    assert decoder.within_frame
+    # When
+    decoder.feed(body[-1:] + frame)
+    # Then
+    first = decoder.next_frame()
+    assert first is not None
+    assert first.body() == body[4:]
+    assert decoder.next_frame() is not None
+    assert not decoder.within_frame
