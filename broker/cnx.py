@@ -6,7 +6,6 @@ the peer leaves, everything the connection held comes back in that turn.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
     from limiter.response_memory import ResponseMemory
     from proto.frames import Frame
     from server.counters import ConnectionCounters
-
-logger = logging.getLogger(__name__)
+    from server.unanswered import UnansweredRequests
 
 Type = pb.BaseCommand
 PROTOCOL_VERSION = 21
@@ -56,6 +54,7 @@ class BrokerParts:
     as_shipped: bool
     marks: WriteBufferMarks
     lookups: LookupSemaphore
+    unanswered: UnansweredRequests
     lookup_handler: LookupHandler
     topics_handler: GetTopicsHandler
     memory: ResponseMemory
@@ -76,7 +75,6 @@ class ServerCnx(Connection):
         self._requests = RequestTasks(self._answer_unexpected)
         self.state = ServerCnxState.START
         self.client_version = ""
-        self.unanswered_requests = 0
 
     # -- life ---------------------------------------------------------------------------------
 
@@ -124,6 +122,9 @@ class ServerCnx(Connection):
         """Answer CONNECT: the lower of both protocol versions, and what this broker can."""
         connect = with_body(command, "connect").connect
         self.client_version = connect.client_version
+        if connect.HasField("proxy_version"):
+            # Many clients are behind it, and it is the proxy that is fair between them.
+            self._parts.memory.exempt_from_share(self)
         self.state = ServerCnxState.CONNECTED
         self._parts.counters.connect_succeeded()
         config = self._parts.config
@@ -198,14 +199,7 @@ class ServerCnx(Connection):
             await self._parts.topics_handler.serve(request, namespace, self)
         except UnansweredRequestError as error:
             permit.leak()
-            self.unanswered_requests += 1
-            logger.warning(
-                "as shipped, a listing of %s for %s is never answered and keeps its lookup "
-                "permit: %s",
-                namespace,
-                self.peer,
-                error,
-            )
+            self._parts.unanswered.left(str(namespace), self.peer, str(error))
 
     def _start(
         self,

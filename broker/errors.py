@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import proto.PulsarApi_pb2 as pb
+from server.oversized import illegal_argument_text, oversized_text
+
+if TYPE_CHECKING:
+    from limiter.dual import LimitType
+    from limiter.errors import PermitTooLargeError
 
 
 class RequestError(Exception):
@@ -23,7 +30,21 @@ class RequestError(Exception):
 
 
 class UnansweredRequestError(Exception):
-    """Profile pulsar: the request is never answered, as recorded of a real broker."""
+    """Profile pulsar: the request is never answered, as recorded of a real broker.
+
+    So is every listing of a namespace and mode whose first one exceeded the heap limit: with a
+    pattern that keeps nothing, with a hash, and also after the namespace has shrunk.
+    """
+
+
+def too_large(error: PermitTooLargeError, what: str, limit_type: LimitType) -> RequestError:
+    """Return the refusal of a listing that no wait can make fit: its size, the limit, the key."""
+    return RequestError(pb.TooManyRequests, oversized_text(what, error, limit_type, "broker"))
+
+
+def illegal_argument(error: PermitTooLargeError) -> RequestError:
+    """Return the same refusal as recorded of a real broker."""
+    return RequestError(pb.MetadataError, illegal_argument_text(error))
 
 
 TOO_MANY_LOOKUPS = "Failed due to too many pending lookup requests"

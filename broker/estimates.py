@@ -9,29 +9,44 @@ from limiter.estimate import (
     PROPOSAL_ESTIMATE_BYTES,
     ResultHolder,
     SizeEstimate,
+    SizeGuess,
     TopicListSizeResultCache,
+    charged_bytes,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from broker.listing import TopicLister
     from broker.stores.store import Mode
     from proto.names import NamespaceName
+    from proto.topic_listing import TopicListing
 
 
 class ListingEstimates:
     """Estimates for listings of this broker.
 
     Bound: 10,000 remembered sizes.
+
+    Args:
+        policy: floodgateSizeEstimate.
+        lister: Knows the sizes of namespaces that are in memory.
+        as_shipped: Profile pulsar: see limiter.estimate.SizeGuess.
     """
 
-    def __init__(self, policy: SizeEstimate, lister: TopicLister) -> None:
+    def __init__(self, policy: SizeEstimate, lister: TopicLister, *, as_shipped: bool) -> None:
         self._policy = policy
         self._lister = lister
+        self._as_shipped = as_shipped
         self._sizes = TopicListSizeResultCache()
 
     def of(self, namespace: NamespaceName, mode: Mode) -> ListingEstimate:
         """Return the estimate of one request."""
-        return ListingEstimate(self._policy, self._lister, namespace, mode, self._sizes)
+        holder = self._sizes.holder((namespace, mode))
+        guess = SizeGuess(holder, anyone_resets=self._as_shipped)
+        return ListingEstimate(
+            self._policy, holder, guess, lambda: self._lister.known_bytes(namespace, mode)
+        )
 
 
 class ListingEstimate:
@@ -40,32 +55,45 @@ class ListingEstimate:
     def __init__(
         self,
         policy: SizeEstimate,
-        lister: TopicLister,
-        namespace: NamespaceName,
-        mode: Mode,
-        sizes: TopicListSizeResultCache,
+        holder: ResultHolder,
+        guess: SizeGuess,
+        known_bytes: Callable[[], int | None],
     ) -> None:
         self._policy = policy
-        self._lister = lister
-        self._namespace = namespace
-        self._mode = mode
-        self._holder: ResultHolder = sizes.holder((namespace, mode))
+        self._holder = holder
+        self._guess = guess
+        self._known_bytes = known_bytes
 
     async def size(self) -> int:
         """Return the bytes to reserve; under ``last`` this may wait for the first measurement."""
         if self._policy is SizeEstimate.PROPOSAL:
             return PROPOSAL_ESTIMATE_BYTES
         if self._policy is SizeEstimate.LAST:
-            return await self._holder.size()
-        known = self._lister.known_bytes(self._namespace, self._mode)
+            return await self._guess.size()
+        known = self._known_bytes()
         if known is None:
             known = self._holder.last_size_bytes
         return FIRST_ESTIMATE_BYTES if known is None else known
 
-    def actual(self, size_bytes: int) -> None:
-        """Remember the true size."""
-        self._holder.update_size(size_bytes)
+    def actual(self, listing: TopicListing) -> int:
+        """Return the heap a listing is charged with, and remember it."""
+        size_bytes = charged_bytes(self._policy, listing.estimated_bytes, len(listing))
+        self._guess.actual(size_bytes)
+        return size_bytes
 
     def failed(self) -> None:
         """Let those go on who wait for this request's measurement."""
-        self._holder.reset_if_initializing()
+        self._guess.failed()
+
+    def forget(self) -> None:
+        """Remember no size that is larger than a limit: the namespace may shrink."""
+        self._guess.forget()
+
+    def refused_before(self, size_bytes: int) -> bool:
+        """Tell whether a listing of this size was refused already, and remember that it was.
+
+        As shipped, what was refused once is then the estimate, and never answered again.
+        """
+        before = self._holder.last_size_bytes is not None
+        self._guess.actual(size_bytes)
+        return before

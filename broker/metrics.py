@@ -1,4 +1,4 @@
-"""The broker's own metrics: connections, pending lookups, pending outbound bytes.
+"""The broker's own metrics: connections, pending lookups, silent requests, outbound bytes.
 
 Names, types and labels are those of a real broker, which exports its connection counts as
 gauges with the labels of upstream's BrokerOperabilityMetrics.
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.registry import Collector
 
-from server.connection_metrics import gauge, outbound_metrics
+from server.connection_metrics import gauge, outbound_metrics, unanswered_metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,6 +29,7 @@ class BrokerMetrics(Collector):
         advertised_address: The value of the label ``broker``.
         connections: Counted by the connections.
         lookup_pending_requests: Returns how many requests hold a place of the lookup semaphore.
+        unanswered_requests: Returns how many listings were left without an answer.
         outbound: Bytes that wait to leave the process.
     """
 
@@ -38,12 +39,14 @@ class BrokerMetrics(Collector):
         advertised_address: str,
         connections: ConnectionCounters,
         lookup_pending_requests: Callable[[], int],
+        unanswered_requests: Callable[[], int],
         outbound: OutboundTotals,
     ) -> None:
         self._cluster = cluster
         self._advertised_address = advertised_address
         self._connections = connections
         self._lookup_pending_requests = lookup_pending_requests
+        self._unanswered_requests = unanswered_requests
         self._outbound = outbound
 
     def collect(self) -> Iterator[Metric]:
@@ -55,6 +58,7 @@ class BrokerMetrics(Collector):
             {"cluster": self._cluster},
             self._lookup_pending_requests(),
         )
+        yield unanswered_metric(self._cluster, self._unanswered_requests())
         yield from outbound_metrics(self._cluster, self._outbound)
 
     def _connection_gauges(self) -> Iterator[Metric]:

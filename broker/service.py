@@ -24,6 +24,7 @@ from proto.names import NamespaceName
 from server.errors import StartError
 from server.limits_config import Profile, ResponseBuffers
 from server.service import ServerService
+from server.unanswered import UnansweredRequests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,6 +62,7 @@ class BrokerService(ServerService["ServerCnx"]):
         )
         self.config = config
         self._imports = tuple(imports)
+        self.unanswered = UnansweredRequests(self._clock, " and keeps its lookup permit")
         self.store: MetadataStore
 
     async def _start(self) -> None:
@@ -105,6 +107,7 @@ class BrokerService(ServerService["ServerCnx"]):
             self.config.advertised_address,
             self.connection_counters,
             lambda: self.lookups.pending_requests,
+            lambda: self.unanswered.total,
             self.totals,
         )
 
@@ -117,6 +120,7 @@ class BrokerService(ServerService["ServerCnx"]):
             as_shipped=config.profile is Profile.PULSAR,
             marks=WriteBufferMarks(marks.high_bytes, marks.low_bytes),
             lookups=self.lookups,
+            unanswered=self.unanswered,
             lookup_handler=self._lookup_handler(),
             topics_handler=self._topics_handler(memory),
             memory=memory,
@@ -140,6 +144,7 @@ class BrokerService(ServerService["ServerCnx"]):
     def _topics_handler(self, memory: ResponseMemory) -> GetTopicsHandler:
         config = self.config
         shared = config.response_buffers is ResponseBuffers.SHARED
+        as_shipped = config.profile is Profile.PULSAR
         lister = TopicLister(self.store)
         pattern_filter = PatternFilter(
             enabled=config.enable_broker_side_subscription_pattern_evaluation,
@@ -151,8 +156,8 @@ class BrokerService(ServerService["ServerCnx"]):
         return GetTopicsHandler(
             lister,
             pattern_filter,
-            ListingEstimates(config.size_estimate, lister),
+            ListingEstimates(config.size_estimate, lister, as_shipped=as_shipped),
             memory,
-            as_shipped=config.profile is Profile.PULSAR,
+            as_shipped=as_shipped,
             private_buffers=not shared,
         )

@@ -18,8 +18,11 @@ from broker.errors import (
     NO_DIRECT_MEMORY,
     RequestError,
     UnansweredRequestError,
+    illegal_argument,
+    too_large,
 )
 from broker.stores.store import StoreError
+from limiter.dual import LimitType
 from limiter.errors import PermitAcquireError, PermitTooLargeError
 from proto.patterns import InvalidPatternError
 from proto.topic_listing import EMPTY_LISTING, TopicListing, topics_response
@@ -30,9 +33,6 @@ if TYPE_CHECKING:
     from limiter.response_memory import ResponseMemory
     from proto.names import NamespaceName
     from proto.transport import Connection
-
-HEAP_LIMIT_KEY = "maxTopicListInFlightHeapMemSizeMB"
-DIRECT_LIMIT_KEY = "maxTopicListInFlightDirectMemSizeMB"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +106,16 @@ class GetTopicsHandler:
         key, reserved = (namespace, request.mode), await estimate.size()
         listed = False
         try:
-            async with self._memory.heap(key, reserved, cnx) as heap:
+            async with self._memory.heap(key, reserved, cnx, str(namespace)) as heap:
                 listed = True
                 listing = await self._list(namespace, request)
-                estimate.actual(listing.estimated_bytes)
-                await heap.resize(listing.estimated_bytes)
+                await heap.resize(estimate.actual(listing))
                 answer = await self._answer(request, listing)
-                await self._respond(request.request_id, answer, cnx)
+                await self._respond(request.request_id, namespace, answer, cnx)
         except PermitAcquireError:
             raise RequestError(pb.TooManyRequests, HEAP_LIMIT_EXCEEDED) from None
         except PermitTooLargeError as error:
-            raise self._too_large_for_heap(error, listed=listed) from None
+            raise self._too_large_for_heap(error, estimate, listed=listed) from None
 
     async def _list(
         self, namespace: NamespaceName, request: pb.CommandGetTopicsOfNamespace
@@ -142,7 +141,9 @@ class GetTopicsHandler:
             return TopicsAnswer(EMPTY_LISTING, listing.hash, filtered, changed=False)
         return TopicsAnswer(listing, listing.hash, filtered, changed=True)
 
-    async def _respond(self, request_id: int, answer: TopicsAnswer, cnx: Connection) -> None:
+    async def _respond(
+        self, request_id: int, namespace: NamespaceName, answer: TopicsAnswer, cnx: Connection
+    ) -> None:
         """Acquire direct memory for the command's size and queue it."""
         response = topics_response(
             request_id,
@@ -154,7 +155,9 @@ class GetTopicsHandler:
         # An empty answer shares nothing: its few bytes are its own.
         shared = answer.listing if len(answer.listing) else (cnx, request_id)
         try:
-            give_back = await self._memory.direct(shared, response.command_bytes, cnx)
+            give_back = await self._memory.direct(
+                shared, response.command_bytes, cnx, str(namespace)
+            )
         except PermitAcquireError:
             raise RequestError(pb.TooManyRequests, NO_DIRECT_MEMORY) from None
         except PermitTooLargeError as error:
@@ -166,25 +169,16 @@ class GetTopicsHandler:
     # -- refusals -----------------------------------------------------------------------------
 
     def _too_large_for_heap(
-        self, error: PermitTooLargeError, *, listed: bool
+        self, error: PermitTooLargeError, estimate: ListingEstimate, *, listed: bool
     ) -> RequestError | UnansweredRequestError:
         if not self._as_shipped:
-            return _too_large(error, "heap estimate", HEAP_LIMIT_KEY)
-        return _illegal_argument(error) if listed else UnansweredRequestError(str(error))
+            estimate.forget()
+            return too_large(error, "heap estimate", LimitType.HEAP_MEMORY)
+        if listed or not estimate.refused_before(error.requested):
+            return illegal_argument(error)
+        return UnansweredRequestError(str(error))
 
     def _too_large_for_direct(self, error: PermitTooLargeError) -> RequestError:
         if self._as_shipped:
-            return _illegal_argument(error)
-        return _too_large(error, "response", DIRECT_LIMIT_KEY)
-
-
-def _illegal_argument(error: PermitTooLargeError) -> RequestError:
-    return RequestError(pb.MetadataError, f"java.lang.IllegalArgumentException: {error}")
-
-
-def _too_large(error: PermitTooLargeError, what: str, key: str) -> RequestError:
-    return RequestError(
-        pb.TooManyRequests,
-        f"the {what} of {error.requested} bytes is larger than the limit of {error.limit} bytes: "
-        f"raise {key}",
-    )
+            return illegal_argument(error)
+        return too_large(error, "response", LimitType.DIRECT_MEMORY)

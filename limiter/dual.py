@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Self
+from functools import partial
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from limiter.semaphore import AsyncSemaphore
 
@@ -16,8 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
     from types import TracebackType
 
+    from limiter.admission import AdmissionRules
     from limiter.clock import Clock
-    from limiter.permit import AcquireOutcome, Permit, SemaphoreStatistics, Waiter
+    from limiter.holdings import PermitRecord
+    from limiter.permit import AcquireOutcome, Contention, Permit, SemaphoreStatistics, Waiter
+
+
+DualObserver: TypeAlias = "Callable[[LimitType, AcquireOutcome, float, int], None]"
 
 
 class LimitType(Enum):
@@ -60,6 +66,29 @@ class MemoryPermit:
         return self.permit.size
 
 
+class SharedOwner:
+    """An owner that many are part of, in both budgets; the last who leaves gives all back.
+
+    Made by :meth:`AsyncDualMemoryLimiter.share` and given to it as the owner of requests.
+    """
+
+    __slots__ = ("_limiter", "holders")
+
+    def __init__(self, limiter: AsyncDualMemoryLimiter, namespace: str) -> None:
+        self._limiter = limiter
+        self.holders = {one: limiter.semaphore(one).share(namespace) for one in LimitType}
+
+    def join(self, owner: Hashable) -> None:
+        """Add a reference of ``owner``."""
+        for limit_type, holder in self.holders.items():
+            self._limiter.semaphore(limit_type).join(holder, owner)
+
+    def leave(self, owner: Hashable) -> None:
+        """Drop a reference of ``owner``; one that is not there is no matter."""
+        for limit_type, holder in self.holders.items():
+            self._limiter.semaphore(limit_type).leave(holder, owner)
+
+
 class AsyncDualMemoryLimiter:
     """Who may hold how many bytes of heap and of direct memory, and who must wait.
 
@@ -67,7 +96,8 @@ class AsyncDualMemoryLimiter:
         heap: The budget of LimitType.HEAP_MEMORY.
         direct: The budget of LimitType.DIRECT_MEMORY.
         clock: Where time comes from.
-        observer: Told of each request: which budget, how it ended, seconds waited.
+        observer: Told of requests: which budget, how they ended, seconds waited, how many.
+        rules: In which order requests are granted; as shipped unless told otherwise.
 
     Source: PIP-442, AsyncDualMemoryLimiterImpl.
     """
@@ -77,28 +107,38 @@ class AsyncDualMemoryLimiter:
         heap: MemoryLimit,
         direct: MemoryLimit,
         clock: Clock | None = None,
-        observer: Callable[[LimitType, AcquireOutcome, float], None] | None = None,
+        observer: DualObserver | None = None,
+        rules: AdmissionRules | None = None,
     ) -> None:
         self._observer = observer
         self._semaphores = {
-            LimitType.HEAP_MEMORY: self._semaphore(LimitType.HEAP_MEMORY, heap, clock),
-            LimitType.DIRECT_MEMORY: self._semaphore(LimitType.DIRECT_MEMORY, direct, clock),
+            limit_type: AsyncSemaphore(
+                limit.max_bytes,
+                limit.max_queue_size,
+                limit.timeout_seconds,
+                clock,
+                partial(self._observe, limit_type),
+                rules,
+            )
+            for limit_type, limit in (
+                (LimitType.HEAP_MEMORY, heap),
+                (LimitType.DIRECT_MEMORY, direct),
+            )
         }
 
-    def _semaphore(
-        self, limit_type: LimitType, limit: MemoryLimit, clock: Clock | None
-    ) -> AsyncSemaphore:
-        def observe(outcome: AcquireOutcome, waited_seconds: float) -> None:
-            if self._observer is not None:
-                self._observer(limit_type, outcome, waited_seconds)
+    def _observe(
+        self, limit_type: LimitType, outcome: AcquireOutcome, waited_seconds: float, count: int
+    ) -> None:
+        if self._observer is not None:
+            self._observer(limit_type, outcome, waited_seconds, count)
 
-        return AsyncSemaphore(
-            limit.max_bytes, limit.max_queue_size, limit.timeout_seconds, clock, observe
-        )
-
-    def observe_with(self, observer: Callable[[LimitType, AcquireOutcome, float], None]) -> None:
+    def observe_with(self, observer: DualObserver) -> None:
         """Name the one observer; the limiter itself does not know who watches it."""
         self._observer = observer
+
+    def semaphore(self, limit_type: LimitType) -> AsyncSemaphore:
+        """Return one budget, for who needs more than the dual operations."""
+        return self._semaphores[limit_type]
 
     async def acquire(
         self,
@@ -106,14 +146,18 @@ class AsyncDualMemoryLimiter:
         size_bytes: int,
         is_cancelled: Callable[[], bool] | None = None,
         owner: Hashable | None = None,
+        namespace: str = "",
     ) -> MemoryPermit:
         """Return a permit of ``size_bytes``; wait until it can be granted.
 
         Raises:
             The errors of :meth:`limiter.semaphore.AsyncSemaphore.acquire`.
         """
+        if type(owner) is SharedOwner:
+            owner = owner.holders[limit_type]
         semaphore = self._semaphores[limit_type]
-        return MemoryPermit(limit_type, await semaphore.acquire(size_bytes, is_cancelled, owner))
+        permit = await semaphore.acquire(size_bytes, is_cancelled, owner, namespace)
+        return MemoryPermit(limit_type, permit)
 
     async def update(
         self,
@@ -149,16 +193,26 @@ class AsyncDualMemoryLimiter:
         self._semaphores[permit.limit_type].release(permit.permit)
 
     def hold(
-        self, limit_type: LimitType, size_bytes: int, owner: Hashable | None = None
+        self,
+        limit_type: LimitType,
+        size_bytes: int,
+        owner: Hashable | None = None,
+        namespace: str = "",
     ) -> MemoryHold:
         """Hold ``size_bytes`` for the length of an ``async with`` block."""
-        return MemoryHold(self, limit_type, size_bytes, owner)
+        return MemoryHold(self, limit_type, size_bytes, owner, namespace)
 
     def request(
-        self, limit_type: LimitType, size_bytes: int, owner: Hashable | None = None
+        self,
+        limit_type: LimitType,
+        size_bytes: int,
+        owner: Hashable | None = None,
+        namespace: str = "",
     ) -> Waiter:
         """Ask without waiting; the waiter says when it is answered."""
-        return self._semaphores[limit_type].request(size_bytes, None, owner)
+        if type(owner) is SharedOwner:
+            owner = owner.holders[limit_type]
+        return self._semaphores[limit_type].request(size_bytes, None, owner, namespace)
 
     def abandon(self, limit_type: LimitType, waiter: Waiter) -> None:
         """Forget a request made with :meth:`request`, granted or not."""
@@ -168,6 +222,46 @@ class AsyncDualMemoryLimiter:
         """Drop queued places and release permits of ``owner``; followers are granted now."""
         for semaphore in self._semaphores.values():
             semaphore.cancel_owner(owner)
+
+    def share(self, namespace: str = "") -> SharedOwner:
+        """Return an owner that many can be part of."""
+        return SharedOwner(self, namespace)
+
+    def exempt_from_share(self, owner: Hashable) -> None:
+        """Many clients are behind ``owner``; see AsyncSemaphore.exempt_from_share."""
+        for semaphore in self._semaphores.values():
+            semaphore.exempt_from_share(owner)
+
+    def record_with(self, limit_type: LimitType, record: PermitRecord) -> None:
+        """Name who keeps a record of one budget's permits; before the first request."""
+        self._semaphores[limit_type].record_with(record)
+
+    def pinned_by(self, owner: Hashable) -> dict[LimitType, int]:
+        """Return the bytes that ``owner`` holds of each budget, with its part of shared ones."""
+        return {one: semaphore.pinned_by(owner) for one, semaphore in self._semaphores.items()}
+
+    def contention(self, limit_type: LimitType) -> Contention | None:
+        """Return who waits for memory that others hold; None when nobody does."""
+        return self._semaphores[limit_type].contention()
+
+    def on_contention(self, callback: Callable[[LimitType, Contention], None]) -> None:
+        """Call back whenever it becomes somebody's turn who has to wait for others."""
+        for limit_type, semaphore in self._semaphores.items():
+            semaphore.on_contention(partial(callback, limit_type))
+
+    def change_limit(
+        self,
+        limit_type: LimitType,
+        max_bytes: int | None = None,
+        max_queue_size: int | None = None,
+        timeout_seconds: float | None = None,
+    ) -> None:
+        """Change one budget at run time; None leaves a figure as it is.
+
+        See AsyncSemaphore.change_limits.
+        """
+        semaphore = self._semaphores[limit_type]
+        semaphore.change_limits(max_bytes, max_queue_size, timeout_seconds)
 
     def close(self) -> None:
         """Refuse all who wait and all who come."""
@@ -197,7 +291,7 @@ class AsyncDualMemoryLimiter:
 class MemoryHold:
     """Bytes that are held for the length of a block and may change their amount in it."""
 
-    __slots__ = ("_limit_type", "_limiter", "_owner", "_permit", "_size_bytes")
+    __slots__ = ("_limit_type", "_limiter", "_namespace", "_owner", "_permit", "_size_bytes")
 
     def __init__(
         self,
@@ -205,16 +299,18 @@ class MemoryHold:
         limit_type: LimitType,
         size_bytes: int,
         owner: Hashable | None,
+        namespace: str,
     ) -> None:
         self._limiter = limiter
         self._limit_type = limit_type
         self._size_bytes = size_bytes
         self._owner = owner
+        self._namespace = namespace
         self._permit: MemoryPermit | None = None
 
     async def __aenter__(self) -> Self:
         self._permit = await self._limiter.acquire(
-            self._limit_type, self._size_bytes, None, self._owner
+            self._limit_type, self._size_bytes, None, self._owner, self._namespace
         )
         return self
 

@@ -5,10 +5,13 @@ PermitAcquireError
     PermitAcquireQueueFullError    the bounded queue had no place
     PermitAcquireCancelledError    the owner left, or its is_cancelled() was true
     PermitAcquireClosedError       the limiter was closed
+    PermitAcquireStalledError      every holder waited to grow, and this one came last
 PermitTooLargeError                no waiting can ever satisfy it (a ValueError)
 """
 
 from __future__ import annotations
+
+from enum import Enum
 
 
 class PermitAcquireError(Exception):
@@ -59,15 +62,33 @@ class PermitAcquireClosedError(PermitAcquireError):
         return "Semaphore is closed"
 
 
+class PermitAcquireStalledError(PermitAcquireError):
+    """Growth was refused because nobody could go on otherwise: all who hold wait to grow."""
+
+    def __str__(self) -> str:
+        return "Permit growth was refused to end a stall"
+
+
+class LimitScope(Enum):
+    """What a limit applies to."""
+
+    ALL = "all"
+    CONNECTION = "connection"
+    NAMESPACE = "namespace"
+    TENANT = "tenant"
+
+
 class PermitTooLargeError(ValueError):
-    """A request larger than the limit: waiting cannot help.
+    """A request larger than a limit: waiting cannot help.
 
     Attributes:
         requested: What was asked for.
         limit: The limit it exceeds.
+        scope: Whose limit that is.
     """
 
-    def __init__(self, requested: int, limit: int) -> None:
+    def __init__(self, requested: int, limit: int, scope: LimitScope = LimitScope.ALL) -> None:
         super().__init__(f"Requested permits={requested} is larger than maxPermits={limit}")
         self.requested = requested
         self.limit = limit
+        self.scope = scope

@@ -1,7 +1,21 @@
 """How large a listing will be, before it is known.
 
 Three policies (``floodgateSizeEstimate``): ``last`` remembers the last actual size of each key,
-as shipped; ``proposal`` always says 1 KiB, as the PIP's text; ``exact`` asks who knows.
+as shipped; ``proposal`` has the figures of the PIP's text; ``exact`` asks who knows.
+
+========== ============================== =====================================================
+policy     reserved first                 charged when the list is there
+========== ============================== =====================================================
+last       10,240, then the last charge   UTF-8 bytes of the names + 32 each
+proposal   1,024 always, no memory        UTF-8 bytes of the names
+exact      broker: what the store knows;  broker: UTF-8 bytes of the names + 32 each; proxy: the
+           proxy: the last charge         announced length of the answer, before it is read
+========== ============================== =====================================================
+
+The PIP's text counts characters where ``proposal`` counts UTF-8 bytes: the same for ASCII. Its
+earlier draft had the proxy charge the received command's size and hold heap until the answer
+was written; the accepted text has neither, and so has ``proposal``. Direct memory is charged
+with the size of the response's command under all three, as text and shipped code do.
 """
 
 from __future__ import annotations
@@ -35,6 +49,21 @@ class SizeEstimate(Enum):
 def estimate_topic_list_bytes(names: Iterable[str]) -> int:
     """Return the heap estimate of a list of names: UTF-8 bytes + 32 each."""
     return sum(len(name.encode()) + BYTES_PER_NAME for name in names)
+
+
+def charged_bytes(policy: SizeEstimate, estimated_bytes: int, names: int) -> int:
+    """Return the heap that a list is charged with once it is there.
+
+    Args:
+        policy: The proposal's text counts the names themselves only.
+        estimated_bytes: Its heap estimate, see :func:`estimate_topic_list_bytes`.
+        names: How many names it has.
+
+    Source: PIP-442, "Integration Points"; upstream TopicListMemoryLimiter.estimateTopicListSize.
+    """
+    if policy is SizeEstimate.PROPOSAL:
+        return estimated_bytes - BYTES_PER_NAME * names
+    return estimated_bytes
 
 
 class TopicListSizeResultCache:
@@ -77,6 +106,11 @@ class ResultHolder:
         """The last actual size; None before the first."""
         return self._size_bytes
 
+    @property
+    def measurement(self) -> object | None:
+        """The first measurement, while it is under way; another one is another object."""
+        return self._measured
+
     async def size(self) -> int:
         """Return an estimate in bytes; 10,240 for the very first, whose result others await."""
         if self._size_bytes is not None:
@@ -96,7 +130,57 @@ class ResultHolder:
         if self._size_bytes is None:
             self._resolve(FIRST_ESTIMATE_BYTES)
 
+    def forget(self) -> None:
+        """Let the next request measure anew: a size above a limit may be out of date."""
+        self._size_bytes = None
+
     def _resolve(self, size_bytes: int) -> None:
         measured, self._measured = self._measured, None
         if measured is not None and not measured.done():
             measured.set_result(size_bytes)
+
+
+class SizeGuess:
+    """One request's part in a holder: it asks for an estimate, then tells the truth or fails.
+
+    Args:
+        holder: What is known of the key.
+        anyone_resets: Whether a failure resets the measurement under way whoever makes it, as
+            upstream does once a request has its estimate; otherwise only the request that
+            measures can, and the failure of another costs those who wait nothing.
+
+    Source: upstream's callers of TopicListSizeResultCache.ResultHolder.
+    Differs: a request that leaves while it waits for another's measurement has not failed.
+    (Upstream cannot give up that wait at all.)
+    """
+
+    __slots__ = ("_anyone_resets", "_has_estimate", "_holder", "_measures")
+
+    def __init__(self, holder: ResultHolder, *, anyone_resets: bool) -> None:
+        self._holder = holder
+        self._anyone_resets = anyone_resets
+        self._has_estimate = False
+        self._measures: object | None = None
+
+    async def size(self) -> int:
+        """Return the bytes to reserve; may wait for another request's first measurement."""
+        under_way = self._holder.measurement
+        size_bytes = await self._holder.size()
+        if under_way is None:
+            self._measures = self._holder.measurement
+        self._has_estimate = True
+        return size_bytes
+
+    def actual(self, size_bytes: int) -> None:
+        """Remember the true size."""
+        self._holder.update_size(size_bytes)
+
+    def failed(self) -> None:
+        """Let those go on who wait for the first measurement; harmless once there is a size."""
+        mine = self._measures is not None and self._holder.measurement is self._measures
+        if mine or (self._anyone_resets and self._has_estimate):
+            self._holder.reset_if_initializing()
+
+    def forget(self) -> None:
+        """Remember nothing: what is known is larger than a limit."""
+        self._holder.forget()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
+    from limiter.accounts import Account, SharedHolder
     from limiter.clock import TimerHandle
-    from limiter.errors import PermitAcquireError
 
 UNBOUNDED_PERMITS = 2**63 - 1
 """What an unbounded semaphore reports as available (upstream: Long.MAX_VALUE)."""
@@ -21,16 +21,35 @@ class AcquireOutcome(Enum):
     """How one request for a permit ended."""
 
     GRANTED = "granted"
+    OVERDRAFT = "granted beyond the limit"
     TIMED_OUT = "timed out"
     QUEUE_FULL = "queue full"
     CANCELLED = "cancelled"
     CLOSED = "closed"
     OVERSIZED = "oversized"
+    STALLED = "refused to end a stall"
+
+    # Members are one of a kind; Enum's own hash is a Python function, and each request asks for it.
+    __hash__ = object.__hash__
 
 
 @dataclass(frozen=True, slots=True)
 class SemaphoreStatistics:
-    """A snapshot of a semaphore. Units: permits (bytes, where Floodgate uses it), requests."""
+    """A snapshot of a semaphore. Units: permits (bytes, where Floodgate uses it), requests.
+
+    Attributes:
+        max_permits: The limit; 0 or less is unbounded.
+        acquired_permits: The sum of all live permits.
+        available_permits: What is left; negative in an overdraft, or after the limit was lowered.
+        queue_size: Requests that wait.
+        max_queue_size: Places for them; 0 or less is an unbounded queue.
+        high_water_permits: The most that was ever acquired at once.
+        holders: Owners that hold or wait for something (only those who say who they are).
+        oldest_waiter_seconds: How long the oldest waiting request has waited; 0 without one.
+        overdraft_permits: How far beyond the limit a growth went that is still held.
+        overdrafts_total: How often that happened.
+        passed_total: Requests that went before one whose turn it was.
+    """
 
     max_permits: int
     acquired_permits: int
@@ -38,47 +57,96 @@ class SemaphoreStatistics:
     queue_size: int
     max_queue_size: int
     high_water_permits: int
+    holders: int = 0
+    oldest_waiter_seconds: float = 0.0
+    overdraft_permits: int = 0
+    overdrafts_total: int = 0
+    passed_total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Contention:
+    """Somebody waits for memory that others hold.
+
+    Attributes:
+        owner: Who waits; None where he did not say.
+        namespace: What for.
+        needed_permits: What is asked for, less what a growing permit holds already.
+        available_permits: What is free.
+        waited_seconds: For how long.
+    """
+
+    owner: Hashable | None
+    namespace: str
+    needed_permits: int
+    available_permits: int
+    waited_seconds: float
 
 
 class Permit:
-    """An amount that is held until it is released, or superseded by an update."""
+    """An amount that is held until it is released, or superseded by an update.
 
-    __slots__ = ("_size", "owner", "returned")
+    Attributes:
+        size: What is held now; 0 once the permit was released or superseded. To be read only.
+        holder: Whose it is; None where the request did not say.
+    """
 
-    def __init__(self, size: int, owner: Hashable | None) -> None:
-        self._size = size
-        self.owner = owner
+    __slots__ = ("counted", "growing", "holder", "namespace", "returned", "size")
+
+    def __init__(
+        self,
+        size: int,
+        holder: Account | SharedHolder | None = None,
+        namespace: str = "",
+        *,
+        counted: bool = True,
+    ) -> None:
+        self.size = size
+        self.holder = holder
+        self.namespace = namespace
+        # Granted while there was no limit: it is in no sum, and giving it back changes none.
+        self.counted = counted
         # Its holder is done with it: an update that is undone later must not revive it.
         self.returned = False
+        # Waiting updates of it.
+        self.growing = 0
 
     @property
-    def size(self) -> int:
-        """What is held now; 0 once the permit was released or superseded."""
-        return self._size
+    def owner(self) -> Hashable | None:
+        """Who holds it; None where the request did not say, or where many share it."""
+        return getattr(self.holder, "owner", None)
 
     def take(self) -> int:
         """Empty the permit and return what it held; the semaphore's to call."""
-        size, self._size = self._size, 0
+        size, self.size = self.size, 0
         return size
 
     def refill(self, size: int) -> None:
         """Give an emptied permit its amount back; the semaphore's to call."""
-        self._size = size
+        self.size = size
 
     def __repr__(self) -> str:
-        return f"<Permit {self._size}>"
+        return f"<Permit {self.size}>"
 
 
 class Waiter:
-    """One request for a permit: granted at once, waiting, or ended with an error."""
+    """One request for a permit: granted at once, waiting, or ended with an error.
+
+    Attributes:
+        account: Whose turn it waits for, where several share it or policy fair admits.
+        passed_permits: What was granted before it while it was its turn.
+    """
 
     __slots__ = (
         "_callbacks",
         "_future",
+        "account",
         "enqueued_at",
         "error",
+        "holder",
         "is_cancelled",
-        "owner",
+        "namespace",
+        "passed_permits",
         "permit",
         "previous",
         "previous_size",
@@ -86,23 +154,37 @@ class Waiter:
         "timer",
     )
 
-    def __init__(self, size: int, previous: Permit | None, owner: Hashable | None) -> None:
+    def __init__(
+        self,
+        size: int,
+        previous: Permit | None = None,
+        holder: Account | SharedHolder | None = None,
+        namespace: str = "",
+    ) -> None:
         self.size = size
         self.previous = previous
         self.previous_size = 0
-        self.owner = owner
+        self.holder = holder
+        self.namespace = namespace
+        self.account: Account | None = None
+        self.passed_permits = 0
         self.is_cancelled: Callable[[], bool] | None = None
         self.enqueued_at = 0.0
         self.timer: TimerHandle | None = None
         self.permit: Permit | None = None
-        self.error: PermitAcquireError | None = None
+        self.error: Exception | None = None
         self._future: asyncio.Future[None] | None = None
-        self._callbacks: list[Callable[[], object]] = []
+        self._callbacks: list[Callable[[], object]] | None = None
 
     @property
     def done(self) -> bool:
         """Whether the request was granted or refused."""
         return self.permit is not None or self.error is not None
+
+    @property
+    def owner(self) -> Hashable | None:
+        """Whose request it is; None where it did not say, or where many share it."""
+        return getattr(self.holder, "owner", None)
 
     @property
     def needed(self) -> int:
@@ -121,6 +203,8 @@ class Waiter:
         """Call ``callback`` in the turn in which the request is granted or refused."""
         if self.done:
             callback()
+        elif self._callbacks is None:
+            self._callbacks = [callback]
         else:
             self._callbacks.append(callback)
 
@@ -130,13 +214,13 @@ class Waiter:
             self._future = asyncio.get_running_loop().create_future()
             await self._future
 
-    def settle(self, permit: Permit | None, error: PermitAcquireError | None) -> None:
+    def settle(self, permit: Permit | None, error: Exception | None) -> None:
         """Record how the request ended and wake who waits for it."""
         self.permit, self.error = permit, error
         if self.timer is not None:
             self.timer.cancel()
         if self._future is not None and not self._future.done():
             self._future.set_result(None)
-        callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
+        callbacks, self._callbacks = self._callbacks, None
+        for callback in callbacks or ():
             callback()

@@ -7,15 +7,18 @@ entry, and give back everything an owner has.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self
 
-from limiter.dual import AsyncDualMemoryLimiter, LimitType, MemoryPermit
-from limiter.shared import LeaseReference, SharedLeases
+from limiter.dual import AsyncDualMemoryLimiter, LimitType
+from limiter.shared import SharedLeases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
     from contextlib import AbstractAsyncContextManager
     from types import TracebackType
+
+    from limiter.shared import LeaseReference
 
 
 class HeapHold(Protocol):
@@ -33,20 +36,31 @@ class ResponseMemory(Protocol):
     """Heap and direct memory of responses."""
 
     def heap(
-        self, key: Hashable, size_bytes: int, owner: Hashable
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> AbstractAsyncContextManager[HeapHold]:
-        """Hold heap for a block; ``key`` names what it is held for.
+        """Hold heap for a block.
+
+        Args:
+            key: What it is held for: those who hold for the same may share.
+            size_bytes: How much.
+            owner: Whose request it is.
+            namespace: ``tenant/namespace`` it is for.
 
         Raises:
             The errors of :meth:`limiter.semaphore.AsyncSemaphore.acquire`.
         """
 
-    async def direct(self, key: Hashable, size_bytes: int, owner: Hashable) -> Callable[[], object]:
+    async def direct(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> Callable[[], object]:
         """Acquire direct memory for one outbound entry and return how it is given back.
 
         Raises:
             The errors of :meth:`limiter.semaphore.AsyncSemaphore.acquire`.
         """
+
+    def exempt_from_share(self, owner: Hashable) -> None:
+        """Many clients are behind ``owner``: no share applies to it."""
 
     def cancel_owner(self, owner: Hashable) -> None:
         """Drop queued places and give back everything of ``owner``, in this turn."""
@@ -59,15 +73,23 @@ class PrivateMemory:
         self._limiter = limiter
 
     def heap(
-        self, key: Hashable, size_bytes: int, owner: Hashable
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> AbstractAsyncContextManager[HeapHold]:
         """See ResponseMemory.heap."""
-        return self._limiter.hold(LimitType.HEAP_MEMORY, size_bytes, owner)
+        return self._limiter.hold(LimitType.HEAP_MEMORY, size_bytes, owner, namespace)
 
-    async def direct(self, key: Hashable, size_bytes: int, owner: Hashable) -> Callable[[], object]:
+    async def direct(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> Callable[[], object]:
         """See ResponseMemory.direct."""
-        permit = await self._limiter.acquire(LimitType.DIRECT_MEMORY, size_bytes, None, owner)
+        permit = await self._limiter.acquire(
+            LimitType.DIRECT_MEMORY, size_bytes, None, owner, namespace
+        )
         return lambda: self._limiter.release(permit)
+
+    def exempt_from_share(self, owner: Hashable) -> None:
+        """See ResponseMemory.exempt_from_share."""
+        self._limiter.exempt_from_share(owner)
 
     def cancel_owner(self, owner: Hashable) -> None:
         """See ResponseMemory.cancel_owner."""
@@ -83,14 +105,20 @@ class SharedMemory:
         self._direct = SharedLeases(limiter, LimitType.DIRECT_MEMORY)
 
     def heap(
-        self, key: Hashable, size_bytes: int, owner: Hashable
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> AbstractAsyncContextManager[HeapHold]:
         """See ResponseMemory.heap."""
-        return _SharedHeapHold(self._limiter, self._heap, (key, size_bytes, owner))
+        return _SharedHeapHold(self._heap, key, size_bytes, owner, namespace)
 
-    async def direct(self, key: Hashable, size_bytes: int, owner: Hashable) -> Callable[[], object]:
+    async def direct(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> Callable[[], object]:
         """See ResponseMemory.direct."""
-        return (await self._direct.acquire(key, size_bytes, owner)).release
+        return (await self._direct.acquire(key, size_bytes, owner, namespace)).release
+
+    def exempt_from_share(self, owner: Hashable) -> None:
+        """See ResponseMemory.exempt_from_share."""
+        self._limiter.exempt_from_share(owner)
 
     def cancel_owner(self, owner: Hashable) -> None:
         """See ResponseMemory.cancel_owner."""
@@ -100,24 +128,23 @@ class SharedMemory:
 
 
 class _SharedHeapHold:
-    """A reference to the shared heap, and what one request needs beyond it, for a block."""
+    """A reference to the shared heap, for a block."""
 
-    __slots__ = ("_growth", "_leases", "_limiter", "_reference", "_request")
+    __slots__ = ("_acquiring", "_reference")
 
     def __init__(
         self,
-        limiter: AsyncDualMemoryLimiter,
         leases: SharedLeases,
-        request: tuple[Hashable, int, Hashable],
+        key: Hashable,
+        size_bytes: int,
+        owner: Hashable,
+        namespace: str,
     ) -> None:
-        self._limiter = limiter
-        self._leases = leases
-        self._request = request
+        self._acquiring = partial(leases.acquire, key, size_bytes, owner, namespace)
         self._reference: LeaseReference | None = None
-        self._growth: MemoryPermit | None = None
 
     async def __aenter__(self) -> Self:
-        self._reference = await self._leases.acquire(*self._request)
+        self._reference = await self._acquiring()
         return self
 
     async def __aexit__(
@@ -128,17 +155,9 @@ class _SharedHeapHold:
     ) -> None:
         if self._reference is not None:
             self._reference.release()
-        if self._growth is not None:
-            self._limiter.release(self._growth)
 
     async def resize(self, size_bytes: int) -> None:
-        """Hold the difference to the shared amount; that amount itself stays as it is."""
+        """Let the shared amount grow to what one of those who share it needs; it never shrinks."""
         if self._reference is None:
             raise RuntimeError("resize outside the block")
-        missing = max(0, size_bytes - self._reference.size)
-        if self._growth is not None:
-            self._growth = await self._limiter.update(self._growth, missing)
-        elif missing:
-            self._growth = await self._limiter.acquire(
-                LimitType.HEAP_MEMORY, missing, None, self._reference.owner
-            )
+        await self._reference.grow(size_bytes)

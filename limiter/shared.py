@@ -7,15 +7,18 @@ his reference only: the others' wait goes on. The mutable state is the table of 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
-from limiter.errors import PermitAcquireCancelledError, PermitAcquireError
+from limiter.errors import PermitAcquireCancelledError, PermitAcquireError, PermitTooLargeError
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from limiter.accounts import SharedHolder
     from limiter.dual import AsyncDualMemoryLimiter, LimitType
-    from limiter.permit import Waiter
+    from limiter.permit import Permit, Waiter
+    from limiter.semaphore import AsyncSemaphore
 
 
 class SharedLeases:
@@ -26,15 +29,16 @@ class SharedLeases:
     """
 
     def __init__(self, limiter: AsyncDualMemoryLimiter, limit_type: LimitType) -> None:
-        self._limiter = limiter
-        self._limit_type = limit_type
+        self._semaphore = limiter.semaphore(limit_type)
         self._leases: dict[Hashable, _Lease] = {}
         self._owned: dict[Hashable, dict[LeaseReference, None]] = {}
 
     def __len__(self) -> int:
         return len(self._leases)
 
-    async def acquire(self, key: Hashable, size_bytes: int, owner: Hashable) -> LeaseReference:
+    async def acquire(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> LeaseReference:
         """Return a reference to the lease of ``key``; wait until its bytes are granted.
 
         The first to ask opens the lease with ``size_bytes``; who comes while it lives shares it.
@@ -43,21 +47,24 @@ class SharedLeases:
             PermitAcquireError: The lease was refused, for all who waited for it.
             PermitTooLargeError: ``size_bytes`` exceeds the limit.
         """
-        reference = self.reference(key, size_bytes, owner)
+        reference = self.reference(key, size_bytes, owner, namespace)
         try:
             await reference.granted()
-        except (PermitAcquireError, asyncio.CancelledError):
+        except (PermitAcquireError, PermitTooLargeError, asyncio.CancelledError):
             reference.release()
             raise
         return reference
 
-    def reference(self, key: Hashable, size_bytes: int, owner: Hashable) -> LeaseReference:
+    def reference(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> LeaseReference:
         """Return a reference that may still have to wait; see LeaseReference.granted."""
         lease = self._leases.get(key)
         if lease is None:
-            lease = self._leases[key] = self._open(key, size_bytes)
+            lease = self._leases[key] = self._open(key, size_bytes, owner, namespace)
+        else:
+            self._semaphore.join(lease.holder, owner)
         reference = LeaseReference(self, lease, owner)
-        lease.references += 1
         self._owned.setdefault(owner, {})[reference] = None
         return reference
 
@@ -66,36 +73,67 @@ class SharedLeases:
         for reference in list(self._owned.get(owner, ())):
             reference.release()
 
-    def _open(self, key: Hashable, size_bytes: int) -> _Lease:
-        lease = _Lease(key, self._limiter.request(self._limit_type, size_bytes))
-        lease.waiter.on_done(lambda: self._answered(lease))
+    def _open(self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str) -> _Lease:
+        holder = self._semaphore.share(namespace)
+        self._semaphore.join(holder, owner)
+        try:
+            waiter = self._semaphore.request(size_bytes, None, holder)
+        except (PermitAcquireError, PermitTooLargeError):
+            self._semaphore.leave(holder, owner)
+            raise
+        lease = _Lease(key, holder, waiter, self._semaphore)
+        waiter.on_done(lambda: self._answered(lease))
         return lease
 
     def _answered(self, lease: _Lease) -> None:
         """A refused lease is no longer found: who comes later asks anew."""
-        if lease.waiter.error is not None and self._leases.get(lease.key) is lease:
+        if lease.waiter.error is not None:
+            self._forget(lease)
+
+    def _forget(self, lease: _Lease) -> None:
+        if self._leases.get(lease.key) is lease:
             del self._leases[lease.key]
 
     def give_back(self, reference: LeaseReference, lease: _Lease) -> None:
-        """Count one reference down; the last one ends the lease."""
+        """Drop one reference; the last one ends the lease. The reference's to call."""
         owned = self._owned[reference.owner]
         del owned[reference]
         if not owned:
             del self._owned[reference.owner]
-        lease.references -= 1
-        if lease.references == 0:
-            if self._leases.get(lease.key) is lease:
-                del self._leases[lease.key]
-            self._limiter.abandon(self._limit_type, lease.waiter)
+        if lease.holder.references == 1:
+            self._forget(lease)
+        self._semaphore.leave(lease.holder, reference.owner)
 
 
 class _Lease:
-    __slots__ = ("key", "references", "waiter")
+    """One holder, and what it was granted; a growth that is under way is everybody's."""
 
-    def __init__(self, key: Hashable, waiter: Waiter) -> None:
+    __slots__ = ("_growth", "_semaphore", "holder", "key", "permit", "waiter")
+
+    def __init__(
+        self, key: Hashable, holder: SharedHolder, waiter: Waiter, semaphore: AsyncSemaphore
+    ) -> None:
         self.key = key
+        self.holder = holder
         self.waiter = waiter
-        self.references = 0
+        self.permit: Permit | None = None
+        self._growth: Waiter | None = None
+        self._semaphore = semaphore
+        waiter.on_done(partial(self._take, waiter))
+
+    def growth_to(self, permit: Permit, size_bytes: int) -> Waiter:
+        """Return the growth that is under way, or begin one. Raises as AsyncSemaphore.update."""
+        if self._growth is not None:
+            return self._growth
+        growth = self._growth = self._semaphore.request_update(permit, size_bytes)
+        growth.on_done(partial(self._take, growth))
+        return growth
+
+    def _take(self, waiter: Waiter) -> None:
+        """Hold what was granted; what was refused leaves the lease with what it has."""
+        self._growth = None
+        if waiter.permit is not None:
+            self.permit = waiter.permit
 
 
 class LeaseReference:
@@ -113,7 +151,7 @@ class LeaseReference:
     @property
     def size(self) -> int:
         """Bytes of the whole lease; 0 until granted and after release."""
-        permit = self._lease.waiter.permit
+        permit = self._lease.permit
         return 0 if self._released or permit is None else permit.size
 
     async def granted(self) -> None:
@@ -121,8 +159,23 @@ class LeaseReference:
 
         Raises:
             PermitAcquireError: It was refused, or this reference was released meanwhile.
+            PermitTooLargeError: The limit was lowered meanwhile and will never hold it.
         """
-        waiter = self._lease.waiter
+        await self._until(self._lease.waiter)
+
+    async def grow(self, size_bytes: int) -> None:
+        """Wait until the lease holds ``size_bytes`` or more, for all who share it.
+
+        Raises:
+            PermitAcquireError: That was refused; the lease stays as it is.
+            PermitTooLargeError: ``size_bytes`` exceeds the limit.
+        """
+        await self.granted()
+        while (permit := self._lease.permit) is not None and permit.size < size_bytes:
+            await self._until(self._lease.growth_to(permit, size_bytes))
+
+    async def _until(self, waiter: Waiter) -> None:
+        """Wait for an answer that many may wait for; who is released waits no longer."""
         if not waiter.done and not self._released:
             self._waiting = asyncio.get_running_loop().create_future()
             waiter.on_done(self._wake)

@@ -46,16 +46,19 @@ class WaitTimes:
         # Most requests wait for nothing: those are counted here and recorded together.
         self._unrecorded_zeros = 0
 
-    def record(self, waited_seconds: float) -> None:
-        """Count one wait; fractions of a millisecond are dropped, as upstream drops them."""
+    def record(self, waited_seconds: float, count: int = 1) -> None:
+        """Take in ``count`` waits of the same length.
+
+        Fractions of a millisecond are dropped, as upstream drops them.
+        """
         millis = max(0, int(waited_seconds * 1000))
         self._rotate()
         if millis:
-            self._windows[-1].record_value(min(millis, MAX_TRACKED_MILLIS))
+            self._windows[-1].record_value(min(millis, MAX_TRACKED_MILLIS), count)
         else:
-            self._unrecorded_zeros += 1
-        self.count += 1
-        self.sum_millis += millis
+            self._unrecorded_zeros += count
+        self.count += count
+        self.sum_millis += millis * count
 
     def quantiles(self, which: Sequence[float]) -> list[float]:
         """Return each quantile in milliseconds; NaN when nobody waited for ten minutes."""

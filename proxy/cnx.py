@@ -170,6 +170,8 @@ class ProxyConnection(PipeLeg):
             self.gate.close_for(PauseCause.CONNECTING_TO_BROKER)
             self._requests.start(NO_REQUEST, partial(self._pipe, connect))
             return
+        if connect.HasField("proxy_version"):
+            self._parts.flights.exempt_from_share(self)
         self.state = ProxyConnectionState.PROXY_LOOKUP_REQUESTS
         self._parts.connection_counters.connect_succeeded()
         version = min(connect.protocol_version, PROTOCOL_VERSION)

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from client.errors import PulsarClientError, RequestTooLargeError, ServerResponseError
+from limiter.dual import LimitType
 from proto.commands import error_command, lookup_failed, partitions_failed
+from server.oversized import oversized_text
 
 if TYPE_CHECKING:
     from client.cnx import ClientCnx
+    from limiter.errors import PermitTooLargeError
 
 HEAP_LIMIT_EXCEEDED = "Failed due to heap memory limit exceeded"
 DIRECT_LIMIT_EXCEEDED = "Failed due to direct memory limit exceeded"
@@ -43,6 +46,28 @@ class RequestError(Exception):
 
     def __str__(self) -> str:
         return f"{pb.ServerError.Name(self.server_error)}: {self.message}"
+
+
+class UnansweredRequestError(Exception):
+    """Profile pulsar: the request is never answered, as upstream's source reads."""
+
+
+REFUSALS = {
+    LimitType.HEAP_MEMORY: HEAP_LIMIT_EXCEEDED,
+    LimitType.DIRECT_MEMORY: DIRECT_LIMIT_EXCEEDED,
+}
+"""The texts of memory that was not granted in time, in the order in which it is asked for."""
+
+
+def not_in_time(limit_type: LimitType) -> RequestError:
+    """Return the refusal of a request whose memory was not granted in time."""
+    return RequestError(pb.TooManyRequests, REFUSALS[limit_type])
+
+
+def too_large(error: PermitTooLargeError, limit_type: LimitType) -> RequestError:
+    """Return the refusal of a list that no wait can make fit: its size, the limit, the key."""
+    text = oversized_text("topic list", error, limit_type, "proxy")
+    return RequestError(pb.TooManyRequests, text)
 
 
 ErrorBuilder = Callable[[int, pb.ServerError.ValueType, str], pb.BaseCommand]

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     import proto.PulsarApi_pb2 as pb
     from client.cnx import ClientCnx
+    from limiter.dual import SharedOwner
     from limiter.lookups import LookupPermit
     from proto.topic_listing import TopicsAnswer
     from proto.transport import Connection
@@ -36,7 +37,12 @@ class Requester:
 
 
 class Flight:
-    """One broker request and who waits for it. It owns the permits that are held for it."""
+    """One broker request and who waits for it.
+
+    Attributes:
+        owner: Those who wait for it, as the one holder of what is held for it; afterwards, those
+            to whom its answer is on the way.
+    """
 
     def __init__(
         self,
@@ -44,9 +50,11 @@ class Flight:
         request: pb.CommandGetTopicsOfNamespace,
         brokers: BrokerConnections,
         address: Address,
+        owner: SharedOwner,
     ) -> None:
         self.key = key
         self.request = request
+        self.owner = owner
         self.waiting: list[Requester] = []
         self.task: asyncio.Task[None] | None = None
         self.broker: ClientCnx | None = None

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from client.errors import PulsarClientError
 from proto.errors import RemoteProtocolError
-from proxy.errors import ErrorTranslation, RequestError
+from proxy.errors import ErrorTranslation, RequestError, UnansweredRequestError
 from proxy.flight import Flight, Requester
 
 if TYPE_CHECKING:
@@ -28,23 +29,9 @@ if TYPE_CHECKING:
     from proto.transport import Connection
     from proxy.brokers import Address, BrokerConnections
     from proxy.charging import Charging
+    from server.unanswered import UnansweredRequests
 
 logger = logging.getLogger(__name__)
-
-
-class SharedBytes:
-    """The direct permit of an answer, held by every outbound entry that sends it."""
-
-    def __init__(self, limiter: AsyncDualMemoryLimiter, permit: MemoryPermit, entries: int) -> None:
-        self._limiter = limiter
-        self._permit = permit
-        self._entries = entries
-
-    def entry_left(self) -> None:
-        """One entry is gone; the last one gives the permit back."""
-        self._entries -= 1
-        if self._entries == 0:
-            self._limiter.release(self._permit)
 
 
 class Flights:
@@ -58,12 +45,14 @@ class Flights:
         limiter: AsyncDualMemoryLimiter,
         charging: Charging,
         translation: ErrorTranslation,
+        unanswered: UnansweredRequests,
         *,
         share: bool,
     ) -> None:
         self._limiter = limiter
         self._charging = charging
         self._translation = translation
+        self._unanswered = unanswered
         self._share = share
         self._joinable: dict[Hashable, Flight] = {}
         self._of_cnx: dict[Connection, dict[Flight, None]] = {}
@@ -82,19 +71,28 @@ class Flights:
         key: Hashable = flight_key(request, address) if self._share else object()
         flight = self._joinable.get(key)
         if flight is None:
-            flight = self._joinable[key] = Flight(key, request, brokers, address)
+            owner = self._limiter.share(request.namespace)
+            flight = self._joinable[key] = Flight(key, request, brokers, address, owner)
             flight.task = asyncio.get_running_loop().create_task(self._fly(flight))
         flight.waiting.append(requester)
+        flight.owner.join(requester.cnx)
         self._of_cnx.setdefault(requester.cnx, {})[flight] = None
 
     def cancel_owner(self, cnx: Connection) -> None:
-        """Take a client out of every flight, in this turn; a flight nobody waits for ends."""
+        """Take a client out of every flight, in this turn; a flight nobody waits for ends.
+
+        What it shared stays with the others; what was its own, and its places, are free.
+        """
         for flight in self._of_cnx.pop(cnx, ()):
             flight.waiting = [one for one in flight.waiting if one.cnx is not cnx]
             if not flight.waiting and flight.task is not None:
                 self._close_door(flight)
                 flight.task.cancel()
-                self._limiter.cancel_owner(flight)
+        self._limiter.cancel_owner(cnx)
+
+    def exempt_from_share(self, cnx: Connection) -> None:
+        """Many clients are behind a connection: it is another proxy's."""
+        self._limiter.exempt_from_share(cnx)
 
     async def finished(self, cnx: Connection) -> None:
         """Wait until a client waits for no flight any more."""
@@ -109,6 +107,8 @@ class Flights:
                 self._distribute(flight, answer, permit)
         except RequestError as error:
             self._fail(flight, error)
+        except UnansweredRequestError as error:
+            self._leave_unanswered(flight, error)
         except PulsarClientError as error:
             self._fail(flight, self._translation.of(error, flight.broker))
         except RemoteProtocolError as error:
@@ -131,16 +131,23 @@ class Flights:
         if not requesters:
             self._limiter.release(permit)
             return
-        shared = SharedBytes(self._limiter, permit, len(requesters))
         for requester in requesters:
             response = answer.addressed_to(requester.request_id)
-            requester.cnx.enqueue(response.buffers, response.size, shared.entry_left)
+            entry_left = partial(flight.owner.leave, requester.cnx)
+            requester.cnx.enqueue(response.buffers, response.size, entry_left)
             requester.permit.release()
 
     def _fail(self, flight: Flight, error: RequestError) -> None:
         for requester in self._take_waiting(flight):
             requester.failed(requester.request_id, error)
             requester.permit.release()
+            flight.owner.leave(requester.cnx)
+
+    def _leave_unanswered(self, flight: Flight, error: UnansweredRequestError) -> None:
+        for requester in self._take_waiting(flight):
+            self._unanswered.left(flight.request.namespace, requester.cnx.peer, str(error))
+            requester.permit.release()
+            flight.owner.leave(requester.cnx)
 
     def _take_waiting(self, flight: Flight) -> list[Requester]:
         requesters, flight.waiting = flight.waiting, []

@@ -1,4 +1,4 @@
-"""The proxy's own metrics: connections, requests, pending lookups and outbound bytes.
+"""The proxy's own metrics: connections, requests, pending lookups, silent requests, outbound bytes.
 
 Names are upstream's ProxyService's; a counter scrapes as ``<name>_total``.
 """
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.registry import Collector
 
-from server.connection_metrics import counter, gauge, outbound_metrics
+from server.connection_metrics import counter, gauge, outbound_metrics, unanswered_metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,6 +40,7 @@ class ProxyMetrics(Collector):
         connections: Counted by the client connections.
         counters: What the proxy did.
         lookup_pending_requests: Returns how many requests hold a place of the lookup semaphore.
+        unanswered_requests: Returns how many listings were left without an answer.
         outbound: Bytes that wait to leave the process.
     """
 
@@ -49,12 +50,14 @@ class ProxyMetrics(Collector):
         connections: ConnectionCounters,
         counters: ProxyCounters,
         lookup_pending_requests: Callable[[], int],
+        unanswered_requests: Callable[[], int],
         outbound: OutboundTotals,
     ) -> None:
         self._cluster = cluster
         self._connections = connections
         self._counters = counters
         self._lookup_pending_requests = lookup_pending_requests
+        self._unanswered_requests = unanswered_requests
         self._outbound = outbound
 
     def collect(self) -> Iterator[Metric]:
@@ -76,4 +79,5 @@ class ProxyMetrics(Collector):
             labels,
             self._lookup_pending_requests(),
         )
+        yield unanswered_metric(self._cluster, self._unanswered_requests())
         yield from outbound_metrics(self._cluster, self._outbound)

@@ -12,17 +12,19 @@ from proxy.brokers import (
     SharedBrokerConnections,
     connect_options,
 )
-from proxy.charging import Charging, ExactCharging, ShippedCharging
+from proxy.charging import Charging, ExactCharging
 from proxy.cnx import ProxyConnection, ProxyParts
 from proxy.direct_handler import DirectProxyHandler
 from proxy.errors import ErrorForms, ErrorTranslation
 from proxy.flights import Flights
 from proxy.lookup_handler import LookupProxyHandler
 from proxy.metrics import ProxyMetrics
+from proxy.shipped_charging import ShippedCharging
 from proxy.targets import BrokerTargets
 from server.counters import ProxyCounters
 from server.limits_config import Profile, ResponseBuffers
 from server.service import ServerService
+from server.unanswered import UnansweredRequests
 
 if TYPE_CHECKING:
     from limiter.clock import Clock
@@ -48,6 +50,7 @@ class ProxyService(ServerService["ProxyConnection"]):
         self.config = config
         self.as_shipped = config.profile is Profile.PULSAR
         self.counters = ProxyCounters()
+        self.unanswered = UnansweredRequests(self._clock)
         self._pool = ConnectionPool(connect_options(drain_oversized=True), self._clock)
 
     async def _start(self) -> None:
@@ -62,20 +65,20 @@ class ProxyService(ServerService["ProxyConnection"]):
             self.connection_counters,
             self.counters,
             lambda: self.lookups.pending_requests,
+            lambda: self.unanswered.total,
             self.totals,
         )
 
     def _parts(self) -> ProxyParts:
         translation = ErrorTranslation(as_shipped=self.as_shipped)
         address = server_address(self.config.broker_service_url)
-        share = self.config.response_buffers is ResponseBuffers.SHARED
         return ProxyParts(
             config=self.config,
             as_shipped=self.as_shipped,
             address=address,
             lookups=self.lookups,
             lookup_handler=LookupProxyHandler(address, translation, as_shipped=self.as_shipped),
-            flights=Flights(self.limiter, self._charging(), translation, share=share),
+            flights=self._flights(translation),
             new_brokers=self._new_brokers,
             direct_handler=self._direct_handler(),
             error_forms=ErrorForms.of_profile(as_shipped=self.as_shipped),
@@ -95,10 +98,14 @@ class ProxyService(ServerService["ProxyConnection"]):
             as_shipped=self.as_shipped,
         )
 
+    def _flights(self, translation: ErrorTranslation) -> Flights:
+        share = self.config.response_buffers is ResponseBuffers.SHARED
+        return Flights(self.limiter, self._charging(), translation, self.unanswered, share=share)
+
     def _charging(self) -> Charging:
         if self.config.size_estimate is SizeEstimate.EXACT:
-            return ExactCharging(self.limiter)
-        return ShippedCharging(self.limiter, self.config.size_estimate)
+            return ExactCharging(self.limiter, as_shipped=self.as_shipped)
+        return ShippedCharging(self.limiter, self.config.size_estimate, as_shipped=self.as_shipped)
 
     def _new_brokers(self) -> BrokerConnections:
         """Return a new client's way to brokers; shared answers need shared connections."""

@@ -1,4 +1,4 @@
-"""Metrics that broker and proxy have in common: what waits to leave the process."""
+"""Metrics that broker and proxy have in common: what waits to leave, what is never answered."""
 
 from __future__ import annotations
 
@@ -24,6 +24,16 @@ def counter(name: str, documentation: str, labels: Mapping[str, str], value: flo
     family = CounterMetricFamily(name, documentation, labels=list(labels))
     family.add_metric(list(labels.values()), value)
     return family
+
+
+def unanswered_metric(cluster: str, total: int) -> Metric:
+    """Return the requests that profile pulsar left without an answer."""
+    return counter(
+        "floodgate_unanswered_requests",
+        "Listings never answered because they exceed a limit, as shipped",
+        {"cluster": cluster},
+        total,
+    )
 
 
 def outbound_metrics(cluster: str, totals: OutboundTotals) -> Iterator[Metric]:

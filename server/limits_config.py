@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from limiter.admission import AdmissionPolicy, AdmissionRules, ShareCaps
 from limiter.dual import MemoryLimit
+from limiter.errors import LimitScope
 from limiter.estimate import SizeEstimate
 from limiter.outbound import WriteBufferMarks
 from server.addresses import advertised_address
 from server.known_keys import Notice
+from server.oversized import CAP_KEYS
 
 if TYPE_CHECKING:
     from server.known_keys import CheckedKeys
@@ -24,6 +27,7 @@ MEGABYTE_BYTES = 1024 * 1024
 
 HIGH_WATER_MARK_KEY = "pulsarChannelWriteBufferHighWaterMark"
 LOW_WATER_MARK_KEY = "pulsarChannelWriteBufferLowWaterMark"
+OVERDRAFT_KEY = "floodgateTopicListOverdraftMaxBytes"
 
 
 class Profile(Enum):
@@ -112,7 +116,11 @@ class ServerConfig(BaseModel):
     water_marks: WriteBufferMarks = WriteBufferMarks()
     """pulsarChannelWriteBufferHighWaterMark and ...LowWaterMark; on the proxy Netty's own."""
     profile: Profile = Profile.FLOODGATE
-    """floodgateProfile: sets the next two, of which each has a key of its own."""
+    """floodgateProfile: sets the next three, of which each has a key of its own."""
+    admission: AdmissionRules = AdmissionRules(AdmissionPolicy.FAIR)
+    """floodgateAdmissionPolicy; profile pulsar: fifo. With policy fair also
+    floodgateTopicListMaxBytesPerConnection, ...PerNamespace, ...PerTenant and
+    floodgateTopicListOverdraftMaxBytes, each for heap and for direct memory alike."""
     size_estimate: SizeEstimate = SizeEstimate.EXACT
     """floodgateSizeEstimate; profile pulsar: last."""
     response_buffers: ResponseBuffers = ResponseBuffers.SHARED
@@ -154,16 +162,35 @@ def water_marks(checked: CheckedKeys) -> WriteBufferMarks:
 
 
 def _floodgate_choices(checked: CheckedKeys) -> dict[str, object]:
-    if checked.text("floodgateAdmissionPolicy") == "fair":
-        checked.refuse(
-            "floodgateAdmissionPolicy=fair: fair admission is not in this version; use fifo"
-        )
     profile = Profile(checked.text("floodgateProfile"))
     shipped = profile is Profile.PULSAR
     estimate = checked.text("floodgateSizeEstimate") or ("last" if shipped else "exact")
     buffers = checked.text("floodgateResponseBuffers") or ("private" if shipped else "shared")
+    policy = checked.text("floodgateAdmissionPolicy") or ("fifo" if shipped else "fair")
     return {
         "profile": profile,
         "size_estimate": SizeEstimate(estimate),
         "response_buffers": ResponseBuffers(buffers),
+        "admission": _admission_rules(checked, AdmissionPolicy(policy)),
     }
+
+
+def _admission_rules(checked: CheckedKeys, policy: AdmissionPolicy) -> AdmissionRules:
+    """Read what policy fair can be told; fifo has no use for it and says so."""
+    if policy is AdmissionPolicy.FIFO:
+        for key in (*CAP_KEYS.values(), OVERDRAFT_KEY):
+            if checked.value(key):
+                checked.refuse(
+                    f"{key}={checked.value(key)}: only floodgateAdmissionPolicy=fair has such a "
+                    "limit; set that, or remove the key"
+                )
+    overdraft = checked.value(OVERDRAFT_KEY)
+    return AdmissionRules(
+        policy,
+        overdraft if isinstance(overdraft, int) else None,
+        ShareCaps(
+            per_connection=checked.integer(CAP_KEYS[LimitScope.CONNECTION]),
+            per_namespace=checked.integer(CAP_KEYS[LimitScope.NAMESPACE]),
+            per_tenant=checked.integer(CAP_KEYS[LimitScope.TENANT]),
+        ),
+    )

@@ -16,11 +16,13 @@ from limiter.dual import AsyncDualMemoryLimiter
 from limiter.lookups import LookupSemaphore
 from limiter.metrics import TopicListMetrics
 from limiter.outbound import OutboundTotals
+from limiter.tally import AcquireTally
 from server.addresses import host_port
 from server.counters import ConnectionCounters
 from server.http import ProcessState, Readiness, application, serve_http
 from server.listener import Listener, listen
 from server.process_metrics import EventLoopLag, ProcessMetrics
+from server.telemetry import telemetry_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -69,7 +71,9 @@ class ServerService(ABC, Generic[CnxT]):
         self, config: ServerConfig, lookup_places: int, drain_seconds: float, clock: Clock | None
     ) -> None:
         limits = config.topic_list_limits
-        self.limiter = AsyncDualMemoryLimiter(limits.heap, limits.direct, clock)
+        self.limiter = AsyncDualMemoryLimiter(
+            limits.heap, limits.direct, clock, rules=config.admission
+        )
         self.lookups = LookupSemaphore(lookup_places)
         self.connection_counters = ConnectionCounters()
         self.totals = OutboundTotals()
@@ -110,8 +114,10 @@ class ServerService(ABC, Generic[CnxT]):
     ) -> None:
         """Serve metrics, readiness and ``routes``; not ready yet."""
         config, registry = self._server_config, CollectorRegistry()
-        metrics = TopicListMetrics(prefix, config.cluster_name, self.limiter, self._clock)
-        self.limiter.observe_with(metrics.observe)
+        tally = AcquireTally(self._clock)
+        self.limiter.observe_with(tally.observe)
+        self._export_metrics(prefix, tally)
+        metrics = TopicListMetrics(prefix, config.cluster_name, self.limiter, tally)
         lag = EventLoopLag(config.cluster_name, self._clock)
         lag.start()
         self._exits.callback(lag.stop)
@@ -121,6 +127,20 @@ class ServerService(ABC, Generic[CnxT]):
         http = await serve_http(app, config.bind_address, config.web_service_port)
         self._exits.push_async_callback(http.close)
         self.web_service_url = f"http://{host_port(config.advertised_address, http.listener.port)}"
+
+    def _export_metrics(self, prefix: MetricPrefix, tally: AcquireTally) -> None:
+        """Send metrics by OpenTelemetry too, if the environment asks for it."""
+        settings = telemetry_settings()
+        if settings is None:
+            return
+        from server.metric_export import MetricExport
+
+        service = {
+            "service.name": prefix.replace("pulsar_", "floodgate-"),
+            "pulsar.cluster": self._server_config.cluster_name,
+        }
+        export = MetricExport(settings, service, self.limiter, tally, self._clock)
+        self._exits.push_async_callback(export.close)
 
     async def _serve_clients(self, factory: Callable[[], asyncio.BaseProtocol], port: int) -> None:
         """Accept clients from now on, and say so at the readiness endpoint."""

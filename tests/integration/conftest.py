@@ -12,7 +12,13 @@ if TYPE_CHECKING:
 
     import pytest
 
-BOTH_LOOPS = {"test_client_killed", "test_drain", "test_pipe", "test_throttling"}
+BOTH_LOOPS = {
+    "test_client_killed",
+    "test_drain",
+    "test_otlp_export",
+    "test_pipe",
+    "test_throttling",
+}
 
 
 def pytest_asyncio_loop_factories(

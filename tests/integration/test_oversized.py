@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import aiohttp
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -14,8 +15,9 @@ from limiter.dual import LimitType
 from proto.names import NamespaceName
 from tests.support.blocked_store import BlockedStore
 from tests.support.cluster import cluster, held, topic_names, until
-from tests.support.raw_peer import lookup_command, ping, topics_command
-from tests.support.samples import read_samples
+
+if TYPE_CHECKING:
+    import pathlib
 
 BIG = NamespaceName.parse("public/big")
 NAMES = topic_names("public/big", 2_000, 800)
@@ -31,6 +33,7 @@ COMMAND_BYTES = pb.BaseCommand(
 HEAP_KEY = "maxTopicListInFlightHeapMemSizeMB"
 DIRECT_KEY = "maxTopicListInFlightDirectMemSizeMB"
 MEGABYTE = 1024 * 1024
+ESTIMATES = ("exact", "last", "proposal")
 
 
 async def refusal(parts, role: str) -> ServerResponseError:
@@ -70,29 +73,82 @@ async def test_a_grown_answer_needs_no_second_request_while_there_is_memory() ->
         assert store.asked == ["public/big"]
 
 
-@pytest.mark.parametrize(
-    ("role", "limits", "size", "limit", "key"),
-    [
-        ("broker", {"heap_max_bytes": MEGABYTE}, HEAP_BYTES, MEGABYTE, HEAP_KEY),
-        ("broker", {"direct_max_bytes": MEGABYTE}, COMMAND_BYTES, MEGABYTE, DIRECT_KEY),
-        ("proxy", {"heap_max_bytes": MEGABYTE}, COMMAND_BYTES, MEGABYTE, HEAP_KEY),
-        ("proxy", {"direct_max_bytes": MEGABYTE}, COMMAND_BYTES, MEGABYTE, DIRECT_KEY),
-    ],
-)
-async def test_an_answer_above_the_limit_is_refused_with_size_limit_and_key_every_time(
-    role: str, limits: dict[str, float], size: int, limit: int, key: str
+@dataclass(frozen=True)
+class Path:
+    """One way for a list to exceed a limit, and what its refusal says.
+
+    Attributes:
+        role: Who refuses.
+        estimate: Its floodgateSizeEstimate.
+        limit: The limit's field and value, bytes.
+        size: What exceeds it, bytes.
+        key: What the refusal says to raise.
+        store: The broker's store.
+    """
+
+    role: str
+    estimate: str
+    limit: tuple[str, int]
+    size: int
+    key: str
+    store: str = "memory:local"
+
+    def __str__(self) -> str:
+        field, limit = self.limit
+        return f"{self.role} {self.estimate} {field} {limit} {self.store[:6]}"
+
+
+HEAP, DIRECT = "heap_max_bytes", "direct_max_bytes"
+PATHS = [
+    # The store knows the size: refused by the estimate, before the namespace is listed.
+    Path("broker", "exact", (HEAP, MEGABYTE), HEAP_BYTES, HEAP_KEY),
+    # A namespace that is not in memory: the first listing finds out.
+    Path("broker", "exact", (HEAP, MEGABYTE), HEAP_BYTES, HEAP_KEY, "sqlite"),
+    # Refused by the growth of what was reserved, also when the growth itself is within the limit.
+    Path("broker", "last", (HEAP, MEGABYTE), HEAP_BYTES, HEAP_KEY),
+    Path("broker", "last", (HEAP, HEAP_BYTES - 1), HEAP_BYTES, HEAP_KEY),
+    Path("broker", "proposal", (HEAP, MEGABYTE), NAME_BYTES, HEAP_KEY),
+    # Refused when the response is there.
+    *(
+        Path("broker", estimate, (DIRECT, COMMAND_BYTES - 1), COMMAND_BYTES, DIRECT_KEY)
+        for estimate in ESTIMATES
+    ),
+    # Refused by the length that the broker announces.
+    *(
+        Path("proxy", estimate, (field, COMMAND_BYTES - 1), COMMAND_BYTES, key)
+        for estimate in ESTIMATES
+        for field, key in ((HEAP, HEAP_KEY), (DIRECT, DIRECT_KEY))
+    ),
+    # The answer is within the limit, and what its names are charged is not.
+    Path("proxy", "last", (HEAP, HEAP_BYTES - 1), HEAP_BYTES, HEAP_KEY),
+]
+
+
+@pytest.mark.parametrize("buffers", ["shared", "private"])
+@pytest.mark.parametrize("path", PATHS, ids=str)
+async def test_an_answer_above_a_limit_is_refused_with_size_limit_and_key_every_time(
+    path: Path, buffers: str, tmp_path: pathlib.Path
 ) -> None:
     # Given
-    async with cluster(TOPICS, **{f"{role}_limits": limits}) as parts:
+    keys = {"floodgateSizeEstimate": path.estimate, "floodgateResponseBuffers": buffers}
+    store = "memory:local" if path.store == "memory:local" else f"sqlite:///{tmp_path}/topics.db"
+    async with cluster(
+        TOPICS,
+        broker={"metadataStoreUrl": store, **(keys if path.role == "broker" else {})},
+        proxy=keys if path.role == "proxy" else {},
+        **{f"{path.role}_limits": dict([path.limit])},
+    ) as parts:
         for _ in range(3):
             # When
-            error = await refusal(parts, role)
+            error = await refusal(parts, path.role)
             # Then
+            _, limit = path.limit
             assert error.server_error == pb.TooManyRequests
-            assert f" {size} bytes" in error.message
-            assert f" {limit} bytes" in error.message
-            assert key in error.message
-            assert held(parts.part(role).limiter) == {}
+            assert f" of {path.size} bytes is larger than the {path.role}'s limit" in error.message
+            assert f" limit of {limit} bytes: raise {path.key}" in error.message
+            assert held(parts.part(path.role).limiter) == {}
+            assert parts.part(path.role).lookups.pending_requests == 0
+        assert parts.part(path.role).unanswered.total == 0
 
 
 async def test_a_refused_answer_harms_no_other_namespace() -> None:
@@ -106,14 +162,20 @@ async def test_a_refused_answer_harms_no_other_namespace() -> None:
         assert list(listing.topics) == TOPICS["public/small"]
 
 
-async def test_a_namespace_that_shrinks_below_the_limit_is_answered_again() -> None:
+@pytest.mark.parametrize("estimate", ESTIMATES)
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_a_namespace_that_shrinks_below_the_limit_is_answered_again(
+    role: str, estimate: str
+) -> None:
     # Given
-    async with cluster(TOPICS, proxy_limits={"heap_max_bytes": MEGABYTE}) as parts:
-        await refusal(parts, "proxy")
+    keys = {"floodgateSizeEstimate": estimate}
+    limits = {f"{role}_limits": {"heap_max_bytes": MEGABYTE}}
+    async with cluster(TOPICS, both=keys, **limits) as parts:
+        await refusal(parts, role)
         gone = [name.encode() for name in NAMES[1:]]
         await parts.broker.store.apply(BIG, TopicChanges((), gone))
         # When
-        listing = await parts.client().topics_of_namespace("public/big")
+        listing = await parts.client(role).topics_of_namespace("public/big")
         # Then
         assert list(listing.topics) == NAMES[:1]
 
@@ -130,55 +192,6 @@ async def test_a_pattern_that_keeps_too_much_is_no_reason_to_refuse_another() ->
         )
         # Then
         assert list(listing.topics) == [NAMES[7]]
-
-
-async def test_profile_pulsar_refuses_once_and_then_never_answers_and_keeps_its_place() -> None:
-    # Given
-    limits = {"heap_max_bytes": MEGABYTE}
-    async with cluster(TOPICS, "pulsar", broker_limits=limits) as parts:
-        error = await refusal(parts, "broker")
-        peer = await parts.peer("broker")
-        # When
-        await peer.send(topics_command(2, "public/big"), ping())
-        answer = await peer.command()
-        parts.kept_lookup_places = 1
-        # Then
-        text = f"Requested permits={HEAP_BYTES} is larger than maxPermits={MEGABYTE}"
-        assert error.server_error == pb.MetadataError
-        assert error.message == f"java.lang.IllegalArgumentException: {text}"
-        assert answer.type == pb.BaseCommand.PONG
-        await until(lambda: parts.cnx(peer, "broker").unanswered_requests == 1)
-        assert parts.broker.lookups.pending_requests == 1
-
-
-async def test_profile_pulsars_silent_requests_use_up_all_lookup_places_for_ever() -> None:
-    # Given
-    limits = {"heap_max_bytes": MEGABYTE}
-    keys = {"maxConcurrentLookupRequest": "3"}
-    async with cluster(TOPICS, "pulsar", broker=keys, broker_limits=limits) as parts:
-        await refusal(parts, "broker")
-        silent = await parts.peer("broker")
-        await silent.send(*(topics_command(number, "public/big") for number in range(3)))
-        await until(lambda: parts.cnx(silent, "broker").unanswered_requests == 3)
-        parts.kept_lookup_places = 3
-        # When
-        silent_cnx = parts.cnx(silent, "broker")
-        silent.close()
-        await until(lambda: silent_cnx.closed)
-        peer = await parts.peer("broker")
-        await peer.send(lookup_command(9, "persistent://public/default/any"))
-        lookup = (await peer.command()).lookupTopicResponse
-        # Then
-        assert lookup.error == pb.TooManyRequests
-        assert lookup.message == "Failed due to too many pending lookup requests"
-        assert await pending_lookups(parts.broker.web_service_url) == 3
-
-
-async def pending_lookups(web_url: str) -> float:
-    async with aiohttp.ClientSession() as session, session.get(f"{web_url}/metrics/") as response:
-        samples = read_samples(await response.text())
-    (found,) = (one for one in samples if one.name == "pulsar_broker_lookup_pending_requests")
-    return found.value
 
 
 @pytest.mark.parametrize(

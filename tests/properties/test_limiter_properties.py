@@ -37,7 +37,7 @@ class SemaphoreHistory(RuleBasedStateMachine):
         self.clock = ManualClock()
         self.outcomes: list[AcquireOutcome] = []
         self.semaphore = AsyncSemaphore(
-            LIMIT, QUEUE, TIMEOUT_SECONDS, self.clock, lambda how, _: self.outcomes.append(how)
+            LIMIT, QUEUE, TIMEOUT_SECONDS, self.clock, lambda how, _, count: self.outcomes.extend([how] * count)
         )
         self.permits: list[Permit] = []
         self.waiters: list[Waiter] = []
@@ -169,7 +169,7 @@ class SemaphoreHistory(RuleBasedStateMachine):
             self.semaphore.release(permit)
         assert self.semaphore.acquired_permits == 0
         assert self.semaphore.queue_size == 0
-        assert (self.semaphore._held, self.semaphore._waiting) == ({}, {})
+        assert list(self.semaphore.accounts()) == []
         answers = len(self.outcomes)
         self.clock.advance(1_000.0)
         assert len(self.outcomes) == answers

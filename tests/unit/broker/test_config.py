@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from broker.config import BrokerConfig, RegexImplementation, TopicType, known_keys
+from limiter.admission import AdmissionPolicy, AdmissionRules, ShareCaps
 from limiter.estimate import SizeEstimate
 from limiter.outbound import WriteBufferMarks
 from server.config_file import parse_properties
@@ -170,7 +171,8 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         authenticationEnabled="true",
         pulsarChannelWriteBufferHighWaterMark="1000",
         pulsarChannelWriteBufferLowWaterMark="1001",
-        floodgateAdmissionPolicy="fair",
+        floodgateAdmissionPolicy="fifo",
+        floodgateTopicListMaxBytesPerTenant="1000",
         pulsarResourcesExtendedClassName="com.example.Mine",
         maxMessageSize="0",
         defaultNumPartitions="0",
@@ -181,11 +183,62 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         "numIOThreads",
         "authenticationEnabled",
         "pulsarResourcesExtendedClassName",
-        "floodgateAdmissionPolicy",
+        "floodgateTopicListMaxBytesPerTenant",
         "pulsarChannelWriteBufferLowWaterMark",
         "maxMessageSize",
         "defaultNumPartitions",
     ]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "floodgateTopicListMaxBytesPerConnection",
+        "floodgateTopicListMaxBytesPerNamespace",
+        "floodgateTopicListMaxBytesPerTenant",
+        "floodgateTopicListOverdraftMaxBytes",
+    ],
+)
+def test_what_only_fair_admission_has_is_refused_with_fifo(key: str) -> None:
+    # When
+    (problem,) = problems(floodgateProfile="pulsar", **{key: "1000"})
+    # Then
+    assert problem.startswith(f"{key}=1000")
+    assert "floodgateAdmissionPolicy=fair" in problem
+
+
+def test_the_profile_chooses_the_admission_policy_and_its_key_another() -> None:
+    # When
+    rules = {
+        (profile, policy): BrokerConfig.from_properties(
+            {"floodgateProfile": profile, "floodgateAdmissionPolicy": policy}
+        ).admission.policy.value
+        for profile in ("pulsar", "floodgate")
+        for policy in ("", "fifo", "fair")
+    }
+    # Then
+    assert rules == {
+        ("pulsar", ""): "fifo",
+        ("pulsar", "fifo"): "fifo",
+        ("pulsar", "fair"): "fair",
+        ("floodgate", ""): "fair",
+        ("floodgate", "fifo"): "fifo",
+        ("floodgate", "fair"): "fair",
+    }
+
+
+def test_caps_and_overdraft_reach_the_rules() -> None:
+    # When
+    rules = BrokerConfig.from_properties(
+        {
+            "floodgateTopicListMaxBytesPerConnection": "1",
+            "floodgateTopicListMaxBytesPerNamespace": "2",
+            "floodgateTopicListMaxBytesPerTenant": "3",
+            "floodgateTopicListOverdraftMaxBytes": "4",
+        }
+    ).admission
+    # Then
+    assert rules == AdmissionRules(AdmissionPolicy.FAIR, 4, ShareCaps(1, 2, 3))
 
 
 def test_wrong_water_marks_name_both_keys() -> None:

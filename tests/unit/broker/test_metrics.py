@@ -20,7 +20,7 @@ def test_samples_have_recorded_names_types_and_labels_and_counted_values() -> No
     connections = ConnectionCounters()
     outbound = OutboundTotals()
     registry = CollectorRegistry()
-    registry.register(BrokerMetrics("c1", "10.0.0.1", connections, lambda: 9, outbound))
+    registry.register(BrokerMetrics("c1", "10.0.0.1", connections, lambda: 9, lambda: 4, outbound))
     # When
     for _ in range(5):
         connections.opened()
@@ -44,6 +44,7 @@ def test_samples_have_recorded_names_types_and_labels_and_counted_values() -> No
         "pulsar_connection_create_fail_count": 1,
         "pulsar_connection_closed_total_count": 1,
         "pulsar_broker_lookup_pending_requests": 9,
+        "floodgate_unanswered_requests_total": 4,
         "floodgate_outbound_pending_bytes": 100,
         "floodgate_outbound_pending_bytes_peak": 500,
     }

@@ -63,7 +63,7 @@ class Setup:
         self.handler = GetTopicsHandler(
             lister,
             pattern_filter,
-            ListingEstimates(estimate, lister),
+            ListingEstimates(estimate, lister, as_shipped=as_shipped),
             self.memory,
             as_shipped=as_shipped,
             private_buffers=as_shipped,
@@ -380,3 +380,35 @@ async def test_requests_for_one_pattern_share_its_evaluation_also_when_the_first
     assert len(found[0]) == 500
     assert found[0] is found[1]
     assert len(shared._running) == 0
+
+
+@pytest.mark.parametrize("as_shipped", [True, False])
+async def test_a_request_that_leaves_the_wait_for_the_first_size_resets_nobodys(
+    as_shipped: bool,
+) -> None:
+    # Given
+    setup = await Setup(as_shipped=as_shipped, estimate=SizeEstimate.LAST).fill()
+    all_of_it = await setup.limiter.acquire(HEAP, PLENTY)
+    first, leaves, stays = [await started(setup.serve(number)) for number in range(3)]
+    # When
+    leaves.cancel()
+    await settle()
+    # Then
+    assert setup.limiter.queue_size(HEAP) == 1
+    setup.limiter.release(all_of_it)
+    await asyncio.gather(first, stays)
+    assert [one.getTopicsOfNamespaceResponse.request_id for one in setup.wire.answers()] == [0, 2]
+    assert held(setup.limiter) == {}
+
+
+async def test_profile_pulsar_with_exact_estimates_refuses_once_before_it_is_silent() -> None:
+    # Given
+    setup = await Setup(heap=ESTIMATE - 1, as_shipped=True).fill()
+    # When
+    first = await refused(setup)
+    # Then
+    assert first.server_error == pb.MetadataError
+    for number in (2, 3):
+        with pytest.raises(UnansweredRequestError):
+            await setup.serve(number)
+    assert held(setup.limiter) == {}

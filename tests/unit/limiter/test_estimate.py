@@ -1,4 +1,4 @@
-"""Estimates of a listing's size; "case" and a number is upstream's TopicListSizeResultCacheTest."""
+"""Estimates of a listing's size, upstream's 14 cases of TopicListSizeResultCacheTest among them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from limiter.estimate import (
     PROPOSAL_ESTIMATE_BYTES,
     ResultHolder,
     SizeEstimate,
+    SizeGuess,
     TopicListSizeResultCache,
+    charged_bytes,
     estimate_topic_list_bytes,
 )
 from tests.support.settle import settle, started
@@ -22,34 +24,57 @@ def test_a_listing_costs_its_utf8_bytes_and_32_a_name() -> None:
     assert estimate_topic_list_bytes(["persistent://t/ns/a", "persistent://t/ns/tópico"]) == 108
 
 
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [(SizeEstimate.LAST, 108), (SizeEstimate.EXACT, 108), (SizeEstimate.PROPOSAL, 44)],
+)
+def test_the_proposals_text_charges_the_names_and_nothing_beside_them(
+    policy: SizeEstimate, expected: int
+) -> None:
+    names = ["persistent://t/ns/a", "persistent://t/ns/tópico"]
+    assert charged_bytes(policy, estimate_topic_list_bytes(names), len(names)) == expected
+
+
 def test_the_first_guesses_are_upstreams() -> None:
     assert (FIRST_ESTIMATE_BYTES, PROPOSAL_ESTIMATE_BYTES) == (10_240, 1_024)
     assert SizeEstimate("last") is SizeEstimate.LAST
 
 
 def test_the_same_key_has_the_same_holder() -> None:
-    """Cases 1 and 11."""
+    """Upstream: TopicListSizeResultCacheTest case 1, and case 11 (equal keys)."""
     cache = TopicListSizeResultCache()
     assert cache.holder(("t/ns", "ALL")) is cache.holder(("t/ns", "ALL"))
 
 
-@pytest.mark.parametrize("other", [("t/other", "ALL"), ("t/ns", "PERSISTENT")])
-def test_another_namespace_or_mode_has_another_holder(other: tuple[str, str]) -> None:
-    """Cases 2, 3, 12 and 13."""
+def test_another_namespace_has_another_holder() -> None:
+    """Upstream: TopicListSizeResultCacheTest case 2, and case 12 (unequal keys)."""
     cache = TopicListSizeResultCache()
-    assert cache.holder(("t/ns", "ALL")) is not cache.holder(other)
+    assert cache.holder(("t/ns", "ALL")) is not cache.holder(("t/other", "ALL"))
+
+
+def test_another_mode_has_another_holder() -> None:
+    """Upstream: TopicListSizeResultCacheTest case 3, and case 13 (unequal keys)."""
+    cache = TopicListSizeResultCache()
+    assert cache.holder(("t/ns", "ALL")) is not cache.holder(("t/ns", "PERSISTENT"))
 
 
 async def test_the_first_to_ask_gets_the_first_guess_at_once() -> None:
-    """Case 4."""
+    """Upstream: TopicListSizeResultCacheTest case 4."""
     holder = ResultHolder()
     assert await holder.size() == 10_240
     assert holder.last_size_bytes is None
 
 
-@pytest.mark.parametrize(("callers", "actual"), [(5, 20_480), (2, 15_000), (20, 30_000)])
+@pytest.mark.parametrize(
+    ("callers", "actual"),
+    [
+        pytest.param(5, 20_480, id="case 5"),
+        pytest.param(2, 15_000, id="case 7"),
+        pytest.param(20, 30_000, id="case 14"),
+    ],
+)
 async def test_the_others_wait_for_the_firsts_result(callers: int, actual: int) -> None:
-    """Cases 5, 7 and 14."""
+    """Upstream: TopicListSizeResultCacheTest cases 5, 7 and 14 (there with 20 threads)."""
     # Given
     holder = ResultHolder()
     asking = [await started(holder.size()) for _ in range(callers)]
@@ -61,7 +86,7 @@ async def test_the_others_wait_for_the_firsts_result(callers: int, actual: int) 
 
 
 async def test_later_callers_get_the_last_actual_size() -> None:
-    """Cases 6 and 10."""
+    """Upstream: TopicListSizeResultCacheTest cases 6 and 10 (the last one wins)."""
     # Given
     holder = ResultHolder()
     await holder.size()
@@ -72,7 +97,7 @@ async def test_later_callers_get_the_last_actual_size() -> None:
 
 
 async def test_a_failed_first_measurement_lets_the_others_go_on_with_the_guess() -> None:
-    """Case 8."""
+    """Upstream: TopicListSizeResultCacheTest case 8."""
     # Given
     holder = ResultHolder()
     await holder.size()
@@ -85,7 +110,7 @@ async def test_a_failed_first_measurement_lets_the_others_go_on_with_the_guess()
 
 
 async def test_a_reset_after_a_result_changes_nothing() -> None:
-    """Case 9."""
+    """Upstream: TopicListSizeResultCacheTest case 9."""
     # Given
     holder = ResultHolder()
     await holder.size()
@@ -121,3 +146,90 @@ def test_the_key_unused_for_longest_is_forgotten() -> None:
     assert len(cache) == 2
     assert cache.holder("used") is used
     assert cache.holder("unused") is not unused
+
+
+async def test_a_forgotten_size_is_measured_anew() -> None:
+    # Given
+    holder = ResultHolder()
+    holder.update_size(20_000)
+    # When
+    holder.forget()
+    # Then
+    assert holder.last_size_bytes is None
+    assert await holder.size() == 10_240
+    assert holder.measurement is not None
+
+
+# -- whose failure ends the first measurement ----------------------------------------------------
+
+
+@pytest.mark.parametrize("anyone_resets", [True, False])
+async def test_the_measuring_request_that_fails_lets_the_others_go_on(anyone_resets: bool) -> None:
+    # Given
+    holder = ResultHolder()
+    first = SizeGuess(holder, anyone_resets=anyone_resets)
+    await first.size()
+    waiting = await started(SizeGuess(holder, anyone_resets=anyone_resets).size())
+    # When
+    first.failed()
+    # Then
+    assert await waiting == 10_240
+
+
+@pytest.mark.parametrize("anyone_resets", [True, False])
+async def test_a_request_that_leaves_before_it_has_an_estimate_resets_nobodys(
+    anyone_resets: bool,
+) -> None:
+    # Given
+    holder = ResultHolder()
+    await SizeGuess(holder, anyone_resets=anyone_resets).size()
+    leaves = SizeGuess(holder, anyone_resets=anyone_resets)
+    leaving = await started(leaves.size())
+    stays = await started(SizeGuess(holder, anyone_resets=anyone_resets).size())
+    # When
+    leaving.cancel()
+    await settle()
+    leaves.failed()
+    await settle()
+    # Then
+    assert not stays.done()
+    holder.update_size(20_000)
+    assert await stays == 20_000
+
+
+@pytest.mark.parametrize(
+    ("anyone_resets", "estimate"), [(True, 10_240), (False, 20_000)], ids=["as shipped", "ours"]
+)
+async def test_a_failure_resets_anothers_measurement_as_shipped_only(
+    anyone_resets: bool, estimate: int
+) -> None:
+    """Upstream: whoever fails calls resetIfInitializing."""
+    # Given: one that got its estimate from a measurement that failed, and a new measurement
+    holder = ResultHolder()
+    failed = SizeGuess(holder, anyone_resets=anyone_resets)
+    await failed.size()
+    waits = SizeGuess(holder, anyone_resets=anyone_resets)
+    waiting = await started(waits.size())
+    failed.failed()
+    assert await waiting == 10_240
+    await SizeGuess(holder, anyone_resets=anyone_resets).size()
+    behind = await started(SizeGuess(holder, anyone_resets=anyone_resets).size())
+    # When
+    waits.failed()
+    failed.failed()
+    await settle()
+    holder.update_size(20_000)
+    # Then
+    assert await behind == estimate
+
+
+async def test_what_failed_after_the_truth_was_told_resets_nothing() -> None:
+    # Given
+    holder = ResultHolder()
+    guess = SizeGuess(holder, anyone_resets=True)
+    await guess.size()
+    guess.actual(20_000)
+    # When
+    guess.failed()
+    # Then
+    assert await holder.size() == 20_000

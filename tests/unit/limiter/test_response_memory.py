@@ -94,19 +94,19 @@ async def test_a_resized_hold_ends_with_its_block(
             await hold.resize(size)
             used.append(budget.used[0])
     # Then: what is shared does not shrink
-    least = 100 if kind is SharedMemory else 0
-    assert used == [max(size, least) for size in sizes]
+    most = [max([100, *sizes[: number + 1]]) for number in range(len(sizes))]
+    assert used == (most if kind is SharedMemory else sizes)
     assert budget.used == (0, 0)
 
 
-async def test_growth_beyond_the_shared_amount_is_each_ones_own() -> None:
+async def test_the_shared_amount_grows_once_for_all_who_need_more() -> None:
     # Given
     budget = Budget()
     memory = SharedMemory(budget.limiter)
     # When
     async with memory.heap("listing", 100, 1) as one, memory.heap("listing", 100, 2) as two:
         await one.resize(250)
-        await two.resize(100)
+        await two.resize(240)
         used = budget.used[0]
     # Then
     assert used == 250

@@ -70,6 +70,20 @@ def test_waits_leave_the_quantiles_after_ten_minutes_but_not_count_and_sum() -> 
     assert (waits.count, waits.sum_millis) == (2, 2001)
 
 
+def test_waits_of_the_same_length_can_be_counted_together() -> None:
+    # Given
+    together, singly = WaitTimes(ManualClock()), WaitTimes(ManualClock())
+    # When
+    for seconds, times in ((0.0, 5), (0.25, 30), (4.0, 1)):
+        together.record(seconds, times)
+        for _ in range(times):
+            singly.record(seconds)
+    # Then
+    quantiles = [0.1, 0.5, 0.95, 1.0]
+    assert together.quantiles(quantiles) == singly.quantiles(quantiles) == [0, 250, 250, 4000]
+    assert (together.count, together.sum_millis) == (singly.count, singly.sum_millis) == (36, 11500)
+
+
 def test_a_wait_beyond_the_range_counts_as_its_end() -> None:
     # Given
     waits = WaitTimes(ManualClock())

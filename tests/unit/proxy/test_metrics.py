@@ -20,7 +20,9 @@ def test_every_counter_is_exported_with_its_total() -> None:
     connections = ConnectionCounters()
     connections.opened()
     registry = CollectorRegistry()
-    registry.register(ProxyMetrics("c1", connections, counters, lambda: 9, OutboundTotals()))
+    registry.register(
+        ProxyMetrics("c1", connections, counters, lambda: 9, lambda: 4, OutboundTotals())
+    )
     # When
     samples = {sample.name: sample for sample in read_samples(exposition(registry).decode())}
     # Then
@@ -30,6 +32,7 @@ def test_every_counter_is_exported_with_its_total() -> None:
     assert {name: sample.value for name, sample in samples.items()} == {
         "pulsar_proxy_active_connections": 1,
         "floodgate_proxy_lookup_pending_requests": 9,
+        "floodgate_unanswered_requests_total": 4,
         "floodgate_outbound_pending_bytes": 0,
         "floodgate_outbound_pending_bytes_peak": 0,
     }

@@ -1,0 +1,1 @@
+"""Runnable examples: the real limiter on a virtual clock, with every assumption stated."""

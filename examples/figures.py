@@ -1,0 +1,107 @@
+"""What the examples measure, and how it is written: percentiles, medians and ranges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from examples.simulation import Ending
+from limiter.admission import AdmissionPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+
+TERMINAL_COLUMNS = 100
+SCHEMA_VERSION = 1
+
+
+class PolicyChoice(StrEnum):
+    """Which policies an example runs."""
+
+    FIFO = "fifo"
+    FAIR = "fair"
+    BOTH = "both"
+
+    @property
+    def policies(self) -> tuple[AdmissionPolicy, ...]:
+        """The policies, fifo first."""
+        return tuple(AdmissionPolicy) if self is PolicyChoice.BOTH else (AdmissionPolicy(self),)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitFigures:
+    """How long the requests of one group waited, and how they ended.
+
+    A request that was refused after a wait counts with that wait, so that refusals do not make
+    the waits look shorter; one that found the queue full did not wait and counts with 0.
+
+    Units: requests, seconds.
+    """
+
+    requests: int
+    completed: int
+    timed_out: int
+    queue_full: int
+    stalled: int
+    p50_seconds: float
+    p99_seconds: float
+    p999_seconds: float
+    max_seconds: float
+
+    @property
+    def refused(self) -> int:
+        """All that were not served."""
+        return self.timed_out + self.queue_full + self.stalled
+
+
+def wait_figures(waits: npt.NDArray[np.float64], endings: npt.NDArray[np.int64]) -> WaitFigures:
+    """Summarize the waits of a group; ``endings`` says how each of its requests ended."""
+    counts = np.bincount(endings, minlength=len(Ending))
+    p50, p99, p999, longest = (percentile(waits, percent) for percent in (50, 99, 99.9, 100))
+    return WaitFigures(
+        requests=len(waits),
+        completed=int(counts[Ending.COMPLETED]),
+        timed_out=int(counts[Ending.TIMED_OUT]),
+        queue_full=int(counts[Ending.QUEUE_FULL]),
+        stalled=int(counts[Ending.STALLED]),
+        p50_seconds=p50,
+        p99_seconds=p99,
+        p999_seconds=p999,
+        max_seconds=longest,
+    )
+
+
+def percentile(values: npt.NDArray[np.float64], percent: float) -> float:
+    """Return the least value that ``percent`` of all values do not exceed; 0 for no values."""
+    if not len(values):
+        return 0.0
+    return float(np.percentile(values, percent, method="inverted_cdf"))
+
+
+def with_range(values: Sequence[float], write: Callable[[float], str]) -> str:
+    """Write the median, and the range in brackets where the values differ as written."""
+    low, middle, high = write(min(values)), write(median(values)), write(max(values))
+    return middle if low == high else f"{middle} ({low} to {high})"
+
+
+def format_wait(seconds: float) -> str:
+    """Write a wait in seconds, to the millisecond below one second; ``0 s`` for none."""
+    if seconds == 0:
+        return "0 s"
+    return f"{seconds:.3f} s" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def format_count(value: float) -> str:
+    """Write a whole number with its thousands apart."""
+    return f"{value:,.0f}"
+
+
+def format_part(part: float) -> str:
+    """Write a part of one as a percentage."""
+    return f"{100 * part:.1f} %"

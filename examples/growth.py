@@ -1,0 +1,177 @@
+"""The hold-and-wait stall: requests that hold their estimate and wait for the rest.
+
+A listing holds a permit of the estimated size, learns the actual size, and asks for the
+difference. When the holders together hold the limit, none of them can go on before another one
+gives up. This example asks the real limiter, on a virtual clock, what becomes of them.
+
+Source: PIP-442, AsyncSemaphoreImpl.update.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from examples.simulation import Ending, VirtualClock, ask, ending_of, require_sound
+from limiter.admission import AdmissionPolicy, AdmissionRules
+from limiter.semaphore import AsyncSemaphore
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from limiter.permit import Permit
+
+LIMIT_PERMITS = 100
+MAX_QUEUE_SIZE = 10_000
+TIMEOUT_SECONDS = 25.0
+STEP_SECONDS = 0.01
+"""How long a listing takes under its estimate, and how long it then holds its actual size."""
+SPREAD_SECONDS = 0.01
+"""With a seed, requests arrive within this time; each step lasts a half to three halves."""
+NAMESPACE = "tenant/namespace"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """So many requests, each holding ``estimate`` until it knows that it needs ``actual``."""
+
+    requests: int
+    estimate: int
+    actual: int
+
+
+CASES = (Case(20, 24, 24), Case(20, 24, 25), Case(20, 10, 20), Case(40, 10, 20))
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """When a request arrives, and how long its two steps last. Units: seconds."""
+
+    arrival: float = 0.0
+    listing: float = STEP_SECONDS
+    sending: float = STEP_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFigures:
+    """What became of the requests of one case.
+
+    Attributes:
+        completed: Requests that got their actual size.
+        timed_out: Requests that were given up after the timeout, with or without an estimate.
+        stalled: Growth that was refused at once, because nothing else could end the stall.
+        overdrafts: Growth that was granted beyond the limit, to end a stall.
+        first_completed_seconds: When the first request was complete; None if none was.
+        last_completed_seconds: When the last one was.
+        high_water_permits: The most that was held at once.
+    """
+
+    completed: int
+    timed_out: int
+    stalled: int
+    overdrafts: int
+    first_completed_seconds: float | None
+    last_completed_seconds: float | None
+    high_water_permits: int
+
+
+def times_at_once(requests: int) -> list[Times]:
+    """Return the times without chance: all at once, all steps alike."""
+    return [Times()] * requests
+
+
+def times_of_seed(requests: int, seed: int) -> list[Times]:
+    """Return times spread by chance; the same for both policies."""
+    chance = random.Random(seed)
+    spread, step = SPREAD_SECONDS, STEP_SECONDS
+    return [
+        Times(
+            arrival=chance.uniform(0, spread),
+            listing=chance.uniform(0.5 * step, 1.5 * step),
+            sending=chance.uniform(0.5 * step, 1.5 * step),
+        )
+        for _ in range(requests)
+    ]
+
+
+def simulate(case: Case, times: Sequence[Times], policy: AdmissionPolicy) -> CaseFigures:
+    """Run one case through the real limiter.
+
+    Raises:
+        LimiterFaultError: The limiter lost something, or granted more than it may.
+    """
+    run = _Run(case, policy)
+    for number, one in enumerate(times):
+        run.clock.call_at(one.arrival, run.arrive, number, one)
+    run.clock.run()
+    require_sound(run.semaphore, run.rules)
+    return run.figures()
+
+
+class _Run:
+    """The requests of one case on their way: estimate, listing, actual size, sending."""
+
+    def __init__(self, case: Case, policy: AdmissionPolicy) -> None:
+        self.clock = VirtualClock()
+        self.rules = AdmissionRules(policy=policy)
+        self.semaphore = AsyncSemaphore(
+            LIMIT_PERMITS,
+            MAX_QUEUE_SIZE,
+            TIMEOUT_SECONDS,
+            self.clock,
+            rules=self.rules,
+        )
+        self._case = case
+        self._completed_at: list[float] = []
+        self._refused = dict.fromkeys(Ending, 0)
+
+    def arrive(self, connection: int, times: Times) -> None:
+        """Ask for the estimate."""
+        ask(
+            partial(
+                self.semaphore.request, self._case.estimate, owner=connection, namespace=NAMESPACE
+            ),
+            partial(self._list, times),
+        )
+
+    def _list(self, times: Times, permit: Permit | None, error: Exception | None) -> None:
+        if permit is None:
+            self._refused[ending_of(error)] += 1
+            return
+        self.clock.call_at(self.clock.now() + times.listing, self._grow, times, permit)
+
+    def _grow(self, times: Times, permit: Permit) -> None:
+        """The listing is there: ask for what it really needs."""
+        ask(
+            partial(self.semaphore.request_update, permit, self._case.actual),
+            partial(self._send, times, permit),
+        )
+
+    def _send(
+        self, times: Times, estimate: Permit, permit: Permit | None, error: Exception | None
+    ) -> None:
+        if permit is None:
+            self._refused[ending_of(error)] += 1
+            self.semaphore.release(estimate)
+            return
+        self.clock.call_at(self.clock.now() + times.sending, self._complete, permit)
+
+    def _complete(self, permit: Permit) -> None:
+        self._completed_at.append(self.clock.now())
+        self.semaphore.release(permit)
+
+    def figures(self) -> CaseFigures:
+        """Return what became of the requests."""
+        statistics = self.semaphore.statistics()
+        completed_at = self._completed_at
+        return CaseFigures(
+            completed=len(completed_at),
+            timed_out=self._refused[Ending.TIMED_OUT],
+            stalled=self._refused[Ending.STALLED],
+            overdrafts=statistics.overdrafts_total,
+            first_completed_seconds=round(completed_at[0], 6) if completed_at else None,
+            last_completed_seconds=round(completed_at[-1], 6) if completed_at else None,
+            high_water_permits=statistics.high_water_permits,
+        )

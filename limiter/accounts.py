@@ -1,0 +1,304 @@
+"""Who holds what: an account for each owner, and holdings that several owners share.
+
+An account exists as long as its owner holds or waits for something. An owner that stands for
+many clients (a proxy's connection) has an account in each namespace instead of a single one.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator
+
+    from limiter.permit import Permit, Waiter
+
+
+class Place(Protocol):
+    """Where an account stands in line with its oldest request."""
+
+    def add(self, account: Account, waiter: Waiter) -> None:
+        """Let it stand here."""
+
+    def discard(self, account: Account) -> None:
+        """It stands here no more."""
+
+
+class Account:
+    """What one owner holds and waits for in one semaphore.
+
+    Attributes:
+        owner: Who it is; None are all who do not say.
+        many_clients: Whether the owner stands for many clients, so that no share applies.
+        permits: What it holds alone.
+        waiters: All its requests that wait.
+        line: Those of them that wait to be admitted, the oldest first; growth is not among them.
+        shared: What it holds or waits for together with others.
+        shared_held: How many of those hold something.
+        held_alone: The sum of ``permits``.
+        held_shared: Its parts of what it shares, each right within a factor of two, so that
+            it costs nothing to know; ``held`` is exact.
+        place: Where the account stands in line; the admission policy's.
+    """
+
+    __slots__ = (
+        "held_alone",
+        "held_shared",
+        "line",
+        "many_clients",
+        "namespace",
+        "owner",
+        "permits",
+        "place",
+        "shared",
+        "shared_held",
+        "waiters",
+    )
+
+    def __init__(self, owner: Hashable | None, namespace: str, *, many_clients: bool) -> None:
+        self.owner = owner
+        self.namespace = namespace
+        self.many_clients = many_clients
+        self.permits: dict[Permit, None] = {}
+        self.waiters: dict[Waiter, None] = {}
+        self.line: OrderedDict[Waiter, None] = OrderedDict()
+        self.shared: dict[SharedHolder, None] = {}
+        self.shared_held = 0
+        self.held_alone = 0
+        self.held_shared = 0
+        self.place: Place | None = None
+
+    def __repr__(self) -> str:
+        return f"<Account of {self.owner!r}: {self.held} held, {len(self.waiters)} waiting>"
+
+    @property
+    def holds(self) -> bool:
+        """Whether it holds anything, alone or with others."""
+        return bool(self.permits) or self.shared_held > 0
+
+    @property
+    def held(self) -> int:
+        """What it holds: its own permits, and its part of what it shares."""
+        return self.held_alone + sum(holder.part_of(self) for holder in self.shared)
+
+    @property
+    def weight(self) -> int:
+        """What it holds, as the admission policy counts it; see ``held_shared``."""
+        return self.held_alone + self.held_shared
+
+    @property
+    def idle(self) -> bool:
+        """Whether it can be forgotten."""
+        return not (self.permits or self.waiters or self.shared)
+
+    @property
+    def first_in_line(self) -> Waiter | None:
+        """The request that waits for longest to be admitted."""
+        return next(iter(self.line), None)
+
+    def took_on(self, permit: Permit) -> None:
+        """Count a permit that was granted."""
+        self.permits[permit] = None
+        self.held_alone += permit.size
+
+    def gave_back(self, permit: Permit, size: int) -> None:
+        """Count a permit that was emptied of ``size``."""
+        if self.permits.pop(permit, permit) is None:
+            self.held_alone -= size
+
+    def members(self) -> Iterator[Account]:
+        """Yield whom this holder consists of: itself."""
+        yield self
+
+
+class SharedHolder:
+    """One holder that several owners are part of: the last who leaves gives everything back.
+
+    Made by ``share`` of a semaphore and given to it as the owner of a request. Its bytes are
+    divided among its members by their references. Their parts are settled anew when what is held
+    changes and whenever the number of references has doubled or halved, so that joining and
+    leaving stay cheap however many share.
+    """
+
+    __slots__ = (
+        "_parts",
+        "_references",
+        "_settled_total",
+        "_total",
+        "namespace",
+        "permits",
+        "waiters",
+    )
+
+    def __init__(self, namespace: str) -> None:
+        self.namespace = namespace
+        self.permits: dict[Permit, None] = {}
+        self.waiters: dict[Waiter, None] = {}
+        self._references: dict[Account, int] = {}
+        self._total = 0
+        self._parts: dict[Account, int] = {}
+        self._settled_total = 0
+
+    def __repr__(self) -> str:
+        return f"<SharedHolder of {self._total} references in {self.namespace!r}>"
+
+    @property
+    def references(self) -> int:
+        """How many references there are, of all members."""
+        return self._total
+
+    @property
+    def held(self) -> int:
+        """What is held together."""
+        return sum(permit.size for permit in self.permits)
+
+    @property
+    def sharers(self) -> int:
+        """How many owners are part of it."""
+        return len(self._references)
+
+    def members(self) -> Iterator[Account]:
+        """Yield the accounts that are part of it."""
+        yield from self._references
+
+    def first_member(self) -> Account | None:
+        """Return a member; None when all have left."""
+        return next(iter(self._references), None)
+
+    def references_of(self, account: Account) -> int:
+        """Return how many references an account has."""
+        return self._references.get(account, 0)
+
+    def part_of(self, account: Account) -> int:
+        """Return what a member holds of it."""
+        return self.held * self._references[account] // self._total if self.permits else 0
+
+    def joined_by(self, account: Account) -> None:
+        """Add a reference."""
+        if account not in self._references:
+            self._references[account] = 0
+            account.shared[self] = None
+            account.shared_held += bool(self.permits)
+        self._references[account] += 1
+        self._total += 1
+        self._settle_after(account)
+
+    def left_by(self, account: Account, references: int) -> None:
+        """Drop references of a member."""
+        self._references[account] -= references
+        self._total -= references
+        self._settle_after(account)
+        if not self._references[account]:
+            del self._references[account]
+            del account.shared[self]
+            account.shared_held -= bool(self.permits)
+
+    def took_on(self, permit: Permit) -> None:
+        """Count a permit that was granted."""
+        if not self.permits:
+            for account in self._references:
+                account.shared_held += 1
+        self.permits[permit] = None
+        self._settle_all()
+
+    def gave_back(self, permit: Permit, _: int) -> None:
+        """Count a permit that was emptied."""
+        if permit in self.permits:
+            del self.permits[permit]
+            if not self.permits:
+                for account in self._references:
+                    account.shared_held -= 1
+            self._settle_all()
+
+    def _settle_after(self, account: Account) -> None:
+        if self.permits and not self._settled_total <= 2 * self._total <= 4 * self._settled_total:
+            self._settle_all()
+        else:
+            self._settle(account)
+
+    def _settle_all(self) -> None:
+        self._settled_total = self._total
+        for account in self._references:
+            self._settle(account)
+
+    def _settle(self, account: Account) -> None:
+        part = self.part_of(account) if self._total else 0
+        account.held_shared += part - self._parts.get(account, 0)
+        if part:
+            self._parts[account] = part
+        else:
+            self._parts.pop(account, None)
+
+
+class Accounts:
+    """The accounts of one semaphore.
+
+    Bound: one an owner that holds or waits for something (one a namespace of it, where the
+    owner stands for many clients); owners that do are forgotten by ``forget_owner``.
+    """
+
+    def __init__(self) -> None:
+        self._accounts: dict[Hashable, Account] = {}
+        self._many_clients: dict[Hashable, dict[Hashable, Account]] = {}
+        self._of_many = 0
+
+    def __len__(self) -> int:
+        return len(self._accounts) + self._of_many
+
+    def __iter__(self) -> Iterator[Account]:
+        yield from self._accounts.values()
+        for accounts in self._many_clients.values():
+            yield from accounts.values()
+
+    def of(self, owner: Hashable | None, namespace: str) -> Account:
+        """Return the account of an owner, or in a namespace of one that stands for many."""
+        many = self._many_clients.get(owner) if self._many_clients else None
+        if many is not None:
+            account = many.get(namespace)
+            if account is None:
+                account = many[namespace] = Account(owner, namespace, many_clients=True)
+                self._of_many += 1
+            return account
+        account = self._accounts.get(owner)
+        if account is None:
+            account = self._accounts[owner] = Account(owner, "", many_clients=False)
+        return account
+
+    def members_of(self, holder: SharedHolder, owner: Hashable) -> list[Account]:
+        """Return the account by which an owner is part of a holder, if it is."""
+        many = self._many_clients.get(owner, {})
+        found = (self._accounts.get(owner), many.get(holder.namespace))
+        return [one for one in found if one is not None and holder.references_of(one)]
+
+    def all_of(self, owner: Hashable) -> list[Account]:
+        """Return every account of an owner."""
+        own = self._accounts.get(owner)
+        many = self._many_clients.get(owner)
+        return [*([own] if own is not None else []), *(many.values() if many else ())]
+
+    def stands_for_many(self, owner: Hashable) -> None:
+        """Give an owner an account in each namespace from now on."""
+        self._many_clients.setdefault(owner, {})
+
+    def forget_if_idle(self, account: Account) -> bool:
+        """Drop an account that neither holds nor waits; true when it was dropped.
+
+        A permit may outlive its account: the owner may have another one by now, which stays.
+        """
+        if not account.idle:
+            return False
+        accounts: dict[Hashable, Account] = self._accounts
+        key = account.owner
+        if account.many_clients:
+            accounts, key = self._many_clients.get(account.owner, {}), account.namespace
+        if accounts.get(key) is not account:
+            return False
+        del accounts[key]
+        self._of_many -= account.many_clients
+        return True
+
+    def forget_owner(self, owner: Hashable) -> None:
+        """Forget that an owner stood for many clients; it has left."""
+        if not self._many_clients.get(owner):
+            self._many_clients.pop(owner, None)

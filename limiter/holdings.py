@@ -1,0 +1,91 @@
+"""Keeps the books of a semaphore: which account holds what, alone or shared, and who is told.
+
+The semaphore counts the sum; here is written down whose it is. The admission policy is told of
+every change, because who comes next depends on who holds what; the ledger, if there is one, of
+every permit that is taken on and given back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from limiter.accounts import Account, Accounts, SharedHolder
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from limiter.fifo import Admission
+    from limiter.permit import Permit
+
+
+class PermitRecord(Protocol):
+    """Who wants to know of every permit; see limiter.ledger."""
+
+    def took_on(self, permit: Permit, instead_of: Permit | None) -> None:
+        """A permit holds something from now on.
+
+        In an exchange ``instead_of`` is the one that was emptied for it, just before.
+        """
+
+    def gave_back(self, permit: Permit, size: int) -> None:
+        """A permit was emptied of ``size``."""
+
+
+class Holdings:
+    """Who holds what.
+
+    Args:
+        accounts: The accounts of the semaphore.
+        admission: Its policy.
+
+    Attributes:
+        record: Told of every permit, if somebody keeps one.
+    """
+
+    def __init__(self, accounts: Accounts, admission: Admission) -> None:
+        self._accounts = accounts
+        self._admission = admission
+        self.record: PermitRecord | None = None
+
+    def took_on(self, permit: Permit, instead_of: Permit | None) -> None:
+        """A permit holds something from now on, maybe instead of one that was emptied for it."""
+        holder = permit.holder
+        if holder is not None:
+            holder.took_on(permit)
+            self._admission.took_on(permit)
+            for account in holder.members():
+                self._admission.holds_changed(account)
+        if self.record is not None:
+            self.record.took_on(permit, instead_of)
+
+    def gave_back(self, permit: Permit, size: int) -> None:
+        """A permit was emptied of ``size``."""
+        holder = permit.holder
+        if holder is not None:
+            holder.gave_back(permit, size)
+            self._admission.gave_back(permit, size)
+            for account in holder.members():
+                self._admission.holds_changed(account)
+        if self.record is not None:
+            self.record.gave_back(permit, size)
+
+    def forget_if_idle(self, holder: Account | SharedHolder | None) -> None:
+        """Drop the account of who neither holds nor waits; the others' shares are larger then."""
+        if type(holder) is Account and self._accounts.forget_if_idle(holder):
+            self._admission.accounts_changed()
+
+    def join(self, holder: SharedHolder, owner: Hashable) -> None:
+        """Count a reference of ``owner``."""
+        account = self._accounts.of(owner, holder.namespace)
+        was_part = holder.references_of(account) > 0
+        holder.joined_by(account)
+        if not was_part:
+            self._admission.joined(holder, account)
+            self._admission.holds_changed(account)
+
+    def leave(self, holder: SharedHolder, account: Account, references: int) -> None:
+        """Drop references of a member."""
+        holder.left_by(account, references)
+        if not holder.references_of(account):
+            self._admission.left(holder, account)
+            self._admission.holds_changed(account)

@@ -1,0 +1,83 @@
+"""Why client memory was not reserved.
+
+MemoryReserveError
+    MemoryBufferIsFullError            the limit is used up and the caller does not wait
+        MemoryReserveQueueFullError    ... or may not: as many wait already as are allowed to
+    MemoryReserveTimeoutError          not granted in time
+    MemoryReserveCancelledError        the caller left
+    MemoryReserveClosedError           the controller was closed
+"""
+
+from __future__ import annotations
+
+
+class MemoryReserveError(Exception):
+    """Root of the refusals of a MemoryLimitController."""
+
+
+class MemoryBufferIsFullError(MemoryReserveError):
+    """The client's memory is used up, and the caller does not wait.
+
+    Source: PulsarClientException.MemoryBufferIsFullError.
+
+    Attributes:
+        size_bytes: What was asked for.
+        usage_bytes: What was reserved at that moment.
+        limit_bytes: The limit.
+    """
+
+    def __init__(self, size_bytes: int, usage_bytes: int, limit_bytes: int) -> None:
+        super().__init__(size_bytes, usage_bytes, limit_bytes)
+        self.size_bytes = size_bytes
+        self.usage_bytes = usage_bytes
+        self.limit_bytes = limit_bytes
+
+    def __str__(self) -> str:
+        return (
+            f"Client memory buffer is full: {self.usage_bytes} bytes are reserved, "
+            f"the limit is {self.limit_bytes}; {self.size_bytes} more were asked for"
+        )
+
+
+class MemoryReserveQueueFullError(MemoryBufferIsFullError):
+    """The client's memory is used up, and no further caller may wait for it.
+
+    Attributes:
+        waiters: How many were waiting.
+    """
+
+    def __init__(self, size_bytes: int, usage_bytes: int, limit_bytes: int, waiters: int) -> None:
+        super().__init__(size_bytes, usage_bytes, limit_bytes)
+        self.waiters = waiters
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}, and {self.waiters} callers wait already"
+
+
+class MemoryReserveTimeoutError(MemoryReserveError):
+    """The memory was not granted in time.
+
+    Attributes:
+        waited_seconds: How long the request stood in the queue.
+    """
+
+    def __init__(self, waited_seconds: float) -> None:
+        super().__init__(waited_seconds)
+        self.waited_seconds = waited_seconds
+
+    def __str__(self) -> str:
+        return f"Client memory was not granted within {self.waited_seconds:.3f} seconds"
+
+
+class MemoryReserveCancelledError(MemoryReserveError):
+    """Nobody wants the memory any more."""
+
+    def __str__(self) -> str:
+        return "The request for client memory was cancelled"
+
+
+class MemoryReserveClosedError(MemoryReserveError):
+    """The controller was closed."""
+
+    def __str__(self) -> str:
+        return "The memory limit controller is closed"

@@ -1,0 +1,123 @@
+"""Callbacks that run when memory usage rises to a threshold: consumers shrink their queues."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from limiter.clock import Clock, TimerHandle
+
+logger = logging.getLogger(__name__)
+
+
+class MemoryTrigger:
+    """One registered callback; see MemoryLimitController.register_trigger."""
+
+    __slots__ = ("_triggers", "callback", "repeat_seconds", "running", "threshold_bytes", "timer")
+
+    def __init__(
+        self,
+        triggers: MemoryTriggers,
+        callback: Callable[[], object],
+        threshold_bytes: int,
+        repeat_seconds: float | None,
+    ) -> None:
+        self._triggers = triggers
+        self.callback = callback
+        self.threshold_bytes = threshold_bytes
+        self.repeat_seconds = repeat_seconds
+        self.running = False
+        self.timer: TimerHandle | None = None
+
+    def remove(self) -> None:
+        """Never call back again; once more is harmless."""
+        self._triggers.remove(self)
+
+    def disarm(self) -> None:
+        """Stop the timer of the next repetition, if there is one."""
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+
+class MemoryTriggers:
+    """The triggers of one controller.
+
+    Bound: one for each registration that was not removed (a client registers one). A callback
+    runs in the turn of the reservation that crossed its threshold, after the books are right;
+    what it raises is logged and counted, never given to the one who reserved.
+    """
+
+    def __init__(self, limit_bytes: int, clock: Clock, usage: Callable[[], int]) -> None:
+        self._limit_bytes = limit_bytes
+        self._clock = clock
+        self._usage = usage
+        self._triggers: dict[MemoryTrigger, None] = {}
+        self.fired_total = 0
+        self.failed_total = 0
+
+    def __len__(self) -> int:
+        return len(self._triggers)
+
+    def register(
+        self, callback: Callable[[], object], threshold: float, repeat_seconds: float | None
+    ) -> MemoryTrigger:
+        """Add a trigger; see MemoryLimitController.register_trigger."""
+        if not threshold > 0:
+            raise ValueError(f"A threshold is a fraction above 0, not {threshold}")
+        if repeat_seconds is not None and not repeat_seconds > 0:
+            raise ValueError(f"A trigger repeats after more than 0 seconds, not {repeat_seconds}")
+        # At least one byte: a threshold of nothing would never be crossed.
+        threshold_bytes = max(1, int(self._limit_bytes * threshold))
+        trigger = MemoryTrigger(self, callback, threshold_bytes, repeat_seconds)
+        self._triggers[trigger] = None
+        return trigger
+
+    def remove(self, trigger: MemoryTrigger) -> None:
+        """Forget a trigger; once more is harmless."""
+        self._triggers.pop(trigger, None)
+        trigger.disarm()
+
+    def clear(self) -> None:
+        """Forget all triggers."""
+        for trigger in list(self._triggers):
+            self.remove(trigger)
+
+    def usage_rose(self, before: int, after: int) -> None:
+        """Run every trigger whose threshold was crossed from below."""
+        if self._limit_bytes <= 0:
+            return
+        crossed = [one for one in self._triggers if before < one.threshold_bytes <= after]
+        for trigger in crossed:
+            self._run(trigger)
+
+    def _run(self, trigger: MemoryTrigger) -> None:
+        """Run one callback, unless it is running or an earlier one removed it."""
+        if trigger.running or trigger not in self._triggers:
+            return
+        self.fired_total += 1
+        trigger.running = True
+        try:
+            trigger.callback()
+        except (Exception, asyncio.CancelledError):
+            # Whoever reserved has his memory whatever this callback does: he must learn of it.
+            self.failed_total += 1
+            logger.exception("A memory trigger failed")
+        finally:
+            trigger.running = False
+        self._arm(trigger)
+
+    def _arm(self, trigger: MemoryTrigger) -> None:
+        trigger.disarm()
+        if trigger.repeat_seconds is not None and trigger in self._triggers:
+            due = self._clock.now() + trigger.repeat_seconds
+            trigger.timer = self._clock.call_at(due, self._repeat, trigger)
+
+    def _repeat(self, trigger: MemoryTrigger) -> None:
+        """Run again if usage is still there; otherwise the next crossing starts anew."""
+        if self._usage() >= trigger.threshold_bytes:
+            self._run(trigger)

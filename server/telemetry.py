@@ -1,0 +1,182 @@
+"""Whether and where metrics are sent by OpenTelemetry: the standard ``OTEL_*`` variables.
+
+Off by default, and then nothing of OpenTelemetry is imported. On when an endpoint is set, or
+OTEL_METRICS_EXPORTER asks for it. Each variable has its standard meaning, durations are
+milliseconds; one that is empty counts as not set.
+
+Source: OpenTelemetry specification, environment variables and OTLP exporter configuration.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from server.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+DEFAULT_ENDPOINT = "http://localhost:4318"
+METRICS_PATH = "/v1/metrics"
+PROTOCOL = "http/protobuf"
+
+
+class MetricsExporter(StrEnum):
+    """Values of OTEL_METRICS_EXPORTER that Floodgate knows."""
+
+    OTLP = "otlp"
+    CONSOLE = "console"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetrySettings:
+    """How metrics are sent.
+
+    Attributes:
+        exporter: To a collector (otlp) or to standard error (console).
+        endpoint: The URL that takes metrics.
+        interval_seconds: How often.
+        timeout_seconds: How long one attempt, with its repetitions, may take.
+    """
+
+    exporter: MetricsExporter
+    endpoint: str
+    interval_seconds: float
+    timeout_seconds: float
+
+    @property
+    def destination(self) -> str:
+        """Where to, in words for a log: without a password that the URL may have."""
+        if self.exporter is MetricsExporter.CONSOLE:
+            return "standard error"
+        url = urlsplit(self.endpoint)
+        return url._replace(netloc=url.netloc.rpartition("@")[2], query="").geturl()
+
+
+def telemetry_settings(environment: Mapping[str, str] | None = None) -> TelemetrySettings | None:
+    """Read the environment; None when metrics are not to be sent.
+
+    Raises:
+        ConfigError: A variable that matters has a value that cannot be used; every problem.
+    """
+    variables = _Variables(os.environ if environment is None else environment)
+    settings = None
+    if variables.choice(("OTEL_SDK_DISABLED",), ("false", "true")) == "false":
+        settings = _settings(variables)
+    if variables.problems:
+        raise ConfigError(variables.problems)
+    return settings
+
+
+def _settings(variables: _Variables) -> TelemetrySettings | None:
+    endpoint_set = any(variables.first(_otlp("ENDPOINT")))
+    choices = ("otlp", "console", "none") if endpoint_set else ("none", "otlp", "console")
+    exporter = MetricsExporter(variables.choice(("OTEL_METRICS_EXPORTER",), choices))
+    if exporter is MetricsExporter.NONE:
+        return None
+    variables.check_pairs(("OTEL_RESOURCE_ATTRIBUTES",))
+    variables.choice(("OTEL_METRICS_EXEMPLAR_FILTER",), ("trace_based", "always_on", "always_off"))
+    interval_seconds = variables.seconds(("OTEL_METRIC_EXPORT_INTERVAL",), 60.0)
+    timeout_seconds = variables.seconds(("OTEL_METRIC_EXPORT_TIMEOUT",), 30.0)
+    endpoint = ""
+    if exporter is MetricsExporter.OTLP:
+        endpoint = _endpoint(variables)
+        timeout_seconds = min(timeout_seconds, variables.seconds(_otlp("TIMEOUT"), 10.0))
+        _check_otlp(variables)
+    return TelemetrySettings(exporter, endpoint, interval_seconds, timeout_seconds)
+
+
+def _otlp(name: str) -> tuple[str, str]:
+    """The two variables of one setting; that of the metrics wins."""
+    return f"OTEL_EXPORTER_OTLP_METRICS_{name}", f"OTEL_EXPORTER_OTLP_{name}"
+
+
+def _endpoint(variables: _Variables) -> str:
+    name, value = variables.first(_otlp("ENDPOINT"))
+    value = value or DEFAULT_ENDPOINT
+    variables.check_url(name, value)
+    if name == _otlp("ENDPOINT")[0]:
+        return value
+    return value.removesuffix("/") + METRICS_PATH
+
+
+def _check_otlp(variables: _Variables) -> None:
+    """Look at what the exporter reads itself, and would only complain of in its log."""
+    variables.choice(_otlp("PROTOCOL"), (PROTOCOL,))
+    variables.choice(_otlp("COMPRESSION"), ("none", "gzip", "deflate"))
+    variables.choice(
+        ("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE",),
+        ("cumulative", "delta", "lowmemory"),
+    )
+    variables.choice(
+        ("OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION",),
+        ("explicit_bucket_histogram", "base2_exponential_bucket_histogram"),
+    )
+    variables.check_pairs(_otlp("HEADERS"))
+    for file in ("CERTIFICATE", "CLIENT_KEY", "CLIENT_CERTIFICATE"):
+        variables.check_file(_otlp(file))
+
+
+class _Variables:
+    """Reads variables and collects a sentence for each that cannot be used.
+
+    Values are told in the sentences, but for headers and URLs, which may hold secrets.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.problems: list[str] = []
+        self._environment = environment
+
+    def first(self, names: Sequence[str]) -> tuple[str, str]:
+        """Return the first variable that is set, and its value; ("", "") if none is."""
+        for name in names:
+            if value := self._environment.get(name, "").strip():
+                return name, value
+        return "", ""
+
+    def choice(self, names: Sequence[str], values: Sequence[str]) -> str:
+        """Return one of ``values``, the first where nothing is set."""
+        name, value = self.first(names)
+        if not value or value.lower() in values:
+            return value.lower() or values[0]
+        *others, last = values
+        expected = f"{', '.join(others)} or {last}" if others else last
+        self.problems.append(f"{name} must be {expected}, not {value!r}.")
+        return values[0]
+
+    def seconds(self, names: Sequence[str], default: float) -> float:
+        """Return a duration that is written in milliseconds."""
+        name, value = self.first(names)
+        if not value:
+            return default
+        if not (value.isascii() and value.isdigit() and int(value) > 0):
+            self.problems.append(f"{name} must be a number of milliseconds above 0, not {value!r}.")
+            return default
+        return int(value) / 1000
+
+    def check_url(self, name: str, value: str) -> None:
+        """Ask for an http or https URL that names a host."""
+        try:
+            url = urlsplit(value)
+            right = url.scheme in ("http", "https") and url.hostname and url.port != 0
+        except ValueError:
+            right = False
+        if not right:
+            self.problems.append(f"{name} must be a URL such as {DEFAULT_ENDPOINT}.")
+
+    def check_pairs(self, names: Sequence[str]) -> None:
+        """Ask for key=value pairs, separated by commas."""
+        name, value = self.first(names)
+        if any(not pair.partition("=")[1] for pair in value.split(",") if pair.strip()):
+            self.problems.append(f"{name} must be key=value pairs, separated by commas.")
+
+    def check_file(self, names: Sequence[str]) -> None:
+        """Ask for the path of a file that can be read."""
+        name, value = self.first(names)
+        if value and not os.access(value, os.R_OK):
+            self.problems.append(f"{name} names a file that cannot be read: {value}")

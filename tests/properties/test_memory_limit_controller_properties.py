@@ -1,0 +1,397 @@
+"""Whatever happens to client memory, it is the sum of what is held, and callers are in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from limiter.memory_errors import (
+    MemoryReserveClosedError,
+    MemoryReserveQueueFullError,
+    MemoryReserveTimeoutError,
+)
+from limiter.memory_limit_controller import MemoryLimitController
+from limiter.memory_reservation import ReserveOutcome
+from tests.support.manual_clock import ManualClock
+
+if TYPE_CHECKING:
+    from limiter.memory_reservation import MemoryWaiter, Reservation
+
+LIMIT = 6
+CROSSING = 3
+MAX_WAITERS = 4
+# Mostly small: one release then makes room for several who wait.
+SIZES = st.integers(0, 2) | st.integers(0, 2 * LIMIT)
+TIMEOUTS = st.sampled_from([None, 5.0, 25.0])
+PICKS = st.integers(0, 1_000)
+
+
+class Caller:
+    """One task that asked for memory, and what the model knows of it."""
+
+    def __init__(self, size: int, due: float | None) -> None:
+        self.size = size
+        self.due = due
+        self.task: asyncio.Task[Reservation] | None = None
+        self.leaving = False
+        self.granted = False
+        self.error: type[Exception] | None = None
+
+
+class Model:
+    """The rules in their plainest form; nothing here waits, and nobody is woken."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.usage = self.high_water = self.crossings = self.overflows = 0
+        self.closed = False
+        self.waiting: list[Caller] = []
+        self.answered: list[Caller] = []
+        self.outcomes: Counter[ReserveOutcome] = Counter()
+
+    def admits(self) -> bool:
+        return self.limit <= 0 or self.usage <= self.limit
+
+    def book(self, size: int) -> None:
+        before, self.usage = self.usage, self.usage + size
+        if self.limit > 0 and not self.closed:
+            self.crossings += before < CROSSING <= self.usage
+            if before < self.limit <= self.usage:
+                self.overflows += 1
+                self.usage += 1
+                self.outcomes[ReserveOutcome.FORCED] += 1
+        self.high_water = max(self.high_water, self.usage)
+
+    def give_back(self, size: int) -> None:
+        self.usage -= size
+        while self.waiting and self.admits():
+            caller = self.waiting.pop(0)
+            self.answered.append(caller)
+            if caller.leaving:
+                self.outcomes[ReserveOutcome.CANCELLED] += 1
+            else:
+                caller.granted = True
+                self.outcomes[ReserveOutcome.RESERVED] += 1
+                self.book(caller.size)
+
+    def refuse(self, caller: Caller, outcome: ReserveOutcome, error: type[Exception]) -> None:
+        self.waiting.remove(caller)
+        self.answered.append(caller)
+        self.outcomes[outcome] += 1
+        caller.error = error
+
+
+class MemoryHistory(RuleBasedStateMachine):
+    """Callers, reservations, cancellation, turns of the loop and time in any order."""
+
+    kind: type[MemoryLimitController] = MemoryLimitController
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.clock = ManualClock()
+        self.outcomes: Counter[ReserveOutcome] = Counter()
+        self.crossings = 0
+        self.held: list[Reservation] = []
+        self.tasks: list[asyncio.Task[Reservation]] = []
+        self.steps = 0
+        self.begin(LIMIT)
+
+    @initialize(limit=st.sampled_from([LIMIT, LIMIT, LIMIT, 0]))
+    def begin(self, limit: int) -> None:
+        self.model = Model(limit)
+        self.memory = self.kind(limit, MAX_WAITERS, self.clock, self.observe)
+        self.memory.register_trigger(self.cross, CROSSING / LIMIT)
+        self.memory.register_trigger(self.overflow, 1.0)
+
+    def observe(self, outcome: ReserveOutcome, waited_seconds: float) -> None:
+        self.outcomes[outcome] += 1
+        assert waited_seconds >= 0.0
+
+    def cross(self) -> None:
+        self.crossings += 1
+
+    def overflow(self) -> None:
+        """Do the worst a callback can: take more, and fail."""
+        self.held.append(self.memory.force_reserve(1))
+        raise ZeroDivisionError
+
+    # -- what may happen ----------------------------------------------------------------------
+
+    @rule(size=SIZES, timeout_seconds=TIMEOUTS)
+    def reserve(self, size: int, timeout_seconds: float | None) -> None:
+        self.turn()
+        due = None if timeout_seconds is None else self.clock.now() + timeout_seconds
+        caller = Caller(size, due)
+        self.ask(caller)
+        caller.task = self.loop.create_task(self.memory.reserve(size, timeout_seconds))
+        self.tasks.append(caller.task)
+        at_once = caller not in self.model.waiting
+        self.run_once()
+        if not at_once:
+            assert not caller.task.done()
+        else:
+            self.finish(caller)
+
+    def ask(self, caller: Caller) -> None:
+        model = self.model
+        if model.closed:
+            model.outcomes[ReserveOutcome.CLOSED] += 1
+            caller.error = MemoryReserveClosedError
+        elif model.admits():
+            caller.granted = True
+            model.outcomes[ReserveOutcome.RESERVED] += 1
+            model.book(caller.size)
+        elif len(model.waiting) >= MAX_WAITERS:
+            model.outcomes[ReserveOutcome.QUEUE_FULL] += 1
+            caller.error = MemoryReserveQueueFullError
+        else:
+            model.waiting.append(caller)
+
+    @rule(size=SIZES)
+    def try_reserve(self, size: int) -> None:
+        if self.model.closed:
+            self.model.outcomes[ReserveOutcome.CLOSED] += 1
+            with pytest.raises(MemoryReserveClosedError):
+                self.memory.try_reserve(size)
+            return
+        admitted = self.model.admits()
+        kind = ReserveOutcome.RESERVED if admitted else ReserveOutcome.BUFFER_FULL
+        self.model.outcomes[kind] += 1
+        reservation = self.memory.try_reserve(size)
+        assert (reservation is not None) == admitted
+        if reservation is not None:
+            self.model.book(size)
+            self.held.append(reservation)
+
+    @rule(size=SIZES)
+    def force_reserve(self, size: int) -> None:
+        self.model.outcomes[ReserveOutcome.FORCED] += 1
+        self.model.book(size)
+        self.held.append(self.memory.force_reserve(size))
+
+    @precondition(lambda self: self.held)
+    @rule(pick=PICKS, size=SIZES)
+    def resize(self, pick: int, size: int) -> None:
+        reservation = self.held[pick % len(self.held)]
+        before = reservation.size
+        if reservation.released:
+            with pytest.raises(RuntimeError):
+                reservation.resize(size)
+            return
+        reservation.resize(size)
+        if size > before:
+            self.model.book(size - before)
+        else:
+            self.model.give_back(before - size)
+
+    @precondition(lambda self: self.held)
+    @rule(pick=PICKS, times=st.integers(1, 2))
+    def release(self, pick: int, times: int) -> None:
+        reservation = self.held[pick % len(self.held)]
+        self.model.give_back(reservation.size)
+        for _ in range(times):
+            reservation.release()
+            assert reservation.size == 0
+
+    @precondition(lambda self: self.model.waiting or self.model.answered)
+    @rule(pick=PICKS)
+    def cancel(self, pick: int) -> None:
+        """Cancel a caller that waits, or was answered and has not run since."""
+        callers = self.model.waiting + self.model.answered
+        caller = callers[pick % len(callers)]
+        assert caller.task is not None
+        caller.task.cancel()
+        caller.leaving = True
+
+    @rule()
+    def turn(self) -> None:
+        answered, self.model.answered = self.model.answered, []
+        for caller in answered:
+            if caller.leaving and caller.granted:
+                self.model.give_back(caller.size)
+        for caller in [one for one in self.model.waiting if one.leaving]:
+            self.model.waiting.remove(caller)
+            answered.append(caller)
+            self.model.outcomes[ReserveOutcome.CANCELLED] += 1
+        # Whom a release of this turn passed over has had this turn as well.
+        answered += [one for one in self.model.answered if one.leaving]
+        self.model.answered = [one for one in self.model.answered if not one.leaving]
+        self.run_once()
+        for caller in answered:
+            self.finish(caller)
+
+    def run_once(self) -> None:
+        """Let the event loop run what is ready now, once."""
+        self.loop.call_soon(self.loop.stop)
+        self.loop.run_forever()
+
+    def finish(self, caller: Caller) -> None:
+        task = caller.task
+        assert task is not None
+        assert task.done()
+        assert task.cancelled() == caller.leaving
+        if not caller.leaving:
+            error = task.exception()
+            assert (error is None) == caller.granted
+            assert error is None or type(error) is caller.error
+        if caller.granted and not caller.leaving:
+            assert task.result().size == caller.size
+            self.held.append(task.result())
+
+    @rule(seconds=st.sampled_from([1.0, 4.0, 5.0, 20.0, 60.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+        for caller in list(self.model.waiting):
+            if caller.due is not None and caller.due <= self.clock.now():
+                self.model.refuse(caller, ReserveOutcome.TIMED_OUT, MemoryReserveTimeoutError)
+
+    @precondition(lambda self: self.steps > 30)
+    @rule()
+    def close(self) -> None:
+        self.memory.close()
+        self.model.closed = True
+        for caller in list(self.model.waiting):
+            self.model.refuse(caller, ReserveOutcome.CLOSED, MemoryReserveClosedError)
+
+    # -- what must hold -----------------------------------------------------------------------
+
+    @invariant()
+    def usage_is_the_sum_of_what_is_held(self) -> None:
+        self.steps += 1
+        granted = [one for one in self.model.answered if one.granted]
+        held = sum(reservation.size for reservation in self.held)
+        assert self.memory.current_usage == held + sum(one.size for one in granted)
+        live = sum(not reservation.released for reservation in self.held) + len(granted)
+        assert self.memory.statistics().reservations == live
+
+    @invariant()
+    def usage_is_what_the_rules_say(self) -> None:
+        figures = self.memory.statistics()
+        assert figures.usage_bytes == self.model.usage >= 0
+        assert figures.high_water_bytes == self.model.high_water
+
+    @invariant()
+    def nobody_waits_who_could_go_on(self) -> None:
+        waiting = self.memory.statistics().waiters
+        assert waiting == len(self.model.waiting) <= MAX_WAITERS
+        assert not waiting or self.memory.current_usage > LIMIT
+
+    @invariant()
+    def every_request_ends_in_one_outcome(self) -> None:
+        assert self.outcomes == self.model.outcomes
+        figures = self.memory.statistics()
+        refused = (ReserveOutcome.BUFFER_FULL, ReserveOutcome.QUEUE_FULL)
+        assert figures.rejected_total == sum(self.outcomes[one] for one in refused)
+        assert figures.timeouts_total == self.outcomes[ReserveOutcome.TIMED_OUT]
+
+    @invariant()
+    def triggers_run_once_for_each_crossing(self) -> None:
+        figures = self.memory.statistics()
+        assert self.crossings == self.model.crossings
+        assert figures.triggers_failed_total == self.model.overflows
+        assert figures.triggers_fired_total == self.model.crossings + self.model.overflows
+
+    def teardown(self) -> None:
+        """Nothing is left when all who hold give back and all who wait leave."""
+        try:
+            self.close()
+            self.turn()
+            for reservation in self.held:
+                reservation.release()
+            assert self.memory.current_usage == 0
+            assert self.memory.statistics().reservations == self.memory.statistics().waiters == 0
+            answers = self.outcomes.copy()
+            self.clock.advance(1_000.0)
+            assert self.outcomes == answers
+            assert not asyncio.all_tasks(self.loop)
+        finally:
+            self.end_tasks()
+            self.loop.close()
+
+    def end_tasks(self) -> None:
+        """Leave no task of a history that failed halfway."""
+        for task in self.tasks:
+            task.cancel()
+        self.run_once()
+        for task in self.tasks:
+            if not task.cancelled():
+                task.exception()
+
+
+TestMemoryHistory = MemoryHistory.TestCase
+TestMemoryHistory.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+
+
+# -- the machine is not blind: controllers with one fault each --------------------------------
+
+
+class StopsAtTheLimit(MemoryLimitController):
+    def _allows_more(self) -> bool:
+        return self._limit <= 0 or self._usage < self._limit
+
+
+class KeepsWhatALeaverWasGranted(MemoryLimitController):
+    def abandon(self, waiter: MemoryWaiter) -> None:
+        if waiter in self._waiters:
+            super().abandon(waiter)
+
+
+class ServesTheNewestFirst(MemoryLimitController):
+    def _grant_waiters(self) -> None:
+        if self._waiters:
+            self._waiters.move_to_end(next(reversed(self._waiters)), last=False)
+        super()._grant_waiters()
+
+
+class WakesOneOnly(MemoryLimitController):
+    def _grant_waiters(self) -> None:
+        waiters, self._waiters = self._waiters, type(self._waiters)()
+        if waiters:
+            head, _ = waiters.popitem(last=False)
+            self._waiters[head] = None
+        super()._grant_waiters()
+        self._waiters.update(waiters)
+
+
+class CountsAReleaseTwice(MemoryLimitController):
+    def _change(self, delta_bytes: int, *, ended: bool) -> None:
+        super()._change(delta_bytes * (1 + ended), ended=ended)
+
+
+@pytest.mark.parametrize(
+    "faulty",
+    [
+        StopsAtTheLimit,
+        KeepsWhatALeaverWasGranted,
+        ServesTheNewestFirst,
+        WakesOneOnly,
+        CountsAReleaseTwice,
+    ],
+)
+def test_a_faulty_controller_is_found_out(faulty: type[MemoryLimitController]) -> None:
+    history = type("FaultyHistory", (MemoryHistory,), {"kind": faulty})
+    quick = settings(
+        max_examples=400,
+        stateful_step_count=40,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        report_multiple_bugs=False,
+    )
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(history, settings=quick)
