@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from limiter.permit import Permit, Waiter
 
 
+MAX_SPARE = 1_000
+"""Accounts of owners that hold nothing, kept because making one is most of what a permit costs."""
+
+
 class Place(Protocol):
     """Where an account stands in line with its oldest request."""
 
@@ -86,11 +90,6 @@ class Account:
     def weight(self) -> int:
         """What it holds, as the admission policy counts it; see ``held_shared``."""
         return self.held_alone + self.held_shared
-
-    @property
-    def idle(self) -> bool:
-        """Whether it can be forgotten."""
-        return not (self.permits or self.waiters or self.shared)
 
     @property
     def first_in_line(self) -> Waiter | None:
@@ -235,10 +234,12 @@ class Accounts:
     """The accounts of one semaphore.
 
     Bound: one an owner that holds or waits for something (one a namespace of it, where the
-    owner stands for many clients); owners that do are forgotten by ``forget_owner``.
+    owner stands for many clients); owners that do are forgotten by ``forget_owner``. At most
+    MAX_SPARE more are kept for owners that come again.
     """
 
     def __init__(self) -> None:
+        self._spare: dict[Hashable, Account] = {}
         self._accounts: dict[Hashable, Account] = {}
         self._many_clients: dict[Hashable, dict[Hashable, Account]] = {}
         self._of_many = 0
@@ -262,7 +263,8 @@ class Accounts:
             return account
         account = self._accounts.get(owner)
         if account is None:
-            account = self._accounts[owner] = Account(owner, "", many_clients=False)
+            account = self._spare.pop(owner, None) or Account(owner, "", many_clients=False)
+            self._accounts[owner] = account
         return account
 
     def members_of(self, holder: SharedHolder, owner: Hashable) -> list[Account]:
@@ -286,19 +288,27 @@ class Accounts:
 
         A permit may outlive its account: the owner may have another one by now, which stays.
         """
-        if not account.idle:
+        if account.permits or account.waiters or account.shared:
             return False
-        accounts: dict[Hashable, Account] = self._accounts
-        key = account.owner
         if account.many_clients:
-            accounts, key = self._many_clients.get(account.owner, {}), account.namespace
-        if accounts.get(key) is not account:
+            return self._forget_one_of_many(account)
+        if self._accounts.get(account.owner) is not account:
             return False
-        del accounts[key]
-        self._of_many -= account.many_clients
+        del self._accounts[account.owner]
+        if len(self._spare) < MAX_SPARE:
+            self._spare[account.owner] = account
+        return True
+
+    def _forget_one_of_many(self, account: Account) -> bool:
+        accounts = self._many_clients.get(account.owner, {})
+        if accounts.get(account.namespace) is not account:
+            return False
+        del accounts[account.namespace]
+        self._of_many -= 1
         return True
 
     def forget_owner(self, owner: Hashable) -> None:
-        """Forget that an owner stood for many clients; it has left."""
+        """Forget an owner that has left, and that it stood for many clients."""
+        self._spare.pop(owner, None)
         if not self._many_clients.get(owner):
             self._many_clients.pop(owner, None)

@@ -105,17 +105,17 @@ class FairAdmission:
 
     # -- who waits ----------------------------------------------------------------------------
 
-    def validate(self, waiter: Waiter) -> None:
+    def validate(self, account: Account | None, size: int) -> None:
         """See Admission."""
-        account = waiter.account
-        self._caps.validate(waiter.size, many_clients=account is None or account.many_clients)
+        if self._caps.any:
+            self._caps.validate(size, many_clients=account is None or account.many_clients)
 
-    def admits_at_once(self, waiter: Waiter) -> bool:
-        """Nobody waits: only the account's own share and the caps can be in the way."""
-        account = waiter.account
-        if waiter.previous is not None or account is None:
+    def admits_new(self, account: Account | None, namespace: str, size: int) -> bool:
+        """Only the account's own share and the caps can be in the way."""
+        if account is None:
             return True
-        return self._place_of(account, waiter) in (self._hungry, self._holding)
+        place = self._place_of(account, namespace, size)
+        return place is self._hungry or place is self._holding
 
     def add(self, waiter: Waiter) -> None:
         """See Admission."""
@@ -193,7 +193,10 @@ class FairAdmission:
         """Choose an account of the line that is served now, and that may still stand there."""
         while (account := choose(self._hungry or self._holding)) is not None:
             waiter = account.first_in_line
-            if waiter is not None and self._place_of(account, waiter) is account.place:
+            if (
+                waiter is not None
+                and self._place_of(account, waiter.namespace, waiter.size) is account.place
+            ):
                 return account
             self._put_in_place(account)
         return None
@@ -205,21 +208,21 @@ class FairAdmission:
         if account.place is not None:
             account.place.discard(account)
         waiter = account.first_in_line
-        account.place = None if waiter is None else self._place_of(account, waiter)
-        if waiter is not None and account.place is not None:
+        account.place = None
+        if waiter is not None:
+            account.place = self._place_of(account, waiter.namespace, waiter.size)
             account.place.add(account, waiter)
 
-    def _place_of(self, account: Account, waiter: Waiter) -> Place:
-        group = self._caps.blocking(waiter.namespace, waiter.size)
-        if group is not None:
-            return group
-        if not account.holds:
+    def _place_of(self, account: Account, namespace: str, size: int) -> Place:
+        if self._caps.any:
+            group = self._caps.blocking(namespace, size)
+            if group is not None:
+                return group
+            if account.holds and not self._caps.connection_allows(account, size):
+                return self._over_own_cap
+        if account.many_clients or not account.holds:
             return self._hungry
-        if not self._caps.connection_allows(account, waiter.size):
-            return self._over_own_cap
-        if account.many_clients:
-            return self._hungry
-        within = account.weight + waiter.size <= self._share()
+        within = account.weight + size <= self._share()
         return self._holding if within else self._over_share
 
     def _share(self) -> int:
@@ -235,16 +238,20 @@ class FairAdmission:
     def took_on(self, permit: Permit) -> None:
         """See Admission."""
         self._growth.took_on(permit)
-        self._caps.took_on(permit)
+        if self._caps.any:
+            self._caps.took_on(permit)
 
     def gave_back(self, permit: Permit, size: int) -> None:
         """See Admission."""
         self._growth.gave_back(permit, size)
-        for account in self._caps.gave_back(permit, size):
-            self._put_in_place(account)
+        if self._caps.any:
+            for account in self._caps.gave_back(permit, size):
+                self._put_in_place(account)
 
     def accounts_changed(self) -> None:
         """Fewer accounts, or a higher limit, mean larger shares."""
+        if not self._over_share:
+            return
         share = self._share()
         while (account := self._over_share.first_within(share)) is not None:
             self._put_in_place(account)
@@ -260,7 +267,10 @@ class FairAdmission:
         stands = waiter.account
         if stands is None or stands is account:
             return False
-        there, here = self._rank(stands.place), self._rank(self._place_of(account, waiter))
+        there, here = (
+            self._rank(stands.place),
+            self._rank(self._place_of(account, waiter.namespace, waiter.size)),
+        )
         if account.line:
             return there == _PARKED > here
         return here < there or stands.first_in_line is not waiter

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 class Admission(Protocol):
     """Who waits, and who is next."""
 
-    def validate(self, waiter: Waiter) -> None:
+    def validate(self, account: Account | None, size: int) -> None:
         """Refuse new work that no waiting will ever admit.
 
         Raises:
             PermitTooLargeError: It exceeds a cap of who asks.
         """
 
-    def admits_at_once(self, waiter: Waiter) -> bool:
-        """Whether a request that fits may be granted while nobody waits."""
+    def admits_new(self, account: Account | None, namespace: str, size: int) -> bool:
+        """Whether new work that fits may be granted while nobody waits."""
 
     def add(self, waiter: Waiter) -> None:
         """Let a request wait."""
@@ -84,10 +84,10 @@ class FifoAdmission:
     def __init__(self) -> None:
         self._queue: OrderedDict[Waiter, None] = OrderedDict()
 
-    def validate(self, waiter: Waiter) -> None:
+    def validate(self, account: Account | None, size: int) -> None:
         """There are no caps."""
 
-    def admits_at_once(self, waiter: Waiter) -> bool:
+    def admits_new(self, account: Account | None, namespace: str, size: int) -> bool:
         """See Admission."""
         return True
 

@@ -65,7 +65,7 @@ class Granting:
         self._untold_grants = 0
         self._on_contention: Callable[[Contention], None] | None = None
         self._told_contention: Waiter | None = None
-        self._anonymous_at_once = False
+        self._at_once = self._anonymous_at_once = False
         self._choose_path()
 
     def _policy(self) -> Admission:
@@ -74,12 +74,12 @@ class Granting:
         return FairAdmission(self, self._accounts, self._rules.caps)
 
     def _choose_path(self) -> None:
-        """Whether a request without an owner needs nothing but an addition."""
+        """Whether requests can be granted at once, and those without an owner by an addition."""
+        self._at_once = self._max_permits > 0 and not self._closed
         self._anonymous_at_once = (
-            self._rules.policy is AdmissionPolicy.FIFO
-            and self._max_permits > 0
+            self._at_once
+            and self._rules.policy is AdmissionPolicy.FIFO
             and self._holdings.record is None
-            and not self._closed
         )
 
     @property
@@ -179,12 +179,17 @@ class Granting:
         if not self._queue and waiter.is_cancelled is None:
             # What most requests meet: nobody waits and there is enough. No place, no clock.
             available = self._max_permits - self._acquired
-            if 0 < available >= waiter.needed and self._admission.admits_at_once(waiter):
+            if 0 < available >= waiter.needed and self._admits(waiter):
                 self._grant(waiter)
                 self._untold_grants += 1
                 return
         self._make_room(waiter)
         self._wait_in_queue(waiter)
+
+    def _admits(self, waiter: Waiter) -> bool:
+        if waiter.previous is not None:
+            return True
+        return self._admission.admits_new(waiter.account, waiter.namespace, waiter.size)
 
     def _make_room(self, waiter: Waiter) -> None:
         """Find a place in a full queue: policy fair takes it from who has most of them."""

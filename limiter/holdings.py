@@ -53,8 +53,7 @@ class Holdings:
         if holder is not None:
             holder.took_on(permit)
             self._admission.took_on(permit)
-            for account in holder.members():
-                self._admission.holds_changed(account)
+            self._held_changed(holder)
         if self.record is not None:
             self.record.took_on(permit, instead_of)
 
@@ -64,10 +63,19 @@ class Holdings:
         if holder is not None:
             holder.gave_back(permit, size)
             self._admission.gave_back(permit, size)
-            for account in holder.members():
-                self._admission.holds_changed(account)
+            self._held_changed(holder)
         if self.record is not None:
             self.record.gave_back(permit, size)
+
+    def _held_changed(self, holder: Account | SharedHolder) -> None:
+        """Who waits in line may stand elsewhere now."""
+        if type(holder) is Account:
+            if holder.line:
+                self._admission.holds_changed(holder)
+            return
+        for account in list(holder.members()):
+            if account.line:
+                self._admission.holds_changed(account)
 
     def forget_if_idle(self, holder: Account | SharedHolder | None) -> None:
         """Drop the account of who neither holds nor waits; the others' shares are larger then."""

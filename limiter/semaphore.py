@@ -77,17 +77,33 @@ class AsyncSemaphore(Granting):
 
         Source: PIP-442, AsyncSemaphore.acquire.
         """
-        if owner is None and is_cancelled is None and self._anonymous_at_once and not self._queue:
-            # What costs most requests nothing else: nobody waits, and there is enough.
-            acquired = self._acquired + size
-            if size > 0 and acquired <= self._max_permits:
-                self._acquired = acquired
-                if acquired > self._high_water:
-                    self._high_water = acquired
-                self._untold_grants += 1
-                return Permit(size)
+        if not self._queue and is_cancelled is None and self._at_once:
+            permit = self._granted_at_once(size, owner, namespace)
+            if permit is not None:
+                return permit
         waiter = self.request(size, is_cancelled, owner, namespace)
         return waiter.permit or await self._finish(waiter)
+
+    def _granted_at_once(self, size: int, owner: Hashable | None, namespace: str) -> Permit | None:
+        """What most requests meet: nobody waits and there is enough. No waiter and no clock."""
+        acquired = self._acquired + size
+        if size <= 0 or acquired > self._max_permits or type(owner) is SharedHolder:
+            return None
+        if owner is None and self._anonymous_at_once:
+            permit = Permit(size)
+        else:
+            holder = self._holder_of(owner, namespace)
+            account = holder if type(holder) is Account else None
+            if not self._admission.admits_new(account, namespace, size):
+                self._holdings.forget_if_idle(account)
+                return None
+            permit = Permit(size, account, namespace)
+            self._holdings.took_on(permit, None)
+        self._acquired = acquired
+        if acquired > self._high_water:
+            self._high_water = acquired
+        self._untold_grants += 1
+        return permit
 
     async def update(
         self, permit: Permit, size: int, is_cancelled: Callable[[], bool] | None = None
@@ -140,7 +156,7 @@ class AsyncSemaphore(Granting):
         waiter = self._new_work(size, owner, namespace)
         waiter.is_cancelled = is_cancelled
         try:
-            self._admission.validate(waiter)
+            self._admission.validate(waiter.account, size)
             self._enqueue(waiter)
         except PermitTooLargeError:
             self._observe(AcquireOutcome.OVERSIZED, 0.0)

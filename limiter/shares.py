@@ -20,6 +20,9 @@ class OverShare:
     def __init__(self) -> None:
         self._by_need: LeastFirst[Account] = LeastFirst()
 
+    def __len__(self) -> int:
+        return len(self._by_need)
+
     def add(self, account: Account, waiter: Waiter) -> None:
         """Let an account wait for a share in which ``waiter`` fits."""
         self._by_need.put(account, account.weight + waiter.size)
@@ -55,6 +58,9 @@ class Caps:
 
     Bound: one group a namespace and tenant that holds or waits for something; none at all
     without caps.
+
+    Attributes:
+        any: Whether there is any cap.
     """
 
     def __init__(self, caps: ShareCaps) -> None:
@@ -68,6 +74,7 @@ class Caps:
             )
             if cap > 0
         ]
+        self.any = bool(self._levels) or caps.per_connection > 0
 
     def validate(self, size: int, *, many_clients: bool) -> None:
         """Refuse what no cap will ever allow.

@@ -207,6 +207,12 @@ class MemoryHistory(RuleBasedStateMachine):
             reservation.release()
             assert reservation.size == 0
 
+    @rule()
+    def release_everything(self) -> None:
+        for reservation in list(self.held):
+            self.model.give_back(reservation.size)
+            reservation.release()
+
     @precondition(lambda self: self.model.waiting or self.model.answered)
     @rule(pick=PICKS)
     def cancel(self, pick: int) -> None:

@@ -75,7 +75,7 @@ def test_what_arrives_in_the_warm_up_is_not_measured() -> None:
 @pytest.mark.parametrize("readers", Readers)
 def test_the_same_seed_gives_the_same_figures(policy: AdmissionPolicy, readers: Readers) -> None:
     # Given
-    workload = Workload(requests=3_000, readers=readers, offered_load=0.9)
+    workload = Workload(requests=3_000, readers=readers, offered_load=0.9, warm_up_seconds=20.0)
     # When
     figures = []
     for _ in range(2):

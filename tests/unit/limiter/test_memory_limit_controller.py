@@ -291,6 +291,17 @@ async def test_who_waits_too_long_is_refused() -> None:
     assert (await patient).size == pool.memory.current_usage == 2
 
 
+def test_a_timeout_of_nothing_ends_before_time_passes() -> None:
+    # Given
+    pool = Pool(100)
+    pool.memory.force_reserve(101)
+    waiter = pool.memory.request(1, timeout_seconds=0.0)
+    # When
+    pool.clock.advance(0.0)
+    # Then
+    assert isinstance(waiter.error, MemoryReserveTimeoutError)
+
+
 async def test_without_a_timeout_a_caller_waits_without_end() -> None:
     # Given
     pool = Pool(100)
@@ -415,6 +426,7 @@ async def test_close_wakes_who_waits_and_refuses_who_comes() -> None:
     waiting = [await started(pool.memory.reserve(1)) for _ in range(2)]
     # When
     pool.memory.close()
+    assert pool.memory.statistics().waiters == 0
     pool.memory.close()
     # Then
     answers = await asyncio.gather(*waiting, return_exceptions=True)
@@ -477,6 +489,16 @@ def test_every_request_ends_in_one_outcome_with_the_seconds_it_waited() -> None:
         (ReserveOutcome.TIMED_OUT, 2.0),
         (ReserveOutcome.RESERVED, 5.0),
     ]
+
+
+def test_the_high_water_mark_stays_when_usage_falls() -> None:
+    # Given
+    pool = Pool(100)
+    pool.memory.force_reserve(150).release()
+    # When
+    pool.memory.force_reserve(10)
+    # Then
+    assert pool.memory.statistics().high_water_bytes == 150
 
 
 def test_statistics_are_a_snapshot() -> None:

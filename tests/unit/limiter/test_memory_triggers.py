@@ -230,6 +230,7 @@ def test_a_removed_trigger_does_not_repeat() -> None:
     pool.clock.advance(60.0)
     # Then
     assert pool.seen == [95]
+    assert trigger.timer is None
 
 
 def test_a_trigger_that_removes_itself_does_not_repeat() -> None:
