@@ -37,7 +37,9 @@ def benchmarks(
     only: Annotated[
         list[str] | None, typer.Option(help=f"One of {', '.join(BENCHES)}; may be repeated.")
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Import 1,000,000 topics.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="1,000,000 topics, 100,000 waiters.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="Directory of the results.")] = Path("out/bench"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:

@@ -1,27 +1,48 @@
-"""What an uncontended permit costs, against asyncio's own semaphore on the same loop."""
+"""What an uncontended permit costs, against asyncio's own semaphore on the same loop.
+
+Ours weighs bytes, times out, knows who holds what and tells an observer; asyncio's counts to one.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import uvloop
 
 from benchmarks.result import BenchOptions, BenchResult, Figure
+from limiter.admission import AdmissionPolicy, AdmissionRules
+from limiter.clock import LoopClock
+from limiter.dual import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from limiter.semaphore import AsyncSemaphore
+from limiter.tally import AcquireTally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
-PAIRS_PER_SLICE = 2_000
+PAIRS_PER_SLICE = 1_000
 """Pairs measured before the other side gets its turn: a few milliseconds, so that both sides of
 a ratio meet the same machine."""
-SLICES_PER_SECOND = 50
+SLICES_PER_SECOND = 15
 MAX_PERMITS = 100_000_000
 PERMIT_BYTES = 1_000_000
+QUEUE_SIZE = 10_000
 TIMEOUT_SECONDS = 25.0
+OWNER = object()
+NAMESPACE = "tenant/namespace"
+GOAL_TIMES = 1.5
+"""How many times the time of asyncio.Semaphore a pair of JUDGED may take."""
+YARDSTICK, JUDGED = "asyncio", "fifo"
+LABELS = {
+    YARDSTICK: "asyncio.Semaphore",
+    JUDGED: "AsyncSemaphore, fifo",
+    "fifo_owner": "AsyncSemaphore, fifo, owner",
+    "fair_owner": "AsyncSemaphore, fair, owner",
+    "dual_owner": "dual limiter, fair, owner",
+}
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "asyncio": asyncio.new_event_loop,
     "uvloop": uvloop.new_event_loop,
@@ -34,7 +55,7 @@ def run(options: BenchOptions) -> BenchResult:
     for number in range(options.rounds):
         options.note(f"round {number + 1}")
         rounds.append({name: _round(factory, options) for name, factory in LOOPS.items()})
-    figures = [figure for name in LOOPS for figure in _figures(name, rounds)]
+    figures = [figure for name in LOOPS for figure in conclude(name, rounds)]
     return BenchResult(figures, rounds=rounds)
 
 
@@ -47,16 +68,33 @@ def _round(
 
 
 async def _interleaved(slices: int) -> dict[str, float]:
-    """Measure both sides in turn and return nanoseconds a pair of each."""
-    sides = {"asyncio_nanos": _asyncio_pairs, "floodgate_nanos": _floodgate_pairs}
-    spent = dict.fromkeys(sides, 0)
+    """Measure all sides in turn and return nanoseconds of processor time a pair of each."""
+    spent = dict.fromkeys(LABELS, 0)
     gc.collect()
     for _ in range(slices):
-        for name, pairs in sides.items():
-            started = time.perf_counter_ns()
+        for name, pairs in _sides().items():
+            started = time.thread_time_ns()
             await pairs(PAIRS_PER_SLICE)
-            spent[name] += time.perf_counter_ns() - started
+            spent[name] += time.thread_time_ns() - started
     return {name: nanos / (slices * PAIRS_PER_SLICE) for name, nanos in spent.items()}
+
+
+def _sides() -> dict[str, Callable[[int], Awaitable[None]]]:
+    return {
+        YARDSTICK: _asyncio_pairs,
+        JUDGED: partial(_pairs, _semaphore(AdmissionPolicy.FIFO)),
+        "fifo_owner": partial(_owned_pairs, _semaphore(AdmissionPolicy.FIFO)),
+        "fair_owner": partial(_owned_pairs, _semaphore(AdmissionPolicy.FAIR)),
+        "dual_owner": _dual_pairs,
+    }
+
+
+def _semaphore(policy: AdmissionPolicy) -> AsyncSemaphore:
+    """Return a semaphore with the observer the servers have."""
+    clock = LoopClock()
+    observer = partial(AcquireTally(clock).observe, LimitType.HEAP_MEMORY)
+    rules = AdmissionRules(policy)
+    return AsyncSemaphore(MAX_PERMITS, QUEUE_SIZE, TIMEOUT_SECONDS, clock, observer, rules)
 
 
 async def _asyncio_pairs(count: int) -> None:
@@ -66,19 +104,40 @@ async def _asyncio_pairs(count: int) -> None:
         semaphore.release()
 
 
-async def _floodgate_pairs(count: int) -> None:
-    semaphore = AsyncSemaphore(MAX_PERMITS, 10_000, TIMEOUT_SECONDS)
+async def _pairs(semaphore: AsyncSemaphore, count: int) -> None:
     for _ in range(count):
         permit = await semaphore.acquire(PERMIT_BYTES)
         semaphore.release(permit)
 
 
-def _figures(loop: str, rounds: list[dict[str, Any]]) -> list[Figure]:
-    ours = [found[loop]["floodgate_nanos"] for found in rounds]
-    theirs = [found[loop]["asyncio_nanos"] for found in rounds]
-    ratios = [their / our for their, our in zip(theirs, ours, strict=True)]
-    return [
-        Figure(f"asyncio.Semaphore on {loop}", "µs/pair", [nanos / 1000 for nanos in theirs]),
-        Figure(f"AsyncSemaphore on {loop}", "µs/pair", [nanos / 1000 for nanos in ours]),
-        Figure(f"speed to asyncio.Semaphore on {loop}", "ratio", ratios),
+async def _owned_pairs(semaphore: AsyncSemaphore, count: int) -> None:
+    for _ in range(count):
+        permit = await semaphore.acquire(PERMIT_BYTES, None, OWNER, NAMESPACE)
+        semaphore.release(permit)
+
+
+async def _dual_pairs(count: int) -> None:
+    limit = MemoryLimit(MAX_PERMITS, QUEUE_SIZE, TIMEOUT_SECONDS)
+    clock = LoopClock()
+    rules = AdmissionRules(AdmissionPolicy.FAIR)
+    limiter = AsyncDualMemoryLimiter(limit, limit, clock, AcquireTally(clock).observe, rules)
+    heap = LimitType.HEAP_MEMORY
+    for _ in range(count):
+        permit = await limiter.acquire(heap, PERMIT_BYTES, None, OWNER, NAMESPACE)
+        limiter.release(permit)
+
+
+def conclude(loop: str, rounds: list[dict[str, Any]]) -> list[Figure]:
+    """Return the times of one loop, and how many times the yardstick's each one is."""
+    nanos = {name: [found[loop][name] for found in rounds] for name in LABELS}
+    figures = [
+        Figure(f"{loop}: {label}", "µs/pair", [one / 1000 for one in nanos[name]])
+        for name, label in LABELS.items()
     ]
+    for name, label in LABELS.items():
+        if name == YARDSTICK:
+            continue
+        times = [ours / theirs for ours, theirs in zip(nanos[name], nanos[YARDSTICK], strict=True)]
+        goal = GOAL_TIMES if name == JUDGED else None
+        figures.append(Figure(f"{loop}: {label} / asyncio's", "times", times, goal, at_most=True))
+    return figures

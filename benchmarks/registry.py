@@ -33,5 +33,10 @@ class Bench:
 BENCHES = {
     "listings": Bench("Listings of 10,000 names of 100 bytes", "benchmarks.listings"),
     "limiter": Bench("Uncontended acquire + release", "benchmarks.limiter"),
+    "waiters": Bench("10,000 requests that wait and end", "benchmarks.limiter_waiters"),
+    "waiting-tasks": Bench("10,000 tasks that wait in acquire", "benchmarks.limiter_tasks"),
+    "waiter-memory": Bench(
+        "Memory of 10,000 tasks that wait in acquire", "benchmarks.limiter_memory"
+    ),
     "import": Bench("Import into memory", "benchmarks.imports"),
 }

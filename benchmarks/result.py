@@ -36,12 +36,14 @@ class Figure:
         unit: ``listings/s``, ``ms``, ``ratio`` and so on.
         values: One for each valid round, in order; at least one.
         goal: What the median should reach; None for a figure that only informs.
+        at_most: Whether the goal is not to be exceeded, because less is better.
     """
 
     name: str
     unit: str
     values: Sequence[float]
     goal: float | None = None
+    at_most: bool = False
 
     @property
     def median(self) -> float:
@@ -51,7 +53,9 @@ class Figure:
     @property
     def met(self) -> bool | None:
         """Whether the median reaches the goal; None without one."""
-        return None if self.goal is None else self.median >= self.goal
+        if self.goal is None:
+            return None
+        return self.median <= self.goal if self.at_most else self.median >= self.goal
 
     def to_json(self) -> dict[str, Any]:
         """Return what the results file holds."""
@@ -63,6 +67,7 @@ class Figure:
             "highest": max(self.values),
             "values": list(self.values),
             "goal": self.goal,
+            "at_most": self.at_most,
             "met": self.met,
         }
 

@@ -47,4 +47,6 @@ def _goal(figure: Figure) -> Text:
     if figure.goal is None:
         return Text("")
     number = f"{figure.goal:,.0f}" if figure.goal >= 100 else f"{figure.goal:g}"
+    if figure.at_most:
+        number = f"≤ {number}"
     return Text(f"{number} met", "green") if figure.met else Text(f"{number} missed", "red")

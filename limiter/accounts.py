@@ -25,6 +25,9 @@ class Place(Protocol):
     def add(self, account: Account, waiter: Waiter) -> None:
         """Let it stand here."""
 
+    def replace(self, account: Account, waiter: Waiter) -> None:
+        """It still stands here, with another request."""
+
     def discard(self, account: Account) -> None:
         """It stands here no more."""
 
@@ -34,10 +37,14 @@ class Account:
 
     Attributes:
         owner: Who it is; None are all who do not say.
-        many_clients: Whether the owner stands for many clients, so that no share applies.
+        many_clients: Whether the owner stands for many clients, so that no share applies; who
+            does not say is taken for many.
         permits: What it holds alone.
         waiters: All its requests that wait.
-        line: Those of them that wait to be admitted, the oldest first; growth is not among them.
+        line: Those of them that wait to be admitted, the oldest first.
+        parked_growth: Those that wait to grow until the account holds less; see ``favoured``.
+        favoured: The permit that may grow although the account holds its share. While it holds
+            something, no other growth of the account goes beyond the share.
         shared: What it holds or waits for together with others.
         shared_held: How many of those hold something.
         held_alone: The sum of ``permits``.
@@ -47,12 +54,14 @@ class Account:
     """
 
     __slots__ = (
+        "favoured",
         "held_alone",
         "held_shared",
         "line",
         "many_clients",
         "namespace",
         "owner",
+        "parked_growth",
         "permits",
         "place",
         "shared",
@@ -67,6 +76,8 @@ class Account:
         self.permits: dict[Permit, None] = {}
         self.waiters: dict[Waiter, None] = {}
         self.line: OrderedDict[Waiter, None] = OrderedDict()
+        self.parked_growth: OrderedDict[Waiter, None] = OrderedDict()
+        self.favoured: Permit | None = None
         self.shared: dict[SharedHolder, None] = {}
         self.shared_held = 0
         self.held_alone = 0
@@ -93,8 +104,13 @@ class Account:
 
     @property
     def first_in_line(self) -> Waiter | None:
-        """The request that waits for longest to be admitted."""
-        return next(iter(self.line), None)
+        """The request that goes next, when the account may: growth before new work."""
+        return next(iter(self.parked_growth or self.line), None)
+
+    @property
+    def stands(self) -> bool:
+        """Whether it has a request that waits for its turn."""
+        return bool(self.line or self.parked_growth)
 
     def took_on(self, permit: Permit) -> None:
         """Count a permit that was granted."""
@@ -134,7 +150,8 @@ class SharedHolder:
         self.namespace = namespace
         self.permits: dict[Permit, None] = {}
         self.waiters: dict[Waiter, None] = {}
-        self._references: dict[Account, int] = {}
+        # Ordered, because the first of a dict is slow to find when many have left before it.
+        self._references: OrderedDict[Account, int] = OrderedDict()
         self._total = 0
         self._parts: dict[Account, int] = {}
         self._settled_total = 0
@@ -241,7 +258,8 @@ class Accounts:
     def __init__(self) -> None:
         self._spare: dict[Hashable, Account] = {}
         self._accounts: dict[Hashable, Account] = {}
-        self._many_clients: dict[Hashable, dict[Hashable, Account]] = {}
+        # Who does not say who he is may be many, too.
+        self._many_clients: dict[Hashable, dict[Hashable, Account]] = {None: {}}
         self._of_many = 0
 
     def __len__(self) -> int:
@@ -254,7 +272,7 @@ class Accounts:
 
     def of(self, owner: Hashable | None, namespace: str) -> Account:
         """Return the account of an owner, or in a namespace of one that stands for many."""
-        many = self._many_clients.get(owner) if self._many_clients else None
+        many = self._many_clients.get(owner)
         if many is not None:
             account = many.get(namespace)
             if account is None:
@@ -310,5 +328,5 @@ class Accounts:
     def forget_owner(self, owner: Hashable) -> None:
         """Forget an owner that has left, and that it stood for many clients."""
         self._spare.pop(owner, None)
-        if not self._many_clients.get(owner):
+        if owner is not None and not self._many_clients.get(owner):
             self._many_clients.pop(owner, None)

@@ -1,10 +1,14 @@
 """Policy ``fair``: nobody can take it all, nobody is starved, and nothing stalls.
 
-1. Growth of admitted work goes before new work, and new work waits while it waits.
+1. Growth of admitted work goes before new work, and new work waits while it waits. Of an account
+   that would hold more than its share (rule 4) one growth at a time does; its others wait for it.
 2. An account that holds nothing (a *hungry* one) goes before all that hold something.
 3. Among equals, tenants, then namespaces, then accounts take byte-weighted turns; an account
    stands in line with its oldest request, so nine thousand queued requests are one place.
-4. Beyond its first request an account holds at most limit / active accounts.
+4. Beyond its first request an account is served while it would hold at most its share,
+   limit / (active accounts + 1): one part is left for whoever comes next. It is lent more, up to
+   a quarter of what is free, only while nobody waits within his share, so that memory is not
+   kept free for those who do not ask.
 5. When the one whose turn it is does not fit, the smallest that fits may go before it, if it is
    hungry too: at most ``limit`` permits in all go before one request while it is its turn, and
    from then on everything that comes back is kept for it.
@@ -29,6 +33,10 @@ if TYPE_CHECKING:
     from limiter.permit import Permit, Waiter
 
 
+EXACT_ACCOUNTS = 16
+"""Up to so many accounts, shares follow each that comes or goes; beyond, they change in steps."""
+LENT_DIVISOR = 4
+"""Beyond its share an account may hold a quarter of what is free (as switches share buffers)."""
 _PARKED = 2
 
 
@@ -38,6 +46,10 @@ class HasLimit(Protocol):
     @property
     def max_permits(self) -> int:
         """The limit."""
+
+    @property
+    def available_permits(self) -> int:
+        """What is free."""
 
 
 class Line:
@@ -55,7 +67,16 @@ class Line:
         """See Place."""
         self._namespaces[account] = waiter.namespace
         self._turns.add(waiter.namespace, account)
-        self._by_size.put(account, waiter.size)
+        self._by_size.put(account, waiter.needed)
+
+    def replace(self, account: Account, waiter: Waiter) -> None:
+        """See Place: what the account was served still counts."""
+        before, now = self._namespaces[account], waiter.namespace
+        if before != now:
+            self._namespaces[account] = now
+            self._turns.add(now, account)
+            self._turns.discard(before, account)
+        self._by_size.put(account, waiter.needed)
 
     def discard(self, account: Account) -> None:
         """See Place."""
@@ -81,6 +102,9 @@ class OverOwnCap:
     def add(self, account: Account, waiter: Waiter) -> None:
         """Nothing to keep: the account is looked at whenever it gives something back."""
 
+    def replace(self, account: Account, waiter: Waiter) -> None:
+        """Nothing was kept."""
+
     def discard(self, account: Account) -> None:
         """Nothing was kept."""
 
@@ -99,6 +123,7 @@ class FairAdmission:
         self._accounts = accounts
         self._caps = Caps(caps)
         self._growth = GrowthQueue()
+        self._counted = 0
         self._hungry, self._holding = Line(), Line()
         self._longest: LeastFirst[Account] = LeastFirst()
         self._over_share, self._over_own_cap = OverShare(), OverOwnCap()
@@ -114,24 +139,45 @@ class FairAdmission:
         """Only the account's own share and the caps can be in the way."""
         if account is None:
             return True
+        if self._caps.any and self._caps.exceeded(size, many_clients=account.many_clients):
+            return False
         place = self._place_of(account, namespace, size)
+        if place is self._over_share:
+            return account.weight + size <= self._lent()
         return place is self._hungry or place is self._holding
+
+    def admits_growth(self, waiter: Waiter) -> bool:
+        """See Admission."""
+        return waiter.account is None or self._grows_first(waiter.account, waiter)
+
+    def precedes(self, waiter: Waiter) -> bool:
+        """Nobody waits but for his own share or cap; or growth meets new work only."""
+        turn = self.turn()
+        return turn is None or (waiter.previous is not None and turn.previous is None)
 
     def add(self, waiter: Waiter) -> None:
         """See Admission."""
+        account = waiter.account
         if waiter.previous is not None:
-            self._growth.add(waiter, waiter.previous)
-        elif (account := waiter.account) is not None:
+            self._growth.begins(waiter, waiter.previous)
+            if account is None or self._grows_first(account, waiter):
+                self._growth.add(waiter)
+            else:
+                account.parked_growth[waiter] = None
+                self._put_in_place(account)
+        elif account is not None:
             account.line[waiter] = None
             self._longest.put(account, -len(account.line))
-            if len(account.line) == 1:
+            if account.first_in_line is waiter:
                 self._put_in_place(account)
 
     def discard(self, waiter: Waiter) -> None:
         """See Admission."""
+        account = waiter.account
         if waiter.previous is not None:
-            self._growth.discard(waiter, waiter.previous)
-        elif (account := waiter.account) is not None:
+            self._growth.ends(waiter, waiter.previous)
+            self._growth_left(waiter)
+        elif account is not None:
             was_first = account.first_in_line is waiter
             del account.line[waiter]
             if account.line:
@@ -140,15 +186,47 @@ class FairAdmission:
                 self._longest.discard(account)
             if was_first:
                 self._put_in_place(account)
+            self._look_again(waiter.namespace)
 
-    def admitted(self, waiter: Waiter) -> bool:
+    def _growth_left(self, waiter: Waiter) -> None:
+        account = waiter.account
+        if waiter in self._growth:
+            self._growth.discard(waiter)
+        elif account is not None:
+            del account.parked_growth[waiter]
+            self._put_in_place(account)
+
+    def _grows_first(self, account: Account, waiter: Waiter) -> bool:
+        """Whether a growth goes before all new work, and not after its account gave back.
+
+        Beyond the share one does, so that an account cannot stand still by itself.
+        """
+        if account.many_clients or account.weight + waiter.needed <= self._share():
+            return True
+        favoured = account.favoured
+        if favoured is not None and favoured.size > 0 and favoured is not waiter.previous:
+            return False
+        account.favoured = waiter.previous
+        return True
+
+    def exchanged(self, waiter: Waiter, permit: Permit) -> None:
+        """See Admission."""
+        if waiter.account is not None and waiter.account.favoured is waiter.previous:
+            waiter.account.favoured = permit
+
+    def _look_again(self, namespace: str) -> None:
+        """Let those go who are parked at a cap of a namespace or tenant, as many as fit."""
+        if self._caps.any:
+            for account in self._caps.let_go(namespace):
+                self._put_in_place(account)
+
+    def admitted(self, waiter: Waiter, turn: Waiter) -> bool:
         """Charge a turn to whose it was; who goes before another counts against his wait."""
-        turn = self.turn()
-        passes = turn is not None and turn is not waiter
-        if turn is not None and passes:
+        passes = turn is not waiter
+        if passes:
             turn.passed_permits += waiter.needed
-        elif waiter.previous is None and waiter.account is not None:
-            (self._hungry or self._holding).served(waiter.account, waiter.size)
+        elif waiter.account is not None and isinstance(waiter.account.place, Line):
+            waiter.account.place.served(waiter.account, waiter.needed)
         self.discard(waiter)
         return passes
 
@@ -179,7 +257,7 @@ class FairAdmission:
         """See Admission."""
         if self._growth:
             return self._growth.oldest()
-        account = self._settled(Line.first)
+        account = self._settled(Line.first) or self._over_share.first_within(self._lent())
         return None if account is None else account.first_in_line
 
     def _smallest_like(self, turn: Waiter) -> Waiter | None:
@@ -193,10 +271,7 @@ class FairAdmission:
         """Choose an account of the line that is served now, and that may still stand there."""
         while (account := choose(self._hungry or self._holding)) is not None:
             waiter = account.first_in_line
-            if (
-                waiter is not None
-                and self._place_of(account, waiter.namespace, waiter.size) is account.place
-            ):
+            if waiter is not None and self._place_of_waiter(account, waiter) is account.place:
                 return account
             self._put_in_place(account)
         return None
@@ -205,13 +280,27 @@ class FairAdmission:
 
     def _put_in_place(self, account: Account) -> None:
         """Let an account stand where it belongs with its oldest request."""
+        waiter = account.first_in_line
+        place = None
+        while waiter is not None and waiter.previous and self._grows_first(account, waiter):
+            del account.parked_growth[waiter]
+            self._growth.add(waiter)
+            waiter = account.first_in_line
+        if waiter is not None:
+            place = self._place_of_waiter(account, waiter)
+            if place is account.place:
+                place.replace(account, waiter)
+                return
         if account.place is not None:
             account.place.discard(account)
-        waiter = account.first_in_line
-        account.place = None
-        if waiter is not None:
-            account.place = self._place_of(account, waiter.namespace, waiter.size)
-            account.place.add(account, waiter)
+        account.place = place
+        if waiter is not None and place is not None:
+            place.add(account, waiter)
+
+    def _place_of_waiter(self, account: Account, waiter: Waiter) -> Place:
+        if waiter.previous is not None:
+            return self._over_share  # or it would have gone first
+        return self._place_of(account, waiter.namespace, waiter.size)
 
     def _place_of(self, account: Account, namespace: str, size: int) -> Place:
         if self._caps.any:
@@ -226,13 +315,23 @@ class FairAdmission:
         return self._holding if within else self._over_share
 
     def _share(self) -> int:
-        return self._semaphore.max_permits // max(1, len(self._accounts))
+        return self._semaphore.max_permits // (self._active() + 1)
+
+    def _lent(self) -> int:
+        return self._semaphore.available_permits // LENT_DIVISOR
+
+    def _active(self) -> int:
+        """Accounts, rounded up by at most a third: a visitor must not move everybody's place."""
+        count = len(self._accounts)
+        if count <= EXACT_ACCOUNTS or not 3 * self._counted <= 4 * count <= 4 * self._counted:
+            self._counted = count if count <= EXACT_ACCOUNTS else count + count // 8
+        return self._counted
 
     # -- what changes -------------------------------------------------------------------------
 
     def holds_changed(self, account: Account) -> None:
         """See Admission."""
-        if account.line:
+        if account.stands:
             self._put_in_place(account)
 
     def took_on(self, permit: Permit) -> None:
@@ -245,8 +344,8 @@ class FairAdmission:
         """See Admission."""
         self._growth.gave_back(permit, size)
         if self._caps.any:
-            for account in self._caps.gave_back(permit, size):
-                self._put_in_place(account)
+            self._caps.gave_back(permit, size)
+            self._look_again(permit.namespace)
 
     def accounts_changed(self) -> None:
         """Fewer accounts, or a higher limit, mean larger shares."""
@@ -283,10 +382,13 @@ class FairAdmission:
 
     def left(self, holder: SharedHolder, account: Account) -> None:
         """Who stood in line for the others has left: another of them does."""
-        other = holder.first_member()
         for waiter in list(holder.waiters):
-            if waiter.account is account and waiter.previous is None and other is not None:
-                self._move(waiter, other)
+            if waiter.account is account and waiter.previous is None and holder.references:
+                self._move(waiter, self._best_placed(holder, waiter))
+
+    def _best_placed(self, holder: SharedHolder, waiter: Waiter) -> Account:
+        places = {one: self._rank(self._place_of_waiter(one, waiter)) for one in holder.members()}
+        return min(places, key=places.__getitem__)
 
     def _move(self, waiter: Waiter, account: Account) -> None:
         self.discard(waiter)

@@ -26,14 +26,20 @@ class Admission(Protocol):
     def admits_new(self, account: Account | None, namespace: str, size: int) -> bool:
         """Whether new work that fits may be granted while nobody waits."""
 
+    def admits_growth(self, waiter: Waiter) -> bool:
+        """Whether growth that fits may be granted while nobody is before it."""
+
+    def precedes(self, waiter: Waiter) -> bool:
+        """Whether it would be a new request's turn at once, although others wait."""
+
     def add(self, waiter: Waiter) -> None:
         """Let a request wait."""
 
     def discard(self, waiter: Waiter) -> None:
         """A request waits no more: it was refused, or has left."""
 
-    def admitted(self, waiter: Waiter) -> bool:
-        """A waiting request is granted; true when it went before one whose turn it was."""
+    def admitted(self, waiter: Waiter, turn: Waiter) -> bool:
+        """A waiting request is granted; true when it goes before the one whose turn it is."""
 
     def turn(self) -> Waiter | None:
         """Return the request whose turn it is; None when nobody waits for permits of others."""
@@ -49,6 +55,9 @@ class Admission(Protocol):
 
     def holds_changed(self, account: Account) -> None:
         """An account holds more or less than before."""
+
+    def exchanged(self, waiter: Waiter, permit: Permit) -> None:
+        """``permit`` takes the place of the one that a request updates."""
 
     def took_on(self, permit: Permit) -> None:
         """A permit was granted, or got its amount back."""
@@ -91,6 +100,14 @@ class FifoAdmission:
         """See Admission."""
         return True
 
+    def admits_growth(self, waiter: Waiter) -> bool:
+        """See Admission."""
+        return True
+
+    def precedes(self, waiter: Waiter) -> bool:
+        """See Admission."""
+        return False
+
     def add(self, waiter: Waiter) -> None:
         """See Admission."""
         self._queue[waiter] = None
@@ -99,7 +116,7 @@ class FifoAdmission:
         """See Admission."""
         del self._queue[waiter]
 
-    def admitted(self, waiter: Waiter) -> bool:
+    def admitted(self, waiter: Waiter, turn: Waiter) -> bool:
         """See Admission."""
         del self._queue[waiter]
         return False
@@ -118,6 +135,9 @@ class FifoAdmission:
 
     def holds_changed(self, account: Account) -> None:
         """Nothing depends on what anybody holds."""
+
+    def exchanged(self, waiter: Waiter, permit: Permit) -> None:
+        """Nothing depends on it."""
 
     def took_on(self, permit: Permit) -> None:
         """Nothing depends on it."""

@@ -59,6 +59,7 @@ class Granting:
         self._queue: OrderedDict[Waiter, None] = OrderedDict()
         self._closed = False
         self._overdraft = False
+        self._granting = False
         self._overdrafts_total = 0
         self._passed_total = 0
         # Grants that nobody waited for and the observer was not told of yet.
@@ -134,7 +135,7 @@ class Granting:
 
     def _contention_of(self, turn: Waiter) -> Contention:
         waited_seconds = self._clock.now() - turn.enqueued_at
-        owner = turn.account.owner if turn.account is not None else None
+        owner = turn.account.owner if turn.account is not None else turn.owner
         available = self._max_permits - self._acquired
         return Contention(owner, turn.namespace, turn.needed, available, waited_seconds)
 
@@ -176,8 +177,8 @@ class Granting:
         if self._closed:
             self._observe(AcquireOutcome.CLOSED, 0.0)
             raise PermitAcquireClosedError
-        if not self._queue and waiter.is_cancelled is None:
-            # What most requests meet: nobody waits and there is enough. No place, no clock.
+        if waiter.is_cancelled is None and (not self._queue or self._admission.precedes(waiter)):
+            # What most requests meet: nobody is before it and there is enough. No place, no clock.
             available = self._max_permits - self._acquired
             if 0 < available >= waiter.needed and self._admits(waiter):
                 self._grant(waiter)
@@ -188,7 +189,7 @@ class Granting:
 
     def _admits(self, waiter: Waiter) -> bool:
         if waiter.previous is not None:
-            return True
+            return self._admission.admits_growth(waiter)
         return self._admission.admits_new(waiter.account, waiter.namespace, waiter.size)
 
     def _make_room(self, waiter: Waiter) -> None:
@@ -200,6 +201,9 @@ class Granting:
             self._observe(AcquireOutcome.QUEUE_FULL, 0.0)
             raise PermitAcquireQueueFullError(len(self._queue))
         error = PermitAcquireQueueFullError(len(self._queue))
+        if waiter.holder is not None:
+            # Not to be forgotten if the one that goes was all its account had.
+            waiter.holder.waiters[waiter] = None
         self._refuse(crowded_out, error, AcquireOutcome.QUEUE_FULL)
 
     def _wait_in_queue(self, waiter: Waiter) -> None:
@@ -216,53 +220,81 @@ class Granting:
             raise waiter.error
 
     def _grant_waiters(self) -> None:
-        """Grant all who can be granted, in the policy's order."""
-        while self._queue:
-            turn = self._admission.turn()
-            if turn is None:
-                break
-            if turn.is_cancelled is not None and turn.is_cancelled():
-                self._refuse(turn, PermitAcquireCancelledError(), AcquireOutcome.CANCELLED)
-                continue
-            waiter = self._admission.next(turn, self.available_permits)
-            if waiter is None:
-                if self._end_stall():
-                    continue
-                break
-            if waiter is not turn and waiter.is_cancelled is not None and waiter.is_cancelled():
-                self._refuse(waiter, PermitAcquireCancelledError(), AcquireOutcome.CANCELLED)
-                continue
-            self._admit(waiter, AcquireOutcome.GRANTED)
+        """Grant all who can be granted, in the policy's order.
+
+        What is called back from here may release and ask again: this loop goes on with it.
+        """
+        if self._granting:
+            return
+        self._granting = True
+        try:
+            while self._queue and not self._closed and self._grant_next():
+                pass
+        finally:
+            self._granting = False
         self._tell_of_contention()
 
-    def _end_stall(self) -> bool:
+    def _grant_next(self) -> bool:
+        """Grant or refuse one request; false when nobody can be."""
+        turn = self._admission.turn()
+        if turn is not None and self._refused_as_unwanted(turn):
+            return True
+        waiter = None if turn is None else self._admission.next(turn, self.available_permits)
+        if turn is None or waiter is None:
+            return self._end_stall(turn)
+        if not self._refused_as_unwanted(waiter):
+            self._admit(waiter, turn, AcquireOutcome.GRANTED)
+        return True
+
+    def _refused_as_unwanted(self, waiter: Waiter) -> bool:
+        if waiter.is_cancelled is None or not waiter.is_cancelled():
+            return False
+        self._refuse(waiter, PermitAcquireCancelledError(), AcquireOutcome.CANCELLED)
+        return True
+
+    def _end_stall(self, turn: Waiter | None) -> bool:
         """When all that is held waits to grow: let one overdraw, or refuse the last who came."""
         if not self._admission.every_holder_waits():
             return False
         room = self._max_permits + self._rules.overdraft_max(self._max_permits) - self._acquired
-        waiter = None if self._overdraft else self._admission.overdraft(room)
-        if waiter is not None:
-            self._overdraft = True
-            self._overdrafts_total += 1
-            self._admit(waiter, AcquireOutcome.OVERDRAFT)
-        elif (last := self._admission.youngest_growth()) is not None:
-            self._refuse(last, PermitAcquireStalledError(), AcquireOutcome.STALLED)
+        waiter = self._admission.overdraft(self.available_permits if self._overdraft else room)
+        if waiter is None:
+            return self._refuse_youngest_growth()
+        if self._refused_as_unwanted(waiter):
+            return True
+        if waiter.needed <= self.available_permits:
+            self._admit(waiter, turn or waiter, AcquireOutcome.GRANTED)
+            return True
+        self._overdraft = True
+        self._overdrafts_total += 1
+        self._admit(waiter, turn or waiter, AcquireOutcome.OVERDRAFT)
         return True
+
+    def _refuse_youngest_growth(self) -> bool:
+        last = self._admission.youngest_growth()
+        if last is not None:
+            self._refuse(last, PermitAcquireStalledError(), AcquireOutcome.STALLED)
+        return last is not None
 
     def _overdraft_permits(self) -> int:
         return max(0, self._acquired - self._max_permits) if self._overdraft else 0
 
-    def _admit(self, waiter: Waiter, outcome: AcquireOutcome) -> None:
-        self._passed_total += self._admission.admitted(waiter)
+    def _admit(self, waiter: Waiter, turn: Waiter, outcome: AcquireOutcome) -> None:
+        self._passed_total += self._admission.admitted(waiter, turn)
+        self._end_wait(waiter, outcome)
+
+    def _end_wait(self, waiter: Waiter, outcome: AcquireOutcome) -> None:
         self._unlist(waiter)
         self._observe(outcome, self._clock.now() - waiter.enqueued_at)
         self._grant(waiter)
 
     def _grant(self, waiter: Waiter) -> None:
-        if waiter.previous is not None:
-            waiter.previous_size = self._empty(waiter.previous)
         permit = Permit(waiter.size, waiter.holder, waiter.namespace)
+        if waiter.previous is not None:
+            self._admission.exchanged(waiter, permit)
+            waiter.previous_size = self._empty(waiter.previous)
         self._fill(permit, waiter.previous)
+        self._end_overdraft()
         waiter.settle(permit, None)
 
     def _fill(self, permit: Permit, instead_of: Permit | None) -> None:
@@ -294,6 +326,7 @@ class Granting:
     def _take_from(self, permit: Permit) -> int:
         """Empty a permit and return what it held; the second time that is 0."""
         size = self._empty(permit)
+        self._end_overdraft()
         self._holdings.forget_if_idle(permit.holder)
         return size
 
@@ -302,9 +335,13 @@ class Granting:
             return 0
         size = permit.take()
         self._acquired -= size
-        self._overdraft = self._overdraft and self._acquired > self._max_permits
         self._holdings.gave_back(permit, size)
         return size
+
+    def _end_overdraft(self) -> None:
+        """An overdraft lasts until what is acquired is within the limit again."""
+        if self._acquired <= self._max_permits:
+            self._overdraft = False
 
     def _take_back(self, waiter: Waiter, permit: Permit) -> None:
         """Undo a grant that lost its caller; an update falls back to the permit it had.
@@ -317,6 +354,7 @@ class Granting:
         if previous is not None and not previous.returned and refilled:
             previous.refill(refilled)
             self._fill(previous, permit)
+        self._end_overdraft()
         self._holdings.forget_if_idle(permit.holder)
 
     def _observe(self, outcome: AcquireOutcome, waited_seconds: float) -> None:

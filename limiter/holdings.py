@@ -60,7 +60,7 @@ class Holdings:
     def gave_back(self, permit: Permit, size: int) -> None:
         """A permit was emptied of ``size``."""
         holder = permit.holder
-        if holder is not None:
+        if holder is not None and permit in holder.permits:
             holder.gave_back(permit, size)
             self._admission.gave_back(permit, size)
             self._held_changed(holder)
@@ -70,11 +70,11 @@ class Holdings:
     def _held_changed(self, holder: Account | SharedHolder) -> None:
         """Who waits in line may stand elsewhere now."""
         if type(holder) is Account:
-            if holder.line:
+            if holder.stands:
                 self._admission.holds_changed(holder)
             return
         for account in list(holder.members()):
-            if account.line:
+            if account.stands:
                 self._admission.holds_changed(account)
 
     def forget_if_idle(self, holder: Account | SharedHolder | None) -> None:

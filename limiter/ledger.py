@@ -76,8 +76,8 @@ class LedgerHolding:
     def __str__(self) -> str:
         namespace = f" for {self.namespace}" if self.namespace else ""
         return (
-            f"{self.owner} holds {self.size_bytes} bytes of {self.budget}{namespace} "
-            f"since {self.age_seconds:.1f} s"
+            f"{self.owner} still holds {self.size_bytes} bytes of {self.budget}{namespace}, "
+            f"taken {self.age_seconds:.1f} s ago"
         )
 
 
@@ -159,6 +159,7 @@ class Ledger:
             maxlen=RECENT_EVENTS
         )
         self._acquired, self._updated, self._released = _Total(), _Total(), _Total()
+        # Of the permit that was emptied last, if it held something.
         self._given_back: tuple[float, str] | None = None
 
     # -- what the semaphore tells -------------------------------------------------------------
@@ -166,10 +167,10 @@ class Ledger:
     def took_on(self, permit: Permit, instead_of: Permit | None) -> None:
         """See PermitRecord."""
         now = self._clock.now()
-        given_back, self._given_back = self._given_back, None
+        given_back = self._given_back
         if instead_of is None or given_back is None:
             event, total = LedgerEvent.ACQUIRED, self._acquired
-            since, owner = now, self._names_of(permit.holder)
+            since, owner = now, names_of(permit.holder, self._name)
         else:
             # What was noted as given back a moment ago was the first half of this exchange.
             event, total = LedgerEvent.UPDATED, self._updated
@@ -221,7 +222,7 @@ class Ledger:
         now = self._clock.now()
         found: dict[tuple[str, str], tuple[int, int, float]] = {}
         for permit, (since, recorded) in self._live.items():
-            key = self._names_of(permit.holder) or recorded, permit.namespace
+            key = names_of(permit.holder, self._name) or recorded, permit.namespace
             size, permits, oldest = found.get(key, (0, 0, now))
             found[key] = size + permit.size, permits + 1, min(oldest, since)
         holdings = [
@@ -239,16 +240,17 @@ class Ledger:
         if self._live:
             raise UnbalancedLedgerError(self.holdings())
 
-    def _names_of(self, holder: Account | SharedHolder | None) -> str:
-        """Name a holder; those who share, up to three. Empty when all who shared have left."""
-        if holder is None:
-            return self._name(None)
-        if type(holder) is Account:
-            return self._name(holder.owner)
-        members = holder.members()
-        names = [self._name(one.owner) for one in islice(members, NAMED_SHARERS)]
-        more = sum(1 for _ in members)
-        return ", ".join(names) + (f" and {more} more" if more else "")
+
+def names_of(holder: Account | SharedHolder | None, name: Callable[[Hashable | None], str]) -> str:
+    """Name a holder; of those who share, the first three. Empty when all who shared have left."""
+    if holder is None:
+        return name(None)
+    if type(holder) is Account:
+        return name(holder.owner)
+    members = holder.members()
+    names = [name(one.owner) for one in islice(members, NAMED_SHARERS)]
+    more = sum(1 for _ in members)
+    return ", ".join(names) + (f" and {more} more" if more else "")
 
 
 def check_all_balanced(ledgers: Iterable[Ledger]) -> None:

@@ -151,7 +151,7 @@ class AsyncSemaphore(Granting):
         self._validate(size)
         if self._max_permits <= 0:
             waiter = Waiter(size)
-            waiter.settle(Permit(size, counted=False), None)
+            waiter.settle(_uncounted(size, owner, namespace), None)
             return waiter
         waiter = self._new_work(size, owner, namespace)
         waiter.is_cancelled = is_cancelled
@@ -169,18 +169,20 @@ class AsyncSemaphore(Granting):
         self, permit: Permit, size: int, is_cancelled: Callable[[], bool] | None = None
     ) -> Waiter:
         """Ask for an exchange; the answer may be there already. Raises as :meth:`update`."""
-        self._validate(size)
-        previous = permit if permit.counted else None
-        holder = permit.holder
-        if type(holder) is Account:
-            # A permit that was given back may have outlived its owner's account.
-            holder = self._accounts.of(holder.owner, holder.namespace)
-        waiter = Waiter(size, previous, holder, permit.namespace)
+        if not permit.counted:
+            return self.request(size, is_cancelled, _owner_of(permit), permit.namespace)
+        if size > permit.size or size < 0:
+            self._validate(size)
         if self._max_permits <= 0:
-            if previous is not None:
-                self._take_from(previous)
-            waiter.settle(Permit(size, counted=False), None)
-        elif previous is not None and size <= previous.size:
+            self._take_from(permit)
+            return self.request(size, None, _owner_of(permit), permit.namespace)
+        holder = permit.holder
+        if type(holder) is Account and not (holder.permits or holder.waiters or holder.shared):
+            # A permit that was given back may have outlived its owner's account.
+            holder = self._accounts.of(holder.owner, permit.namespace)
+        waiter = Waiter(size, permit, holder, permit.namespace)
+        waiter.account = holder if type(holder) is Account else _first_member(holder)
+        if size <= permit.size:
             self._grant(waiter)
             self._grant_waiters()
         else:
@@ -270,9 +272,19 @@ class AsyncSemaphore(Granting):
         if max_permits is not None:
             self._max_permits = max_permits
             self._refuse_oversized()
+        if self.unbounded:
+            self._grant_all()
+        self._end_overdraft()
         self._choose_path()
         self._admission.accounts_changed()
         self._grant_waiters()
+
+    def _grant_all(self) -> None:
+        """Nothing is limited any more: nobody waits, for a share or a cap either."""
+        for waiter in list(self._queue):
+            if waiter in self._queue:
+                self._admission.discard(waiter)
+                self._end_wait(waiter, AcquireOutcome.GRANTED)
 
     def _refuse_oversized(self) -> None:
         limit = self._max_permits
@@ -328,3 +340,19 @@ class AsyncSemaphore(Granting):
             self.abandon(waiter)
             raise
         return waiter.result()
+
+
+def _first_member(holder: Account | SharedHolder | None) -> Account | None:
+    return holder.first_member() if type(holder) is SharedHolder else None
+
+
+def _uncounted(size: int, owner: Hashable | None, namespace: str) -> Permit:
+    """Return a permit of an unbounded semaphore: in no book, but it remembers whose it is."""
+    if type(owner) is SharedHolder:
+        return Permit(size, owner, namespace, counted=False)
+    account = None if owner is None else Account(owner, namespace, many_clients=False)
+    return Permit(size, account, namespace, counted=False)
+
+
+def _owner_of(permit: Permit) -> Hashable | None:
+    return permit.holder if type(permit.holder) is SharedHolder else permit.owner

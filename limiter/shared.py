@@ -60,7 +60,7 @@ class SharedLeases:
     ) -> LeaseReference:
         """Return a reference that may still have to wait; see LeaseReference.granted."""
         lease = self._leases.get(key)
-        if lease is None:
+        if lease is None or not lease.holder.references:
             lease = self._leases[key] = self._open(key, size_bytes, owner, namespace)
         else:
             self._semaphore.join(lease.holder, owner)
@@ -100,7 +100,7 @@ class SharedLeases:
         del owned[reference]
         if not owned:
             del self._owned[reference.owner]
-        if lease.holder.references == 1:
+        if lease.holder.references <= 1:
             self._forget(lease)
         self._semaphore.leave(lease.holder, reference.owner)
 

@@ -25,7 +25,9 @@ class OverShare:
 
     def add(self, account: Account, waiter: Waiter) -> None:
         """Let an account wait for a share in which ``waiter`` fits."""
-        self._by_need.put(account, account.weight + waiter.size)
+        self._by_need.put(account, account.weight + waiter.needed)
+
+    replace = add
 
     def discard(self, account: Account) -> None:
         """The account waits here no more."""
@@ -47,6 +49,9 @@ class CapGroup:
     def add(self, account: Account, _: Waiter) -> None:
         """Let an account wait until the group gives back."""
         self.parked[account] = None
+
+    def replace(self, account: Account, _: Waiter) -> None:
+        """It keeps its place among the parked."""
 
     def discard(self, account: Account) -> None:
         """The account waits here no more."""
@@ -82,11 +87,16 @@ class Caps:
         Raises:
             PermitTooLargeError: ``size`` exceeds a cap, which the error names.
         """
+        exceeded = self.exceeded(size, many_clients=many_clients)
+        if exceeded is not None:
+            scope, cap = exceeded
+            raise PermitTooLargeError(size, cap, scope)
+
+    def exceeded(self, size: int, *, many_clients: bool) -> tuple[LimitScope, int] | None:
+        """Return the cap that ``size`` alone exceeds."""
         if 0 < self.caps.per_connection < size and not many_clients:
-            raise PermitTooLargeError(size, self.caps.per_connection, LimitScope.CONNECTION)
-        for scope, cap in self._levels:
-            if size > cap:
-                raise PermitTooLargeError(size, cap, scope)
+            return LimitScope.CONNECTION, self.caps.per_connection
+        return next(((scope, cap) for scope, cap in self._levels if size > cap), None)
 
     def connection_allows(self, account: Account, size: int) -> bool:
         """Whether a connection may hold ``size`` more."""
@@ -110,13 +120,19 @@ class Caps:
                 group = self._groups[key] = CapGroup()
             group.held += permit.size
 
-    def gave_back(self, permit: Permit, size: int) -> list[Account]:
-        """Count ``size`` less and return the accounts whose requests may fit now."""
+    def gave_back(self, permit: Permit, size: int) -> None:
+        """Count ``size`` less."""
+        for scope, _ in self._levels:
+            self._groups[scope, _name(scope, permit.namespace)].held -= size
+
+    def let_go(self, namespace: str) -> list[Account]:
+        """Return the parked accounts whose requests may fit now."""
         freed: list[Account] = []
         for scope, cap in self._levels:
-            key = (scope, _name(scope, permit.namespace))
-            group = self._groups[key]
-            group.held -= size
+            key = (scope, _name(scope, namespace))
+            group = self._groups.get(key)
+            if group is None:
+                continue
             fitting = _within(group, cap - group.held)
             if not group.held and len(fitting) == len(group.parked):
                 del self._groups[key]

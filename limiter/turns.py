@@ -73,6 +73,8 @@ class TurnQueue(Generic[ItemT]):
 
     def __init__(self) -> None:
         self._waiting: LeastFirst[ItemT] = LeastFirst()
+        # Who left with more than the others were served; forgotten when they catch up.
+        self._ahead: LeastFirst[ItemT] = LeastFirst()
         self._virtual_bytes = 0.0
 
     def __len__(self) -> int:
@@ -86,11 +88,23 @@ class TurnQueue(Generic[ItemT]):
         first = self._waiting.first()
         if first is not None:
             self._virtual_bytes = max(self._virtual_bytes, self._waiting.value_of(first))
-        self._waiting.put(child, self._virtual_bytes)
+        self._forget_who_was_caught_up()
+        value = self._ahead.value_of(child) if child in self._ahead else self._virtual_bytes
+        self._ahead.discard(child)
+        self._waiting.put(child, value)
 
     def discard(self, child: ItemT) -> None:
-        """The child waits no more; what it was served is forgotten."""
+        """The child waits no more; it is remembered while it was served more than the others."""
+        value = self._waiting.value_of(child)
         self._waiting.discard(child)
+        if value > self._virtual_bytes:
+            self._ahead.put(child, value)
+
+    def _forget_who_was_caught_up(self) -> None:
+        while (child := self._ahead.first()) is not None:
+            if self._ahead.value_of(child) > self._virtual_bytes:
+                return
+            self._ahead.discard(child)
 
     def first(self) -> ItemT | None:
         """Return whose turn it is."""

@@ -2,7 +2,8 @@
 
 A process is described by a :class:`Program`; everything a user can get wrong before it is
 ready ends in plain sentences on standard error and exit status 2 (1 when the configuration
-was right and the start failed).
+was right and the start failed). A process that has drained exits with 0, or with 3 when its
+ledger says that somebody did not give back memory: a fault of ours, and logged by name.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Generic, Protocol, TypeVar
 
 import typer
 
+from limiter.ledger import UnbalancedLedgerError
 from server import loop
 from server.config_file import Setting, read_properties
 from server.errors import ConfigError, StartError
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 EXIT_START_FAILED = 1
 EXIT_USAGE = 2
+EXIT_UNBALANCED = 3
 
 logger = logging.getLogger(__name__)
 
@@ -178,4 +181,6 @@ def _run(program: Program[ConfigT], invocation: _Invocation) -> None:
     except StartError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(EXIT_START_FAILED) from None
+    except UnbalancedLedgerError:
+        raise typer.Exit(EXIT_UNBALANCED) from None
     raise typer.Exit(status)

@@ -125,6 +125,9 @@ class ServerConfig(BaseModel):
     """floodgateSizeEstimate; profile pulsar: last."""
     response_buffers: ResponseBuffers = ResponseBuffers.SHARED
     """floodgateResponseBuffers; profile pulsar: private."""
+    limiter_ledger: bool = True
+    """floodgateLimiterLedger: record who takes memory and who gives it back; what somebody still
+    holds after the drain is an error then."""
     socket_send_buffer_bytes: int = Field(
         default=0, ge=0, validation_alias="floodgateSocketSendBufferBytes"
     )

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 from prometheus_client import CollectorRegistry
 
 from limiter.clock import Clock, LoopClock, deadline
-from limiter.dual import AsyncDualMemoryLimiter
+from limiter.dual import AsyncDualMemoryLimiter, LimitType
+from limiter.ledger import Ledger, UnbalancedLedgerError, check_all_balanced
 from limiter.lookups import LookupSemaphore
 from limiter.metrics import TopicListMetrics
 from limiter.outbound import OutboundTotals
@@ -20,6 +21,8 @@ from limiter.tally import AcquireTally
 from server.addresses import host_port
 from server.counters import ConnectionCounters
 from server.http import ProcessState, Readiness, application, serve_http
+from server.limiter_admin import limiter_routes
+from server.limiter_report import LimiterReporter, owner_name
 from server.listener import Listener, listen
 from server.process_metrics import EventLoopLag, ProcessMetrics
 from server.telemetry import telemetry_settings
@@ -83,9 +86,17 @@ class ServerService(ABC, Generic[CnxT]):
         self._server_config = config
         self._drain_seconds = drain_seconds
         self._clock: Clock = clock or LoopClock()
+        self.ledgers = self._keep_ledgers() if config.limiter_ledger else {}
         self._readiness = Readiness()
         self._listener: Listener | None = None
         self._exits = AsyncExitStack()
+
+    def _keep_ledgers(self) -> dict[LimitType, Ledger]:
+        """Record from now on who holds what since when, and that all is given back at the end."""
+        ledgers = {one: Ledger(self._clock, owner_name, f"{one.value} memory") for one in LimitType}
+        for limit_type, ledger in ledgers.items():
+            self.limiter.record_with(limit_type, ledger)
+        return ledgers
 
     @abstractmethod
     async def _start(self) -> None:
@@ -103,8 +114,14 @@ class ServerService(ABC, Generic[CnxT]):
             raise
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         await self._drain()
+        try:
+            check_all_balanced(self.ledgers.values())
+        except UnbalancedLedgerError as error:
+            logger.error("after the drain %s", error)
+            if kind is None:
+                raise
 
     async def _serve_http(
         self,
@@ -123,7 +140,8 @@ class ServerService(ABC, Generic[CnxT]):
         self._exits.callback(lag.stop)
         for collector in (metrics, own, ProcessMetrics(config.cluster_name), lag):
             registry.register(collector)
-        app = application(registry, self._readiness, routes)
+        reporter = LimiterReporter(self.limiter, self.ledgers, self._clock)
+        app = application(registry, self._readiness, [*routes, *limiter_routes(reporter)])
         http = await serve_http(app, config.bind_address, config.web_service_port)
         self._exits.push_async_callback(http.close)
         self.web_service_url = f"http://{host_port(config.advertised_address, http.listener.port)}"

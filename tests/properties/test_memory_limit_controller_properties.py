@@ -35,7 +35,7 @@ CROSSING = 3
 MAX_WAITERS = 4
 # Mostly small: one release then makes room for several who wait.
 SIZES = st.integers(0, 2) | st.integers(0, 2 * LIMIT)
-TIMEOUTS = st.sampled_from([None, 5.0, 25.0])
+TIMEOUTS = st.sampled_from([None, None, 5.0, 25.0])
 PICKS = st.integers(0, 1_000)
 
 
@@ -110,7 +110,7 @@ class MemoryHistory(RuleBasedStateMachine):
         self.steps = 0
         self.begin(LIMIT)
 
-    @initialize(limit=st.sampled_from([LIMIT, LIMIT, LIMIT, 0]))
+    @initialize(limit=st.sampled_from([LIMIT] * 7 + [0]))
     def begin(self, limit: int) -> None:
         self.model = Model(limit)
         self.memory = self.kind(limit, MAX_WAITERS, self.clock, self.observe)
@@ -131,9 +131,13 @@ class MemoryHistory(RuleBasedStateMachine):
 
     # -- what may happen ----------------------------------------------------------------------
 
-    @rule(size=SIZES, timeout_seconds=TIMEOUTS)
-    def reserve(self, size: int, timeout_seconds: float | None) -> None:
-        self.turn()
+    @rule(sizes=st.lists(SIZES, min_size=1, max_size=4), timeout_seconds=TIMEOUTS)
+    def reserve(self, sizes: list[int], timeout_seconds: float | None) -> None:
+        for size in sizes:
+            self.turn()
+            self.reserve_one(size, timeout_seconds)
+
+    def reserve_one(self, size: int, timeout_seconds: float | None) -> None:
         due = None if timeout_seconds is None else self.clock.now() + timeout_seconds
         caller = Caller(size, due)
         self.ask(caller)
@@ -198,25 +202,35 @@ class MemoryHistory(RuleBasedStateMachine):
         else:
             self.model.give_back(before - size)
 
-    @precondition(lambda self: self.held)
-    @rule(pick=PICKS, times=st.integers(1, 2))
-    def release(self, pick: int, times: int) -> None:
-        reservation = self.held[pick % len(self.held)]
+    @precondition(lambda self: self.live())
+    @rule(pick=PICKS)
+    def release(self, pick: int) -> None:
+        live = self.live()
+        reservation = live[pick % len(live)]
         self.model.give_back(reservation.size)
-        for _ in range(times):
-            reservation.release()
-            assert reservation.size == 0
+        reservation.release()
+        assert reservation.size == 0
+
+    def live(self) -> list[Reservation]:
+        return [reservation for reservation in self.held if not reservation.released]
+
+    @precondition(lambda self: len(self.live()) < len(self.held))
+    @rule()
+    def release_again(self) -> None:
+        for reservation in self.held:
+            if reservation.released:
+                reservation.release()
 
     @rule()
     def release_everything(self) -> None:
-        for reservation in list(self.held):
+        for reservation in self.live():
             self.model.give_back(reservation.size)
             reservation.release()
 
     @precondition(lambda self: self.model.waiting or self.model.answered)
     @rule(pick=PICKS)
     def cancel(self, pick: int) -> None:
-        """Cancel a caller that waits, or was answered and has not run since."""
+        """Cancel a caller that waits, or was answered and has had no turn since."""
         callers = self.model.waiting + self.model.answered
         caller = callers[pick % len(callers)]
         assert caller.task is not None
@@ -281,8 +295,7 @@ class MemoryHistory(RuleBasedStateMachine):
         granted = [one for one in self.model.answered if one.granted]
         held = sum(reservation.size for reservation in self.held)
         assert self.memory.current_usage == held + sum(one.size for one in granted)
-        live = sum(not reservation.released for reservation in self.held) + len(granted)
-        assert self.memory.statistics().reservations == live
+        assert self.memory.statistics().reservations == len(self.live()) + len(granted)
 
     @invariant()
     def usage_is_what_the_rules_say(self) -> None:

@@ -54,5 +54,15 @@ def test_a_table_fits_a_hundred_columns() -> None:
     assert max(len(line.rstrip()) for line in page.getvalue().splitlines()) <= TERMINAL_COLUMNS
 
 
+def test_a_goal_that_is_not_to_be_exceeded_is_shown_as_one() -> None:
+    # Given
+    figures = [Figure("time", "times", [1.2], goal=1.5, at_most=True), Figure("rate", "1/s", [1.0])]
+    page = StringIO()
+    # When
+    Console(file=page, width=TERMINAL_COLUMNS).print(result_table("", BenchResult(figures)))
+    # Then
+    assert "≤ 1.5 met" in page.getvalue()
+
+
 def test_the_options_of_a_run_are_seven_rounds_of_two_seconds() -> None:
     assert (BenchOptions().rounds, BenchOptions().seconds) == (7, 2.0)

@@ -36,6 +36,11 @@ def test_a_figure_without_a_goal_is_neither_met_nor_missed() -> None:
     assert Figure("rate", "1/s", [1.0]).met is None
 
 
+def test_a_goal_that_is_not_to_be_exceeded_is_met_by_less() -> None:
+    assert Figure("time", "times", [1.4], goal=1.5, at_most=True).met is True
+    assert Figure("time", "times", [1.6], goal=1.5, at_most=True).met is False
+
+
 def test_a_ratio_compares_what_was_measured_in_the_same_round() -> None:
     # Given a machine that was twice as fast in the second round
     rounds = [a_round(), a_round(bare=12000.0, shared=6000.0)]

@@ -412,3 +412,29 @@ async def test_profile_pulsar_with_exact_estimates_refuses_once_before_it_is_sil
         with pytest.raises(UnansweredRequestError):
             await setup.serve(number)
     assert held(setup.limiter) == {}
+
+
+@pytest.mark.parametrize(
+    ("as_shipped", "waiting"), [(True, 2), (False, 1)], ids=["as shipped", "ours"]
+)
+async def test_a_failure_resets_anothers_measurement_as_shipped_only(
+    as_shipped: bool, waiting: int
+) -> None:
+    # Given: one that has its estimate of a measurement that failed; one that measures, one behind
+    setup = Setup(as_shipped=as_shipped, estimate=SizeEstimate.LAST)
+    setup.memory = setup.handler._memory = PrivateMemory(setup.limiter)
+    await setup.fill()
+    all_of_it = await setup.limiter.acquire(HEAP, PLENTY)
+    first, second = [await started(setup.serve(number)) for number in range(2)]
+    first.cancel()
+    await settle()
+    measures, behind = [await started(setup.serve(number)) for number in (2, 3)]
+    assert setup.limiter.queue_size(HEAP) == 2
+    # When
+    second.cancel()
+    await settle()
+    # Then
+    assert setup.limiter.queue_size(HEAP) == waiting
+    setup.limiter.release(all_of_it)
+    await asyncio.gather(measures, behind)
+    assert held(setup.limiter) == {}

@@ -80,6 +80,7 @@ def test_the_assumptions_say_who_reads_slowly(readers: str) -> None:
     arguments = ["--readers", readers, "--requests", "100", "--seeds", "1", "--policy", "fifo"]
     done = CliRunner().invoke(slow_readers.app, arguments)
     # Then
+    assert done.exit_code == 0, done.output
     assert words in " ".join(done.stdout.split())
     assert "Order" not in done.stdout
 

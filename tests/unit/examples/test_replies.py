@@ -75,7 +75,7 @@ def test_what_arrives_in_the_warm_up_is_not_measured() -> None:
 @pytest.mark.parametrize("readers", Readers)
 def test_the_same_seed_gives_the_same_figures(policy: AdmissionPolicy, readers: Readers) -> None:
     # Given
-    workload = Workload(requests=3_000, readers=readers, offered_load=0.9, warm_up_seconds=20.0)
+    workload = Workload(requests=3_000, readers=readers, offered_load=1.3, warm_up_seconds=20.0)
     # When
     figures = []
     for _ in range(2):
@@ -102,15 +102,15 @@ def test_under_fifo_a_small_reply_waits_behind_a_large_one_and_under_fair_it_fil
 
 def test_a_request_that_times_out_counts_with_its_wait_and_holds_nothing() -> None:
     # Given
-    requests = requests_of((0.0, True, 30.0), (1.0, True, 1.0))
+    requests = requests_of((0.0, True, 30.0), (1.0, True, 1.0), (40.0, False, 1.0))
     # When
     run = simulate(SMALL_WORLD, requests, FIFO)
     figures = figures_of(SMALL_WORLD, requests, run, seed=1, policy=FIFO)
     # Then
-    assert run.endings.tolist() == [Ending.COMPLETED, Ending.TIMED_OUT]
+    assert run.endings.tolist() == [Ending.COMPLETED, Ending.TIMED_OUT, Ending.COMPLETED]
     everybody = figures.groups["all"]
-    assert (everybody.completed, everybody.timed_out, everybody.max_seconds) == (1, 1, 25.0)
-    assert figures.mean_used_part == pytest.approx(0.6)
+    assert (everybody.completed, everybody.timed_out, everybody.max_seconds) == (2, 1, 25.0)
+    assert figures.mean_used_part == pytest.approx(60 * 30 / 40 / 100)
 
 
 def test_a_request_without_a_place_is_refused_at_once() -> None:
@@ -124,13 +124,13 @@ def test_a_request_without_a_place_is_refused_at_once() -> None:
 
 
 def test_mean_use_counts_what_is_held_between_the_first_and_the_last_arrival() -> None:
-    # Given: 60 held from 0 to 3, 10 held from 1 to 2 and from 4 on
-    requests = requests_of((0.0, True, 3.0), (1.0, False, 1.0), (4.0, False, 9.0))
+    # Given: 60 held from 0 to 3, then by who waited for them from 3 to 4, and 10 from 3.5 on
+    requests = requests_of((0.0, True, 3.0), (1.0, True, 1.0), (3.5, False, 9.0))
     # When
     run = simulate(SMALL_WORLD, requests, FIFO)
     figures = figures_of(SMALL_WORLD, requests, run, seed=1, policy=FIFO)
     # Then
-    assert figures.mean_used_part == pytest.approx((60 * 3 + 10 * 1) / 4 / 100)
+    assert figures.mean_used_part == pytest.approx(60 / 100)
     assert figures.high_water_part == pytest.approx(0.7)
 
 

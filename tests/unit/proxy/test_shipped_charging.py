@@ -14,7 +14,7 @@ from limiter.estimate import SizeEstimate
 from proxy.errors import RequestError, UnansweredRequestError
 from proxy.shipped_charging import ShippedCharging
 from tests.support.cluster import held, until
-from tests.support.settle import settle
+from tests.support.settle import settle, started
 from tests.unit.proxy.charging_setup import (
     BIG,
     COMMAND_BYTES,
@@ -314,3 +314,26 @@ async def test_a_request_that_leaves_the_wait_for_the_first_size_resets_nobodys(
         setup.limiter.release(others)
         assert await first == await stays == NAMES
         assert held(setup.limiter) == {}
+
+
+@pytest.mark.parametrize(
+    ("as_shipped", "waiting"), [(True, 2), (False, 1)], ids=["as shipped", "ours"]
+)
+async def test_a_failure_resets_anothers_measurement_as_shipped_only(
+    as_shipped: bool, waiting: int
+) -> None:
+    # Given: one that has its estimate of a measurement that failed; one that measures, one behind
+    async with shipped(as_shipped=as_shipped) as setup:
+        others = await setup.limiter.acquire(HEAP, PLENTY)
+        first, second = [await started(setup.list_topics()) for _ in range(2)]
+        first.cancel()
+        await settle()
+        measures, behind = [await started(setup.list_topics()) for _ in range(2)]
+        assert setup.limiter.queue_size(HEAP) == 2
+        # When
+        second.cancel()
+        await settle()
+        # Then
+        assert setup.limiter.queue_size(HEAP) == waiting
+        setup.limiter.release(others)
+        assert await measures == await behind == NAMES

@@ -11,6 +11,7 @@ import structlog
 from typer.testing import CliRunner
 
 from broker.config import BrokerConfig
+from limiter.ledger import UnbalancedLedgerError
 from server.command_line import Program, application
 from server.errors import ListenError
 
@@ -118,6 +119,16 @@ def test_a_start_that_fails_is_one_sentence_with_status_1() -> None:
     # Then
     assert result.exit_code == 1
     assert result.stderr == "cannot listen on 127.0.0.1:1: the port is in use\n"
+
+
+def test_memory_that_was_not_given_back_is_status_3_and_no_stack_trace() -> None:
+    # Given
+    served = Served()
+    served.error = UnbalancedLedgerError([])
+    # When
+    result = served.invoke("--log-level", "error")
+    # Then: the service has logged it
+    assert (result.exit_code, result.output) == (3, "")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,95 @@
+"""One client that takes all it can get and never reads, and twenty that only want their list."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from limiter.dual import LimitType
+from tests.support.cluster import Cluster, cluster, topic_names, until
+from tests.support.manual_clock import ManualClock
+from tests.support.raw_peer import RawPeer, topics_command
+
+NAMESPACE = "public/default"
+TOPICS = {NAMESPACE: topic_names(NAMESPACE, 200, name_bytes=500)}
+HEALTHY = 20
+LISTS_EACH = 3
+PIPELINED = 300
+LIMITS = {"heap_max_bytes": 4_000_000, "direct_max_bytes": 4_000_000}
+LITTLE_BUFFER = {"floodgateSocketSendBufferBytes": "4096"}
+HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
+
+
+async def abuse(parts: Cluster, role: str) -> RawPeer:
+    """Let a peer ask for three hundred different lists, of which it reads none.
+
+    Returns when it holds all it can get.
+    """
+    peer = await parts.peer(role)
+    requests = (
+        topics_command(number, NAMESPACE, topics_pattern=f"public/default/.*|{number}")
+        for number in range(PIPELINED)
+    )
+    await peer.send(*requests)
+    limiter = parts.part(role).limiter
+    await until(lambda: limiter.queue_size(DIRECT) + limiter.queue_size(HEAP) > 0, "it all fits")
+    most = 0
+    while most < pinned(parts, role, peer):
+        most = pinned(parts, role, peer)
+        for _ in range(1_000):
+            await asyncio.sleep(0)
+    return peer
+
+
+def pinned(parts: Cluster, role: str, peer: RawPeer) -> int:
+    """Return the direct bytes that a peer holds."""
+    return parts.part(role).limiter.pinned_by(parts.cnx(peer, role))[DIRECT]
+
+
+async def list_in_turn(parts: Cluster, role: str) -> list[int]:
+    """List a few times, one after the other, and return the kinds of the answers."""
+    peer = await parts.peer(role, receive_buffer_bytes=200_000)
+    answers = []
+    for number in range(LISTS_EACH):
+        await peer.send(topics_command(number, NAMESPACE))
+        answers.append((await peer.command()).type)
+    return answers
+
+
+@pytest.mark.parametrize("buffers", ["private", "shared"])
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_who_takes_all_he_can_get_delays_nobody(role: str, buffers: str) -> None:
+    # Given: time stands still, so nothing is freed by a timeout
+    keys = {**LITTLE_BUFFER, "floodgateResponseBuffers": buffers}
+    limits = {role: keys, f"{role}_limits": LIMITS}
+    async with cluster(TOPICS, clock=ManualClock(), **limits) as parts:
+        abuser = await abuse(parts, role)
+        # When
+        answers = await asyncio.gather(*[list_in_turn(parts, role) for _ in range(HEALTHY)])
+        # Then
+        answered = pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE
+        assert answers == [[answered] * LISTS_EACH] * HEALTHY
+        assert pinned(parts, role, abuser) <= LIMITS["direct_max_bytes"] // 2
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_as_shipped_he_starves_the_others(role: str) -> None:
+    # Given
+    clock = ManualClock()
+    limits = {role: LITTLE_BUFFER, f"{role}_limits": LIMITS}
+    async with cluster(TOPICS, "pulsar", clock=clock, **limits) as parts:
+        await abuse(parts, role)
+        # When
+        peer = await parts.peer(role, receive_buffer_bytes=200_000)
+        await peer.send(topics_command(1, NAMESPACE))
+        limiter = parts.part(role).limiter
+        waiting = asyncio.ensure_future(peer.command())
+        await until(lambda: limiter.available_permits(DIRECT) < 150_000)
+        for _ in range(3):
+            clock.advance(25.1)
+            await asyncio.sleep(0.05)
+        # Then
+        answer = await waiting
+        assert answer.error.error == pb.TooManyRequests

@@ -1,0 +1,201 @@
+"""GET /admin/v2/floodgate/limiter of broker and proxy: who holds the memory, and who waits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+
+from limiter.dual import LimitType
+from server.limiter_admin import LIMITER_PATH
+from tests.support.cluster import cluster, topic_names, until
+from tests.support.raw_peer import topics_command
+
+if TYPE_CHECKING:
+    from broker.service import BrokerService
+    from proxy.service import ProxyService
+
+NS = "public/default"
+# Below the frame limit, and more than the kernel takes for a peer that does not read.
+TOPICS = {NS: topic_names(NS, 20_000, 240)}
+ROLES = pytest.mark.parametrize("role", ["broker", "proxy"])
+PROFILES = pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
+DIRECT = LimitType.DIRECT_MEMORY
+
+
+async def ask(part: BrokerService | ProxyService, query: str = "") -> tuple[int, str]:
+    url = f"{part.web_service_url}{LIMITER_PATH}{query}"
+    async with aiohttp.ClientSession() as session, session.get(url) as answer:
+        return answer.status, await answer.text()
+
+
+async def budgets(part: BrokerService | ProxyService, query: str = "") -> dict[str, dict]:
+    url = f"{part.web_service_url}{LIMITER_PATH}{query}"
+    async with aiohttp.ClientSession() as session, session.get(url) as answer:
+        assert (answer.status, answer.content_type) == (200, "application/json")
+        return await answer.json()
+
+
+@PROFILES
+@ROLES
+async def test_a_peer_that_does_not_read_is_named_until_it_leaves(role: str, profile: str) -> None:
+    # Given
+    async with cluster(TOPICS, profile) as parts:
+        part, peer = parts.part(role), await parts.peer(role)
+        await peer.send(topics_command(1, NS))
+        await until(lambda: part.totals.pending_bytes)
+        held = part.limiter.acquired_permits(DIRECT)
+        # When
+        report, address = await budgets(part), peer.address
+        peer.close()
+        await until(lambda: not part.connections)
+        after = await budgets(part)
+        # Then
+        (holder,) = report["direct"]["holders"]
+        age = holder.pop("oldestPermitSeconds")
+        assert holder == {
+            "connection": address,
+            "namespace": NS,
+            "bytes": held,
+            "permits": 1,
+            "sharedBytes": 0,
+            "sharers": 1,
+            "waitingRequests": 0,
+            "waitingBytes": 0,
+        }
+        assert age >= 0
+        assert report["direct"]["acquiredBytes"] == held > 20_000 * 240
+        assert (after["direct"]["holders"], after["direct"]["holdersTotal"]) == ([], 0)
+        assert after["direct"]["acquiredBytes"] == 0
+
+
+@ROLES
+async def test_what_two_clients_share_is_divided_between_them(role: str) -> None:
+    # Given
+    async with cluster(TOPICS) as parts:
+        part = parts.part(role)
+        first, second = await parts.peer(role), await parts.peer(role)
+        # When
+        await first.send(topics_command(1, NS))
+        await second.send(topics_command(1, NS))
+        await until(lambda: all(one.outbound.pending_bytes for one in part.connections))
+        report = await budgets(part)
+        held = report["direct"]["acquiredBytes"]
+        # Then
+        holders = report["direct"]["holders"]
+        assert {one["connection"] for one in holders} == {first.address, second.address}
+        assert [one["bytes"] for one in holders] == [held // 2] * 2
+        assert {(one["sharedBytes"], one["sharers"]) for one in holders} == {(held, 2)}
+
+
+@ROLES
+async def test_who_waits_is_named_with_what_it_lacks(role: str) -> None:
+    # Given
+    async with cluster(TOPICS) as parts:
+        part, peer = parts.part(role), await parts.peer(role)
+        limit = part.limiter.semaphore(DIRECT).max_permits
+        permit = await part.limiter.acquire(DIRECT, limit, None, "somebody", "public/other")
+        await peer.send(topics_command(1, NS))
+        await until(lambda: part.limiter.queue_size(DIRECT))
+        # When
+        direct = (await budgets(part))["direct"]
+        # Then
+        oldest, (somebody, waiting) = direct["oldestWaiter"], direct["holders"]
+        assert (oldest["connection"], oldest["namespace"]) == (peer.address, NS)
+        assert oldest["bytes"] == oldest["lackingBytes"] == waiting["waitingBytes"] > 0
+        assert (waiting["connection"], waiting["waitingRequests"]) == (peer.address, 1)
+        assert (somebody["connection"], somebody["bytes"]) == ("'somebody'", limit)
+        assert direct["queueSize"] == 1
+        part.limiter.release(permit)
+        await until(lambda: part.totals.pending_bytes)
+
+
+@ROLES
+async def test_the_figures_of_a_budget_are_there(role: str) -> None:
+    # Given
+    limits = {"heap_queue_size": 7, "heap_timeout_seconds": 1.5, "direct_max_bytes": 0}
+    async with cluster(broker_limits=limits, proxy_limits=limits) as parts:
+        part = parts.part(role)
+        part.limiter.release(await part.limiter.acquire(LimitType.HEAP_MEMORY, 600, None, "one"))
+        # When
+        report = await budgets(part)
+        # Then
+        ledger = report["heap"].pop("ledger")
+        assert report["heap"] == {
+            "limitBytes": 100 * 1024 * 1024,
+            "acquiredBytes": 0,
+            "availableBytes": 100 * 1024 * 1024,
+            "highWaterBytes": 600,
+            "overdraftBytes": 0,
+            "overdraftsTotal": 0,
+            "queueSize": 0,
+            "maxQueueSize": 7,
+            "timeoutSeconds": 1.5,
+            "policy": "fair",
+            "oldestWaiter": None,
+            "holdersTotal": 0,
+            "holders": [],
+        }
+        assert ledger == {
+            "livePermits": 0,
+            "acquired": {"events": 1, "bytes": 600},
+            "updated": {"events": 0, "bytes": 0},
+            "released": {"events": 1, "bytes": 600},
+            "recent": [],
+        }
+        assert (report["direct"]["limitBytes"], report["direct"]["availableBytes"]) == (0, None)
+
+
+async def test_so_many_holders_and_events_are_listed_as_asked_for() -> None:
+    # Given
+    async with cluster() as parts:
+        heap = LimitType.HEAP_MEMORY
+        permits = [
+            await parts.broker.limiter.acquire(heap, 1000 + number, None, number, NS)
+            for number in range(120)
+        ]
+        # When
+        as_asked = (await budgets(parts.broker, "?limit=2&recent=3"))["heap"]
+        by_default = (await budgets(parts.broker))["heap"]
+        # Then
+        assert [one["bytes"] for one in as_asked["holders"]] == [1119, 1118]
+        assert as_asked["holdersTotal"] == by_default["holdersTotal"] == 120
+        assert [one["bytes"] for one in as_asked["ledger"]["recent"]] == [1119, 1118, 1117]
+        assert {one["event"] for one in as_asked["ledger"]["recent"]} == {"acquired"}
+        assert len(by_default["holders"]) == 100
+        for permit in permits:
+            parts.broker.limiter.release(permit)
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("?limit=501", "limit='501' should be a whole number from 0 to 500"),
+        ("?limit=-1", "limit='-1' should be a whole number from 0 to 500"),
+        ("?limit=", "limit='' should be a whole number from 0 to 500"),
+        ("?limit=%D9%A3", "limit='\u0663' should be a whole number from 0 to 500"),
+        (f"?limit={'9' * 5_000}", f"limit='{'9' * 20}' should be a whole number from 0 to 500"),
+        ("?recent=257", "recent='257' should be a whole number from 0 to 256"),
+        ("?format=xml", "format='xml' should be one of: json, table"),
+    ],
+)
+async def test_a_wrong_query_is_refused_in_a_sentence(query: str, reason: str) -> None:
+    # Given
+    async with cluster() as parts:
+        url = f"{parts.broker.web_service_url}{LIMITER_PATH}{query}"
+        async with aiohttp.ClientSession() as session, session.get(url) as answer:
+            # Then
+            assert answer.status == 412
+            assert await answer.json() == {"reason": reason}
+
+
+@ROLES
+async def test_the_table_is_plain_text(role: str) -> None:
+    # Given
+    async with cluster() as parts:
+        # When
+        status, table = await ask(parts.part(role), "?format=table")
+        # Then
+        assert status == 200
+        assert table.startswith("HEAP MEMORY, bytes; policy fair\n")
