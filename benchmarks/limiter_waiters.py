@@ -35,7 +35,7 @@ from limiter.admission import AdmissionPolicy
 from limiter.permit import AcquireOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Hashable, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 
     from limiter.permit import Waiter
     from limiter.semaphore import AsyncSemaphore
@@ -125,6 +125,8 @@ class Case:
 
 
 CASES = tuple(Case(*parts) for parts in product(AdmissionPolicy, Spread, ENDINGS))
+SHARED = "fair, one request of all: left"
+"""Owners that wait for the same bytes, as clients do that ask for the same listing."""
 
 
 def run(options: BenchOptions) -> BenchResult:
@@ -139,15 +141,22 @@ def run(options: BenchOptions) -> BenchResult:
             first_of_full = options.full and not rounds
             repeats = {**REPEATS, FULL_WAITERS: 1} if first_of_full else REPEATS
             options.note(f"round {number + 1}")
-            rounds.append({case.name: runner.run(_costs(case, repeats)) for case in CASES})
+            rounds.append(runner.run(_round(repeats)))
     return BenchResult(conclude(rounds), rounds=rounds)
 
 
-async def _costs(case: Case, repeats: dict[int, int]) -> dict[str, float]:
+async def _round(repeats: dict[int, int]) -> Costs:
+    costs = {case.name: await _costs(partial(measure, case), repeats) for case in CASES}
+    return {**costs, SHARED: await _costs(measure_sharers, repeats)}
+
+
+async def _costs(
+    cost_of: Callable[[int], Awaitable[float]], repeats: dict[int, int]
+) -> dict[str, float]:
     costs: dict[str, float] = {}
     gc.collect()
     for waiters, times in repeats.items():
-        spent = [await measure(case, waiters) for _ in range(times)]
+        spent = [await cost_of(waiters) for _ in range(times)]
         costs[str(waiters)] = sum(spent) / times
     return costs
 
@@ -173,6 +182,29 @@ async def _whole_lives(
 ) -> None:
     waiters = [semaphore.request(1, None, owner, namespace) for owner, namespace in who]
     await ending.end(Queue(semaphore, [owner for owner, _ in who], waiters))
+
+
+async def measure_sharers(waiters: int) -> float:
+    """Return microseconds a sharer of one waiting request, from its joining to its leaving.
+
+    Raises:
+        BenchError: The request did not end with the last of them.
+    """
+    outcomes = Outcomes()
+    semaphore = occupied(AdmissionPolicy.FAIR, outcomes)
+    spent = await undisturbed(_shared_life(semaphore, waiters))
+    outcomes.expect({AcquireOutcome.GRANTED: 1, AcquireOutcome.CANCELLED: 1}, SHARED)
+    return spent / 1000 / waiters
+
+
+async def _shared_life(semaphore: AsyncSemaphore, waiters: int) -> None:
+    holder = semaphore.share("tenant/namespace")
+    semaphore.join(holder, 0)
+    semaphore.request(1, None, holder)
+    for owner in range(1, waiters):
+        semaphore.join(holder, owner)
+    for owner in range(waiters):
+        semaphore.leave(holder, owner)
 
 
 def conclude(rounds: Sequence[Costs]) -> list[Figure]:

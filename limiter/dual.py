@@ -83,6 +83,10 @@ class SharedOwner:
         for limit_type, holder in self.holders.items():
             self._limiter.semaphore(limit_type).join(holder, owner)
 
+    def done_with(self, limit_type: LimitType) -> None:
+        """Give back what is held of one budget; nobody is part of it there any more."""
+        self._limiter.semaphore(limit_type).disband(self.holders[limit_type])
+
     def leave(self, owner: Hashable) -> None:
         """Drop a reference of ``owner``; one that is not there is no matter."""
         for limit_type, holder in self.holders.items():

@@ -238,6 +238,12 @@ class AsyncSemaphore(Granting):
             self._leave(holder, account, 1)
             self._grant_waiters()
 
+    def disband(self, holder: SharedHolder) -> None:
+        """Let everybody leave a holder: what it holds is given back, and is nobody's."""
+        for account in list(holder.members()):
+            self._leave(holder, account, holder.references_of(account))
+        self._grant_waiters()
+
     def _leave(self, holder: SharedHolder, account: Account, references: int) -> None:
         self._holdings.leave(holder, account, references)
         if not holder.references:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from client.errors import PulsarClientError
+from limiter.dual import LimitType
 from proto.errors import RemoteProtocolError
 from proxy.errors import ErrorTranslation, RequestError, UnansweredRequestError
 from proxy.flight import Flight, Requester
@@ -119,6 +120,9 @@ class Flights:
             self._fail(flight, RequestError(pb.UnknownError, f"{type(error).__name__}: {error}"))
         finally:
             self._close_door(flight)
+            # The answer on its way to clients is direct memory: they hold no heap, and count there
+            # for nobody's share.
+            flight.owner.done_with(LimitType.HEAP_MEMORY)
 
     def _close_door(self, flight: Flight) -> None:
         """Nobody joins a flight that has its answer, or has ended without one."""

@@ -125,7 +125,7 @@ class ServerConfig(BaseModel):
     """floodgateSizeEstimate; profile pulsar: last."""
     response_buffers: ResponseBuffers = ResponseBuffers.SHARED
     """floodgateResponseBuffers; profile pulsar: private."""
-    limiter_ledger: bool = True
+    limiter_ledger: bool = Field(default=True, validation_alias="floodgateLimiterLedger")
     """floodgateLimiterLedger: record who takes memory and who gives it back; what somebody still
     holds after the drain is an error then."""
     socket_send_buffer_bytes: int = Field(

@@ -82,11 +82,12 @@ async def test_as_shipped_he_starves_the_others(role: str) -> None:
     async with cluster(TOPICS, "pulsar", clock=clock, **limits) as parts:
         await abuse(parts, role)
         # When
+        limiter = parts.part(role).limiter
+        others = limiter.queue_size(DIRECT) + limiter.queue_size(HEAP)
         peer = await parts.peer(role, receive_buffer_bytes=200_000)
         await peer.send(topics_command(1, NAMESPACE))
-        limiter = parts.part(role).limiter
+        await until(lambda: limiter.queue_size(DIRECT) + limiter.queue_size(HEAP) > others)
         waiting = asyncio.ensure_future(peer.command())
-        await until(lambda: limiter.available_permits(DIRECT) < 150_000)
         for _ in range(3):
             clock.advance(25.1)
             await asyncio.sleep(0.05)

@@ -61,6 +61,11 @@ class Ask:
     passed_in_turn: int = 0
     passed_at_most: int = 0
 
+    @property
+    def tenant(self) -> str:
+        """The tenant, with the slash behind it."""
+        return self.namespace.partition("/")[0] + "/"
+
     def asked_before(self, other: Ask) -> bool:
         """Whether this one has waited for longer."""
         return self.number < other.number

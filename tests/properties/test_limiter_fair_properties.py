@@ -14,7 +14,6 @@ from limiter.permit import AcquireOutcome
 from tests.properties.limiter_history import MANY_CLIENTS, LimiterHistory
 
 if TYPE_CHECKING:
-    from limiter.permit import Permit
     from tests.properties.limiter_books import AccountKey, Ask
 
 OVERDRAFT_MAX = 3
@@ -45,10 +44,9 @@ class FairHistory(LimiterHistory):
     def capped(self, ask: Ask) -> bool:
         """Whether its namespace or tenant may not hold so much now."""
         caps = self.rules.caps
-        tenant = ask.namespace.partition("/")[0] + "/"
         return any(
             0 < cap < self.books.in_group(group) + ask.size
-            for cap, group in ((caps.per_namespace, ask.namespace), (caps.per_tenant, tenant))
+            for cap, group in ((caps.per_namespace, ask.namespace), (caps.per_tenant, ask.tenant))
         )
 
     def over_own_cap(self, account: AccountKey, size: int) -> bool:
@@ -62,52 +60,76 @@ class FairHistory(LimiterHistory):
         """One part is left for whoever comes next."""
         return self.limit // (len(self.books.accounts()) + 1)
 
+    def lent(self) -> int:
+        """What one may hold beyond its share while nobody else is to be served."""
+        return self.available // 4
+
+    def shares(self, account: AccountKey) -> bool:
+        """Its parts in what is shared are counted roughly, so its share is not certain."""
+        return any(one.references[account] for one in self.books.sharings)
+
+    # -- who certainly waits where ------------------------------------------------------------
+
+    def goes_first(self, ask: Ask) -> bool:
+        """Growth within the share, or of all that its account holds; not that of what is shared."""
+        account = ask.account
+        if ask.grows is None or account is None or self.shares(account):
+            return False
+        others = self.books.alone(account) - self.books.size_of(ask.grows)
+        within = self.weight(account) + self.books.needed(ask) <= self.share()
+        return account[0] in MANY_CLIENTS or within or not others
+
     def surely_in_line(self, ask: Ask) -> bool:
         """Not parked at a cap: those are let go in order, so only one that is alone is certain."""
-        caps = self.rules.caps
-        tenant = ask.namespace.partition("/")[0] + "/"
         alone = not any(
-            one is not ask and one.namespace.startswith(tenant) for one in self.books.new_work()
+            one is not ask and one.tenant == ask.tenant for one in self.books.new_work()
         )
+        caps = self.rules.caps
         return not self.capped(ask) and (alone or not (caps.per_namespace or caps.per_tenant))
 
     def first_in_line(self, account: AccountKey) -> Ask | None:
-        return next((one for one in self.books.new_work() if one.account == account), None)
+        asks = [*self.books.growths(), *self.books.new_work()]
+        return next((one for one in asks if one.account == account), None)
+
+    def stands_first(self, ask: Ask) -> bool:
+        """First of its account's own; a shared request might stand before it."""
+        account = ask.account
+        if account is None or self.first_in_line(account) is not ask:
+            return False
+        return not any(one.sharing and one.sharing.references[account] for one in self.books.waiting())
 
     def line(self) -> list[Ask]:
         """Who certainly stands in the line that is served: the hungry, or else those within."""
         asks = [one for one in self.books.new_work() if self.surely_in_line(one)]
-        return [one for one in asks if self.is_hungry_for(one)] or [
-            one for one in asks if self.is_within_share(one)
-        ]
+        return (
+            [one for one in asks if self.is_hungry_for(one)]
+            or [one for one in asks if self.is_within(one, self.share())]
+            or self.borrowers()
+        )
 
     def is_hungry_for(self, ask: Ask) -> bool:
         if ask.sharing is not None:
             sharers = [one for one, count in ask.sharing.references.items() if count]
             return any(self.hungry(one) and not self.first_in_line(one) for one in sharers)
-        assert ask.account is not None
-        return self.hungry(ask.account) and self.stands_first(ask)
+        return self.stands_first(ask) and ask.account is not None and self.hungry(ask.account)
 
-    def is_within_share(self, ask: Ask) -> bool:
+    def is_within(self, ask: Ask, bound: int) -> bool:
         account = ask.account
         if account is None or not self.stands_first(ask) or self.shares(account):
             return False
-        within = self.weight(account) + ask.size <= self.share()
-        return within and not self.over_own_cap(account, ask.size)
+        fits = self.weight(account) + ask.size <= bound
+        return fits and not self.over_own_cap(account, ask.size)
 
-    def stands_first(self, ask: Ask) -> bool:
-        """First of its account's own; a shared request might stand before it."""
-        account = ask.account
-        assert account is not None
-        waits_with_others = any(
-            one.sharing is not None and one.sharing.references[account]
-            for one in self.books.new_work()
-        )
-        return self.first_in_line(account) is ask and not waits_with_others
+    def borrowers(self) -> list[Ask]:
+        """Who is lent something: only when all who wait hold more than their share."""
+        asks = [one for one in self.books.new_work() if self.first_in_line_of(one)]
+        certain = all(one.account and not self.shares(one.account) for one in asks)
+        if not certain or any(self.is_within(one, self.share()) for one in asks):
+            return []
+        return [one for one in asks if self.surely_in_line(one) and self.is_within(one, self.lent())]
 
-    def shares(self, account: AccountKey) -> bool:
-        """Its parts in what is shared are counted roughly, so its share is not certain."""
-        return any(one.references[account] for one in self.books.sharings)
+    def first_in_line_of(self, ask: Ask) -> bool:
+        return ask.account is None or self.first_in_line(ask.account) is ask
 
     # -- what is granted ----------------------------------------------------------------------
 
@@ -119,72 +141,72 @@ class FairHistory(LimiterHistory):
             self.check_overdraft(ask, needed)
         elif ask.grows is None:
             self.check_new_work(ask)
-        else:
-            self.check_growth(ask, needed)
+        ends_stall = ask.grows is not None and self.all_wait_to_grow(ask)
+        self.check_bound(ask, needed, bounded=not ends_stall)
+
+    def all_wait_to_grow(self, ask: Ask) -> bool:
+        growing = [*(one.grows for one in self.books.growths()), ask.grows]
+        return all(permit in growing for permit, one in self.books.held.items() if one.size)
 
     def check_overdraft(self, ask: Ask, needed: int) -> None:
         assert not self.overdrawn
-        assert ask.grows is not None
         assert self.books.acquired + needed <= self.limit + OVERDRAFT_MAX
-        growing = [*(one.grows for one in self.books.growths()), ask.grows]
-        assert all(permit in growing for permit, one in self.books.held.items() if one.size)
+        assert self.all_wait_to_grow(ask)
+        room = self.available + OVERDRAFT_MAX
+        older = [one for one in self.books.growths() if one.asked_before(ask)]
+        assert not any(self.books.needed(one) <= room for one in older)
         self.overdrawn = True
-        for one in self.books.growths():
-            one.passed_at_most += needed
-
-    def check_growth(self, ask: Ask, needed: int) -> None:
-        """Who goes before the oldest counts against it, up to the limit."""
-        oldest = next((one for one in self.books.asks.values() if one.grows is not None), None)
-        if oldest is not None and oldest.asked_before(ask):
-            oldest.passed_in_turn += needed
-            assert oldest.passed_in_turn <= self.limit
-            oldest.passed_at_most += needed
 
     def check_new_work(self, ask: Ask) -> None:
-        assert not self.books.growths() or self.books.growths() == [ask]
+        others = [one for one in self.books.waiting() if one is not ask]
+        assert not any(self.goes_first(one) for one in others)
         assert not self.capped(ask)
-        self.check_bound(ask)
-        for one in self.books.new_work():
-            one.passed_at_most += ask.size
         account = ask.account
         if account is None or self.hungry(account):
             return
-        others = [one for one in self.books.new_work() if one is not ask]
-        assert not any(self.surely_in_line(one) and self.is_hungry_for(one) for one in others)
-        alone = self.books.alone(account) + self.books.parts(account) // 2
-        assert alone + ask.size <= self.limit // (len(self.books.accounts() | {account}) + 1)
+        hungry = [one for one in others if self.surely_in_line(one) and self.is_hungry_for(one)]
+        assert not hungry
+        weight = self.books.alone(account) + self.books.parts(account) // 2
+        share = self.limit // (len(self.books.accounts() | {account}) + 1)
+        within = [one for one in others if self.surely_in_line(one) and self.is_within(one, share)]
+        assert weight + ask.size <= (share if within else max(share, self.lent()))
         cap = self.rules.caps.per_connection
-        assert not 0 < cap < alone + ask.size
+        assert not 0 < cap < weight + ask.size
 
-    def check_bound(self, ask: Ask) -> None:
-        """At most ``limit`` go before one request while it is its turn."""
+    def check_bound(self, ask: Ask, needed: int, *, bounded: bool) -> None:
+        """At most ``limit`` go before one request while it is its turn; a stall is ended anyhow."""
         turn = self.turn()
-        if turn is not None and turn is self.turn_before and turn is not ask:
-            turn.passed_in_turn += ask.size
+        if turn is not None and turn is self.turn_before and turn is not ask and bounded:
+            turn.passed_in_turn += needed
             assert turn.passed_in_turn <= self.limit
         self.turn_before = turn
+        for one in self.books.waiting():
+            one.passed_at_most += needed
 
     def turn(self) -> Ask | None:
-        """Whose turn it is, by what is published."""
+        """Whose turn it is, by what is published; None where that fits several."""
         contention = self.semaphore.contention()
-        for one in self.books.asks.values():
-            if contention is not None and one.account is not None and one.grows is None:
-                named = (contention.owner, contention.namespace, contention.needed_permits)
-                if named == (one.account[0], one.namespace, one.size):
-                    return one if self.stands_first(one) else None
-        return None
+        if contention is None:
+            return None
+        named = (contention.owner, contention.namespace, contention.needed_permits)
+        found = [
+            one
+            for one in self.books.asks.values()
+            if one.account and (one.account[0], one.namespace, self.books.needed(one)) == named
+        ]
+        shared = any(one.sharing for one in self.books.asks.values())
+        return found[0] if len(found) == 1 and not shared else None
 
     def check_refusal(self, ask: Ask, outcome: AcquireOutcome) -> None:
         if outcome is AcquireOutcome.STALLED:
-            growing = [*(one.grows for one in self.books.growths()), ask.grows]
-            assert all(permit in growing for permit, one in self.books.held.items() if one.size)
+            assert self.all_wait_to_grow(ask)
             assert not any(ask.asked_before(one) for one in self.books.growths())
         if outcome is AcquireOutcome.QUEUE_FULL:
             self.check_crowding(ask)
 
     def check_crowding(self, ask: Ask) -> None:
         """Who makes room in a full queue is of those who have most in it."""
-        if ask.account is None or any(one.sharing for one in self.books.new_work()):
+        if ask.account is None or any(one.sharing for one in self.books.waiting()):
             return
         waiting = [one.account for one in self.books.asks.values() if one.grows is None]
         most = max((waiting.count(one) for one in waiting), default=0)
@@ -196,27 +218,23 @@ class FairHistory(LimiterHistory):
     def nobody_waits_in_vain(self) -> None:
         if self.books.acquired <= self.limit:
             self.overdrawn = False
-        growths = self.books.growths()
-        if growths:
-            self.growth_waits_for_a_reason(growths)
-        else:
-            self.new_work_waits_for_a_reason(self.line())
-        self.turn_before = self.turn()
-        assert self.semaphore.statistics().overdraft_permits == (
-            max(0, -self.available) if self.overdrawn and self.limit > 0 else 0
-        )
-
-    def growth_waits_for_a_reason(self, growths: list[Ask]) -> None:
         assert not self.books.all_wait_to_grow()
-        oldest, available = growths[0], self.available
-        assert self.books.needed(oldest) > available
-        least = min(self.books.needed(one) for one in growths)
-        assert least > available or oldest.passed_at_most + least > self.limit
+        growths = self.books.growths()
+        first = [one for one in growths if self.goes_first(one)]
+        self.each_waits_for_a_reason(first, growths)
+        if not growths:
+            line = self.line()
+            self.each_waits_for_a_reason(line, line)
+        self.turn_before = self.turn()
+        overdrawn = max(0, -self.available) if self.overdrawn and self.limit > 0 else 0
+        assert self.semaphore.statistics().overdraft_permits == overdrawn
 
-    def new_work_waits_for_a_reason(self, line: list[Ask]) -> None:
-        least = min((one.size for one in line), default=self.available + 1)
+    def each_waits_for_a_reason(self, line: list[Ask], before_them: list[Ask]) -> None:
+        """Nobody fits, or one that does not fit was passed by as much as is allowed."""
+        least = min((self.books.needed(one) for one in line), default=self.available + 1)
         assert least > self.available or any(
-            one.size > self.available and one.passed_at_most + least > self.limit for one in line
+            self.books.needed(one) > self.available and one.passed_at_most + least > self.limit
+            for one in before_them
         )
 
     # -- progress -----------------------------------------------------------------------------
@@ -225,12 +243,9 @@ class FairHistory(LimiterHistory):
         """When every holder gives back, everybody is granted, and no time passes."""
         for _ in range(len(self.books.asks) + 1):
             for permit in list(self.books.held):
-                self.give_back(permit)
+                self.books.held.pop(permit, None)
+                self.semaphore.release(permit)
         assert not self.books.asks
-
-    def give_back(self, permit: Permit) -> None:
-        self.books.held.pop(permit, None)
-        self.semaphore.release(permit)
 
 
 class CappedHistory(FairHistory):

@@ -44,6 +44,10 @@ def test_every_waiter_ends_as_its_case_says(case: limiter_waiters.Case) -> None:
     assert asyncio.run(limiter_waiters.measure(case, 30)) > 0
 
 
+def test_a_shared_request_ends_with_the_last_of_its_sharers() -> None:
+    assert asyncio.run(limiter_waiters.measure_sharers(30)) > 0
+
+
 def test_waiters_that_end_in_another_way_are_no_measurement() -> None:
     # Given requests that are said to be granted and are abandoned
     lying = limiter_waiters.Ending("granted", AcquireOutcome.GRANTED, limiter_waiters.abandon)
