@@ -2,7 +2,7 @@
 # except that a Debian machine without python3-venv gets that package when this runs as root.
 PYTHON ?= python3
 BIN := .venv/bin
-LIBRARIES := limiter proto client server broker proxy loadgen
+LIBRARIES := limiter proto client server broker proxy loadgen examples
 STAMP := .venv/.ready
 
 .PHONY: help demo test proof check bench protos picture lock clean setup

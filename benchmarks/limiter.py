@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PAIRS_PER_SLICE = 1_000
 """Pairs measured before the other side gets its turn: a few milliseconds, so that both sides of
 a ratio meet the same machine."""
-SLICES_PER_SECOND = 15
+SLICES_PER_SECOND = 12
 MAX_PERMITS = 100_000_000
 PERMIT_BYTES = 1_000_000
 QUEUE_SIZE = 10_000

@@ -22,7 +22,7 @@ MAX_ROUNDS = 3
 """A round measures hundreds of thousands of waiters: three of them tell enough."""
 FEW, MANY = 1_000, 10_000
 """The numbers of waiters that are compared."""
-REPEATS = {100: 10, FEW: 2, MANY: 1}
+REPEATS = {100: 5, FEW: 2, MANY: 1}
 """How often each number of waiters is measured in a round."""
 GOAL_GROWTH = 1.5
 """How many times as much a waiter may cost among MANY as among FEW."""

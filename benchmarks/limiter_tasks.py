@@ -37,10 +37,14 @@ if TYPE_CHECKING:
     from limiter.semaphore import AsyncSemaphore
 
 YARDSTICK = "asyncio.Semaphore"
-FIFO, FAIR = "fifo", "fair, own owners"
+FIFO, FAIR = "fifo", "fair, owners"
 POLICIES = {FIFO: AdmissionPolicy.FIFO, FAIR: AdmissionPolicy.FAIR}
-GRANTED, CANCELLED = "granted", "cancelled"
-OUTCOMES = {GRANTED: AcquireOutcome.GRANTED, CANCELLED: AcquireOutcome.CANCELLED}
+GRANTED, CANCELLED, REVERSED = "granted", "cancelled", "cancelled last first"
+OUTCOMES = {
+    GRANTED: AcquireOutcome.GRANTED,
+    CANCELLED: AcquireOutcome.CANCELLED,
+    REVERSED: AcquireOutcome.CANCELLED,
+}
 KEYS = tuple((side, ending) for ending in OUTCOMES for side in (YARDSTICK, FIFO, FAIR))
 
 
@@ -85,7 +89,7 @@ async def measure(side: str, ending: str, waiters: int) -> float:
     semaphore = occupied(POLICIES[side], outcomes)
     who = Spread.OWN_OWNERS.of(waiters) if side == FAIR else [(None, "")] * waiters
     spent = await undisturbed(
-        _whole_lives(
+        whole_lives(
             ending,
             (_use(semaphore, owner, namespace) for owner, namespace in who),
             partial(semaphore.cancel_owner, BLOCKER),
@@ -101,7 +105,7 @@ async def _asyncio_tasks(ending: str, waiters: int) -> None:
     semaphore = asyncio.Semaphore(1)
     await semaphore.acquire()
     uses = (_use_asyncios(semaphore) for _ in range(waiters))
-    await _whole_lives(ending, uses, semaphore.release)
+    await whole_lives(ending, uses, semaphore.release)
 
 
 async def _use_asyncios(semaphore: asyncio.Semaphore) -> None:
@@ -114,19 +118,19 @@ async def _use(semaphore: AsyncSemaphore, owner: Hashable, namespace: str) -> No
     semaphore.release(permit)
 
 
-async def _whole_lives(
+async def whole_lives(
     ending: str, uses: Iterator[Coroutine[Any, Any, None]], unblock: Callable[[], None]
 ) -> None:
     """Let tasks wait, then cancel them all or let the first one in; each lets in the next."""
     tasks = [asyncio.create_task(use) for use in uses]
     await asyncio.sleep(0)
-    if ending == CANCELLED:
-        for task in tasks:
-            task.cancel()
-    else:
+    if ending == GRANTED:
         unblock()
+    else:
+        for task in tasks if ending == CANCELLED else reversed(tasks):
+            task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    if any(task.cancelled() != (ending == CANCELLED) for task in tasks):
+    if any(task.cancelled() == (ending == GRANTED) for task in tasks):
         raise BenchError(f"tasks that should have been {ending} were not")
 
 

@@ -123,7 +123,9 @@ class Caps:
     def gave_back(self, permit: Permit, size: int) -> None:
         """Count ``size`` less."""
         for scope, _ in self._levels:
-            self._groups[scope, _name(scope, permit.namespace)].held -= size
+            group = self._groups.get((scope, _name(scope, permit.namespace)))
+            if group is not None:  # Permits of nothing keep no group alive.
+                group.held -= size
 
     def let_go(self, namespace: str) -> list[Account]:
         """Return the parked accounts whose requests may fit now."""

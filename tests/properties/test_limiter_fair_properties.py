@@ -71,9 +71,11 @@ class FairHistory(LimiterHistory):
     # -- who certainly waits where ------------------------------------------------------------
 
     def goes_first(self, ask: Ask) -> bool:
-        """Growth within the share, or of all that its account holds; not that of what is shared."""
+        """An account's oldest growth, within the share or of all it holds; nothing that is shared."""
         account = ask.account
         if ask.grows is None or account is None or self.shares(account):
+            return False
+        if self.first_in_line(account) is not ask:
             return False
         others = self.books.alone(account) - self.books.size_of(ask.grows)
         within = self.weight(account) + self.books.needed(ask) <= self.share()
@@ -176,7 +178,9 @@ class FairHistory(LimiterHistory):
     def check_bound(self, ask: Ask, needed: int, *, bounded: bool) -> None:
         """At most ``limit`` go before one request while it is its turn; a stall is ended anyhow."""
         turn = self.turn()
-        if turn is not None and turn is self.turn_before and turn is not ask and bounded:
+        stays = turn is not None and turn is self.turn_before
+        # Growth goes before new work without a bound: it is of work that was admitted.
+        if turn and stays and bounded and (turn.grows is None) == (ask.grows is None):
             turn.passed_in_turn += needed
             assert turn.passed_in_turn <= self.limit
         self.turn_before = turn

@@ -106,6 +106,27 @@ def test_every_task_ends_as_its_case_says(side: str, ending: str) -> None:
     assert asyncio.run(limiter_tasks.measure(side, ending, 30)) > 0
 
 
+@pytest.mark.parametrize(
+    ("ending", "order"),
+    [(limiter_tasks.CANCELLED, [0, 1, 2]), (limiter_tasks.REVERSED, [2, 1, 0])],
+)
+def test_tasks_are_cancelled_in_the_order_that_is_said(ending: str, order: list[int]) -> None:
+    # Given
+    left: list[int] = []
+
+    async def wait(number: int) -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            left.append(number)
+
+    # When
+    uses = (wait(number) for number in range(3))
+    asyncio.run(limiter_tasks.whole_lives(ending, uses, lambda: None))
+    # Then
+    assert left == order
+
+
 def test_tasks_are_compared_with_those_that_ended_the_same_way() -> None:
     # Given
     costs = {
