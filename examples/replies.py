@@ -10,6 +10,7 @@ Source: PIP-442, AsyncDualMemoryLimiter (direct memory).
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -26,7 +27,7 @@ from limiter.semaphore import AsyncSemaphore
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from limiter.permit import Waiter
+    from limiter.permit import Permit, Waiter
 
 
 class Readers(StrEnum):
@@ -153,7 +154,7 @@ class RunFigures:
 
     Attributes:
         groups: Waits of all requests, and of those with small and large replies, with fast and
-            slow readers.
+            slow readers, of connections that were idle and busy (see ``Run.busy``).
         high_water_part: The most that was held at once, over the limit.
         mean_used_part: Mean of what was held while requests were measured, over the limit.
     """
@@ -167,10 +168,18 @@ class RunFigures:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a simulation leaves: how long each request waited, and how it ended."""
+    """What a simulation leaves: how long each request waited, and how it ended.
+
+    Attributes:
+        waits: Seconds from its arrival until it was granted or refused.
+        endings: An ``Ending`` each.
+        busy: Whether its connection held, or waited for, another reply when it arrived.
+        high_water_permits: The most that was held at once.
+    """
 
     waits: npt.NDArray[np.float64]
     endings: npt.NDArray[np.int64]
+    busy: npt.NDArray[np.bool_]
     high_water_permits: int
 
 
@@ -209,6 +218,8 @@ class _Simulation:
         self._namespaces = [workload.namespace_of(each) for each in range(workload.namespaces)]
         self._waits = [0.0] * len(self._arrivals)
         self._endings = [Ending.COMPLETED] * len(self._arrivals)
+        self._busy = [False] * len(self._arrivals)
+        self._open: Counter[int] = Counter()
 
     def start(self) -> None:
         """Arm the first arrival; each one arms the next."""
@@ -219,6 +230,7 @@ class _Simulation:
         if number + 1 < len(self._arrivals):
             self.clock.call_at(self._arrivals[number + 1], self._arrive, number + 1)
         connection = self._connections[number]
+        self._busy[number] = self._open[connection] > 0
         try:
             waiter = self.semaphore.request(
                 self._sizes[number],
@@ -228,6 +240,7 @@ class _Simulation:
         except PermitAcquireQueueFullError:
             self._endings[number] = Ending.QUEUE_FULL
         else:
+            self._open[connection] += 1
             waiter.on_done(partial(self._decided, number, waiter))
 
     def _decided(self, number: int, waiter: Waiter) -> None:
@@ -235,14 +248,20 @@ class _Simulation:
         self._waits[number] = now - self._arrivals[number]
         if waiter.permit is None:
             self._endings[number] = ending_of(waiter.error)
+            self._open[self._connections[number]] -= 1
         else:
-            self.clock.call_at(now + self._holds[number], self.semaphore.release, waiter.permit)
+            self.clock.call_at(now + self._holds[number], self._read, number, waiter.permit)
+
+    def _read(self, number: int, permit: Permit) -> None:
+        self._open[self._connections[number]] -= 1
+        self.semaphore.release(permit)
 
     def result(self) -> Run:
         """Return what happened to each request."""
         return Run(
             waits=np.array(self._waits),
             endings=np.array(self._endings, dtype=np.int64),
+            busy=np.array(self._busy),
             high_water_permits=self.semaphore.statistics().high_water_permits,
         )
 
@@ -257,6 +276,8 @@ def figures_of(
         "large": requests.measured & requests.large,
         "fast": requests.measured & ~requests.slow,
         "slow": requests.measured & requests.slow,
+        "idle": requests.measured & ~run.busy,
+        "busy": requests.measured & run.busy,
     }
     return RunFigures(
         seed=seed,

@@ -29,7 +29,15 @@ GROUPS = {
     "large": "large replies",
     "fast": "fast readers",
     "slow": "slow readers",
+    "idle": "idle connections",
+    "busy": "busy connections",
 }
+PAYERS = {
+    Readers.OWN: ("small", "large"),
+    Readers.CONNECTIONS: ("fast", "slow", "large"),
+    Readers.MIXED: ("idle", "busy", "large"),
+}
+"""Between whom an order chooses: the verdict says what each of them waits."""
 MEASURES: dict[str, Callable[[WaitFigures], float]] = {
     "p50": lambda figures: figures.p50_seconds,
     "p99": lambda figures: figures.p99_seconds,
@@ -49,7 +57,8 @@ def assumptions(workload: Workload) -> str:
         f"rest {workload.small_bytes:,}. A slow reader holds a reply for "
         f"{workload.slow_seconds:g} s, a fast one for {1000 * workload.fast_mean_seconds:g} ms in "
         f"the mean (exponential). {_who(workload)} They list {workload.namespaces} namespaces of "
-        f"{workload.tenants} tenants equally often. A refused request counts with its wait."
+        f"{workload.tenants} tenants equally often. A connection is busy while it holds, or waits "
+        "for, another reply. A refused request counts with its wait."
     )
 
 
@@ -97,7 +106,8 @@ def group_table(runs: Sequence[RunFigures]) -> Table:
     for group, words in GROUPS.items():
         for policy in dict.fromkeys(run.policy for run in runs):
             figures = [run.groups[group] for run in runs if run.policy is policy]
-            table.add_row(words, policy.value, *_group_row(figures))
+            if any(one.requests for one in figures):
+                table.add_row(words, policy.value, *_group_row(figures))
         table.add_section()
     return table
 
@@ -121,14 +131,14 @@ def verdict(workload: Workload, runs: Sequence[RunFigures]) -> list[str]:
     if not fifo or not fair:
         return []
     pairs = [(a.groups["all"], b.groups["all"]) for a, b in zip(fifo, fair, strict=True)]
-    worse = sum(b.p99_seconds > a.p99_seconds or b.refused > a.refused for a, b in pairs)
-    better = sum(b.p99_seconds < a.p99_seconds and b.refused <= a.refused for a, b in pairs)
-    groups = ("small", "large") if workload.readers is Readers.OWN else ("fast", "slow", "large")
+    longer = sum(b.p99_seconds > a.p99_seconds for a, b in pairs)
+    shorter = sum(b.p99_seconds < a.p99_seconds for a, b in pairs)
+    refuses = sum(b.refused > a.refused for a, b in pairs)
     return [
-        f"Order: {'as' if better > worse == 0 else 'NOT as'} expected of one that fills gaps: fair "
-        f"has the shorter p99 wait of all requests in {better} of {len(pairs)} seeds, and a longer "
-        f"one, or more refusals, in {worse}.",
-        *(_price(group, fifo, fair) for group in groups),
+        f"Order: {'as' if shorter > longer + refuses == 0 else 'NOT as'} expected of one that fills "
+        f"gaps: fair has the shorter p99 wait of all requests in {shorter} of {len(pairs)} seeds, "
+        f"the longer one in {longer}, and refuses more of them in {refuses}.",
+        *(_price(group, fifo, fair) for group in PAYERS[workload.readers]),
     ]
 
 

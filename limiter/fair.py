@@ -383,7 +383,11 @@ class FairAdmission:
     def left(self, holder: SharedHolder, account: Account) -> None:
         """Who stood in line for the others has left: another of them does."""
         for waiter in list(holder.waiters):
-            if waiter.account is account and waiter.previous is None and holder.references:
+            if waiter.account is not account or not holder.references:
+                continue
+            if waiter in self._growth:
+                waiter.account = holder.first_member()
+            else:
                 self._move(waiter, self._best_placed(holder, waiter))
 
     def _best_placed(self, holder: SharedHolder, waiter: Waiter) -> Account:

@@ -149,4 +149,29 @@ def test_the_groups_are_of_small_and_large_replies_and_of_fast_and_slow_readers(
         "large": (2, 1.5),
         "fast": (2, 1.5),
         "slow": (1, 0.0),
+        "idle": (3, 1.5),
+        "busy": (0, 0.0),
     }
+
+
+def test_a_connection_is_busy_while_it_holds_or_waits_for_another_reply() -> None:
+    # Given: all of one connection, and a neighbour; the second waits from 1 to 3, holds until 4
+    requests = requests_of(
+        (0.0, True, 3.0), (1.0, True, 1.0), (2.0, False, 1.0), (2.5, False, 1.0), (9.0, True, 1.0)
+    )
+    requests = replace(requests, connections=np.array([7, 7, 8, 7, 7]))
+    # When
+    run = simulate(SMALL_WORLD, requests, FIFO)
+    # Then
+    assert run.busy.tolist() == [False, True, False, True, False]
+
+
+def test_a_connection_that_was_refused_is_not_busy_with_that() -> None:
+    # Given: of four requests one times out at 26, and one finds no place
+    requests = requests_of((0.0, True, 30.0), (1.0, True, 1.0), (2.0, True, 1.0), (27.0, True, 9.0))
+    requests = replace(requests, connections=np.array([1, 2, 2, 2]))
+    # When
+    run = simulate(replace(SMALL_WORLD, max_queue_size=1), requests, FIFO)
+    # Then
+    assert run.endings.tolist()[1:3] == [Ending.TIMED_OUT, Ending.QUEUE_FULL]
+    assert run.busy.tolist() == [False, False, True, False]
