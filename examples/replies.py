@@ -154,7 +154,7 @@ class RunFigures:
 
     Attributes:
         groups: Waits of all requests, and of those with small and large replies, with fast and
-            slow readers, of connections that were idle and busy (see ``Run.busy``).
+            slow readers, of idle and busy connections (see ``Run.busy``).
         high_water_part: The most that was held at once, over the limit.
         mean_used_part: Mean of what was held while requests were measured, over the limit.
     """
@@ -171,8 +171,7 @@ class Run:
     """What a simulation leaves: how long each request waited, and how it ended.
 
     Attributes:
-        waits: Seconds from its arrival until it was granted or refused.
-        endings: An ``Ending`` each.
+        waits: Seconds until each was granted or refused; ``endings``, which of them.
         busy: Whether its connection held, or waited for, another reply when it arrived.
         high_water_permits: The most that was held at once.
     """

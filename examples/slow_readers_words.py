@@ -29,8 +29,8 @@ GROUPS = {
     "large": "large replies",
     "fast": "fast readers",
     "slow": "slow readers",
-    "idle": "idle connections",
-    "busy": "busy connections",
+    "idle": "idle clients",
+    "busy": "busy clients",
 }
 PAYERS = {
     Readers.OWN: ("small", "large"),
@@ -57,8 +57,8 @@ def assumptions(workload: Workload) -> str:
         f"rest {workload.small_bytes:,}. A slow reader holds a reply for "
         f"{workload.slow_seconds:g} s, a fast one for {1000 * workload.fast_mean_seconds:g} ms in "
         f"the mean (exponential). {_who(workload)} They list {workload.namespaces} namespaces of "
-        f"{workload.tenants} tenants equally often. A connection is busy while it holds, or waits "
-        "for, another reply. A refused request counts with its wait."
+        f"{workload.tenants} tenants equally often. A client is busy while its connection holds, "
+        "or waits for, another reply. A refused request counts with its wait."
     )
 
 
@@ -134,10 +134,11 @@ def verdict(workload: Workload, runs: Sequence[RunFigures]) -> list[str]:
     longer = sum(b.p99_seconds > a.p99_seconds for a, b in pairs)
     shorter = sum(b.p99_seconds < a.p99_seconds for a, b in pairs)
     refuses = sum(b.refused > a.refused for a, b in pairs)
+    as_expected = shorter > longer + refuses == 0
     return [
-        f"Order: {'as' if shorter > longer + refuses == 0 else 'NOT as'} expected of one that fills "
-        f"gaps: fair has the shorter p99 wait of all requests in {shorter} of {len(pairs)} seeds, "
-        f"the longer one in {longer}, and refuses more of them in {refuses}.",
+        f"Order: {'as' if as_expected else 'NOT as'} expected of one that fills gaps: fair has the "
+        f"shorter p99 wait of all requests in {shorter} of {len(pairs)} seeds, the longer one in "
+        f"{longer}, and refuses more of them in {refuses}.",
         *(_price(group, fifo, fair) for group in PAYERS[workload.readers]),
     ]
 

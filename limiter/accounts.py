@@ -190,25 +190,26 @@ class SharedHolder:
         """Return what a member holds of it."""
         return self.held * self._references[account] // self._total if self.permits else 0
 
-    def joined_by(self, account: Account) -> None:
-        """Add a reference."""
+    def joined_by(self, account: Account) -> bool:
+        """Add a reference; true when the parts of all members were settled anew."""
         if account not in self._references:
             self._references[account] = 0
             account.shared[self] = None
             account.shared_held += bool(self.permits)
         self._references[account] += 1
         self._total += 1
-        self._settle_after(account)
+        return self._settle_after(account)
 
-    def left_by(self, account: Account, references: int) -> None:
-        """Drop references of a member."""
+    def left_by(self, account: Account, references: int) -> bool:
+        """Drop references of a member; true when the parts of all were settled anew."""
         self._references[account] -= references
         self._total -= references
-        self._settle_after(account)
+        settled = self._settle_after(account)
         if not self._references[account]:
             del self._references[account]
             del account.shared[self]
             account.shared_held -= bool(self.permits)
+        return settled
 
     def took_on(self, permit: Permit) -> None:
         """Count a permit that was granted."""
@@ -227,11 +228,12 @@ class SharedHolder:
                     account.shared_held -= 1
             self._settle_all()
 
-    def _settle_after(self, account: Account) -> None:
+    def _settle_after(self, account: Account) -> bool:
         if self.permits and not self._settled_total <= 2 * self._total <= 4 * self._settled_total:
             self._settle_all()
-        else:
-            self._settle(account)
+            return True
+        self._settle(account)
+        return False
 
     def _settle_all(self) -> None:
         self._settled_total = self._total

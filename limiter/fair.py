@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from limiter.accounts import SharedHolder
 from limiter.growth import GrowthQueue
 from limiter.shares import Caps, OverShare
 from limiter.turns import LeastFirst, Turns
@@ -28,7 +29,7 @@ from limiter.turns import LeastFirst, Turns
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from limiter.accounts import Account, Accounts, Place, SharedHolder
+    from limiter.accounts import Account, Accounts, Place
     from limiter.admission import ShareCaps
     from limiter.permit import Permit, Waiter
 
@@ -148,7 +149,7 @@ class FairAdmission:
 
     def admits_growth(self, waiter: Waiter) -> bool:
         """See Admission."""
-        return waiter.account is None or self._grows_first(waiter.account, waiter)
+        return self._goes_first(waiter)
 
     def precedes(self, waiter: Waiter) -> bool:
         """Nobody waits but for his own share or cap; or growth meets new work only."""
@@ -160,7 +161,7 @@ class FairAdmission:
         account = waiter.account
         if waiter.previous is not None:
             self._growth.begins(waiter, waiter.previous)
-            if account is None or self._grows_first(account, waiter):
+            if account is None or self._goes_first(waiter):
                 self._growth.add(waiter)
             else:
                 account.parked_growth[waiter] = None
@@ -195,6 +196,18 @@ class FairAdmission:
         elif account is not None:
             del account.parked_growth[waiter]
             self._put_in_place(account)
+
+    def _goes_first(self, waiter: Waiter) -> bool:
+        """Whether a growth goes first for its account, or for anybody who shares it."""
+        if waiter.account is None:
+            return True
+        if type(waiter.holder) is not SharedHolder:
+            return self._grows_first(waiter.account, waiter)
+        for account in waiter.holder.members():
+            if self._grows_first(account, waiter):
+                waiter.account = account
+                return True
+        return False
 
     def _grows_first(self, account: Account, waiter: Waiter) -> bool:
         """Whether a growth goes before all new work, and not after its account gave back.
@@ -358,7 +371,11 @@ class FairAdmission:
     def joined(self, holder: SharedHolder, account: Account) -> None:
         """A request that is shared waits where the best placed of its sharers stands."""
         for waiter in list(holder.waiters):
-            if waiter.previous is None and self._stands_better(account, waiter):
+            if waiter.previous is None:
+                better = self._stands_better(account, waiter)
+            else:
+                better = waiter not in self._growth and self._grows_first(account, waiter)
+            if better:
                 self._move(waiter, account)
 
     def _stands_better(self, account: Account, waiter: Waiter) -> bool:

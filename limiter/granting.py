@@ -340,7 +340,7 @@ class Granting:
 
     def _end_overdraft(self) -> None:
         """An overdraft lasts until what is acquired is within the limit again."""
-        if self._acquired <= self._max_permits:
+        if self.unbounded or self._acquired <= self._max_permits:
             self._overdraft = False
 
     def _take_back(self, waiter: Waiter, permit: Permit) -> None:

@@ -86,14 +86,18 @@ class Holdings:
         """Count a reference of ``owner``."""
         account = self._accounts.of(owner, holder.namespace)
         was_part = holder.references_of(account) > 0
-        holder.joined_by(account)
+        settled_anew = holder.joined_by(account)
         if not was_part:
             self._admission.joined(holder, account)
             self._admission.holds_changed(account)
+        if settled_anew:
+            self._held_changed(holder)
 
     def leave(self, holder: SharedHolder, account: Account, references: int) -> None:
         """Drop references of a member."""
-        holder.left_by(account, references)
+        settled_anew = holder.left_by(account, references)
         if not holder.references_of(account):
             self._admission.left(holder, account)
             self._admission.holds_changed(account)
+        if settled_anew:
+            self._held_changed(holder)

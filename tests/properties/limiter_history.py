@@ -196,6 +196,27 @@ class LimiterHistory(RuleBasedStateMachine):
         else:
             self.granted(permit, ask, None)
 
+    @rule(size=st.integers(1, 4), owner=OWNERS, namespace=NAMESPACES, times=st.integers(2, 16))
+    def come_and_go(self, size: int, owner: str | None, namespace: str, times: int) -> None:
+        """What is granted at once is given back at once, and asked for again."""
+        for _ in range(times):
+            known = len(self.origin)
+            self.request(size, owner, namespace, 1)
+            if len(self.origin) == known:
+                return
+            self.give_back(list(self.origin)[-1])
+
+    @rule(size=st.integers(1, 4), namespace=NAMESPACES)
+    def everybody_asks(self, size: int, namespace: str) -> None:
+        for owner in ("a", "b", "c"):
+            self.request(size, owner, namespace, 1)
+
+    @rule(more=st.integers(1, 6))
+    def everybody_grows(self, more: int) -> None:
+        for permit, held in list(self.books.held.items()):
+            if held.size and held.size + more <= self.limit:
+                self.update_to(permit, held.size + more)
+
     def some_permit(self, pick: int) -> Permit:
         """One of those granted lately: held, superseded, or given back."""
         return list(self.origin)[-1 - pick % min(len(self.origin), 8)]
@@ -203,7 +224,9 @@ class LimiterHistory(RuleBasedStateMachine):
     @precondition(lambda self: self.origin)
     @rule(pick=PICKS, size=SIZES)
     def update(self, pick: int, size: int) -> None:
-        permit = self.some_permit(pick)
+        self.update_to(self.some_permit(pick), size)
+
+    def update_to(self, permit: Permit, size: int) -> None:
         old, before = self.origin[permit], permit.size
         if old.sharing is not None and not old.sharing.total:
             return  # nobody is left who could ask
@@ -225,9 +248,12 @@ class LimiterHistory(RuleBasedStateMachine):
     def release(self, pick: int, times: int) -> None:
         permit = self.some_permit(pick)
         for _ in range(times):
-            self.returned.add(permit)
-            self.books.held.pop(permit, None)
-            self.semaphore.release(permit)
+            self.give_back(permit)
+
+    def give_back(self, permit: Permit) -> None:
+        self.returned.add(permit)
+        self.books.held.pop(permit, None)
+        self.semaphore.release(permit)
         assert permit.size == 0 or not permit.counted
 
     @precondition(lambda self: self.books.asks)

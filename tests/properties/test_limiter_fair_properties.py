@@ -112,7 +112,7 @@ class FairHistory(LimiterHistory):
     def is_hungry_for(self, ask: Ask) -> bool:
         if ask.sharing is not None:
             sharers = [one for one, count in ask.sharing.references.items() if count]
-            return any(self.hungry(one) and not self.first_in_line(one) for one in sharers)
+            return all(self.hungry(one) and not self.first_in_line(one) for one in sharers)
         return self.stands_first(ask) and ask.account is not None and self.hungry(ask.account)
 
     def is_within(self, ask: Ask, bound: int) -> bool:
@@ -137,7 +137,7 @@ class FairHistory(LimiterHistory):
 
     def check_grant(self, ask: Ask, *, waited: bool) -> None:
         needed = self.books.needed(ask)
-        if self.books.acquired <= self.limit:
+        if self.limit <= 0 or self.books.acquired <= self.limit:
             self.overdrawn = False
         if needed > self.available:
             self.check_overdraft(ask, needed)
@@ -220,7 +220,7 @@ class FairHistory(LimiterHistory):
     # -- who waits ----------------------------------------------------------------------------
 
     def nobody_waits_in_vain(self) -> None:
-        if self.books.acquired <= self.limit:
+        if self.limit <= 0 or self.books.acquired <= self.limit:
             self.overdrawn = False
         assert not self.books.all_wait_to_grow()
         growths = self.books.growths()
@@ -230,7 +230,7 @@ class FairHistory(LimiterHistory):
             line = self.line()
             self.each_waits_for_a_reason(line, line)
         self.turn_before = self.turn()
-        overdrawn = max(0, -self.available) if self.overdrawn and self.limit > 0 else 0
+        overdrawn = max(0, -self.available) if self.overdrawn else 0
         assert self.semaphore.statistics().overdraft_permits == overdrawn
 
     def each_waits_for_a_reason(self, line: list[Ask], before_them: list[Ask]) -> None:
@@ -247,8 +247,7 @@ class FairHistory(LimiterHistory):
         """When every holder gives back, everybody is granted, and no time passes."""
         for _ in range(len(self.books.asks) + 1):
             for permit in list(self.books.held):
-                self.books.held.pop(permit, None)
-                self.semaphore.release(permit)
+                self.give_back(permit)
         assert not self.books.asks
 
 

@@ -1,0 +1,241 @@
+"""The properties bite: each deliberate fault of the limiter is found by its state machine.
+
+A mutant is the real thing with one function changed. The search is derandomized, so that it
+either finds a mutant always or never.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from limiter.errors import PermitAcquireTimeoutError
+from limiter.fair import FairAdmission
+from limiter.permit import AcquireOutcome
+from limiter.semaphore import AsyncSemaphore
+from tests.properties.test_limiter_fair_properties import CappedHistory, FairHistory
+from tests.properties.test_limiter_fifo_properties import FifoHistory
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from limiter.accounts import Account, Place, SharedHolder
+    from limiter.fifo import Admission
+    from limiter.permit import Permit, Waiter
+    from tests.properties.limiter_history import LimiterHistory
+
+SEARCH = settings(
+    max_examples=400,
+    stateful_step_count=30,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],
+    report_multiple_bugs=False,
+    suppress_health_check=list(HealthCheck),
+    print_blob=False,
+)
+
+
+class ReleaseThatWakesNobody(AsyncSemaphore):
+    def release(self, permit: Permit) -> None:
+        permit.returned = True
+        self._take_from(permit)
+
+
+class ReleaseThatCountsTwice(AsyncSemaphore):
+    def release(self, permit: Permit) -> None:
+        if permit.returned and permit.counted:
+            self._acquired -= 1
+        super().release(permit)
+
+
+class TimeoutThatLeavesItsPlaceTaken(AsyncSemaphore):
+    def _time_out(self, waiter: Waiter) -> None:
+        self._observe(AcquireOutcome.TIMED_OUT, 0.0)
+        waiter.settle(None, PermitAcquireTimeoutError(0.0))
+
+
+class TimeoutThatIsToldTwice(AsyncSemaphore):
+    def _time_out(self, waiter: Waiter) -> None:
+        self._observe(AcquireOutcome.TIMED_OUT, 0.0)
+        super()._time_out(waiter)
+
+
+class AbandonThatLeaksWhatWasJustGranted(AsyncSemaphore):
+    def abandon(self, waiter: Waiter) -> None:
+        if waiter.permit is None:
+            super().abandon(waiter)
+
+
+class AbandonThatForgetsTheOldPermit(AsyncSemaphore):
+    def _take_back(self, waiter: Waiter, permit: Permit) -> None:
+        self._take_from(permit)
+
+
+class LeaverWhoKeepsItsPlaceInTheQueue(AsyncSemaphore):
+    def _give_up(self, holder: Account | SharedHolder) -> None:
+        for permit in list(holder.permits):
+            self._take_from(permit)
+
+
+class HigherLimitThatGrantsNobody(AsyncSemaphore):
+    def change_limits(
+        self,
+        max_permits: int | None = None,
+        max_queue_size: int | None = None,
+        timeout_seconds: float | None = None,
+    ) -> None:
+        if max_permits is None or max_permits < self.max_permits:
+            super().change_limits(max_permits, max_queue_size, timeout_seconds)
+        else:
+            self._max_permits = max_permits
+            self._choose_path()
+
+
+class LeaseThatIsChargedToEachSharer(AsyncSemaphore):
+    def join(self, holder: SharedHolder, owner: Hashable) -> None:
+        super().join(holder, owner)
+        self._acquired += holder.held if holder.references > 1 else 0
+
+
+class LeaseThatTheFirstToLeaveReturns(AsyncSemaphore):
+    def leave(self, holder: SharedHolder, owner: Hashable) -> None:
+        self._give_up(holder)
+        super().leave(holder, owner)
+
+
+class NewcomerThatDoesNotQueue(AsyncSemaphore):
+    def _enqueue(self, waiter: Waiter) -> None:
+        if not self._closed and 0 < self.available_permits >= waiter.needed:
+            self._grant(waiter)
+            self._untold_grants += 1
+        else:
+            super()._enqueue(waiter)
+
+
+class OverdraftBesidesAnother(AsyncSemaphore):
+    def _end_stall(self, turn: Waiter | None) -> bool:
+        self._overdraft = False
+        return super()._end_stall(turn)
+
+
+class StallThatNobodyEnds(AsyncSemaphore):
+    def _end_stall(self, turn: Waiter | None) -> bool:
+        return False
+
+
+class FairMutant(AsyncSemaphore):
+    admission_class = FairAdmission
+
+    def _policy(self) -> Admission:
+        return self.admission_class(self, self._accounts, self._rules.caps)
+
+
+class GrowthThatWaitsBehindNewWork(FairMutant):
+    class admission_class(FairAdmission):  # noqa: N801
+        def turn(self) -> Waiter | None:
+            account = self._hungry.first() or self._holding.first()
+            return account.first_in_line if account is not None else super().turn()
+
+
+class HungryWhoWaitWithTheOthers(FairMutant):
+    class admission_class(FairAdmission):  # noqa: N801
+        def _place_of(self, account: Account, namespace: str, size: int) -> Place:
+            place = super()._place_of(account, namespace, size)
+            return self._holding if place is self._hungry else place
+
+
+class ShareThatIsTheWholeLimit(FairMutant):
+    class admission_class(FairAdmission):  # noqa: N801
+        def _share(self) -> int:
+            return self._semaphore.max_permits
+
+
+class BypassWithoutABound(FairMutant):
+    class admission_class(FairAdmission):  # noqa: N801
+        def admitted(self, waiter: Waiter, turn: Waiter) -> bool:
+            passes = super().admitted(waiter, turn)
+            turn.passed_permits = 0
+            return passes
+
+
+class NobodyMayPass(FairMutant):
+    class admission_class(FairAdmission):  # noqa: N801
+        def next(self, turn: Waiter, available: int) -> Waiter | None:
+            return turn if turn.needed <= available else None
+
+
+class ShareThatNobodyLooksAtAgain(FairMutant):
+    class admission_class(FairAdmission):  # noqa: N801
+        def holds_changed(self, account: Account) -> None:
+            pass
+
+        def accounts_changed(self) -> None:
+            pass
+
+
+class CapThatIsNotAskedFor(FairMutant):
+    class admission_class(FairAdmission):  # noqa: N801
+        def _place_of(self, account: Account, namespace: str, size: int) -> Place:
+            self._caps.any = False
+            place = super()._place_of(account, namespace, size)
+            self._caps.any = True
+            return place
+
+
+class CapThatLetsNobodyGo(FairMutant):
+    class admission_class(FairAdmission):  # noqa: N801
+        def _look_again(self, namespace: str) -> None:
+            pass
+
+
+MUTANTS: list[tuple[type[LimiterHistory], type[AsyncSemaphore]]] = [
+    (FifoHistory, ReleaseThatWakesNobody),
+    (FifoHistory, ReleaseThatCountsTwice),
+    (FifoHistory, TimeoutThatLeavesItsPlaceTaken),
+    (FifoHistory, TimeoutThatIsToldTwice),
+    (FifoHistory, AbandonThatLeaksWhatWasJustGranted),
+    (FifoHistory, AbandonThatForgetsTheOldPermit),
+    (FifoHistory, LeaverWhoKeepsItsPlaceInTheQueue),
+    (FifoHistory, HigherLimitThatGrantsNobody),
+    (FifoHistory, LeaseThatIsChargedToEachSharer),
+    (FifoHistory, LeaseThatTheFirstToLeaveReturns),
+    (FifoHistory, NewcomerThatDoesNotQueue),
+    (FairHistory, ReleaseThatWakesNobody),
+    (FairHistory, OverdraftBesidesAnother),
+    (FairHistory, StallThatNobodyEnds),
+    (FairHistory, GrowthThatWaitsBehindNewWork),
+    (FairHistory, HungryWhoWaitWithTheOthers),
+    (FairHistory, ShareThatIsTheWholeLimit),
+    (FairHistory, BypassWithoutABound),
+    (FairHistory, NobodyMayPass),
+    (FairHistory, ShareThatNobodyLooksAtAgain),
+    (CappedHistory, CapThatIsNotAskedFor),
+    (CappedHistory, CapThatLetsNobodyGo),
+]
+
+
+@pytest.mark.parametrize(("history", "mutant"), MUTANTS, ids=lambda one: one.__name__)
+def test_the_properties_find_this_mutant(
+    history: type[LimiterHistory], mutant: type[AsyncSemaphore]
+) -> None:
+    # Given
+    mutated = type("Mutated", (history,), {"semaphore_class": mutant})
+    # When, Then
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(mutated, settings=SEARCH)
+
+
+@pytest.mark.parametrize("mutant", sorted({one for _, one in MUTANTS}, key=lambda one: one.__name__))
+def test_a_mutant_changes_what_the_limiter_has(mutant: type[AsyncSemaphore]) -> None:
+    # Given: what it defines itself, in its policy if it has one of its own
+    changed = getattr(mutant, "admission_class", mutant)
+    base = changed.__mro__[1]
+    own = [name for name, value in vars(changed).items() if callable(value)]
+    # Then: a renamed function of the limiter would leave the mutant without effect
+    assert own
+    assert all(hasattr(base, name) for name in own)
