@@ -25,9 +25,11 @@ from broker.stores.store import StoreError
 from limiter.dual import LimitType
 from limiter.errors import PermitAcquireError, PermitTooLargeError
 from proto.patterns import InvalidPatternError
-from proto.topic_listing import EMPTY_LISTING, TopicListing, topics_response
+from proto.topic_listing import EMPTY_LISTING, TopicListing, TopicsResponse, topics_response
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from broker.estimates import ListingEstimate, ListingEstimates
     from broker.listing import PatternFilter, TopicLister
     from limiter.response_memory import ResponseMemory
@@ -163,7 +165,7 @@ class GetTopicsHandler:
         except PermitTooLargeError as error:
             raise self._too_large_for_direct(error) from None
         if self._private_buffers:
-            response = response.joined()
+            response = _joined(response, give_back)
         cnx.enqueue(response.buffers, response.size, give_back)
 
     # -- refusals -----------------------------------------------------------------------------
@@ -182,3 +184,16 @@ class GetTopicsHandler:
         if self._as_shipped:
             return illegal_argument(error)
         return too_large(error, "response", LimitType.DIRECT_MEMORY)
+
+
+def _joined(response: TopicsResponse, give_back: Callable[[], object]) -> TopicsResponse:
+    """Assemble a response into bytes of its own; where there is no room for them, nothing is held.
+
+    Raises:
+        MemoryError: There is none.
+    """
+    try:
+        return response.joined()
+    except MemoryError:
+        give_back()
+        raise

@@ -125,14 +125,27 @@ class Connection(asyncio.Protocol):
         transport = self._transport
         if transport is None or transport.is_closing() or not self._established():
             return
-        self._queue.hand_over(transport)
-        self._close_when_empty(transport)
+        self._write(transport, self._queue.hand_over)
 
     def resume_writing(self) -> None:
         """Asyncio's word that the transport's own buffer is empty."""
         transport = self._transport
         if transport is not None and self._established():
-            self._queue.drained(transport)
+            self._write(transport, self._queue.drained)
+
+    def _write(
+        self, transport: asyncio.Transport, hand_over: Callable[[asyncio.Transport], None]
+    ) -> None:
+        """Give the transport entries; what breaks here ends this peer only.
+
+        How much of them was written is unknown then, so nothing may follow.
+        """
+        try:
+            hand_over(transport)
+        except Exception:
+            logger.exception("closing %s after a write that failed", self.peer)
+            self.abort()
+        else:
             self._close_when_empty(transport)
 
     def _close_when_empty(self, transport: asyncio.Transport) -> None:

@@ -41,19 +41,19 @@ def test_the_first_guesses_are_upstreams() -> None:
 
 
 def test_the_same_key_has_the_same_holder() -> None:
-    """Upstream: TopicListSizeResultCacheTest case 1, and case 11 (equal keys)."""
+    """Upstream: TopicListSizeResultCacheTest cases 1 and 11 (equal keys)."""
     cache = TopicListSizeResultCache()
     assert cache.holder(("t/ns", "ALL")) is cache.holder(("t/ns", "ALL"))
 
 
 def test_another_namespace_has_another_holder() -> None:
-    """Upstream: TopicListSizeResultCacheTest case 2, and case 12 (unequal keys)."""
+    """Upstream: TopicListSizeResultCacheTest cases 2 and 12 (unequal keys)."""
     cache = TopicListSizeResultCache()
     assert cache.holder(("t/ns", "ALL")) is not cache.holder(("t/other", "ALL"))
 
 
 def test_another_mode_has_another_holder() -> None:
-    """Upstream: TopicListSizeResultCacheTest case 3, and case 13 (unequal keys)."""
+    """Upstream: TopicListSizeResultCacheTest cases 3 and 13 (unequal keys)."""
     cache = TopicListSizeResultCache()
     assert cache.holder(("t/ns", "ALL")) is not cache.holder(("t/ns", "PERSISTENT"))
 
@@ -89,7 +89,7 @@ async def test_later_callers_get_the_last_actual_size() -> None:
     """Upstream: TopicListSizeResultCacheTest cases 6 and 10 (the last one wins)."""
     # Given
     holder = ResultHolder()
-    await holder.size()
+    assert await holder.size() == 10_240
     # When, Then
     for actual in (20_480, 15_000, 25_000):
         holder.update_size(actual)
