@@ -19,6 +19,7 @@ Bounds: places in line are bounded by the semaphore's queue; each step costs O(l
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from limiter.accounts import SharedHolder
@@ -39,6 +40,8 @@ EXACT_ACCOUNTS = 16
 """Up to so many accounts, shares follow each that comes or goes; beyond, they change in steps."""
 LENT_DIVISOR = 4
 """Beyond its share an account may hold a quarter of what is free (as switches share buffers)."""
+MEMBERS_LOOKED_AT = 16
+"""When a shared request needs another account to stand with."""
 _PARKED = 2
 
 
@@ -118,6 +121,11 @@ class FairAdmission:
 
     def discard(self, waiter: Waiter) -> None:
         """See Admission."""
+        self._take_out(waiter)
+        if waiter.previous is None:
+            self._look_again(waiter.namespace)
+
+    def _take_out(self, waiter: Waiter) -> None:
         account = waiter.account
         if waiter.previous is not None:
             self._growth.ends(waiter, waiter.previous)
@@ -131,7 +139,6 @@ class FairAdmission:
                 self._longest.discard(account)
             if was_first:
                 self._put_in_place(account)
-            self._look_again(waiter.namespace)
 
     def _growth_left(self, waiter: Waiter) -> None:
         account = waiter.account
@@ -147,7 +154,7 @@ class FairAdmission:
             return True
         if type(waiter.holder) is not SharedHolder:
             return self._grows_first(waiter.account, waiter)
-        for account in waiter.holder.members():
+        for account in islice(waiter.holder.members(), MEMBERS_LOOKED_AT):
             if self._grows_first(account, waiter):
                 waiter.account = account
                 return True
@@ -184,7 +191,7 @@ class FairAdmission:
             turn.passed_permits += waiter.needed
         elif waiter.account is not None and isinstance(waiter.account.place, Line):
             waiter.account.place.served(waiter.account, waiter.needed)
-        self.discard(waiter)
+        self._take_out(waiter)
         return passes
 
     def crowded_out_by(self, waiter: Waiter) -> Waiter | None:
@@ -195,7 +202,8 @@ class FairAdmission:
         longest = self._longest.first()
         if longest is None:
             return None
-        own = 0 if waiter.account is None else len(waiter.account.line) + 1
+        new = waiter.account if waiter.previous is None else None
+        own = 0 if new is None else len(new.line) + 1
         return next(reversed(longest.line)) if len(longest.line) > own else None
 
     # -- who is next --------------------------------------------------------------------------
@@ -352,8 +360,17 @@ class FairAdmission:
                 self._move(waiter, self._best_placed(holder, waiter))
 
     def _best_placed(self, holder: SharedHolder, waiter: Waiter) -> Account:
-        places = {one: self._rank(self._place_of_waiter(one, waiter)) for one in holder.members()}
-        return min(places, key=places.__getitem__)
+        """Return the best placed of the first few members: looking at all would cost too much."""
+        best, best_rank = waiter.account, _PARKED + 1
+        for account in islice(holder.members(), MEMBERS_LOOKED_AT):
+            rank = self._rank(self._place_of_waiter(account, waiter))
+            if rank < best_rank:
+                best, best_rank = account, rank
+            if not rank:
+                break
+        if best is None:
+            raise RuntimeError("a shared request without an account")
+        return best
 
     def _move(self, waiter: Waiter, account: Account) -> None:
         self.discard(waiter)

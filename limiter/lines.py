@@ -1,4 +1,4 @@
-"""Where accounts stand while they could be admitted: one line for the hungry, one for the others."""
+"""Where accounts stand in line: one line for the hungry, one for those who hold something."""
 
 from __future__ import annotations
 

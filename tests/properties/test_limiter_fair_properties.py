@@ -201,6 +201,17 @@ class FairHistory(LimiterHistory):
         shared = any(one.sharing for one in self.books.asks.values())
         return found[0] if len(found) == 1 and not shared else None
 
+    def check_refusal_at_once(self, ask: Ask, outcome: AcquireOutcome) -> None:
+        """Growth finds a place while anything new has one, and so does who has none."""
+        if outcome is not AcquireOutcome.QUEUE_FULL:
+            return
+        assert len(self.books.asks) >= self.queue > 0
+        waiting = [one.account for one in self.books.new_work()]
+        if ask.grows is not None:
+            assert not waiting
+        elif ask.account is not None and None not in waiting:
+            assert all(waiting.count(one) <= waiting.count(ask.account) + 1 for one in waiting)
+
     def check_refusal(self, ask: Ask, outcome: AcquireOutcome) -> None:
         if outcome is AcquireOutcome.STALLED:
             assert self.all_wait_to_grow(ask)

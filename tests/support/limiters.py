@@ -1,0 +1,35 @@
+"""Semaphores of policy fair, as tests want them."""
+
+from __future__ import annotations
+
+from limiter.admission import AdmissionPolicy, AdmissionRules, ShareCaps
+from limiter.permit import AcquireOutcome
+from limiter.semaphore import AsyncSemaphore
+from tests.support.manual_clock import ManualClock
+
+
+class FairLimiter:
+    """A semaphore of policy fair, its clock, and what its observer was told."""
+
+    def __init__(
+        self,
+        limit: int = 100,
+        queue: int = 100,
+        overdraft: int | None = None,
+        caps: ShareCaps | None = None,
+    ) -> None:
+        self.clock = ManualClock()
+        self.outcomes: list[AcquireOutcome] = []
+        self.semaphore = AsyncSemaphore(
+            limit,
+            queue,
+            25.0,
+            self.clock,
+            lambda outcome, _, count: self.outcomes.extend([outcome] * count),
+            AdmissionRules(AdmissionPolicy.FAIR, overdraft, caps or ShareCaps()),
+        )
+
+
+def fair(limit: int = 100, queue: int = 100, caps: ShareCaps | None = None) -> AsyncSemaphore:
+    """Return one for tests that need no more than it."""
+    return FairLimiter(limit, queue, None, caps).semaphore
