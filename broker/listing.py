@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import operator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from limiter.clock import Clock, LoopClock, deadline
@@ -13,11 +15,11 @@ from proto.patterns import (
     TopicsPattern,
     compile_pattern,
 )
-from proto.topic_blocks import TopicSequence
+from proto.topic_blocks import Block, Selection, TopicSequence
 from proto.topic_listing import EMPTY_LISTING, TopicListing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Coroutine, Iterator, Sequence
 
     from broker.stores.store import MetadataStore, Mode
     from proto.names import NamespaceName
@@ -77,7 +79,10 @@ class PatternFilter:
         self._max_length = max_length
         self._implementation = implementation
         self._share = share
-        self._running: dict[tuple[TopicListing, str], asyncio.Task[TopicListing]] = {}
+        self._running: dict[tuple[TopicListing, str], _Evaluation] = {}
+        # One step at a time of all evaluations, in the order of asking: however many are under
+        # way, other connections wait for one step only.
+        self._step = asyncio.Lock()
 
     def applies_to(self, pattern: str) -> bool:
         """Tell whether the broker evaluates this pattern; otherwise the client has to."""
@@ -95,49 +100,74 @@ class PatternFilter:
         if not self._share:
             return await self._evaluate(listing, compiled)
         key = (listing, pattern)
-        task = self._running.get(key)
-        if task is None:
-            task = asyncio.get_running_loop().create_task(self._evaluate(listing, compiled))
-            self._running[key] = task
-            task.add_done_callback(lambda done: self._evaluated(key, done))
-        # A requester that leaves must not take the result from the others.
-        return await asyncio.shield(task)
+        evaluation = self._running.get(key)
+        if evaluation is None:
+            work = self._evaluate(listing, compiled)
+            evaluation = self._running[key] = _Evaluation(work)
+            evaluation.task.add_done_callback(lambda _: self._forget(key, evaluation))
+        evaluation.waiting += 1
+        try:
+            # A requester that leaves must not take the result from the others.
+            return await asyncio.shield(evaluation.task)
+        finally:
+            evaluation.waiting -= 1
+            if not evaluation.waiting:
+                self._forget(key, evaluation)
+                evaluation.task.cancel()
 
     async def _evaluate(self, listing: TopicListing, pattern: TopicsPattern) -> TopicListing:
         if pattern.linear:
-            return await _filtered(listing, pattern)
+            return await self._filtered(listing, pattern)
         try:
             async with deadline(self._clock, BACKTRACKING_SECONDS):
-                return await _filtered(listing, pattern)
+                return await self._filtered(listing, pattern)
         except TimeoutError:
             raise InvalidPatternError(
                 f"the pattern takes more than {BACKTRACKING_SECONDS:g} s on {len(listing)} topics; "
                 "write it without look-around and back-references"
             ) from None
 
-    def _evaluated(self, key: tuple[TopicListing, str], task: asyncio.Task[TopicListing]) -> None:
-        """Forget an evaluation; a failure was told to those who waited, if any were left."""
-        self._running.pop(key, None)
-        if not task.cancelled():
-            task.exception()
+    def _forget(self, key: tuple[TopicListing, str], evaluation: _Evaluation) -> None:
+        """Let nobody join an evaluation that has ended, or that nobody waits for."""
+        if self._running.get(key) is evaluation:
+            del self._running[key]
+        if evaluation.task.done() and not evaluation.task.cancelled():
+            evaluation.task.exception()  # told to those who waited, if any were left
+
+    async def _filtered(self, listing: TopicListing, pattern: TopicsPattern) -> TopicListing:
+        kept = [await self._filtered_sequence(one, pattern) for one in listing.sequences]
+        same = all(map(operator.is_, kept, listing.sequences))
+        return listing if same else TopicListing(*kept)
+
+    async def _filtered_sequence(
+        self, sequence: TopicSequence, pattern: TopicsPattern
+    ) -> TopicSequence:
+        selection = Selection(sequence)
+        for blocks in _batches(sequence.blocks(), BLOCKS_PER_TURN):
+            if not pattern.linear:
+                for block in blocks:
+                    selection.keep(block, await _kept_by_thread(pattern, block.names()))
+                continue
+            async with self._step:
+                for block in blocks:
+                    selection.keep(block, pattern.keep(block.names()))
+                await asyncio.sleep(0)
+        return selection.sequence()
 
 
-async def _filtered(listing: TopicListing, pattern: TopicsPattern) -> TopicListing:
-    return TopicListing(
-        *[await _filtered_sequence(sequence, pattern) for sequence in listing.sequences]
-    )
+class _Evaluation:
+    """A pattern on a listing, and how many wait for the result."""
+
+    __slots__ = ("task", "waiting")
+
+    def __init__(self, work: Coroutine[object, object, TopicListing]) -> None:
+        self.task = asyncio.get_running_loop().create_task(work)
+        self.waiting = 0
 
 
-async def _filtered_sequence(sequence: TopicSequence, pattern: TopicsPattern) -> TopicSequence:
-    kept: list[bytes] = []
-    for index, block in enumerate(sequence.blocks()):
-        if not pattern.linear:
-            kept.extend(await _kept_by_thread(pattern, block.names()))
-            continue
-        if index and index % BLOCKS_PER_TURN == 0:
-            await asyncio.sleep(0)
-        kept.extend(pattern.keep(block.names()))
-    return TopicSequence.from_sorted(kept)
+def _batches(blocks: Iterator[Block], size: int) -> Iterator[list[Block]]:
+    while batch := list(islice(blocks, size)):
+        yield batch
 
 
 async def _kept_by_thread(pattern: TopicsPattern, names: Sequence[bytes]) -> list[bytes]:

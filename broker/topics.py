@@ -105,14 +105,16 @@ class GetTopicsHandler:
         cnx: Connection,
         estimate: ListingEstimate,
     ) -> None:
-        key, reserved = (namespace, request.mode), await estimate.size()
+        pattern, reserved = self._evaluated_pattern(request), await estimate.size()
+        # What a pattern keeps is made for who asks with it: nobody else's charge covers it.
+        key = (namespace, request.mode, pattern)
         listed = False
         try:
             async with self._memory.heap(key, reserved, cnx, str(namespace)) as heap:
                 listed = True
                 listing = await self._list(namespace, request)
                 await heap.resize(estimate.actual(listing))
-                answer = await self._answer(request, listing)
+                answer = await self._answer(request, listing, pattern)
                 await self._respond(request.request_id, namespace, answer, cnx)
         except PermitAcquireError:
             raise RequestError(pb.TooManyRequests, HEAP_LIMIT_EXCEEDED) from None
@@ -127,16 +129,20 @@ class GetTopicsHandler:
         except StoreError as error:
             raise RequestError(pb.MetadataError, str(error)) from None
 
+    def _evaluated_pattern(self, request: pb.CommandGetTopicsOfNamespace) -> str | None:
+        """Return the client's pattern if the broker is to apply it."""
+        pattern = request.topics_pattern
+        given = request.HasField("topics_pattern")
+        return pattern if given and self._pattern_filter.applies_to(pattern) else None
+
     async def _answer(
-        self, request: pb.CommandGetTopicsOfNamespace, listing: TopicListing
+        self, request: pb.CommandGetTopicsOfNamespace, listing: TopicListing, pattern: str | None
     ) -> TopicsAnswer:
         """Apply the client's pattern and compare with the client's hash."""
-        filtered = request.HasField("topics_pattern") and self._pattern_filter.applies_to(
-            request.topics_pattern
-        )
-        if filtered:
+        filtered = pattern is not None
+        if pattern is not None:
             try:
-                listing = await self._pattern_filter.filter(listing, request.topics_pattern)
+                listing = await self._pattern_filter.filter(listing, pattern)
             except InvalidPatternError as error:
                 raise RequestError(pb.MetadataError, str(error)) from None
         if request.HasField("topics_hash") and request.topics_hash == listing.hash:

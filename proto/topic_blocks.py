@@ -141,6 +141,11 @@ class TopicSequence:
         """Build a sequence from distinct UTF-8 names in Java's order."""
         return TopicSequence(_grow(_cut(names)))
 
+    @staticmethod
+    def from_blocks(blocks: Sequence[Block]) -> TopicSequence:
+        """Build a sequence of blocks that are in order and share no name."""
+        return TopicSequence(_grow(list(blocks)))
+
     def __len__(self) -> int:
         return self.totals.count
 
@@ -192,6 +197,44 @@ class TopicSequence:
         if self._root is None:
             return TopicSequence.from_sorted([name for name in changes if name not in gone])
         return TopicSequence(_grow(_edit(self._root, changes, gone)))
+
+
+class Selection:
+    """Some of the names of a sequence, chosen block by block in their order.
+
+    A block that is kept whole is the same block: who keeps everything copies nothing.
+    """
+
+    def __init__(self, sequence: TopicSequence) -> None:
+        self._sequence = sequence
+        self._blocks: list[Block] = []
+        self._names: list[bytes] = []
+        self._names_bytes = 0
+        self._whole = True
+
+    def keep(self, block: Block, names: Sequence[bytes]) -> None:
+        """Keep some names of the next block, in their order."""
+        if len(names) == block.totals.count:
+            self._end_block()
+            self._blocks.append(block)
+            return
+        self._whole = False
+        self._names.extend(names)
+        self._names_bytes += sum(map(len, names))
+        if self._names_bytes >= BLOCK_BYTES:
+            self._end_block()
+
+    def sequence(self) -> TopicSequence:
+        """Return what was kept; the very sequence it was chosen from if that is everything."""
+        if self._whole:
+            return self._sequence
+        self._end_block()
+        return TopicSequence.from_blocks(self._blocks)
+
+    def _end_block(self) -> None:
+        if self._names:
+            self._blocks.append(Block(self._names))
+            self._names, self._names_bytes = [], 0
 
 
 def _cut(names: Sequence[bytes]) -> list[Node]:

@@ -55,14 +55,14 @@ class Flight:
         self.key = key
         self.request = request
         self.owner = owner
-        self.waiting: list[Requester] = []
+        self.waiting: dict[Connection, list[Requester]] = {}
         self.task: asyncio.Task[None] | None = None
         self.broker: ClientCnx | None = None
         self._brokers = brokers
         self._address = address
 
     def __repr__(self) -> str:
-        return f"<Flight {self.request.namespace} with {len(self.waiting)} waiting>"
+        return f"<Flight {self.request.namespace} for {len(self.waiting)} clients>"
 
     async def ask(self, admit: Callable[[int], bool] | None) -> TopicsAnswer:
         """Ask the broker; see ClientCnx.topics_raw."""

@@ -75,7 +75,7 @@ class Flights:
             owner = self._limiter.share(request.namespace)
             flight = self._joinable[key] = Flight(key, request, brokers, address, owner)
             flight.task = asyncio.get_running_loop().create_task(self._fly(flight))
-        flight.waiting.append(requester)
+        flight.waiting.setdefault(requester.cnx, []).append(requester)
         flight.owner.join(requester.cnx)
         self._of_cnx.setdefault(requester.cnx, {})[flight] = None
 
@@ -85,7 +85,7 @@ class Flights:
         What it shared stays with the others; what was its own, and its places, are free.
         """
         for flight in self._of_cnx.pop(cnx, ()):
-            flight.waiting = [one for one in flight.waiting if one.cnx is not cnx]
+            flight.waiting.pop(cnx, None)
             if not flight.waiting and flight.task is not None:
                 self._close_door(flight)
                 flight.task.cancel()
@@ -154,14 +154,14 @@ class Flights:
             flight.owner.leave(requester.cnx)
 
     def _take_waiting(self, flight: Flight) -> list[Requester]:
-        requesters, flight.waiting = flight.waiting, []
-        for requester in requesters:
-            flights = self._of_cnx.get(requester.cnx)
+        waiting, flight.waiting = flight.waiting, {}
+        for cnx in waiting:
+            flights = self._of_cnx.get(cnx)
             if flights is not None:
                 flights.pop(flight, None)
                 if not flights:
-                    del self._of_cnx[requester.cnx]
-        return requesters
+                    del self._of_cnx[cnx]
+        return [requester for few in waiting.values() for requester in few]
 
 
 def flight_key(request: pb.CommandGetTopicsOfNamespace, address: Address) -> Hashable:

@@ -48,6 +48,14 @@ def pinned(parts: Cluster, role: str, peer: RawPeer) -> int:
     return parts.part(role).limiter.pinned_by(parts.cnx(peer, role))[DIRECT]
 
 
+def waits(parts: Cluster, role: str, peer: RawPeer) -> bool:
+    """Tell whether a peer waits for memory, alone or with others."""
+    cnx, limiter = parts.cnx(peer, role), parts.part(role).limiter
+    accounts = [one for kind in LimitType for one in limiter.semaphore(kind).accounts()]
+    own = [account for account in accounts if account.owner is cnx]
+    return any(one.waiters or any(holder.waiters for holder in one.shared) for one in own)
+
+
 async def list_in_turn(parts: Cluster, role: str) -> list[int]:
     """List a few times, one after the other, and return the kinds of the answers."""
     peer = await parts.peer(role, receive_buffer_bytes=200_000)
@@ -82,11 +90,9 @@ async def test_as_shipped_he_starves_the_others(role: str) -> None:
     async with cluster(TOPICS, "pulsar", clock=clock, **limits) as parts:
         await abuse(parts, role)
         # When
-        limiter = parts.part(role).limiter
-        others = limiter.queue_size(DIRECT) + limiter.queue_size(HEAP)
         peer = await parts.peer(role, receive_buffer_bytes=200_000)
         await peer.send(topics_command(1, NAMESPACE))
-        await until(lambda: limiter.queue_size(DIRECT) + limiter.queue_size(HEAP) > others)
+        await until(lambda: waits(parts, role, peer))
         waiting = asyncio.ensure_future(peer.command())
         for _ in range(3):
             clock.advance(25.1)

@@ -130,6 +130,11 @@ class FairHistory(LimiterHistory):
             return []
         return [one for one in asks if self.surely_in_line(one) and self.is_within(one, self.lent())]
 
+    def certain(self) -> bool:
+        """Whether it is known of all who wait whether they stand in line."""
+        shared = any(one.sharing for one in self.books.new_work())
+        return not shared and self.rules.caps == ShareCaps()
+
     def first_in_line_of(self, ask: Ask) -> bool:
         return ask.account is None or self.first_in_line(ask.account) is ask
 
@@ -239,7 +244,7 @@ class FairHistory(LimiterHistory):
         self.each_waits_for_a_reason(first, growths)
         if not growths:
             line = self.line()
-            self.each_waits_for_a_reason(line, line)
+            self.each_waits_for_a_reason(line, line if self.certain() else self.books.new_work())
         self.turn_before = self.turn()
         overdrawn = max(0, -self.available) if self.overdrawn else 0
         assert self.semaphore.statistics().overdraft_permits == overdrawn

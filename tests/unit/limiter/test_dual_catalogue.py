@@ -315,9 +315,11 @@ async def test_an_outer_release_while_an_update_is_under_way_leaks_nothing(
             await asyncio.sleep(0)
         # When
         limiter.release(outer)
+        await settle()
+        # Then: what the outer scope held is no longer there to grow from
+        assert inner.done() is (others == 0)
         limiter.release(other)
         updated = await inner
-        # Then
         assert (outer.size, updated.size, limiter.acquired_permits(HEAP)) == (0, 200, 200)
         limiter.release(updated)
     assert limiter.available_permits(HEAP) == 100_000
