@@ -71,7 +71,7 @@ class FairHistory(LimiterHistory):
     # -- who certainly waits where ------------------------------------------------------------
 
     def goes_first(self, ask: Ask) -> bool:
-        """An account's oldest growth, within the share or of all it holds; nothing that is shared."""
+        """An account's oldest growth, within the share or of all that it holds."""
         account = ask.account
         if ask.grows is None or account is None or self.shares(account):
             return False
@@ -98,7 +98,9 @@ class FairHistory(LimiterHistory):
         account = ask.account
         if account is None or self.first_in_line(account) is not ask:
             return False
-        return not any(one.sharing and one.sharing.references[account] for one in self.books.waiting())
+        return not any(
+            one.sharing and one.sharing.references[account] for one in self.books.waiting()
+        )
 
     def line(self) -> list[Ask]:
         """Who certainly stands in the line that is served: the hungry, or else those within."""
@@ -128,7 +130,9 @@ class FairHistory(LimiterHistory):
         certain = all(one.account and not self.shares(one.account) for one in asks)
         if not certain or any(self.is_within(one, self.share()) for one in asks):
             return []
-        return [one for one in asks if self.surely_in_line(one) and self.is_within(one, self.lent())]
+        return [
+            one for one in asks if self.surely_in_line(one) and self.is_within(one, self.lent())
+        ]
 
     def certain(self) -> bool:
         """Whether it is known of all who wait whether they stand in line."""

@@ -230,7 +230,9 @@ def test_the_properties_find_this_mutant(
         run_state_machine_as_test(mutated, settings=SEARCH)
 
 
-@pytest.mark.parametrize("mutant", sorted({one for _, one in MUTANTS}, key=lambda one: one.__name__))
+@pytest.mark.parametrize(
+    "mutant", sorted({one for _, one in MUTANTS}, key=lambda one: one.__name__)
+)
 def test_a_mutant_changes_what_the_limiter_has(mutant: type[AsyncSemaphore]) -> None:
     # Given: what it defines itself, in its policy if it has one of its own
     changed = getattr(mutant, "admission_class", mutant)

@@ -37,7 +37,11 @@ class SemaphoreHistory(RuleBasedStateMachine):
         self.clock = ManualClock()
         self.outcomes: list[AcquireOutcome] = []
         self.semaphore = AsyncSemaphore(
-            LIMIT, QUEUE, TIMEOUT_SECONDS, self.clock, lambda how, _, count: self.outcomes.extend([how] * count)
+            LIMIT,
+            QUEUE,
+            TIMEOUT_SECONDS,
+            self.clock,
+            lambda how, _, count: self.outcomes.extend([how] * count),
         )
         self.permits: list[Permit] = []
         self.waiters: list[Waiter] = []

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from limiter.admission import AdmissionPolicy, AdmissionRules, ShareCaps
-from limiter.permit import AcquireOutcome
 from limiter.semaphore import AsyncSemaphore
 from tests.support.manual_clock import ManualClock
+
+if TYPE_CHECKING:
+    from limiter.permit import AcquireOutcome
 
 
 class FairLimiter:

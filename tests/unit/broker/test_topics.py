@@ -139,6 +139,23 @@ async def test_shared_answers_are_charged_once_and_private_ones_each() -> None:
         assert setup.limiter.acquired_permits(DIRECT) // one == times
 
 
+async def test_what_a_pattern_keeps_is_paid_for_by_who_asks_with_it() -> None:
+    # Given: no direct memory, so that answers wait after their heap was charged
+    setup = await Setup().fill()
+    everything = await setup.limiter.acquire(DIRECT, PLENTY)
+    patterns = (None, "a/b/.*1", "a/b/.*2", "a/b/.*2")
+    requests = [{} if pattern is None else {"topics_pattern": pattern} for pattern in patterns]
+    # When
+    waiting = [
+        await started(setup.serve(number, **fields)) for number, fields in enumerate(requests)
+    ]
+    # Then: the listing itself, and once for each distinct pattern
+    assert setup.limiter.acquired_permits(HEAP) == 3 * ESTIMATE
+    setup.limiter.release(everything)
+    await asyncio.gather(*waiting)
+    assert held(setup.limiter) == {}
+
+
 async def test_a_namespace_that_does_not_exist_is_empty() -> None:
     # Given
     setup = Setup()

@@ -142,6 +142,10 @@ def fails_to_join(response: TopicsResponse) -> TopicsResponse:
     raise MemoryError("no room to join")
 
 
+def write_fails(data: bytes) -> None:
+    raise RuntimeError("Write failed")
+
+
 @pytest.mark.parametrize(
     ("shipped", "owner", "name", "fails"),
     [
@@ -179,13 +183,29 @@ async def test_a_write_that_raises_ends_the_connection_and_leaks_nothing(
     """
     # Given
     writing = await Writing(shipped=shipped).fill()
-
-    def fails(data: bytes) -> None:
-        raise RuntimeError("Write failed")
-
-    monkeypatch.setattr(writing.wire.transport, "write", fails)
+    monkeypatch.setattr(writing.wire.transport, "write", write_fails)
     # When
     await writing.write()
+    await settle()
+    # Then
+    assert writing.wire.cnx.closed
+    assert "Write failed" in caplog.text
+    assert held(writing.limiter) == {}
+
+
+@WAYS
+async def test_a_later_write_that_raises_ends_the_connection_and_leaks_nothing(
+    shipped: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Upstream: AsyncDualMemoryLimiterUtilTest case 10, where the peer has to read first."""
+    # Given
+    writing = await Writing(shipped=shipped).fill()
+    writing.wire.transport.reads_at_once = False
+    await writing.write(1)
+    await writing.write(2)
+    monkeypatch.setattr(writing.wire.transport, "write", write_fails)
+    # When
+    writing.wire.transport.peer_reads(1_000)
     await settle()
     # Then
     assert writing.wire.cnx.closed

@@ -131,7 +131,9 @@ async def test_the_first_request_of_an_account_may_be_all_there_is() -> None:
     assert permit.size == 100
 
 
-async def test_beyond_its_first_request_an_account_has_a_share_and_leaves_one_for_who_comes() -> None:
+async def test_beyond_its_first_request_an_account_has_a_share_and_leaves_one_for_who_comes() -> (
+    None
+):
     # Given: two accounts, so a share is 33
     semaphore = fair(100)
     other = await semaphore.acquire(50, owner="other")
@@ -177,7 +179,9 @@ def granted_permits(waiters: list[Waiter]) -> int:
 
 
 @pytest.mark.parametrize(
-    ("large", "small"), [("big/x", "little/x"), ("t/big", "t/little")], ids=["tenants", "namespaces"]
+    ("large", "small"),
+    [("big/x", "little/x"), ("t/big", "t/little")],
+    ids=["tenants", "namespaces"],
 )
 async def test_tenants_and_namespaces_get_as_many_bytes_not_as_many_requests(
     large: str, small: str
