@@ -173,8 +173,9 @@ class AsyncDualMemoryLimiter:
 
         Raises:
             The errors of :meth:`limiter.semaphore.AsyncSemaphore.update`.
+            TypeError: Not a permit of a dual limiter.
         """
-        semaphore = self._semaphores[permit.limit_type]
+        semaphore = self._semaphores[_ours(permit).limit_type]
         exchanged = await semaphore.update(permit.permit, size_bytes, is_cancelled)
         return MemoryPermit(permit.limit_type, exchanged)
 
@@ -185,7 +186,7 @@ class AsyncDualMemoryLimiter:
             PermitTooLargeError: ``size_bytes`` exceeds the limit.
             PermitAcquireQueueFullError: The queue is full, so growing had to wait.
         """
-        semaphore = self._semaphores[permit.limit_type]
+        semaphore = self._semaphores[_ours(permit).limit_type]
         waiter = semaphore.request_update(permit.permit, size_bytes)
         if waiter.permit is None:
             semaphore.abandon(waiter)
@@ -194,7 +195,7 @@ class AsyncDualMemoryLimiter:
 
     def release(self, permit: MemoryPermit) -> None:
         """Give a permit back; once more, or after an update superseded it, is harmless."""
-        self._semaphores[permit.limit_type].release(permit.permit)
+        self._semaphores[_ours(permit).limit_type].release(permit.permit)
 
     def hold(
         self,
@@ -290,6 +291,12 @@ class AsyncDualMemoryLimiter:
             self._semaphores[LimitType.HEAP_MEMORY].statistics(),
             self._semaphores[LimitType.DIRECT_MEMORY].statistics(),
         )
+
+
+def _ours(permit: MemoryPermit) -> MemoryPermit:
+    if type(permit) is not MemoryPermit:
+        raise TypeError(f"Invalid permit type: {permit!r} was not granted by this limiter")
+    return permit
 
 
 class MemoryHold:

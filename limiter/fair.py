@@ -7,7 +7,7 @@
    stands in line with its oldest request, so nine thousand queued requests are one place.
 4. Beyond its first request an account is served while it would hold at most its share,
    limit / (active accounts + 1): one part is left for whoever comes next. It is lent more, up to
-   a quarter of what is free, only while nobody waits within his share, so that memory is not
+   half of what is free, only while nobody waits within his share, so that memory is not
    kept free for those who do not ask.
 5. When the one whose turn it is does not fit, the smallest that fits may go before it, if it is
    hungry too: at most ``limit`` permits in all go before one request while it is its turn, and
@@ -38,8 +38,12 @@ if TYPE_CHECKING:
 
 EXACT_ACCOUNTS = 16
 """Up to so many accounts, shares follow each that comes or goes; beyond, they change in steps."""
-LENT_DIVISOR = 4
-"""Beyond its share an account may hold a quarter of what is free (as switches share buffers)."""
+LENT_DIVISOR = 2
+"""Beyond its share an account may hold half of what is free (as switches share buffers).
+
+Measured with the slow-reader example: with a quarter those who ask again wait longer and are
+refused more often than under fifo, with all of it one client delays the others (docs/examples.md).
+"""
 MEMBERS_LOOKED_AT = 16
 """When a shared request needs another account to stand with."""
 _PARKED = 2

@@ -194,9 +194,9 @@ async def test_a_foreign_object_is_refused_at_once_and_changes_nothing(foreign: 
     limiter, _ = dual()
     await limiter.acquire(HEAP, 100)
     # When, Then
-    with pytest.raises(AttributeError):
+    with pytest.raises(TypeError, match="Invalid permit type"):
         await limiter.update(foreign, 10)  # type: ignore[arg-type]
-    with pytest.raises(AttributeError):
+    with pytest.raises(TypeError, match="Invalid permit type"):
         limiter.release(foreign)  # type: ignore[arg-type]
     assert limiter.acquired_permits(HEAP) == 100
 
