@@ -98,6 +98,10 @@ class FairAdmission:
             return account.weight + size <= self._lent()
         return place is self._hungry or place is self._holding
 
+    def stands_for(self, holder: SharedHolder, waiter: Waiter) -> Account | None:
+        """See Admission."""
+        return self._best_placed(holder, waiter)
+
     def admits_growth(self, waiter: Waiter) -> bool:
         """See Admission."""
         return self._goes_first(waiter)
@@ -364,13 +368,16 @@ class FairAdmission:
                 self._move(waiter, self._best_placed(holder, waiter))
 
     def _best_placed(self, holder: SharedHolder, waiter: Waiter) -> Account:
-        """Return the best placed of the first few members: looking at all would cost too much."""
-        best, best_rank = waiter.account, _PARKED + 1
+        """Return the best placed of the first few members: looking at all would cost too much.
+
+        Of two in the same place, one whose own requests do not wait before it.
+        """
+        best, best_rank = waiter.account, (_PARKED + 1, True)
         for account in islice(holder.members(), MEMBERS_LOOKED_AT):
-            rank = self._rank(self._place_of_waiter(account, waiter))
+            rank = (self._rank(self._place_of_waiter(account, waiter)), bool(account.line))
             if rank < best_rank:
                 best, best_rank = account, rank
-            if not rank:
+            if rank == (0, False):
                 break
         if best is None:
             raise RuntimeError("a shared request without an account")

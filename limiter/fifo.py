@@ -26,6 +26,9 @@ class Admission(Protocol):
     def admits_new(self, account: Account | None, namespace: str, size: int) -> bool:
         """Whether new work that fits may be granted while nobody waits."""
 
+    def stands_for(self, holder: SharedHolder, waiter: Waiter) -> Account | None:
+        """Return the member in whose line a new request of all should stand."""
+
     def admits_growth(self, waiter: Waiter) -> bool:
         """Whether growth that fits may be granted while nobody is before it."""
 
@@ -99,6 +102,10 @@ class FifoAdmission:
     def admits_new(self, account: Account | None, namespace: str, size: int) -> bool:
         """See Admission."""
         return True
+
+    def stands_for(self, holder: SharedHolder, waiter: Waiter) -> Account | None:
+        """There is one line for all."""
+        return holder.first_member()
 
     def admits_growth(self, waiter: Waiter) -> bool:
         """See Admission."""

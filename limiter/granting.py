@@ -169,8 +169,10 @@ class Granting:
         if type(holder) is Account:
             waiter.account = holder
         elif type(holder) is SharedHolder:
-            waiter.account = holder.first_member()
+            if not holder.references:
+                raise ValueError("a shared holder that nobody has joined cannot ask for permits")
             waiter.namespace = holder.namespace
+            waiter.account = self._admission.stands_for(holder, waiter)
         return waiter
 
     def _enqueue(self, waiter: Waiter) -> None:

@@ -148,13 +148,13 @@ async def test_beyond_its_first_request_an_account_has_a_share_and_leaves_one_fo
     assert beyond.done
 
 
-async def test_beyond_its_share_an_account_is_lent_a_quarter_of_what_is_free() -> None:
+async def test_beyond_its_share_an_account_is_lent_half_of_what_is_free() -> None:
     # Given: twenty accounts, so that a share is below 5
     semaphore = fair(100)
     for number in range(20):
         await semaphore.acquire(1, owner=number)
-    # When, Then: 80, then 65 are free
-    assert semaphore.request(15, owner=0).done
+    # When, Then: 80, then 45 are free
+    assert semaphore.request(35, owner=0).done
     assert not semaphore.request(1, owner=0).done
 
 
@@ -164,7 +164,7 @@ async def test_nothing_is_lent_while_another_waits_within_its_share() -> None:
     blocker = await semaphore.acquire(100, owner="blocker")
     hungry = semaphore.request(90, owner="hungry")
     more = semaphore.request(1, owner="blocker")
-    # When: 80 are free, of which 20 could be lent
+    # When: 80 are free, of which 40 could be lent
     await semaphore.update(blocker, 19)
     # Then
     assert not hungry.done
