@@ -146,7 +146,7 @@ class LeaseReference:
         self._lease = lease
         self.owner = owner
         self._released = False
-        self._waiting: asyncio.Future[None] | None = None
+        self._waiting: list[asyncio.Future[None]] = []
 
     @property
     def size(self) -> int:
@@ -177,9 +177,13 @@ class LeaseReference:
     async def _until(self, waiter: Waiter) -> None:
         """Wait for an answer that many may wait for; who is released waits no longer."""
         if not waiter.done and not self._released:
-            self._waiting = asyncio.get_running_loop().create_future()
-            waiter.on_done(self._wake)
-            await self._waiting
+            woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(woken)
+            waiter.on_done(partial(_wake, woken))
+            try:
+                await woken
+            finally:
+                self._waiting.remove(woken)
         if self._released:
             raise PermitAcquireCancelledError
         waiter.result()
@@ -188,9 +192,11 @@ class LeaseReference:
         """Give the reference back; once more is harmless."""
         if not self._released:
             self._released = True
-            self._wake()
+            for woken in self._waiting:
+                _wake(woken)
             self._leases.give_back(self, self._lease)
 
-    def _wake(self) -> None:
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

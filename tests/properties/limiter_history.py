@@ -55,7 +55,7 @@ class LimiterHistory(RuleBasedStateMachine):
     """What may happen, and what must hold whatever the policy."""
 
     semaphore_class: ClassVar[type[AsyncSemaphore]] = AsyncSemaphore
-    rules_choices: ClassVar[list[AdmissionRules]] = [AdmissionRules()]
+    admissions: ClassVar[list[AdmissionRules]] = [AdmissionRules()]
     anonymous_have_an_account: ClassVar[bool] = False
 
     def __init__(self) -> None:
@@ -74,14 +74,14 @@ class LimiterHistory(RuleBasedStateMachine):
 
     @initialize(data=st.data())
     def begin(self, data: st.DataObject) -> None:
-        self.rules = data.draw(st.sampled_from(self.rules_choices))
+        self.admission = data.draw(st.sampled_from(self.admissions))
         self.semaphore = self.semaphore_class(
             LIMIT,
             QUEUE,
             TIMEOUT_SECONDS,
             self.clock,
             lambda outcome, _, count: self.outcomes.extend([outcome] * count),
-            self.rules,
+            self.admission,
         )
         self.semaphore.exempt_from_share(PROXY)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from hypothesis import settings
 
 from limiter.admission import AdmissionPolicy, AdmissionRules, ShareCaps
+from limiter.fair import LENT_DIVISOR
 from limiter.permit import AcquireOutcome
 from tests.properties.limiter_history import MANY_CLIENTS, LimiterHistory
 
@@ -27,7 +28,7 @@ def fair(per_connection: int = 0, per_namespace: int = 0, per_tenant: int = 0) -
 class FairHistory(LimiterHistory):
     """Growth, then who holds nothing, then within the share; a bound for who is passed."""
 
-    rules_choices: ClassVar[list[AdmissionRules]] = [fair()]
+    admissions: ClassVar[list[AdmissionRules]] = [fair()]
     anonymous_have_an_account: ClassVar[bool] = True
 
     def __init__(self) -> None:
@@ -43,26 +44,26 @@ class FairHistory(LimiterHistory):
 
     def capped(self, ask: Ask) -> bool:
         """Whether its namespace or tenant may not hold so much now."""
-        caps = self.rules.caps
+        caps = self.admission.caps
         return any(
             0 < cap < self.books.in_group(group) + ask.size
             for cap, group in ((caps.per_namespace, ask.namespace), (caps.per_tenant, ask.tenant))
         )
 
     def over_own_cap(self, account: AccountKey, size: int) -> bool:
-        cap = self.rules.caps.per_connection
+        cap = self.admission.caps.per_connection
         return account[0] not in MANY_CLIENTS and 0 < cap < self.weight(account) + size
 
     def weight(self, account: AccountKey) -> int:
         return self.books.alone(account) + self.books.parts(account)
 
-    def share(self) -> int:
+    def fair_share(self) -> int:
         """One part is left for whoever comes next."""
         return self.limit // (len(self.books.accounts()) + 1)
 
     def lent(self) -> int:
         """What one may hold beyond its share while nobody else is to be served."""
-        return self.available // 4
+        return self.available // LENT_DIVISOR
 
     def shares(self, account: AccountKey) -> bool:
         """Its parts in what is shared are counted roughly, so its share is not certain."""
@@ -78,7 +79,7 @@ class FairHistory(LimiterHistory):
         if self.first_in_line(account) is not ask:
             return False
         others = self.books.alone(account) - self.books.size_of(ask.grows)
-        within = self.weight(account) + self.books.needed(ask) <= self.share()
+        within = self.weight(account) + self.books.needed(ask) <= self.fair_share()
         return account[0] in MANY_CLIENTS or within or not others
 
     def surely_in_line(self, ask: Ask) -> bool:
@@ -86,7 +87,7 @@ class FairHistory(LimiterHistory):
         alone = not any(
             one is not ask and one.tenant == ask.tenant for one in self.books.new_work()
         )
-        caps = self.rules.caps
+        caps = self.admission.caps
         return not self.capped(ask) and (alone or not (caps.per_namespace or caps.per_tenant))
 
     def first_in_line(self, account: AccountKey) -> Ask | None:
@@ -107,7 +108,7 @@ class FairHistory(LimiterHistory):
         asks = [one for one in self.books.new_work() if self.surely_in_line(one)]
         return (
             [one for one in asks if self.is_hungry_for(one)]
-            or [one for one in asks if self.is_within(one, self.share())]
+            or [one for one in asks if self.is_within(one, self.fair_share())]
             or self.borrowers()
         )
 
@@ -128,7 +129,7 @@ class FairHistory(LimiterHistory):
         """Who is lent something: only when all who wait hold more than their share."""
         asks = [one for one in self.books.new_work() if self.first_in_line_of(one)]
         certain = all(one.account and not self.shares(one.account) for one in asks)
-        if not certain or any(self.is_within(one, self.share()) for one in asks):
+        if not certain or any(self.is_within(one, self.fair_share()) for one in asks):
             return []
         return [
             one for one in asks if self.surely_in_line(one) and self.is_within(one, self.lent())
@@ -137,7 +138,7 @@ class FairHistory(LimiterHistory):
     def certain(self) -> bool:
         """Whether it is known of all who wait whether they stand in line."""
         shared = any(one.sharing for one in self.books.new_work())
-        return not shared and self.rules.caps == ShareCaps()
+        return not shared and self.admission.caps == ShareCaps()
 
     def first_in_line_of(self, ask: Ask) -> bool:
         return ask.account is None or self.first_in_line(ask.account) is ask
@@ -181,7 +182,7 @@ class FairHistory(LimiterHistory):
         share = self.limit // (len(self.books.accounts() | {account}) + 1)
         within = [one for one in others if self.surely_in_line(one) and self.is_within(one, share)]
         assert weight + ask.size <= (share if within else max(share, self.lent()))
-        cap = self.rules.caps.per_connection
+        cap = self.admission.caps.per_connection
         assert not 0 < cap < weight + ask.size
 
     def check_bound(self, ask: Ask, needed: int, *, bounded: bool) -> None:
@@ -274,7 +275,7 @@ class FairHistory(LimiterHistory):
 class CappedHistory(FairHistory):
     """The same with caps of connections, namespaces and tenants."""
 
-    rules_choices: ClassVar[list[AdmissionRules]] = [
+    admissions: ClassVar[list[AdmissionRules]] = [
         fair(per_connection=5),
         fair(per_namespace=7),
         fair(per_tenant=8),

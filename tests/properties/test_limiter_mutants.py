@@ -219,7 +219,7 @@ MUTANTS: list[tuple[type[LimiterHistory], type[AsyncSemaphore]]] = [
 ]
 
 
-@pytest.mark.parametrize(("history", "mutant"), MUTANTS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize(("history", "mutant"), MUTANTS, ids=lambda one: str(one.__name__))
 def test_the_properties_find_this_mutant(
     history: type[LimiterHistory], mutant: type[AsyncSemaphore]
 ) -> None:

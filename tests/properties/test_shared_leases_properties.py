@@ -73,11 +73,11 @@ class LeaseHistory(RuleBasedStateMachine):
                 self.keys[task.result()] = key
         for entry in [one for one in self.growing if one[2].done()]:
             self.growing.remove(entry)
-            reference, size, task = entry
-            if not task.cancelled() and task.exception() is None and reference.size:
+            reference, size, growth = entry
+            if not growth.cancelled() and growth.exception() is None and reference.size:
                 assert reference.size >= size
-        tasks = [*self.waiting, *(task for *_, task in self.growing)]
-        assert not any(task.done() for task in tasks)
+        assert not any(task.done() for task in self.waiting)
+        assert not any(growth.done() for *_, growth in self.growing)
 
     # -- what may happen ----------------------------------------------------------------------
 
@@ -108,10 +108,10 @@ class LeaseHistory(RuleBasedStateMachine):
     @precondition(lambda self: self.growing)
     @rule(pick=PICKS)
     def cancel_a_growth(self, pick: int) -> None:
-        _, _, task = self.growing[pick % len(self.growing)]
-        task.cancel()
+        _, _, growth = self.growing[pick % len(self.growing)]
+        growth.cancel()
         self.settle()
-        assert task.cancelled()
+        assert growth.cancelled()
 
     @precondition(lambda self: self.references)
     @rule(pick=PICKS, times=st.integers(1, 2))

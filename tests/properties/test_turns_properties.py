@@ -44,11 +44,11 @@ def test_who_waits_all_the_time_gets_as_many_bytes_as_the_others(
         queue.add(child)
     # When
     for turn in range(100):
-        child = queue.first()
-        assert child is not None
-        size = sizes[child][turn % len(sizes[child])]
-        queue.served(child, size)
-        received[child] += size
+        first = queue.first()
+        assert first is not None
+        size = sizes[first][turn % len(sizes[first])]
+        queue.served(first, size)
+        received[first] += size
         # Then
         assert max(received.values()) - min(received.values()) <= LARGEST
 
@@ -69,10 +69,10 @@ def test_tenants_that_always_wait_get_as_many_bytes_whatever_their_namespaces(
         turns.add(namespace, number)
     # When
     for _ in range(60):
-        number = turns.first()
-        assert number is not None
-        namespace, size = everybody[number]
-        turns.served(namespace, number, size)
+        first = turns.first()
+        assert first is not None
+        namespace, size = everybody[first]
+        turns.served(namespace, first, size)
         received[namespace[0]] += size
         # Then
         assert abs(received["t"] - received["u"]) <= LARGEST

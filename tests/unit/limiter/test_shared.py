@@ -206,3 +206,17 @@ async def test_other_keys_are_charged_for_themselves() -> None:
     await budget.leases.acquire("two", 400, "a")
     # Then
     assert (budget.used, len(budget.leases)) == (700, 2)
+
+
+async def test_two_who_let_one_reference_grow_are_both_woken_when_it_is_released() -> None:
+    # Given
+    budget = Budget()
+    reference = budget.leases.reference("list", 1, "one")
+    await budget.limiter.acquire(DIRECT, 999)
+    growing = [await started(reference.grow(size)) for size in (3, 2)]
+    # When
+    reference.release()
+    ended = await asyncio.gather(*growing, return_exceptions=True)
+    # Then
+    assert [type(error) for error in ended] == [PermitAcquireCancelledError] * 2
+    assert budget.used == 999

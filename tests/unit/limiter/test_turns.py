@@ -60,8 +60,7 @@ def served(queue: TurnQueue[str], sizes: dict[str, int], times: int) -> str:
     """Serve whose turn it is, over and over, and return who that was."""
     order = ""
     for _ in range(times):
-        child = queue.first()
-        assert child is not None
+        child = queue.first() or ""
         queue.served(child, sizes[child])
         order += child
     return order
