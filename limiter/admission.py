@@ -22,8 +22,9 @@ class AdmissionPolicy(Enum):
 class ShareCaps:
     """What one connection, namespace or tenant may hold at most; 0 is unlimited.
 
-    Units: permits (bytes). They bound what is newly admitted: work that was admitted may grow
-    beyond them to its true size, because holding it up would hold up what it already has.
+    Units: permits (bytes). No one permit is ever larger. Together they bound what is newly
+    admitted: work that was admitted may grow until the sum exceeds a cap, because holding it up
+    would hold up what it already has.
 
     Source: PIP-442 names such limits as future work.
     """

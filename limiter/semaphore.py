@@ -155,15 +155,19 @@ class AsyncSemaphore(Granting):
             return waiter
         waiter = self._new_work(size, owner, namespace)
         waiter.is_cancelled = is_cancelled
+        self._ask(waiter)
+        return waiter
+
+    def _ask(self, waiter: Waiter) -> None:
+        """Let a request be granted, or wait; one that a cap can never allow is refused."""
         try:
-            self._admission.validate(waiter.account, size)
+            self._admission.validate(waiter.account, waiter.size)
             self._enqueue(waiter)
         except PermitTooLargeError:
             self._observe(AcquireOutcome.OVERSIZED, 0.0)
             raise
         finally:
             self._holdings.forget_if_idle(waiter.holder)
-        return waiter
 
     def request_update(
         self, permit: Permit, size: int, is_cancelled: Callable[[], bool] | None = None
@@ -187,10 +191,7 @@ class AsyncSemaphore(Granting):
             self._grant_waiters()
         else:
             waiter.is_cancelled = is_cancelled
-            try:
-                self._enqueue(waiter)
-            finally:
-                self._holdings.forget_if_idle(holder)
+            self._ask(waiter)
         return waiter
 
     def abandon(self, waiter: Waiter) -> None:

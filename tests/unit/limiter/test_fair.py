@@ -435,14 +435,16 @@ async def test_who_waits_at_a_cap_of_a_namespace_holds_up_nobody_else() -> None:
     assert not capped.done
 
 
-async def test_growth_of_admitted_work_may_exceed_a_cap() -> None:
+async def test_growth_of_admitted_work_may_exceed_a_cap_in_sum() -> None:
     # Given
     semaphore = fair(100, caps=ShareCaps(30, 30, 30))
-    permit = await semaphore.acquire(30, owner="a", namespace="t/x")
+    await semaphore.acquire(15, owner="a", namespace="t/x")
+    permit = await semaphore.acquire(15, owner="a", namespace="t/x")
     # When
-    grown = await semaphore.update(permit, 40)
-    # Then
-    assert grown.size == 40
+    grown = await semaphore.update(permit, 30)
+    # Then: no one permit is larger, but together they are
+    assert grown.size == 30
+    assert semaphore.acquired_permits == 45
 
 
 async def test_a_capped_permit_may_be_released_twice() -> None:
@@ -643,3 +645,56 @@ async def test_when_who_stood_in_line_leaves_the_best_placed_of_the_others_does(
     semaphore.release(blocker)
     # Then
     assert waiter.done
+
+
+async def test_lent_permits_are_granted_at_once_and_when_something_comes_back() -> None:
+    # Given: three accounts, so that a share is 25
+    semaphore = fair(100)
+    blocker = await semaphore.acquire(60, owner="blocker")
+    other = await semaphore.acquire(20, owner="other")
+    await semaphore.acquire(10, owner="a")
+    more = semaphore.request(20, owner="a")
+    assert not more.done
+    # When: 70 are free, of which 35 are lent
+    await semaphore.update(blocker, 0)
+    # Then
+    assert more.done
+    assert not semaphore.request(5, owner="a").done
+    semaphore.release(other)
+
+
+async def test_growth_finds_a_place_without_taking_one_when_it_is_granted_at_once() -> None:
+    # Given: the queue is full of new work that does not fit
+    semaphore = fair(100, queue=1)
+    permit = await semaphore.acquire(10, owner="a")
+    waiting = semaphore.request(95, owner="b")
+    # When
+    grown = await semaphore.update(permit, 20)
+    # Then
+    assert grown.size == 20
+    assert not waiting.done
+
+
+async def test_the_next_of_an_account_stands_in_line_when_its_first_has_left() -> None:
+    # Given
+    semaphore = fair(100)
+    await semaphore.acquire(60, owner="blocker")
+    large = semaphore.request(90, owner="a")
+    small = semaphore.request(30, owner="a")
+    # When
+    semaphore.abandon(large)
+    # Then
+    assert small.done
+
+
+async def test_growth_of_a_connection_of_many_clients_goes_first_for_each_of_them() -> None:
+    # Given
+    semaphore = fair(100)
+    semaphore.exempt_from_share("proxy")
+    first = await semaphore.acquire(30, owner="proxy", namespace="t/x")
+    second = await semaphore.acquire(20, owner="proxy", namespace="t/x")
+    await semaphore.update(first, 45)
+    # When
+    other = semaphore.request_update(second, 30)
+    # Then
+    assert other.done
