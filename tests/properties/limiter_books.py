@@ -77,8 +77,8 @@ class Books:
     def __init__(self) -> None:
         self.held: dict[Permit, Held] = {}
         self.asks: dict[Waiter, Ask] = {}
-        # The one that is being made, and may be in the queue already.
-        self.asking: Ask | None = None
+        # Those that are being made or granted: they may be in the queue, or were until now.
+        self.asking: list[Ask] = []
         self.sharings: list[Sharing] = []
         self.ended: Counter[AcquireOutcome] = Counter()
 
@@ -159,8 +159,8 @@ class Books:
 
     def waiting(self) -> list[Ask]:
         """Who waits, the oldest first."""
-        asking = self.asking
-        return [*self.asks.values(), *([asking] if asking and not asking.shrinks else [])]
+        asks = {*self.asks.values(), *(one for one in self.asking if not one.shrinks)}
+        return sorted(asks, key=lambda one: one.number)
 
     def growths(self) -> list[Ask]:
         """Growth that waits, the oldest first."""

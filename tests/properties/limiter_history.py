@@ -98,16 +98,16 @@ class LimiterHistory(RuleBasedStateMachine):
 
     def ask(self, ask: Ask, request: Callable[[], Waiter]) -> None:
         """Make a request and write down how it ends."""
-        self.books.asking = ask
+        self.books.asking.append(ask)
         try:
             waiter = request()
         except REFUSALS as error:
             outcome = OUTCOME_OF[type(error)]
             self.books.ended[outcome] += 1
-            self.books.asking = None
+            self.books.asking.remove(ask)
             self.check_refusal_at_once(ask, outcome)
             return
-        self.books.asking = None
+        self.books.asking.remove(ask)
         if waiter.done:
             self.granted(waiter.result(), ask, waiter)
         else:
@@ -143,7 +143,9 @@ class LimiterHistory(RuleBasedStateMachine):
         self.origin[permit] = ask
         before = self.books.size_of(ask.grows)
         if permit.counted and not ask.shrinks and self.limit > 0:
+            self.books.asking.append(ask)
             self.check_grant(ask, waited=waited)
+            self.books.asking.remove(ask)
         if ask.grows is not None:
             self.books.held.pop(ask.grows, None)
         if not permit.counted:

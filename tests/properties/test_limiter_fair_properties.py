@@ -106,17 +106,24 @@ class FairHistory(LimiterHistory):
     def line(self) -> list[Ask]:
         """Who certainly stands in the line that is served: the hungry, or else those within."""
         asks = [one for one in self.books.new_work() if self.surely_in_line(one)]
-        return (
-            [one for one in asks if self.is_hungry_for(one)]
-            or [one for one in asks if self.is_within(one, self.fair_share())]
-            or self.borrowers()
-        )
+        hungry = [one for one in asks if self.is_hungry_for(one)]
+        if hungry or any(one.sharing for one in self.books.new_work()):
+            return hungry
+        within = [one for one in asks if self.is_within(one, self.fair_share())]
+        return within or self.borrowers()
 
     def is_hungry_for(self, ask: Ask) -> bool:
         if ask.sharing is not None:
             sharers = [one for one, count in ask.sharing.references.items() if count]
-            return all(self.hungry(one) and not self.first_in_line(one) for one in sharers)
+            return all(self.hungry(one) and self.waits_for_nothing_but(ask, one) for one in sharers)
         return self.stands_first(ask) and ask.account is not None and self.hungry(ask.account)
+
+    def waits_for_nothing_but(self, ask: Ask, account: AccountKey) -> bool:
+        others = [one for one in self.books.waiting() if one is not ask]
+        return not any(
+            one.account == account or (one.sharing and one.sharing.references[account])
+            for one in others
+        )
 
     def is_within(self, ask: Ask, bound: int) -> bool:
         account = ask.account
@@ -179,8 +186,9 @@ class FairHistory(LimiterHistory):
         hungry = [one for one in others if self.surely_in_line(one) and self.is_hungry_for(one)]
         assert not hungry
         weight = self.books.alone(account) + self.books.parts(account) // 2
-        share = self.limit // (len(self.books.accounts() | {account}) + 1)
-        within = [one for one in others if self.surely_in_line(one) and self.is_within(one, share)]
+        share = self.fair_share()
+        others = [one for one in others if one.account != account and self.surely_in_line(one)]
+        within = [one for one in others if self.is_within(one, share)]
         assert weight + ask.size <= (share if within else max(share, self.lent()))
         cap = self.admission.caps.per_connection
         assert not 0 < cap < weight + ask.size

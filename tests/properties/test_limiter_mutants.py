@@ -6,7 +6,7 @@ either finds a mutant always or never.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -16,8 +16,12 @@ from limiter.errors import PermitAcquireTimeoutError
 from limiter.fair import FairAdmission
 from limiter.permit import AcquireOutcome
 from limiter.semaphore import AsyncSemaphore
+from limiter.shared import SharedLeases
+from limiter.turns import TurnQueue
+from tests.properties import test_turns_properties
 from tests.properties.test_limiter_fair_properties import CappedHistory, FairHistory
 from tests.properties.test_limiter_fifo_properties import FifoHistory
+from tests.properties.test_shared_leases_properties import LeaseHistory
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from limiter.accounts import Account, Place, SharedHolder
     from limiter.fifo import Admission
     from limiter.permit import Permit, Waiter
+    from limiter.shared import LeaseReference
     from tests.properties.limiter_history import LimiterHistory
 
 SEARCH = settings(
@@ -193,6 +198,25 @@ class CapThatLetsNobodyGo(FairMutant):
             pass
 
 
+# Who competes, and little else: what these mutants break takes several steps to come about.
+RARE = (
+    "abandon_a_granted_request",
+    "abandon_a_waiting_request",
+    "acquire_now_or_never",
+    "cancel_owner",
+    "change_queue_and_timeout",
+    "change_the_limit",
+    "close",
+    "join",
+    "leave",
+    "share",
+    "time_passes",
+    "update",
+)
+CompetitionHistory: type[LimiterHistory] = type(
+    "CompetitionHistory", (FairHistory,), dict.fromkeys(RARE)
+)
+
 MUTANTS: list[tuple[type[LimiterHistory], type[AsyncSemaphore]]] = [
     (FifoHistory, ReleaseThatWakesNobody),
     (FifoHistory, ReleaseThatCountsTwice),
@@ -206,20 +230,24 @@ MUTANTS: list[tuple[type[LimiterHistory], type[AsyncSemaphore]]] = [
     (FifoHistory, LeaseThatTheFirstToLeaveReturns),
     (FifoHistory, NewcomerThatDoesNotQueue),
     (FairHistory, ReleaseThatWakesNobody),
-    (FairHistory, OverdraftBesidesAnother),
-    (FairHistory, StallThatNobodyEnds),
-    (FairHistory, GrowthThatWaitsBehindNewWork),
-    (FairHistory, HungryWhoWaitWithTheOthers),
-    (FairHistory, ShareThatIsTheWholeLimit),
-    (FairHistory, BypassWithoutABound),
-    (FairHistory, NobodyMayPass),
+    (CompetitionHistory, OverdraftBesidesAnother),
+    (CompetitionHistory, StallThatNobodyEnds),
+    (CompetitionHistory, GrowthThatWaitsBehindNewWork),
+    (CompetitionHistory, HungryWhoWaitWithTheOthers),
+    (CompetitionHistory, ShareThatIsTheWholeLimit),
+    (CompetitionHistory, BypassWithoutABound),
+    (CompetitionHistory, NobodyMayPass),
     (FairHistory, ShareThatNobodyLooksAtAgain),
     (CappedHistory, CapThatIsNotAskedFor),
     (CappedHistory, CapThatLetsNobodyGo),
 ]
 
 
-@pytest.mark.parametrize(("history", "mutant"), MUTANTS, ids=lambda one: str(one.__name__))
+def name_of(one: type[object]) -> str:
+    return one.__name__
+
+
+@pytest.mark.parametrize(("history", "mutant"), MUTANTS, ids=name_of)
 def test_the_properties_find_this_mutant(
     history: type[LimiterHistory], mutant: type[AsyncSemaphore]
 ) -> None:
@@ -230,9 +258,59 @@ def test_the_properties_find_this_mutant(
         run_state_machine_as_test(mutated, settings=SEARCH)
 
 
+class LeaseThatEndsWithTheFirstToLeave(SharedLeases):
+    def give_back(self, reference: LeaseReference, lease: Any) -> None:
+        self._semaphore._give_up(lease.holder)
+        super().give_back(reference, lease)
+
+
+class LeaseThatIsFoundAfterItsEnd(SharedLeases):
+    def _forget(self, lease: Any) -> None:
+        pass
+
+
+class LeaseThatIsChargedAgain(SharedLeases):
+    def reference(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> LeaseReference:
+        self._leases.pop(key, None)
+        return super().reference(key, size_bytes, owner, namespace)
+
+
 @pytest.mark.parametrize(
-    "mutant", sorted({one for _, one in MUTANTS}, key=lambda one: one.__name__)
+    "mutant",
+    [LeaseThatEndsWithTheFirstToLeave, LeaseThatIsFoundAfterItsEnd, LeaseThatIsChargedAgain],
 )
+def test_the_properties_find_this_mutant_of_leases(mutant: type[SharedLeases]) -> None:
+    # Given
+    mutated = type("Mutated", (LeaseHistory,), {"leases_class": mutant})
+    # When, Then
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(mutated, settings=SEARCH)
+
+
+class TurnThatCostsNothing(TurnQueue[Any]):
+    def served(self, child: object, size: int) -> None:
+        pass
+
+
+class TurnThatCostsTheSame(TurnQueue[Any]):
+    def served(self, child: object, size: int) -> None:
+        super().served(child, 1)
+
+
+@pytest.mark.parametrize("mutant", [TurnThatCostsNothing, TurnThatCostsTheSame])
+def test_the_properties_find_this_mutant_of_turns(
+    mutant: type[TurnQueue[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    monkeypatch.setattr(test_turns_properties, "TurnQueue", mutant)
+    # When, Then
+    with pytest.raises(AssertionError):
+        test_turns_properties.test_who_waits_all_the_time_gets_as_many_bytes_as_the_others()
+
+
+@pytest.mark.parametrize("mutant", list(dict.fromkeys(one for _, one in MUTANTS)), ids=name_of)
 def test_a_mutant_changes_what_the_limiter_has(mutant: type[AsyncSemaphore]) -> None:
     # Given: what it defines itself, in its policy if it has one of its own
     changed = getattr(mutant, "admission_class", mutant)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -38,6 +38,8 @@ TURNS_TO_SETTLE = 6
 class LeaseHistory(RuleBasedStateMachine):
     """Requests, growth, leavers and time, each request a task that can be cancelled."""
 
+    leases_class: ClassVar[type[SharedLeases]] = SharedLeases
+
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
@@ -48,6 +50,9 @@ class LeaseHistory(RuleBasedStateMachine):
         self.keys: dict[LeaseReference, str] = {}
         self.asked: dict[asyncio.Task[LeaseReference], tuple[str, str]] = {}
         self.blockers: list[Permit] = []
+        # Of each lease: what was granted at least, and what it was asked to hold at most.
+        self.least: dict[str, int] = {}
+        self.most: dict[str, int] = {}
 
     @initialize(policy=st.sampled_from(AdmissionPolicy))
     def begin(self, policy: AdmissionPolicy) -> None:
@@ -55,7 +60,12 @@ class LeaseHistory(RuleBasedStateMachine):
         rules = AdmissionRules(policy)
         self.limiter = AsyncDualMemoryLimiter(limit, limit, self.clock, None, rules)
         self.semaphore = self.limiter.semaphore(DIRECT)
-        self.leases = SharedLeases(self.limiter, DIRECT)
+        self.leases = self.leases_class(self.limiter, DIRECT)
+
+    def alive(self) -> set[str]:
+        """The keys that somebody has, or waits for."""
+        asked = {key for key, _ in self.asked.values()}
+        return asked | {self.keys[one] for one in self.references}
 
     def settle(self) -> None:
         """Let every task run, and write down how those ended that did."""
@@ -74,8 +84,9 @@ class LeaseHistory(RuleBasedStateMachine):
         for entry in [one for one in self.growing if one[2].done()]:
             self.growing.remove(entry)
             reference, size, growth = entry
-            if not growth.cancelled() and growth.exception() is None and reference.size:
-                assert reference.size >= size
+            if not growth.cancelled() and growth.exception() is None:
+                key = self.keys[reference]
+                self.least[key] = max(self.least[key], size)
         assert not any(task.done() for task in self.waiting)
         assert not any(growth.done() for *_, growth in self.growing)
 
@@ -83,6 +94,8 @@ class LeaseHistory(RuleBasedStateMachine):
 
     @rule(key=KEYS, owner=OWNERS, size=SIZES)
     def acquire(self, key: str, owner: str, size: int) -> None:
+        if key not in self.alive():
+            self.least[key] = self.most[key] = size
         task = self.loop.create_task(self.leases.acquire(key, size, owner, "t/x"))
         self.waiting.append(task)
         self.asked[task] = (key, owner)
@@ -102,6 +115,8 @@ class LeaseHistory(RuleBasedStateMachine):
         reference = self.references[pick % len(self.references)]
         if any(one is reference for one, *_ in self.growing):
             return  # a request does one thing at a time
+        key = self.keys[reference]
+        self.most[key] = max(self.most[key], size)
         self.growing.append((reference, size, self.loop.create_task(reference.grow(size))))
         self.settle()
 
@@ -171,10 +186,14 @@ class LeaseHistory(RuleBasedStateMachine):
             assert len({one.size for one in self.references if self.keys[one] == key}) == 1
 
     @invariant()
+    def all_who_share_have_what_was_granted(self) -> None:
+        for one in self.references:
+            key = self.keys[one]
+            assert self.least[key] <= one.size <= self.most[key]
+
+    @invariant()
     def a_lease_lives_as_long_as_somebody_has_a_part(self) -> None:
-        keys = {self.keys[one] for one in self.references}
-        keys |= {key for key, _ in self.asked.values()}
-        assert len(self.leases) == len(keys)
+        assert len(self.leases) == len(self.alive())
 
     @invariant()
     def what_owners_pin_is_what_is_shared(self) -> None:

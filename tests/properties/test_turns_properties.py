@@ -10,7 +10,7 @@ from limiter.turns import LeastFirst, TurnQueue, Turns
 LARGEST = 50
 SIZES = st.integers(1, LARGEST)
 NAMESPACES = ("t/x", "t/y", "u/x")
-EXAMPLES = settings(max_examples=60, deadline=None)
+EXAMPLES = settings(max_examples=60, deadline=None, database=None)
 
 
 @EXAMPLES

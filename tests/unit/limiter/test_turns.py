@@ -14,9 +14,9 @@ def test_the_least_comes_first_and_the_older_of_equals() -> None:
         items.put(item, value)
     # When
     order = []
-    while (item := items.first()) is not None:
-        order.append(item)
-        items.discard(item)
+    while (first := items.first()) is not None:
+        order.append(first)
+        items.discard(first)
     # Then
     assert order == ["a", "c", "b"]
 
