@@ -134,6 +134,9 @@ class SharedHolder:
     divided among its members by their references. Their parts are settled anew when what is held
     changes and whenever the number of references has doubled or halved, so that joining and
     leaving stay cheap however many share.
+
+    Attributes:
+        held: What is held together.
     """
 
     __slots__ = (
@@ -141,6 +144,7 @@ class SharedHolder:
         "_references",
         "_settled_total",
         "_total",
+        "held",
         "namespace",
         "permits",
         "waiters",
@@ -148,6 +152,7 @@ class SharedHolder:
 
     def __init__(self, namespace: str) -> None:
         self.namespace = namespace
+        self.held = 0
         self.permits: dict[Permit, None] = {}
         self.waiters: dict[Waiter, None] = {}
         # Ordered, because the first of a dict is slow to find when many have left before it.
@@ -165,11 +170,6 @@ class SharedHolder:
         return self._total
 
     @property
-    def held(self) -> int:
-        """What is held together."""
-        return sum(permit.size for permit in self.permits)
-
-    @property
     def sharers(self) -> int:
         """How many owners are part of it."""
         return len(self._references)
@@ -177,6 +177,14 @@ class SharedHolder:
     def members(self) -> Iterator[Account]:
         """Yield the accounts that are part of it."""
         yield from self._references
+
+    def standing(self) -> list[Account]:
+        """Return the members that have requests of their own that wait."""
+        return [one for one in self._references if one.line or one.parked_growth]
+
+    def only_member(self) -> Account | None:
+        """Return the one member; None when there are more."""
+        return next(iter(self._references)) if len(self._references) == 1 else None
 
     def first_member(self) -> Account | None:
         """Return a member; None when all have left."""
@@ -217,12 +225,14 @@ class SharedHolder:
             for account in self._references:
                 account.shared_held += 1
         self.permits[permit] = None
+        self.held += permit.size
         self._settle_all()
 
-    def gave_back(self, permit: Permit, _: int) -> None:
-        """Count a permit that was emptied."""
+    def gave_back(self, permit: Permit, size: int) -> None:
+        """Count a permit that was emptied of ``size``."""
         if permit in self.permits:
             del self.permits[permit]
+            self.held -= size
             if not self.permits:
                 for account in self._references:
                     account.shared_held -= 1
@@ -241,6 +251,8 @@ class SharedHolder:
             self._settle(account)
 
     def _settle(self, account: Account) -> None:
+        if not self.held and not self._parts:
+            return
         part = self.part_of(account) if self._total else 0
         account.held_shared += part - self._parts.get(account, 0)
         if part:

@@ -230,8 +230,22 @@ class FairAdmission:
         """See Admission."""
         if self._growth:
             return self._growth.oldest()
-        account = self._settled(Line.first) or self._over_share.first_within(self._lent())
+        account = self._settled(Line.first) or self._borrower()
         return None if account is None else account.first_in_line
+
+    def _borrower(self) -> Account | None:
+        """Return who is lent something now, and still stands only for its share."""
+        lent = self._lent()
+        while (account := self._over_share.first_within(lent)) is not None:
+            waiter = account.first_in_line
+            if (
+                waiter is not None
+                and self._place_of_waiter(account, waiter) is self._over_share
+                and account.weight + waiter.needed <= lent
+            ):
+                return account
+            self._put_in_place(account)
+        return None
 
     def _smallest_like(self, turn: Waiter) -> Waiter | None:
         """Return the least of those that may go before ``turn``."""
@@ -372,6 +386,9 @@ class FairAdmission:
 
         Of two in the same place, one whose own requests do not wait before it.
         """
+        only = holder.only_member()
+        if only is not None:
+            return only
         best, best_rank = waiter.account, (_PARKED + 1, True)
         for account in islice(holder.members(), MEMBERS_LOOKED_AT):
             rank = (self._rank(self._place_of_waiter(account, waiter)), bool(account.line))

@@ -69,13 +69,11 @@ class Holdings:
 
     def _held_changed(self, holder: Account | SharedHolder) -> None:
         """Who waits in line may stand elsewhere now."""
-        if type(holder) is Account:
-            if holder.stands:
-                self._admission.holds_changed(holder)
-            return
-        for account in list(holder.members()):
-            if account.stands:
+        if isinstance(holder, SharedHolder):
+            for account in holder.standing():
                 self._admission.holds_changed(account)
+        elif holder.stands:
+            self._admission.holds_changed(holder)
 
     def forget_if_idle(self, holder: Account | SharedHolder | None) -> None:
         """Drop the account of who neither holds nor waits; the others' shares are larger then."""

@@ -697,3 +697,17 @@ async def test_growth_of_a_connection_of_many_clients_goes_first_for_each_of_the
     other = semaphore.request_update(second, 30)
     # Then
     assert other.done
+
+
+async def test_nothing_is_lent_beyond_a_cap_that_was_reached_meanwhile() -> None:
+    # Given: a waits for its share while its namespace has room for it
+    semaphore = fair(100, caps=ShareCaps(per_namespace=30))
+    for number in range(3):
+        await semaphore.acquire(1, owner=number, namespace="u/x")
+    await semaphore.acquire(25, owner="a", namespace="t/y")
+    over_share = semaphore.request(20, owner="a", namespace="t/x")
+    await semaphore.acquire(20, owner="b", namespace="t/x")
+    # When: a share is 33, and 76 could be lent
+    semaphore.change_limits(max_permits=200)
+    # Then
+    assert not over_share.done
