@@ -86,8 +86,9 @@ class Holdings:
         was_part = holder.references_of(account) > 0
         settled_anew = holder.joined_by(account)
         if not was_part:
-            self._admission.joined(holder, account)
-            self._admission.holds_changed(account)
+            if holder.waiters:
+                self._admission.joined(holder, account)
+            self._held_changed(account)
         if settled_anew:
             self._held_changed(holder)
 
@@ -95,7 +96,8 @@ class Holdings:
         """Drop references of a member."""
         settled_anew = holder.left_by(account, references)
         if not holder.references_of(account):
-            self._admission.left(holder, account)
-            self._admission.holds_changed(account)
+            if holder.waiters:
+                self._admission.left(holder, account)
+            self._held_changed(account)
         if settled_anew:
             self._held_changed(holder)

@@ -231,13 +231,15 @@ class AsyncSemaphore(Granting):
     def join(self, holder: SharedHolder, owner: Hashable) -> None:
         """Let ``owner`` have a reference to what ``holder`` holds or waits for."""
         self._holdings.join(holder, owner)
-        self._grant_waiters()
+        if self._queue:
+            self._grant_waiters()
 
     def leave(self, holder: SharedHolder, owner: Hashable) -> None:
         """Drop a reference; the last one of all gives back what is held and waited for."""
         for account in self._accounts.members_of(holder, owner)[:1]:
             self._leave(holder, account, 1)
-            self._grant_waiters()
+            if self._queue:
+                self._grant_waiters()
 
     def disband(self, holder: SharedHolder) -> None:
         """Let everybody leave a holder: what it holds is given back, and is nobody's."""
