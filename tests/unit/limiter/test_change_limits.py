@@ -233,3 +233,16 @@ async def test_a_higher_limit_ends_an_overdraft() -> None:
     assert growths[1].done
     assert semaphore.statistics().overdraft_permits == 0
     assert limiter.outcomes.count(AcquireOutcome.OVERDRAFT) == 1
+
+
+async def test_without_a_limit_nothing_is_an_overdraft() -> None:
+    # Given
+    semaphore = fair(100)
+    first, second = await semaphore.acquire(50, owner="a"), await semaphore.acquire(50, owner="b")
+    growths = [semaphore.request_update(first, 55), semaphore.request_update(second, 55)]
+    assert growths[0].done
+    # When
+    semaphore.change_limits(max_permits=0)
+    # Then
+    assert semaphore.acquired_permits == 110
+    assert semaphore.statistics().overdraft_permits == 0

@@ -10,6 +10,8 @@ import pytest
 from limiter.admission import ShareCaps
 from limiter.errors import (
     LimitScope,
+    PermitAcquireCancelledError,
+    PermitAcquireClosedError,
     PermitAcquireQueueFullError,
     PermitAcquireStalledError,
     PermitTooLargeError,
@@ -77,6 +79,18 @@ async def test_beyond_its_share_an_account_grows_one_permit_at_a_time() -> None:
     assert semaphore.available_permits == 35
     semaphore.release(grown)
     assert other.result().size == 30
+
+
+async def test_when_what_was_favoured_is_given_back_another_may_grow_beyond_the_share() -> None:
+    # Given: alone, a share is 50
+    semaphore = fair(100)
+    first, second = await semaphore.acquire(10, owner="a"), await semaphore.acquire(40, owner="a")
+    favoured = await semaphore.update(first, 20)
+    semaphore.release(favoured)
+    # When
+    other = semaphore.request_update(second, 55)
+    # Then
+    assert other.done
 
 
 # -- who holds nothing, and shares --------------------------------------------------------------
@@ -298,6 +312,45 @@ async def test_a_queue_full_of_who_waits_for_his_own_share_shuts_nobody_out() ->
     # Then
     assert permit.size == 30
     assert not parked.done
+
+
+async def test_growth_that_crowds_out_the_last_of_its_own_account_is_not_forgotten() -> None:
+    # Given
+    semaphore = fair(100, queue=1)
+    permit = await semaphore.acquire(5, owner="a")
+    semaphore.release(permit)
+    await semaphore.acquire(100, owner="b")
+    waiting = semaphore.request(5, owner="a")
+    # When
+    growth = semaphore.request_update(permit, 10)
+    # Then
+    assert isinstance(waiting.error, PermitAcquireQueueFullError)
+    semaphore.cancel_owner("a")
+    assert isinstance(growth.error, PermitAcquireCancelledError)
+
+
+async def test_closing_grants_nobody_whatever_those_who_are_refused_do() -> None:
+    # Given
+    semaphore = fair(100)
+    blocker = await semaphore.acquire(100, owner="blocker")
+    first, second = semaphore.request(10, owner="a"), semaphore.request(10, owner="b")
+    first.on_done(lambda: semaphore.release(blocker))
+    # When
+    semaphore.close()
+    # Then
+    assert isinstance(second.error, PermitAcquireClosedError)
+
+
+async def test_what_is_granted_at_once_is_told_of_when_statistics_are_asked_for() -> None:
+    # Given
+    limiter = FairLimiter(100)
+    limiter.semaphore.request(10, owner="a")
+    permit = await limiter.semaphore.acquire(10, owner="a")
+    await limiter.semaphore.update(permit, 20)
+    # When
+    limiter.semaphore.statistics()
+    # Then
+    assert limiter.outcomes == [AcquireOutcome.GRANTED] * 3
 
 
 # -- stalls -------------------------------------------------------------------------------------

@@ -107,6 +107,35 @@ def test_a_permit_that_is_given_back_while_it_grows_holds_up_nobody() -> None:
     assert growths.queue.every_holder_waits()
 
 
+def test_a_permit_that_gets_its_amount_back_while_it_grows_is_a_holder_again() -> None:
+    # Given
+    growths = Growths()
+    permit = growths.hold(5)
+    growths.grow(permit, 6)
+    growths.give_back(permit)
+    assert not growths.queue.every_holder_waits()
+    # When
+    permit.refill(5)
+    growths.queue.took_on(permit)
+    # Then
+    assert growths.queue.every_holder_waits()
+
+
+def test_a_growth_whose_permit_got_its_amount_back_needs_less_again() -> None:
+    # Given
+    growths = Growths()
+    permit = growths.hold(5)
+    growths.grow(growths.hold(1), 4)
+    again = growths.grow(permit, 6)
+    growths.give_back(permit)
+    assert growths.queue.smallest() is not again
+    # When
+    permit.refill(5)
+    growths.queue.took_on(permit)
+    # Then
+    assert growths.queue.smallest() is again
+
+
 def test_growth_that_waits_for_its_own_account_counts_for_a_stall_but_is_not_first() -> None:
     # Given
     growths = Growths()

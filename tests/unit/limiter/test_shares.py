@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from limiter.accounts import Account
+from limiter.accounts import Account, SharedHolder
 from limiter.admission import ShareCaps
 from limiter.errors import LimitScope, PermitTooLargeError
 from limiter.permit import Permit, Waiter
@@ -92,6 +92,28 @@ def test_a_connection_may_hold_up_to_its_cap() -> None:
     # Then
     assert caps.connection_allows(account, 3)
     assert not caps.connection_allows(account, 4)
+
+
+def test_its_part_of_what_is_shared_counts_for_a_connections_cap() -> None:
+    # Given
+    caps = Caps(ShareCaps(per_connection=10))
+    account, holder = waiting("a", 1, held=2), SharedHolder("t/x")
+    holder.joined_by(account)
+    # When
+    holder.took_on(Permit(5))
+    # Then
+    assert caps.connection_allows(account, 3)
+    assert not caps.connection_allows(account, 4)
+
+
+def test_many_clients_have_no_cap_together() -> None:
+    # Given
+    caps = Caps(ShareCaps(per_connection=10))
+    proxy = Account("proxy", "t/x", many_clients=True)
+    # When
+    proxy.took_on(Permit(10))
+    # Then
+    assert caps.connection_allows(proxy, 1)
 
 
 @pytest.mark.parametrize(

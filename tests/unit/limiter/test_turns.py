@@ -88,6 +88,19 @@ def test_a_newcomer_comes_after_whose_turn_it_is_and_need_not_catch_up() -> None
     assert served(queue, {"a": 100, "b": 100}, 4) == "abab"
 
 
+def test_a_newcomer_comes_after_whose_turn_it_is_when_who_was_served_less_has_left() -> None:
+    # Given
+    queue: TurnQueue[str] = TurnQueue()
+    queue.add("a")
+    queue.add("b")
+    queue.served("a", 100)
+    queue.discard("b")
+    # When
+    queue.add("c")
+    # Then
+    assert queue.first() == "a"
+
+
 def test_who_leaves_and_comes_again_is_still_charged() -> None:
     # Given
     queue: TurnQueue[str] = TurnQueue()
