@@ -13,6 +13,7 @@
    hungry too: at most ``limit`` permits in all go before one request while it is its turn, and
    from then on everything that comes back is kept for it.
 6. When all that is held waits to grow, the oldest growth may overdraw (the semaphore decides).
+7. In a full queue who has the most places loses his last one to who has fewer.
 
 Bounds: places in line are bounded by the semaphore's queue; each step costs O(log n) of them.
 """
