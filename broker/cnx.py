@@ -16,8 +16,8 @@ from broker.errors import TOO_MANY_LOOKUPS, RequestError, UnansweredRequestError
 from proto.commands import error_command, lookup_failed, partitions_failed, with_body
 from proto.errors import RemoteProtocolError
 from proto.names import InvalidNameError, NamespaceName
-from proto.transport import Connection
 from server.requests import RequestTasks
+from server.served_connection import FlowParts, ServedConnection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from broker.lookup import LookupHandler
     from broker.topics import GetTopicsHandler
     from limiter.lookups import LookupPermit, LookupSemaphore
-    from limiter.outbound import OutboundTotals, WriteBufferMarks
     from limiter.response_memory import ResponseMemory
-    from proto.frames import Frame
     from server.counters import ConnectionCounters
     from server.unanswered import UnansweredRequests
 
@@ -52,25 +50,24 @@ class BrokerParts:
 
     config: BrokerConfig
     as_shipped: bool
-    marks: WriteBufferMarks
+    flow: FlowParts
     lookups: LookupSemaphore
     unanswered: UnansweredRequests
     lookup_handler: LookupHandler
     topics_handler: GetTopicsHandler
     memory: ResponseMemory
     counters: ConnectionCounters
-    totals: OutboundTotals
     connections: set[ServerCnx]
 
 
-class ServerCnx(Connection):
+class ServerCnx(ServedConnection):
     """The broker's side of one connection.
 
     Source: upstream ServerCnx.
     """
 
     def __init__(self, parts: BrokerParts) -> None:
-        super().__init__(parts.config.max_message_size, parts.marks, parts.totals)
+        super().__init__(parts.flow, parts.config.max_message_size)
         self._parts = parts
         self._requests = RequestTasks(self._answer_unexpected)
         self.state = ServerCnxState.START
@@ -80,11 +77,13 @@ class ServerCnx(Connection):
 
     def connected(self) -> None:
         """Count the connection."""
+        super().connected()
         self._parts.connections.add(self)
         self._parts.counters.opened()
 
     def lost(self, error: Exception | None) -> None:
         """Give back everything in this turn: queued places, permits, lookup places."""
+        super().lost(error)
         self.state = ServerCnxState.FAILED
         self._parts.memory.cancel_owner(self)
         self._parts.lookups.cancel_owner(self)
@@ -100,9 +99,13 @@ class ServerCnx(Connection):
 
     # -- dispatch -----------------------------------------------------------------------------
 
-    def frame_received(self, frame: Frame) -> None:
+    @property
+    def ready(self) -> bool:
+        """Whether CONNECT was answered."""
+        return self.state is not ServerCnxState.START
+
+    def command_received(self, command: pb.BaseCommand) -> None:
         """Handle one command, if it is legal now."""
-        command = frame.command()
         handler = TRANSITIONS[self.state].get(command.type)
         if handler is None:
             self._refuse_command(command)
@@ -124,6 +127,7 @@ class ServerCnx(Connection):
         self.client_version = connect.client_version
         if connect.HasField("proxy_version"):
             # Many clients are behind it, and it is the proxy that is fair between them.
+            self.stands_for_many()
             self._parts.memory.exempt_from_share(self)
         self.state = ServerCnxState.CONNECTED
         self._parts.counters.connect_succeeded()
@@ -145,7 +149,7 @@ class ServerCnx(Connection):
 
     def handle_ping(self, _: pb.BaseCommand) -> None:
         """Answer PING."""
-        self.send(pb.BaseCommand(type=Type.PONG, pong=pb.CommandPong()))
+        self.answer_ping()
 
     def handle_pong(self, _: pb.BaseCommand) -> None:
         """A PONG proves that the peer lives; the frame itself already did."""
@@ -187,6 +191,7 @@ class ServerCnx(Connection):
             request.request_id,
             error_command,
             lambda permit: self._get_topics(request, namespace, permit),
+            self._parts.topics_handler.expected_bytes(namespace, request.mode),
         )
 
     async def _get_topics(
@@ -206,9 +211,14 @@ class ServerCnx(Connection):
         request_id: int,
         failed: Callable[[int, pb.ServerError.ValueType, str], pb.BaseCommand],
         work: Callable[[LookupPermit], Coroutine[object, object, None]],
+        expected_bytes: int = 0,
     ) -> None:
-        """Run a request under a lookup permit; a full house refuses it at once."""
-        permit = self._parts.lookups.try_acquire(self)
+        """Run a request under a lookup permit; a full house refuses it at once.
+
+        Its answer counts against the connection's budget until it is queued.
+        """
+        reservation = self.responses.reserve(expected_bytes)
+        permit = self._parts.lookups.try_acquire(self, reservation)
         if permit is None:
             self.send(failed(request_id, pb.TooManyRequests, TOO_MANY_LOOKUPS))
             return

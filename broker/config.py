@@ -17,7 +17,7 @@ from pydantic import Field
 from proto.patterns import RegexImplementation
 from server.config_model import build_model
 from server.known_keys import CheckedKeys, KnownKeys
-from server.limits_config import MEGABYTE_BYTES, ServerConfig, shared_values, water_marks
+from server.limits_config import MEGABYTE_BYTES, ServerConfig, shared_values
 from server.refused_keys import REFUSED_WHEN_SET, REFUSED_WHEN_TRUE, refuse_set, refuse_true
 
 if TYPE_CHECKING:
@@ -105,7 +105,6 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
         "broker_service_port": checked.port("brokerServicePort"),
         "metadata_store_url": _metadata_store_url(checked),
         "broker_shutdown_timeout_seconds": checked.seconds("brokerShutdownTimeoutMs"),
-        "water_marks": water_marks(checked),
         "snapshot_cache_max_bytes": checked.integer("floodgateSnapshotCacheMB") * MEGABYTE_BYTES,
         "import_directory": Path(import_directory) if import_directory else None,
     }

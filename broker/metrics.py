@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.registry import Collector
 
-from server.connection_metrics import gauge, outbound_metrics, unanswered_metric
+from server.connection_metrics import gauge, unanswered_metric
+from server.flow_metrics import flow_metrics, throttled_connections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from prometheus_client.core import Metric
 
-    from limiter.outbound import OutboundTotals
+    from limiter.flow_totals import FlowTotals
     from server.counters import ConnectionCounters
 
 
@@ -30,7 +31,7 @@ class BrokerMetrics(Collector):
         connections: Counted by the connections.
         lookup_pending_requests: Returns how many requests hold a place of the lookup semaphore.
         unanswered_requests: Returns how many listings were left without an answer.
-        outbound: Bytes that wait to leave the process.
+        flow: What waits to leave the process, and who is paused for it.
     """
 
     def __init__(
@@ -40,14 +41,14 @@ class BrokerMetrics(Collector):
         connections: ConnectionCounters,
         lookup_pending_requests: Callable[[], int],
         unanswered_requests: Callable[[], int],
-        outbound: OutboundTotals,
+        flow: FlowTotals,
     ) -> None:
         self._cluster = cluster
         self._advertised_address = advertised_address
         self._connections = connections
         self._lookup_pending_requests = lookup_pending_requests
         self._unanswered_requests = unanswered_requests
-        self._outbound = outbound
+        self._flow = flow
 
     def collect(self) -> Iterator[Metric]:
         """Return all families."""
@@ -59,7 +60,8 @@ class BrokerMetrics(Collector):
             self._lookup_pending_requests(),
         )
         yield unanswered_metric(self._cluster, self._unanswered_requests())
-        yield from outbound_metrics(self._cluster, self._outbound)
+        yield from flow_metrics(self._cluster, self._flow)
+        yield throttled_connections(self._cluster, self._flow)
 
     def _connection_gauges(self) -> Iterator[Metric]:
         counts = self._connections

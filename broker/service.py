@@ -18,7 +18,6 @@ from broker.metrics import BrokerMetrics
 from broker.stores.open_store import store_for_url
 from broker.stores.store import StoreError
 from broker.topics import GetTopicsHandler
-from limiter.outbound import WriteBufferMarks
 from limiter.response_memory import PrivateMemory, ResponseMemory, SharedMemory
 from proto.names import NamespaceName
 from server.errors import StartError
@@ -108,24 +107,22 @@ class BrokerService(ServerService["ServerCnx"]):
             self.connection_counters,
             lambda: self.lookups.pending_requests,
             lambda: self.unanswered.total,
-            self.totals,
+            self.flow.totals,
         )
 
     def _parts(self) -> BrokerParts:
         config = self.config
         memory = self._memory()
-        marks = config.water_marks
         return BrokerParts(
             config=config,
             as_shipped=config.profile is Profile.PULSAR,
-            marks=WriteBufferMarks(marks.high_bytes, marks.low_bytes),
+            flow=self.flow,
             lookups=self.lookups,
             unanswered=self.unanswered,
             lookup_handler=self._lookup_handler(),
             topics_handler=self._topics_handler(memory),
             memory=memory,
             counters=self.connection_counters,
-            totals=self.totals,
             connections=self.connections,
         )
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from broker.estimates import ListingEstimate, ListingEstimates
     from broker.listing import PatternFilter, TopicLister
+    from broker.stores.store import Mode
     from limiter.response_memory import ResponseMemory
     from proto.names import NamespaceName
     from proto.transport import Connection
@@ -76,6 +77,10 @@ class GetTopicsHandler:
         self._memory = memory
         self._as_shipped = as_shipped
         self._private_buffers = private_buffers
+
+    def expected_bytes(self, namespace: NamespaceName, mode: Mode) -> int:
+        """Return what an answer will probably take; a guess, for flow control."""
+        return self._estimates.expected_bytes(namespace, mode)
 
     async def serve(
         self,
@@ -172,7 +177,8 @@ class GetTopicsHandler:
             raise self._too_large_for_direct(error) from None
         if self._private_buffers:
             response = _joined(response, give_back)
-        cnx.enqueue(response.buffers, response.size, give_back)
+        paid_bytes = response.command_bytes if self._memory.pays else 0
+        cnx.enqueue(response.buffers, response.size, give_back, paid_bytes)
 
     # -- refusals -----------------------------------------------------------------------------
 

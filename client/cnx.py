@@ -27,12 +27,14 @@ from client.errors import (
 from limiter.clock import Clock, LoopClock, deadline
 from proto.errors import FrameTooLargeError, RemoteProtocolError
 from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES, encode_command
+from proto.keep_alive import CLOSING, KeepAlive, PeerState, Verdict
 from proto.topic_listing import TopicsAnswer, read_topics_head
 from proto.transport import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from limiter.clock import TimerHandle
     from proto.frames import Frame
 
 logger = logging.getLogger(__name__)
@@ -45,6 +47,8 @@ OPERATION_TIMEOUT_SECONDS = 30.0
 """How long a request may take (upstream: operationTimeoutMs)."""
 LARGEST_MESSAGE_BYTES = 2_147_473_407
 """The largest maxMessageSize a broker may have (upstream: a Java int, less the padding)."""
+KEEP_ALIVE_SECONDS = 30.0
+"""How often a server is asked whether it lives (upstream: keepAliveIntervalSeconds)."""
 CLIENT_VERSION = "Floodgate-0.1.0"
 
 
@@ -68,6 +72,8 @@ class ConnectOptions:
         original_principal: Role of the client behind a proxy; None without.
         operation_timeout_seconds: How long a request may take.
         max_pending_requests: Unanswered requests the connection may have.
+        keep_alive_seconds: How often the server is asked whether it lives; 0 or less: never. One
+            that sends not a byte until the next time is given up.
         drain_oversized: Whether a request or an answer above the frame limit costs that request
             an error; otherwise it costs the connection, as upstream.
     """
@@ -79,6 +85,7 @@ class ConnectOptions:
     operation_timeout_seconds: float = OPERATION_TIMEOUT_SECONDS
     max_pending_requests: int = MAX_PENDING_REQUESTS
     drain_oversized: bool = False
+    keep_alive_seconds: float = KEEP_ALIVE_SECONDS
 
 
 class _Pending:
@@ -113,6 +120,8 @@ class ClientCnx(Connection):
         self.server: pb.CommandConnected | None = None
         self.on_lost: Callable[[], object] | None = None
         self._progress_at = self._clock.now()
+        self._keep_alive = KeepAlive(by_progress=False)
+        self._keep_alive_timer: TimerHandle | None = None
 
     @property
     def pending_requests(self) -> int:
@@ -140,6 +149,7 @@ class ClientCnx(Connection):
         connect.feature_flags.supports_auth_refresh = True
         self.state = ClientCnxState.SENT_CONNECT_FRAME
         self.send(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect))
+        self._arm_keep_alive()
 
     async def ready(self) -> None:
         """Wait until the server accepted the connection.
@@ -169,6 +179,28 @@ class ClientCnx(Connection):
         if not self._ready.done():
             self._ready.set_exception(ConnectError(reason))
             self._ready.exception()
+
+    # -- keep-alive ---------------------------------------------------------------------------
+
+    def _arm_keep_alive(self) -> None:
+        seconds = self._options.keep_alive_seconds
+        if seconds > 0:
+            due = self._clock.now() + seconds
+            self._keep_alive_timer = self._clock.call_at(due, self._keep_alive_tick)
+
+    def _keep_alive_tick(self) -> None:
+        """Give up a server that has sent nothing, not even a part of an answer.
+
+        Differs: upstream waits for a whole command, which a large answer to a slow reader is not.
+        """
+        self._arm_keep_alive()
+        ready = self.state is ClientCnxState.READY
+        verdict = self._keep_alive.tick(PeerState(ready, self.paused, self.chunks_received))
+        if verdict is Verdict.SEND_PING:
+            self.send(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))
+        elif verdict in CLOSING:
+            logger.warning("closing %s: %s", self.peer, verdict.value)
+            self.abort()
 
     # -- requests -----------------------------------------------------------------------------
 
@@ -323,6 +355,8 @@ class ClientCnx(Connection):
 
     def lost(self, error: Exception | None) -> None:
         """End every request that is under way."""
+        if self._keep_alive_timer is not None:
+            self._keep_alive_timer.cancel()
         self._fail(f"{self.peer} closed the connection" + (f": {error}" if error else ""))
         for pending in self._pending.values():
             if not pending.answer.done():

@@ -43,6 +43,7 @@ class Account:
         waiters: All its requests that wait.
         line: Those of them that wait to be admitted, the oldest first.
         parked_growth: Those that wait to grow until the account holds less; see ``favoured``.
+        deferred: Its owner takes nothing of what it was sent: others who wait go before it.
         favoured: The permit that may grow although the account holds its share. While it holds
             something, no other growth of the account goes beyond the share.
         shared: What it holds or waits for together with others.
@@ -54,6 +55,7 @@ class Account:
     """
 
     __slots__ = (
+        "deferred",
         "favoured",
         "held_alone",
         "held_shared",
@@ -73,6 +75,7 @@ class Account:
         self.owner = owner
         self.namespace = namespace
         self.many_clients = many_clients
+        self.deferred = False
         self.permits: dict[Permit, None] = {}
         self.waiters: dict[Waiter, None] = {}
         self.line: OrderedDict[Waiter, None] = OrderedDict()
@@ -275,6 +278,7 @@ class Accounts:
         # Who does not say who he is may be many, too.
         self._many_clients: dict[Hashable, dict[Hashable, Account]] = {None: {}}
         self._of_many = 0
+        self._deferred: set[Hashable] = set()
 
     def __len__(self) -> int:
         return len(self._accounts) + self._of_many
@@ -291,11 +295,13 @@ class Accounts:
             account = many.get(namespace)
             if account is None:
                 account = many[namespace] = Account(owner, namespace, many_clients=True)
+                account.deferred = owner in self._deferred
                 self._of_many += 1
             return account
         account = self._accounts.get(owner)
         if account is None:
             account = self._spare.pop(owner, None) or Account(owner, "", many_clients=False)
+            account.deferred = owner in self._deferred
             self._accounts[owner] = account
         return account
 
@@ -314,6 +320,17 @@ class Accounts:
     def stands_for_many(self, owner: Hashable) -> None:
         """Give an owner an account in each namespace from now on."""
         self._many_clients.setdefault(owner, {})
+
+    def defer(self, owner: Hashable, *, deferred: bool) -> list[Account]:
+        """Let all accounts of an owner be deferred, or not; return those there are now."""
+        if deferred:
+            self._deferred.add(owner)
+        else:
+            self._deferred.discard(owner)
+        accounts = self.all_of(owner)
+        for account in accounts:
+            account.deferred = deferred
+        return accounts
 
     def forget_if_idle(self, account: Account) -> bool:
         """Drop an account that neither holds nor waits; true when it was dropped.
@@ -342,5 +359,6 @@ class Accounts:
     def forget_owner(self, owner: Hashable) -> None:
         """Forget an owner that has left, and that it stood for many clients."""
         self._spare.pop(owner, None)
+        self._deferred.discard(owner)
         if owner is not None and not self._many_clients.get(owner):
             self._many_clients.pop(owner, None)

@@ -237,6 +237,21 @@ class AsyncDualMemoryLimiter:
         for semaphore in self._semaphores.values():
             semaphore.exempt_from_share(owner)
 
+    def defer(self, owner: Hashable) -> None:
+        """Let others who wait go before ``owner``; see AsyncSemaphore.defer."""
+        for semaphore in self._semaphores.values():
+            semaphore.defer(owner)
+
+    def undefer(self, owner: Hashable) -> None:
+        """Let ``owner`` wait like everybody else again."""
+        for semaphore in self._semaphores.values():
+            semaphore.undefer(owner)
+
+    def extend_timeouts(self, more_seconds: Callable[[LimitType, Waiter], float]) -> None:
+        """Ask how much longer a request may wait whose time is up; see AsyncSemaphore."""
+        for limit_type, semaphore in self._semaphores.items():
+            semaphore.extend_timeouts(partial(more_seconds, limit_type))
+
     def record_with(self, limit_type: LimitType, record: PermitRecord) -> None:
         """Name who keeps a record of one budget's permits; before the first request."""
         self._semaphores[limit_type].record_with(record)

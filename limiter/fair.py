@@ -14,6 +14,7 @@
    from then on everything that comes back is kept for it.
 6. When all that is held waits to grow, the oldest growth may overdraw (the semaphore decides).
 7. In a full queue who has the most places loses his last one to who has fewer.
+8. A deferred account, whose peer takes nothing of what it was sent, goes after all others.
 
 Bounds: places in line are bounded by the semaphore's queue; each step costs O(log n) of them.
 """
@@ -47,7 +48,8 @@ refused more often than under fifo, with all of it one client delays the others 
 """
 MEMBERS_LOOKED_AT = 16
 """When a shared request needs another account to stand with."""
-_PARKED = 2
+_LAST = 2
+_PARKED = 3
 
 
 class HasLimit(Protocol):
@@ -77,7 +79,7 @@ class FairAdmission:
         self._caps = Caps(caps)
         self._growth = GrowthQueue()
         self._counted = 0
-        self._hungry, self._holding = Line(), Line()
+        self._hungry, self._holding, self._last = Line(), Line(), Line()
         self._longest: LeastFirst[Account] = LeastFirst()
         self._over_share, self._over_own_cap = OverShare(), OverOwnCap()
 
@@ -97,7 +99,7 @@ class FairAdmission:
         place = self._place_of(account, namespace, size)
         if place is self._over_share:
             return account.weight + size <= self._lent()
-        return place is self._hungry or place is self._holding
+        return place is self._hungry or place is self._holding or place is self._last
 
     def stands_for(self, holder: SharedHolder, waiter: Waiter) -> Account | None:
         """See Admission."""
@@ -231,7 +233,8 @@ class FairAdmission:
         """See Admission."""
         if self._growth:
             return self._growth.oldest()
-        account = self._settled(Line.first) or self._borrower()
+        account = self._settled(Line.first, self._served) or self._borrower()
+        account = account or self._settled(Line.first, lambda: self._last)
         return None if account is None else account.first_in_line
 
     def _borrower(self) -> Account | None:
@@ -252,12 +255,18 @@ class FairAdmission:
         """Return the least of those that may go before ``turn``."""
         if turn.previous is not None:
             return self._growth.smallest()
-        account = self._settled(Line.smallest)
+        last = turn.account is not None and turn.account.place is self._last
+        account = self._settled(Line.smallest, (lambda: self._last) if last else self._served)
         return None if account is None else account.first_in_line
 
-    def _settled(self, choose: Callable[[Line], Account | None]) -> Account | None:
+    def _served(self) -> Line:
+        return self._hungry or self._holding
+
+    def _settled(
+        self, choose: Callable[[Line], Account | None], line: Callable[[], Line]
+    ) -> Account | None:
         """Choose an account of the line that is served now, and that may still stand there."""
-        while (account := choose(self._hungry or self._holding)) is not None:
+        while (account := choose(line())) is not None:
             waiter = account.first_in_line
             if waiter is not None and self._place_of_waiter(account, waiter) is account.place:
                 return account
@@ -297,10 +306,12 @@ class FairAdmission:
                 return group
             if account.holds and not self._caps.connection_allows(account, size):
                 return self._over_own_cap
-        if account.many_clients or not account.holds:
-            return self._hungry
-        within = account.weight + size <= self._share()
-        return self._holding if within else self._over_share
+        hungry = account.many_clients or not account.holds
+        if not hungry and account.weight + size > self._share():
+            return self._over_share
+        if account.deferred:
+            return self._last
+        return self._hungry if hungry else self._holding
 
     def _share(self) -> int:
         return self._semaphore.max_permits // (self._active() + 1)
@@ -321,6 +332,15 @@ class FairAdmission:
         """See Admission."""
         if account.stands:
             self._put_in_place(account)
+
+    def deferred_changed(self, account: Account) -> None:
+        """See Admission: what it shares with others waits with one of them."""
+        for waiter in list(account.line):
+            if account.deferred and type(waiter.holder) is SharedHolder:
+                best = self._best_placed(waiter.holder, waiter)
+                if best is not account:
+                    self._move(waiter, best)
+        self.holds_changed(account)
 
     def took_on(self, permit: Permit) -> None:
         """See Admission."""
@@ -367,9 +387,11 @@ class FairAdmission:
         return here < there or stands.first_in_line is not waiter
 
     def _rank(self, place: Place | None) -> int:
-        """Return 0 for who is served first, 1 for who comes after those, 2 for who is parked."""
+        """Return 0 for who is served first, up to 3 for who is parked."""
         if place is self._hungry:
             return 0
+        if place is self._last:
+            return _LAST
         return 1 if place is self._holding else _PARKED
 
     def left(self, holder: SharedHolder, account: Account) -> None:

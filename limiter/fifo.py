@@ -59,6 +59,9 @@ class Admission(Protocol):
     def holds_changed(self, account: Account) -> None:
         """An account holds more or less than before."""
 
+    def deferred_changed(self, account: Account) -> None:
+        """An account goes after all others from now on, or does so no more."""
+
     def exchanged(self, waiter: Waiter, permit: Permit) -> None:
         """``permit`` takes the place of the one that a request updates."""
 
@@ -142,6 +145,9 @@ class FifoAdmission:
 
     def holds_changed(self, account: Account) -> None:
         """Nothing depends on what anybody holds."""
+
+    def deferred_changed(self, account: Account) -> None:
+        """Strict order: nobody goes before anybody."""
 
     def exchanged(self, waiter: Waiter, permit: Permit) -> None:
         """Nothing depends on it."""

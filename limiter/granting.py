@@ -65,6 +65,7 @@ class Granting:
         # Grants that nobody waited for and the observer was not told of yet.
         self._untold_grants = 0
         self._on_contention: Callable[[Contention], None] | None = None
+        self._more_seconds: Callable[[Waiter], float] | None = None
         self._told_contention: Waiter | None = None
         self._at_once = self._anonymous_at_once = False
         self._choose_path()
@@ -132,6 +133,13 @@ class Granting:
     def on_contention(self, callback: Callable[[Contention], None]) -> None:
         """Call back whenever it becomes somebody's turn who has to wait for others."""
         self._on_contention = callback
+
+    def extend_timeouts(self, more_seconds: Callable[[Waiter], float]) -> None:
+        """Ask ``more_seconds`` of a request whose time is up how much longer it may wait.
+
+        0 or less: it is refused now.
+        """
+        self._more_seconds = more_seconds
 
     def _contention_of(self, turn: Waiter) -> Contention:
         waited_seconds = self._clock.now() - turn.enqueued_at
@@ -306,6 +314,10 @@ class Granting:
         self._holdings.took_on(permit, instead_of)
 
     def _time_out(self, waiter: Waiter) -> None:
+        more = self._more_seconds(waiter) if self._more_seconds is not None else 0.0
+        if more > 0:
+            waiter.timer = self._clock.call_at(self._clock.now() + more, self._time_out, waiter)
+            return
         waited = self._clock.now() - waiter.enqueued_at
         self._refuse(waiter, PermitAcquireTimeoutError(waited), AcquireOutcome.TIMED_OUT)
         self._grant_waiters()

@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
     from types import TracebackType
 
+    from limiter.response_budget import ResponseReservation
+
 
 class LookupSemaphore:
     """Places for requests that ask for metadata; nobody waits, a full house refuses.
@@ -25,12 +27,22 @@ class LookupSemaphore:
         """Requests that hold a place (metric pulsar_broker_lookup_pending_requests)."""
         return self._pending
 
-    def try_acquire(self, owner: Hashable) -> LookupPermit | None:
-        """Return a place, or None when all are taken."""
+    def try_acquire(
+        self, owner: Hashable, reservation: ResponseReservation | None = None
+    ) -> LookupPermit | None:
+        """Return a place, or None when all are taken.
+
+        Args:
+            owner: Whose request it is; see ``cancel_owner``.
+            reservation: What its answer may take of the connection's budget; it ends with the
+                place, or at once when there is none.
+        """
         if self._pending >= self.max_requests:
+            if reservation is not None:
+                reservation.release()
             return None
         self._pending += 1
-        permit = LookupPermit(self, owner)
+        permit = LookupPermit(self, owner, reservation)
         self._owned.setdefault(owner, set()).add(permit)
         return permit
 
@@ -58,11 +70,17 @@ class LookupSemaphore:
 class LookupPermit:
     """One place, held for the length of a ``with`` block."""
 
-    __slots__ = ("_live", "_owner", "_semaphore")
+    __slots__ = ("_live", "_owner", "_reservation", "_semaphore")
 
-    def __init__(self, semaphore: LookupSemaphore, owner: Hashable) -> None:
+    def __init__(
+        self,
+        semaphore: LookupSemaphore,
+        owner: Hashable,
+        reservation: ResponseReservation | None = None,
+    ) -> None:
         self._semaphore = semaphore
         self._owner = owner
+        self._reservation = reservation
         self._live = True
 
     def __enter__(self) -> Self:
@@ -81,9 +99,15 @@ class LookupPermit:
         if self._live:
             self._live = False
             self._semaphore.give_back(self, self._owner)
+            self._end_reservation()
 
     def leak(self) -> None:
         """Never free the place: what a real broker does when it leaves a request unanswered."""
         if self._live:
             self._live = False
             self._semaphore.keep_for_ever(self, self._owner)
+            self._end_reservation()
+
+    def _end_reservation(self) -> None:
+        if self._reservation is not None:
+            self._reservation.release()

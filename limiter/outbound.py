@@ -8,6 +8,10 @@ low mark; an entry counts in full until its last byte is with the kernel.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ENTRY_OVERHEAD_BYTES = 96
 """What each entry weighs beside its bytes (Netty's outboundBufferEntrySizeOverhead)."""
@@ -15,23 +19,67 @@ ENTRY_OVERHEAD_BYTES = 96
 
 @dataclass(frozen=True, slots=True)
 class WriteBufferMarks:
-    """The two marks, in bytes (pulsarChannelWriteBufferHighWaterMark and LowWaterMark)."""
+    """The two marks, in bytes (pulsarChannelWriteBufferHighWaterMark and LowWaterMark).
+
+    Raises:
+        ValueError: The low mark is above the high mark.
+    """
 
     high_bytes: int = 65_536
     low_bytes: int = 32_768
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.low_bytes <= self.high_bytes:
+            raise ValueError(
+                f"a low mark of {self.low_bytes} bytes does not go with a high mark of "
+                f"{self.high_bytes}: 0 <= low <= high"
+            )
+
 
 class OutboundTotals:
-    """Pending bytes of all connections of a process, and the most there ever were."""
+    """Pending bytes of all connections of a process, and the most there ever were.
 
-    def __init__(self) -> None:
+    Args:
+        max_unpaid_bytes: What may be pending without a permit of the memory limiter before
+            connections that have something pending read no more; 0 or less is unlimited.
+
+    Attributes:
+        pending_bytes: Everything that waits, the fixed 96 bytes an entry included.
+        unpaid_bytes: The part of it that no permit pays for.
+    """
+
+    def __init__(self, max_unpaid_bytes: int = 0) -> None:
+        self.max_unpaid_bytes = max_unpaid_bytes
         self.pending_bytes = 0
+        self.unpaid_bytes = 0
         self.peak_bytes = 0
+        self._waiting: dict[Callable[[], object], None] = {}
 
-    def change(self, delta_bytes: int) -> None:
-        """Add what was queued, or subtract what has left."""
+    @property
+    def full(self) -> bool:
+        """Whether more waits than may, unpaid."""
+        return 0 < self.max_unpaid_bytes < self.unpaid_bytes
+
+    def change(self, delta_bytes: int, paid_bytes: int = 0) -> None:
+        """Add what was queued, or subtract what has left; ``paid_bytes`` has the same sign."""
         self.pending_bytes += delta_bytes
+        self.unpaid_bytes += delta_bytes - paid_bytes
         self.peak_bytes = max(self.peak_bytes, self.pending_bytes)
+        if self._waiting and 2 * self.unpaid_bytes <= self.max_unpaid_bytes:
+            self._wake()
+
+    def call_when_less(self, callback: Callable[[], object]) -> None:
+        """Call back once when less than half of what may wait does."""
+        self._waiting[callback] = None
+
+    def forget(self, callback: Callable[[], object]) -> None:
+        """Do not call back any more; harmless when it was not to be."""
+        self._waiting.pop(callback, None)
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for callback in waiting:
+            callback()
 
 
 class OutboundBuffer:
@@ -39,31 +87,65 @@ class OutboundBuffer:
 
     def __init__(self, marks: WriteBufferMarks, totals: OutboundTotals | None = None) -> None:
         self._marks = marks
+        self._next_marks = marks
         self._totals = totals
         self.pending_bytes = 0
         self.writable = True
+        self._listeners: dict[Callable[[], object], None] = {}
 
     def __repr__(self) -> str:
         state = "writable" if self.writable else "unwritable"
         return f"<OutboundBuffer {self.pending_bytes} bytes, {state}>"
 
-    def queued(self, size_bytes: int) -> bool:
-        """Count an entry of ``size_bytes``; true when that made the connection unwritable."""
-        self._change(size_bytes + ENTRY_OVERHEAD_BYTES)
+    def change_marks(self, marks: WriteBufferMarks) -> None:
+        """Use other marks: from now on, or once the connection is writable again."""
+        self._next_marks = marks
+        if self.writable:
+            self._marks = marks
+
+    def on_writable(self, listener: Callable[[], object]) -> None:
+        """Call ``listener`` once, when the connection is writable again; twice asked is once.
+
+        For whoever has something to send and stopped because the connection is unwritable, such
+        as a dispatcher of messages. Bound: one entry a listener. A connection that ends calls
+        nobody.
+        """
+        self._listeners[listener] = None
+
+    def forget_listener(self, listener: Callable[[], object]) -> None:
+        """Call ``listener`` no more; harmless when it was not to be."""
+        self._listeners.pop(listener, None)
+
+    def queued(self, size_bytes: int, paid_bytes: int = 0) -> bool:
+        """Count an entry; true when that made the connection unwritable.
+
+        Args:
+            size_bytes: Its length.
+            paid_bytes: What of it a permit of the memory limiter pays for.
+        """
+        self._change(size_bytes + ENTRY_OVERHEAD_BYTES, paid_bytes)
         if self.writable and self.pending_bytes > self._marks.high_bytes:
             self.writable = False
             return True
         return False
 
-    def left(self, size_bytes: int) -> bool:
+    def left(self, size_bytes: int, paid_bytes: int = 0) -> bool:
         """Count an entry that is gone; true when that made the connection writable again."""
-        self._change(-(size_bytes + ENTRY_OVERHEAD_BYTES))
+        self._change(-(size_bytes + ENTRY_OVERHEAD_BYTES), -paid_bytes)
         if not self.writable and self.pending_bytes < self._marks.low_bytes:
             self.writable = True
+            self._marks = self._next_marks
             return True
         return False
 
-    def _change(self, delta_bytes: int) -> None:
+    def tell_listeners(self) -> None:
+        """Call those who wait for the connection to be writable again; each once."""
+        if self._listeners:
+            listeners, self._listeners = self._listeners, {}
+            for listener in listeners:
+                listener()
+
+    def _change(self, delta_bytes: int, paid_bytes: int) -> None:
         self.pending_bytes += delta_bytes
         if self._totals is not None:
-            self._totals.change(delta_bytes)
+            self._totals.change(delta_bytes, paid_bytes)

@@ -8,13 +8,29 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from limiter.flow_totals import FlowTotals
+
 
 class PauseCause(Enum):
     """Why reading is paused (upstream: ServerCnxThrottleTracker.ThrottleType)."""
 
-    OUTBOUND_BUFFER_FULL = "the peer does not read its answers"
-    PEER_LEG_FULL = "the other side of the pipe does not take more"
-    CONNECTING_TO_BROKER = "the pipe is not open yet"
+    OUTBOUND_BUFFER_FULL = "outbound_buffer_full"
+    """The peer does not read its answers."""
+    COOLDOWN = "cooldown"
+    """The peer was paused a moment ago and asks too much at once again."""
+    IN_FLIGHT_RESPONSE_BYTES = "in_flight_response_bytes"
+    """Answers to the peer are being made, as many bytes as one connection may have."""
+    PENDING_PUBLISHES = "pending_publishes"
+    """Messages of the peer wait to be stored."""
+    PEER_LEG_FULL = "peer_leg_full"
+    """The other side of the pipe does not take more."""
+    PROCESS_OUTBOUND_FULL = "process_outbound_full"
+    """All connections together have too much pending, and this one has some of it."""
+    CONNECTING_TO_BROKER = "connecting_to_broker"
+    """The pipe is not open yet."""
+
+    # Members are one of a kind; Enum's own hash is a Python function.
+    __hash__ = object.__hash__
 
 
 class ReadGate:
@@ -25,12 +41,19 @@ class ReadGate:
     Args:
         pause: Called when reading must stop.
         resume: Called when reading may go on.
+        totals: Where the process adds up who is paused, why and for how long.
     """
 
-    def __init__(self, pause: Callable[[], None], resume: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        pause: Callable[[], None],
+        resume: Callable[[], None],
+        totals: FlowTotals | None = None,
+    ) -> None:
         self._pause = pause
         self._resume = resume
-        self._causes: set[PauseCause] = set()
+        self._totals = totals
+        self._causes: dict[PauseCause, float] = {}
 
     def __repr__(self) -> str:
         causes = ", ".join(sorted(cause.name for cause in self._causes))
@@ -41,16 +64,34 @@ class ReadGate:
         """Whether frames may be handled."""
         return not self._causes
 
+    def is_closed_for(self, cause: PauseCause) -> bool:
+        """Whether this is one of the causes."""
+        return cause in self._causes
+
     def close_for(self, cause: PauseCause) -> None:
         """Add a cause; the same one twice counts once."""
-        was_open = self.open
-        self._causes.add(cause)
+        if cause in self._causes:
+            return
+        was_open = not self._causes
+        self._causes[cause] = 0.0
+        if self._totals is not None:
+            self._causes[cause] = self._totals.paused(cause, first=was_open)
         if was_open:
             self._pause()
 
     def open_for(self, cause: PauseCause) -> None:
         """Lift a cause; one that was not there is no matter."""
-        if cause in self._causes:
-            self._causes.remove(cause)
-            if self.open:
-                self._resume()
+        since = self._causes.pop(cause, None)
+        if since is None:
+            return
+        if self._totals is not None:
+            self._totals.resumed(cause, since, last=not self._causes)
+        if not self._causes:
+            self._resume()
+
+    def end(self) -> None:
+        """The connection is gone: it is paused for no cause any more, and nothing resumes."""
+        causes, self._causes = self._causes, {}
+        if self._totals is not None:
+            for cause, since in causes.items():
+                self._totals.ended(cause, since)

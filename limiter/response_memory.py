@@ -59,6 +59,10 @@ class ResponseMemory(Protocol):
             The errors of :meth:`limiter.semaphore.AsyncSemaphore.acquire`.
         """
 
+    @property
+    def pays(self) -> bool:
+        """Whether direct memory is counted at all: without a limit it is not."""
+
     def exempt_from_share(self, owner: Hashable) -> None:
         """Many clients are behind ``owner``: no share applies to it."""
 
@@ -86,6 +90,11 @@ class PrivateMemory:
             LimitType.DIRECT_MEMORY, size_bytes, None, owner, namespace
         )
         return lambda: self._limiter.release(permit)
+
+    @property
+    def pays(self) -> bool:
+        """See ResponseMemory.pays."""
+        return not self._limiter.semaphore(LimitType.DIRECT_MEMORY).unbounded
 
     def exempt_from_share(self, owner: Hashable) -> None:
         """See ResponseMemory.exempt_from_share."""
@@ -115,6 +124,11 @@ class SharedMemory:
     ) -> Callable[[], object]:
         """See ResponseMemory.direct."""
         return (await self._direct.acquire(key, size_bytes, owner, namespace)).release
+
+    @property
+    def pays(self) -> bool:
+        """See ResponseMemory.pays."""
+        return not self._limiter.semaphore(LimitType.DIRECT_MEMORY).unbounded
 
     def exempt_from_share(self, owner: Hashable) -> None:
         """See ResponseMemory.exempt_from_share."""

@@ -224,6 +224,21 @@ class AsyncSemaphore(Granting):
         """
         self._accounts.stands_for_many(owner)
 
+    def defer(self, owner: Hashable) -> None:
+        """Let others who wait go before ``owner``, until ``undefer`` or ``cancel_owner``.
+
+        For a connection that takes nothing of what it was sent. Policy fair.
+        """
+        for account in self._accounts.defer(owner, deferred=True):
+            self._admission.deferred_changed(account)
+        self._grant_waiters()
+
+    def undefer(self, owner: Hashable) -> None:
+        """Let ``owner`` wait like everybody else again."""
+        for account in self._accounts.defer(owner, deferred=False):
+            self._admission.deferred_changed(account)
+        self._grant_waiters()
+
     def share(self, namespace: str = "") -> SharedHolder:
         """Return a holder that several owners can be part of; it may ask when one has joined."""
         return SharedHolder(namespace)

@@ -35,6 +35,7 @@ _LENGTH = struct.Struct(">I")
 _LENGTHS = struct.Struct(">II")
 _CHECKSUM_MAGIC = b"\x0e\x01"
 _HASHED_FROM = 6
+_TYPE_TAG, _TYPE_END, _LONG_VARINT = 0x08, 6, 0x80
 
 
 class Frame:
@@ -54,6 +55,19 @@ class Frame:
     def body(self) -> bytes:
         """Return everything behind the first length field, joined."""
         return b"".join(self.parts)
+
+    def command_type(self) -> int | None:
+        """Return the type of the command, unparsed; None where it does not stand at the start.
+
+        Every serializer of the field's clients writes it first.
+        """
+        head = self.parts[0] if self.parts else b""
+        if len(head) < _TYPE_END:
+            head = self.body()[:_TYPE_END]
+        if len(head) < _TYPE_END or head[_LENGTH.size] != _TYPE_TAG:
+            return None
+        number = head[_TYPE_END - 1]
+        return number if number < _LONG_VARINT else None
 
     def command_bytes(self) -> bytes:
         """Return the command's protobuf bytes.

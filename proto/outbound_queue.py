@@ -24,14 +24,20 @@ HANDOVER_BYTES = 65_536
 class OutboundEntry:
     """Bytes that leave together, and what happens when the kernel has the last of them."""
 
-    __slots__ = ("buffers", "on_left", "size_bytes")
+    __slots__ = ("buffers", "on_left", "paid_bytes", "size_bytes")
 
     def __init__(
-        self, buffers: Sequence[Buffer], size_bytes: int, on_left: Callable[[], object] | None
+        self,
+        buffers: Sequence[Buffer],
+        size_bytes: int,
+        on_left: Callable[[], object] | None,
+        paid_bytes: int = 0,
     ) -> None:
         self.buffers = buffers
         self.size_bytes = size_bytes
         self.on_left = on_left
+        # What of it a permit of the memory limiter pays for.
+        self.paid_bytes = paid_bytes
 
     def leave(self) -> None:
         """Give back what the entry holds, once."""
@@ -47,6 +53,9 @@ class OutboundQueue:
         buffer: Weighs what is pending.
         writer: Turns a batch into writes.
         writability_changed: Told when the weight crosses a mark.
+
+    Attributes:
+        written_bytes: All that was given to the transport, with TLS as ciphertext.
     """
 
     def __init__(
@@ -60,6 +69,7 @@ class OutboundQueue:
         self._writability_changed = writability_changed
         self._entries: deque[OutboundEntry] = deque()
         self._handed_over: list[OutboundEntry] = []
+        self.written_bytes = 0
 
     def __len__(self) -> int:
         return len(self._entries) + len(self._handed_over)
@@ -67,7 +77,7 @@ class OutboundQueue:
     def add(self, entry: OutboundEntry) -> None:
         """Queue an entry."""
         self._entries.append(entry)
-        if self._buffer.queued(entry.size_bytes):
+        if self._buffer.queued(entry.size_bytes, entry.paid_bytes):
             self._writability_changed(False)
 
     def hand_over(self, transport: asyncio.Transport) -> None:
@@ -75,7 +85,7 @@ class OutboundQueue:
         while self._entries and not self._handed_over and not transport.is_closing():
             self._handed_over = self._next_batch()
             buffers = [buffer for entry in self._handed_over for buffer in entry.buffers]
-            self._writer.begin(transport, buffers)
+            self.written_bytes += self._writer.begin(transport, buffers)
             self._hand_over_rest(transport)
 
     def drained(self, transport: asyncio.Transport) -> None:
@@ -90,13 +100,15 @@ class OutboundQueue:
         self._handed_over = []
         self._entries.clear()
         for entry in entries:
-            self._buffer.left(entry.size_bytes)
+            self._buffer.left(entry.size_bytes, entry.paid_bytes)
             entry.leave()
 
     def _hand_over_rest(self, transport: asyncio.Transport) -> None:
         """Go on with the batch for as long as the kernel takes everything at once."""
         while transport.get_write_buffer_size() == 0:
-            if transport.is_closing() or not self._writer.more(transport):
+            written = 0 if transport.is_closing() else self._writer.more(transport)
+            self.written_bytes += written
+            if not written:
                 self._batch_left()
                 return
 
@@ -104,7 +116,7 @@ class OutboundQueue:
         """The kernel has every byte of the batch."""
         batch, self._handed_over = self._handed_over, []
         for entry in batch:
-            if self._buffer.left(entry.size_bytes):
+            if self._buffer.left(entry.size_bytes, entry.paid_bytes):
                 self._writability_changed(True)
             entry.leave()
 

@@ -4,7 +4,8 @@ Outgoing: entries wait in our own queue and are handed to the transport whole; t
 own limits are 0, so that its ``resume_writing`` means that the kernel has every byte. Only then
 is an entry gone, and only then does it give back what it holds.
 
-Incoming: the decoder stops between frames, and no frame is taken while the read gate is closed.
+Incoming: the decoder stops between frames, and while the read gate is closed nothing is handled
+but control frames that break deadlocks (see proto.frame_intake; as shipped: nothing at all).
 
 When the peer vanishes, every entry gives back what it holds in that very turn, before anything
 else learns of it.
@@ -16,11 +17,14 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, cast
 
-from limiter.outbound import OutboundBuffer, OutboundTotals, WriteBufferMarks
-from limiter.read_gate import ReadGate
+from limiter.outbound import OutboundBuffer, WriteBufferMarks
+from limiter.read_gate import PauseCause, ReadGate
 from proto.errors import RemoteProtocolError
+from proto.frame_intake import FrameIntake
 from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, Frame, FrameDecoder, encode_command
 from proto.outbound_queue import OutboundEntry, OutboundQueue
+from proto.process_flow import ProcessFlow
+from proto.unacknowledged import unacknowledged_bytes
 from proto.writers import PlainWriter, TlsWriter, Writer
 
 if TYPE_CHECKING:
@@ -40,7 +44,7 @@ class Connection(asyncio.Protocol):
     Args:
         max_message_bytes: Largest message; bounds what a length field may say.
         marks: When the connection counts as unwritable.
-        totals: Where the process adds up its pending bytes.
+        process: What the connections of this process share for flow control.
         tls: TLS above the plain transport; None without.
     """
 
@@ -48,17 +52,24 @@ class Connection(asyncio.Protocol):
         self,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         marks: WriteBufferMarks | None = None,
-        totals: OutboundTotals | None = None,
+        process: ProcessFlow | None = None,
         tls: TlsLayer | None = None,
     ) -> None:
-        self.outbound = OutboundBuffer(marks or WriteBufferMarks(), totals)
-        self.gate = ReadGate(self._pause_reading, self._resume_reading)
+        self._process = process = process or ProcessFlow()
+        self.outbound = OutboundBuffer(marks or WriteBufferMarks(), process.outbound)
+        self.gate = ReadGate(self._gate_closed, self._gate_opened, process.totals)
         self.decoder = FrameDecoder(max_message_bytes, self.large_frame_announced)
+        self.intake = FrameIntake(self.decoder, parks=process.parks_frames, totals=process.totals)
         self.peer = "unconnected"
         self.local = "unconnected"
         self.closed = False
         self.taking_frames = True
+        self.chunks_received = 0
         self._transport: asyncio.Transport | None = None
+        self._descriptor = -1
+        self._reading = True
+        self._drain_is_due = False
+        self._tls_bytes = 0
         self._closing = False
         self._tls = tls
         writer: Writer = PlainWriter() if tls is None else TlsWriter(tls)
@@ -93,6 +104,8 @@ class Connection(asyncio.Protocol):
 
     def _crossed_a_mark(self, writable: bool) -> None:
         self.writability_changed(writable=writable)
+        if writable:
+            self.outbound.tell_listeners()
 
     # -- sending ------------------------------------------------------------------------------
 
@@ -106,6 +119,7 @@ class Connection(asyncio.Protocol):
         buffers: Sequence[Buffer],
         size_bytes: int,
         on_left: Callable[[], object] | None = None,
+        paid_bytes: int = 0,
     ) -> None:
         """Queue bytes as one entry.
 
@@ -113,13 +127,20 @@ class Connection(asyncio.Protocol):
             buffers: The bytes, in order; they must not change until they have left.
             size_bytes: Their length.
             on_left: Called once, when the kernel has the last byte or the connection is lost.
+            paid_bytes: What of them a permit of the memory limiter pays for.
         """
-        entry = OutboundEntry(buffers, size_bytes, on_left)
+        entry = OutboundEntry(buffers, size_bytes, on_left, paid_bytes)
         if self._closing or self._transport is None or self._transport.is_closing():
             entry.leave()
             return
         self._queue.add(entry)
         self._hand_over()
+        if self._process.outbound.full and self.outbound.pending_bytes:
+            self._process.outbound.call_when_less(self._process_has_room)
+            self.gate.close_for(PauseCause.PROCESS_OUTBOUND_FULL)
+
+    def _process_has_room(self) -> None:
+        self.gate.open_for(PauseCause.PROCESS_OUTBOUND_FULL)
 
     def _hand_over(self) -> None:
         transport = self._transport
@@ -146,6 +167,10 @@ class Connection(asyncio.Protocol):
             logger.exception("closing %s after a write that failed", self.peer)
             self.abort()
         else:
+            if not self._queue and self.gate.is_closed_for(PauseCause.PROCESS_OUTBOUND_FULL):
+                # Whatever the others have pending, this one has nothing.
+                self._process.outbound.forget(self._process_has_room)
+                self._process_has_room()
             self._close_when_empty(transport)
 
     def _close_when_empty(self, transport: asyncio.Transport) -> None:
@@ -160,6 +185,8 @@ class Connection(asyncio.Protocol):
         """Asyncio's word that the socket is connected."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=0, low=0)
+        sock = transport.get_extra_info("socket")
+        self._descriptor = -1 if sock is None else sock.fileno()
         self.peer = _address(transport.get_extra_info("peername"))
         self.local = _address(transport.get_extra_info("sockname"))
         if self._tls is None:
@@ -169,6 +196,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Asyncio's word that a chunk has come."""
+        self.chunks_received += 1
         if self._tls is None:
             self._plain_received(data)
         else:
@@ -211,6 +239,7 @@ class Connection(asyncio.Protocol):
     def _send_outgoing(self, tls: TlsLayer) -> None:
         outgoing = tls.take_outgoing()
         if outgoing and self._transport is not None and not self._transport.is_closing():
+            self._tls_bytes += len(outgoing)
             self._transport.write(outgoing)
 
     def _established(self) -> bool:
@@ -219,23 +248,27 @@ class Connection(asyncio.Protocol):
     # -- frames -------------------------------------------------------------------------------
 
     def receive_raw(self, sink: Callable[[bytes], object]) -> None:
-        """From now on hand over bytes instead of frames, beginning with what is undecoded."""
+        """From now on hand over bytes instead of frames, beginning with what is undecoded.
+
+        Nothing may be parked: whoever waits to do this does not park meanwhile.
+        """
         self._raw = sink
         residue = self.decoder.take_residue()
         if residue:
             sink(residue)
 
     def take_frames(self) -> None:
-        """Handle the frames that are complete, for as long as the gate is open.
+        """Handle the frames that are complete: all while the gate is open, then what overtakes.
 
         This is the connection's exception boundary: what breaks here ends this peer only.
         """
         try:
             while self._takes_frames():
-                frame = self.decoder.next_frame()
+                frame = self.intake.next_frame(gate_open=self.gate.open)
                 if frame is None:
-                    return
+                    break
                 self.frame_received(frame)
+            self._read_or_pause()
         except RemoteProtocolError as error:
             logger.info("closing %s: %s", self.peer, error)
             self.abort()
@@ -245,7 +278,7 @@ class Connection(asyncio.Protocol):
 
     def _takes_frames(self) -> bool:
         ended = self.closed or self._closing
-        return self.taking_frames and self.gate.open and self._raw is None and not ended
+        return self.taking_frames and self._raw is None and not ended
 
     def take_no_more(self) -> None:
         """Drop what the peer sends from now on; what it asked before is still answered.
@@ -254,21 +287,82 @@ class Connection(asyncio.Protocol):
         and the peer then loses answers that it has not read yet.
         """
         self.taking_frames = False
+        self._read_or_pause()
 
-    def _pause_reading(self) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.pause_reading()
+    # -- pausing ------------------------------------------------------------------------------
 
-    def _resume_reading(self) -> None:
-        """What waits in the decoder goes first; only then is more read."""
-        asyncio.get_running_loop().call_soon(self._drain_then_read)
+    @property
+    def paused(self) -> bool:
+        """Whether frames are not handled as they come, or not even read."""
+        return not (self.gate.open and self._reading)
+
+    def _gate_closed(self) -> None:
+        self._read_or_pause()
+
+    def _gate_opened(self) -> None:
+        """What waits here goes first, in a turn of its own; only then is more read."""
+        if not self._drain_is_due and not (self._reading and self.intake.idle):
+            self._drain_is_due = True
+            asyncio.get_running_loop().call_soon(self._drain_then_read)
 
     def _drain_then_read(self) -> None:
-        if self.closed or self._transport is None:
+        self._drain_is_due = False
+        if not self.closed and self._transport is not None:
+            self.take_frames()
+
+    def _read_or_pause(self) -> None:
+        """Read from the socket exactly while what comes has a place."""
+        wanted = self.gate.open or self.intake.wants_more or not self.taking_frames
+        transport = self._transport
+        if wanted is self._reading or transport is None or transport.is_closing():
             return
-        self.take_frames()
-        if self.gate.open and not self._transport.is_closing():
-            self._transport.resume_reading()
+        if wanted and self._drain_is_due:
+            return  # First what waits here.
+        self._reading = wanted
+        if wanted:
+            self._watch_for_hangup(on=False)
+            transport.resume_reading()
+        else:
+            transport.pause_reading()
+            self._watch_for_hangup(on=True)
+
+    def _watch_for_hangup(self, *, on: bool) -> None:
+        """While the socket is not read, the event loop does not see that the peer has left."""
+        hangups = self._process.hangups
+        if hangups is None or self._descriptor < 0:
+            return
+        if on:
+            hangups.watch(self._descriptor, self._hung_up)
+        else:
+            hangups.forget(self._descriptor)
+
+    def _hung_up(self) -> None:
+        logger.debug("%s left while it was not read", self.peer)
+        self.abort()
+
+    # -- what has arrived at the peer -----------------------------------------------------------
+
+    @property
+    def written_bytes(self) -> int:
+        """All that was given to the transport; with TLS as ciphertext."""
+        return self._queue.written_bytes + self._tls_bytes
+
+    def acknowledged_bytes(self) -> int:
+        """Return how many bytes the peer has acknowledged since it connected.
+
+        Where the system does not tell (and without a socket), what the kernel took.
+        """
+        if self._transport is None:
+            return 0
+        unsent = self._transport.get_write_buffer_size() + unacknowledged_bytes(self._descriptor)
+        return max(0, self.written_bytes - unsent)
+
+    @property
+    def outstanding(self) -> bool:
+        """Whether the peer has not acknowledged everything that was queued for it."""
+        if self._transport is None:
+            return False
+        return bool(self._queue) or unacknowledged_bytes(self._descriptor) > 0
 
     # -- ending -------------------------------------------------------------------------------
 
@@ -300,7 +394,11 @@ class Connection(asyncio.Protocol):
         """Asyncio's word that the socket is gone."""
         self.closed = True
         self._transport = None
+        self._watch_for_hangup(on=False)
         self._queue.discard()
+        self._process.outbound.forget(self._process_has_room)
+        self.intake.discard()
+        self.gate.end()
         self.lost(exc)
         if not self._gone.done():
             self._gone.set_result(None)

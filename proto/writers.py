@@ -1,7 +1,8 @@
 """How entries become writes: plain, or encrypted piece by piece.
 
 Both kinds are driven by the connection: ``begin`` takes the buffers of one batch, and ``more``
-is called whenever the transport's own buffer is empty, until it says that nothing is left.
+is called whenever the transport's own buffer is empty, until it says that nothing is left. Both
+return how many bytes they gave the transport.
 """
 
 from __future__ import annotations
@@ -24,26 +25,27 @@ TLS_STEP_BYTES = 262_144
 class Writer(Protocol):
     """Hands one batch over to a transport."""
 
-    def begin(self, transport: asyncio.Transport, buffers: Sequence[Buffer]) -> None:
+    def begin(self, transport: asyncio.Transport, buffers: Sequence[Buffer]) -> int:
         """Start a batch; the one before is gone."""
 
-    def more(self, transport: asyncio.Transport) -> bool:
-        """Write the next part of the batch; false when there is none."""
+    def more(self, transport: asyncio.Transport) -> int:
+        """Write the next part of the batch; 0 when there is none."""
 
 
 class PlainWriter:
     """Everything at once: one write, or one writelines."""
 
-    def begin(self, transport: asyncio.Transport, buffers: Sequence[Buffer]) -> None:
+    def begin(self, transport: asyncio.Transport, buffers: Sequence[Buffer]) -> int:
         """See Writer.begin."""
         if len(buffers) == 1:
             transport.write(buffers[0])
         else:
             transport.writelines(buffers)
+        return sum(map(len, buffers))
 
-    def more(self, transport: asyncio.Transport) -> bool:
+    def more(self, transport: asyncio.Transport) -> int:
         """See Writer.more."""
-        return False
+        return 0
 
 
 class TlsWriter:
@@ -53,7 +55,7 @@ class TlsWriter:
         self._tls = tls
         self._pieces: deque[memoryview] = deque()
 
-    def begin(self, transport: asyncio.Transport, buffers: Sequence[Buffer]) -> None:
+    def begin(self, transport: asyncio.Transport, buffers: Sequence[Buffer]) -> int:
         """See Writer.begin."""
         for buffer in buffers:
             view = memoryview(buffer)
@@ -61,9 +63,9 @@ class TlsWriter:
                 view[start : start + TLS_STEP_BYTES]
                 for start in range(0, len(view), TLS_STEP_BYTES)
             )
-        self.more(transport)
+        return self.more(transport)
 
-    def more(self, transport: asyncio.Transport) -> bool:
+    def more(self, transport: asyncio.Transport) -> int:
         """See Writer.more."""
         ciphertext, taken = [], 0
         while self._pieces and taken + len(self._pieces[0]) <= TLS_STEP_BYTES:
@@ -72,4 +74,4 @@ class TlsWriter:
             ciphertext.append(self._tls.encrypt(piece))
         if ciphertext:
             transport.writelines(ciphertext)
-        return bool(ciphertext)
+        return sum(map(len, ciphertext))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol
 
-from client.cnx import ClientCnx, ConnectOptions
+from client.cnx import KEEP_ALIVE_SECONDS, ClientCnx, ConnectOptions
 from client.pool import ConnectionPool
 
 if TYPE_CHECKING:
@@ -21,10 +21,13 @@ BROKER_TIMEOUT_SECONDS = 60.0
 """How long a broker may take to answer: longer than both of its own permit timeouts."""
 
 
-def connect_options(*, drain_oversized: bool) -> ConnectOptions:
+def connect_options(
+    *, drain_oversized: bool, keep_alive_seconds: float = KEEP_ALIVE_SECONDS
+) -> ConnectOptions:
     """Return what the proxy says of itself to brokers.
 
     Args:
+        keep_alive_seconds: How often a broker is asked whether it lives.
         drain_oversized: Whether what exceeds the frame limit costs its request only.
     """
     return ConnectOptions(
@@ -32,6 +35,7 @@ def connect_options(*, drain_oversized: bool) -> ConnectOptions:
         proxy_version=PROXY_VERSION,
         operation_timeout_seconds=BROKER_TIMEOUT_SECONDS,
         drain_oversized=drain_oversized,
+        keep_alive_seconds=keep_alive_seconds,
     )
 
 
@@ -66,8 +70,9 @@ class SharedBrokerConnections:
 class OwnBrokerConnections:
     """One client's own connections; they end with it."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._pool = ConnectionPool(connect_options(drain_oversized=False), clock)
+    def __init__(self, clock: Clock, keep_alive_seconds: float) -> None:
+        options = connect_options(drain_oversized=False, keep_alive_seconds=keep_alive_seconds)
+        self._pool = ConnectionPool(options, clock)
         self._closing: asyncio.Task[None] | None = None
 
     async def get(self, address: Address) -> ClientCnx:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from limiter.estimate import FIRST_ESTIMATE_BYTES
 from limiter.read_gate import PauseCause
 from proto.commands import error_command, with_body
 from proto.errors import RemoteProtocolError
@@ -22,13 +23,12 @@ from proxy.direct_handler import SERVER_VERSION, PipeLeg, set_shipped_flags
 from proxy.errors import TOO_MANY_LOOKUPS, ErrorForm, ErrorForms, RequestError
 from proxy.flight import Requester
 from server.requests import RequestTasks
+from server.served_connection import FlowParts, ServedConnection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from limiter.lookups import LookupPermit, LookupSemaphore
-    from limiter.outbound import OutboundTotals
-    from proto.frames import Frame
     from proxy.brokers import Address, BrokerConnections
     from proxy.config import ProxyConfig
     from proxy.direct_handler import DirectProxyHandler
@@ -72,18 +72,18 @@ class ProxyParts:
     counters: ProxyCounters
     connection_counters: ConnectionCounters
     per_ip: dict[str, int]
-    totals: OutboundTotals
+    flow: FlowParts
     connections: set[ProxyConnection]
 
 
-class ProxyConnection(PipeLeg):
+class ProxyConnection(ServedConnection, PipeLeg):
     """The proxy's side of one client's connection.
 
     Source: upstream ProxyConnection.
     """
 
     def __init__(self, parts: ProxyParts) -> None:
-        super().__init__(parts.config.max_message_size, totals=parts.totals)
+        super().__init__(parts.flow, parts.config.max_message_size)
         self._parts = parts
         self._requests = RequestTasks(self._answer_unexpected)
         self._brokers = parts.new_brokers()
@@ -94,6 +94,7 @@ class ProxyConnection(PipeLeg):
 
     def connected(self) -> None:
         """Count the connection, or refuse it when there are too many."""
+        super().connected()
         parts = self._parts
         parts.connections.add(self)
         parts.connection_counters.opened()
@@ -118,6 +119,7 @@ class ProxyConnection(PipeLeg):
 
     def lost(self, error: Exception | None) -> None:
         """Give back everything in this turn: waiting flights, permits, lookup places."""
+        super().lost(error)
         parts = self._parts
         self.state = ProxyConnectionState.CLOSED
         parts.flights.cancel_owner(self)
@@ -141,9 +143,16 @@ class ProxyConnection(PipeLeg):
 
     # -- handshake ----------------------------------------------------------------------------
 
-    def frame_received(self, frame: Frame) -> None:
+    @property
+    def ready(self) -> bool:
+        """Whether CONNECT was answered."""
+        return self.state not in (
+            ProxyConnectionState.INIT,
+            ProxyConnectionState.PROXY_CONNECTING_TO_BROKER,
+        )
+
+    def command_received(self, command: pb.BaseCommand) -> None:
         """Handle one command, if it is legal now."""
-        command = frame.command()
         handler = TRANSITIONS[self.state].get(command.type)
         if handler is None:
             name = Type.Type.Name(command.type)
@@ -153,7 +162,7 @@ class ProxyConnection(PipeLeg):
 
     def handle_ping(self, _: pb.BaseCommand) -> None:
         """Answer PING."""
-        self.send(pb.BaseCommand(type=Type.PONG, pong=pb.CommandPong()))
+        self.answer_ping()
 
     def handle_pong(self, _: pb.BaseCommand) -> None:
         """A PONG proves that the peer lives; the frame itself already did."""
@@ -167,10 +176,12 @@ class ProxyConnection(PipeLeg):
             )
         if connect.HasField("proxy_to_broker_url"):
             self.state = ProxyConnectionState.PROXY_CONNECTING_TO_BROKER
+            self.becomes_pipe()
             self.gate.close_for(PauseCause.CONNECTING_TO_BROKER)
             self._requests.start(NO_REQUEST, partial(self._pipe, connect))
             return
         if connect.HasField("proxy_version"):
+            self.stands_for_many()
             self._parts.flights.exempt_from_share(self)
         self.state = ProxyConnectionState.PROXY_LOOKUP_REQUESTS
         self._parts.connection_counters.connect_succeeded()
@@ -229,7 +240,7 @@ class ProxyConnection(PipeLeg):
         request = with_body(command, "getTopicsOfNamespace").getTopicsOfNamespace
         counters = self._parts.counters
         refusal = self._refusal(request)
-        permit = None if refusal else self._parts.lookups.try_acquire(self)
+        permit = None if refusal else self._place(FIRST_ESTIMATE_BYTES)
         if permit is None:
             counters.rejected_get_topics_requests += 1
             form = self._parts.error_forms.topics
@@ -261,6 +272,10 @@ class ProxyConnection(PipeLeg):
 
     # -- one request --------------------------------------------------------------------------
 
+    def _place(self, expected_bytes: int) -> LookupPermit | None:
+        """Return a place for a request; its answer counts against the connection's budget."""
+        return self._parts.lookups.try_acquire(self, self.responses.reserve(expected_bytes))
+
     def _start(
         self,
         request_id: int,
@@ -268,7 +283,7 @@ class ProxyConnection(PipeLeg):
         work: Callable[[], Coroutine[object, object, None]],
     ) -> bool:
         """Run a request under a lookup permit; false when all are taken and it is refused."""
-        permit = self._parts.lookups.try_acquire(self)
+        permit = self._place(0)
         if permit is None:
             self.send(form.crowded_command(request_id))
             return False

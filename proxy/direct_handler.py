@@ -21,8 +21,8 @@ from proxy.brokers import PROXY_VERSION
 from proxy.errors import RequestError
 
 if TYPE_CHECKING:
-    from limiter.outbound import OutboundTotals
     from proto.frames import Frame
+    from proto.process_flow import ProcessFlow
     from proxy.brokers import Address
     from proxy.targets import BrokerTargets
 
@@ -40,6 +40,7 @@ class PipeLeg(Connection):
 
     def writability_changed(self, *, writable: bool) -> None:
         """Pause or resume the other side."""
+        super().writability_changed(writable=writable)
         if self.other is not None and writable:
             self.other.gate.open_for(PauseCause.PEER_LEG_FULL)
         elif self.other is not None:
@@ -55,11 +56,12 @@ class BrokerLeg(PipeLeg):
 
     Args:
         connect: The client's CONNECT.
-        totals: Where the process adds up its pending bytes.
+        process: What the connections of this process share; a pipe never parks frames.
     """
 
-    def __init__(self, connect: pb.CommandConnect, totals: OutboundTotals) -> None:
-        super().__init__(totals=totals)
+    def __init__(self, connect: pb.CommandConnect, process: ProcessFlow) -> None:
+        super().__init__(process=process)
+        self.intake.parks = False
         self._connect = connect
         self.greeting: asyncio.Future[pb.BaseCommand] = asyncio.get_running_loop().create_future()
 
@@ -99,7 +101,7 @@ class DirectProxyHandler:
 
     Args:
         targets: Which brokers a client may be piped to.
-        totals: Where the process adds up its pending bytes.
+        process: What the connections of this process share.
         clock: Where time comes from.
         timeout_seconds: brokerProxyConnectTimeoutMs, connection and handshake together.
         as_shipped: Profile pulsar: only the flags a 4.0.8 proxy knows are passed on.
@@ -108,14 +110,14 @@ class DirectProxyHandler:
     def __init__(
         self,
         targets: BrokerTargets,
-        totals: OutboundTotals,
+        process: ProcessFlow,
         clock: Clock,
         timeout_seconds: float,
         *,
         as_shipped: bool,
     ) -> None:
         self._targets = targets
-        self._totals = totals
+        self._process = process
         self._clock = clock
         self._timeout_seconds = timeout_seconds
         self._as_shipped = as_shipped
@@ -147,7 +149,7 @@ class DirectProxyHandler:
         try:
             async with deadline(self._clock, self._timeout_seconds):
                 _, leg = await loop.create_connection(
-                    lambda: BrokerLeg(connect, self._totals), *address
+                    lambda: BrokerLeg(connect, self._process), *address
                 )
         except (OSError, TimeoutError) as error:
             logger.info("%s:%d cannot be reached for a pipe: %s", *address, error)

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.registry import Collector
 
-from server.connection_metrics import counter, gauge, outbound_metrics, unanswered_metric
+from server.connection_metrics import counter, gauge, unanswered_metric
+from server.flow_metrics import flow_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from prometheus_client.core import Metric
 
-    from limiter.outbound import OutboundTotals
+    from limiter.flow_totals import FlowTotals
     from server.counters import ConnectionCounters, ProxyCounters
 
 _COUNTERS = {
@@ -41,7 +42,7 @@ class ProxyMetrics(Collector):
         counters: What the proxy did.
         lookup_pending_requests: Returns how many requests hold a place of the lookup semaphore.
         unanswered_requests: Returns how many listings were left without an answer.
-        outbound: Bytes that wait to leave the process.
+        flow: What waits to leave the process, and who is paused for it.
     """
 
     def __init__(
@@ -51,14 +52,14 @@ class ProxyMetrics(Collector):
         counters: ProxyCounters,
         lookup_pending_requests: Callable[[], int],
         unanswered_requests: Callable[[], int],
-        outbound: OutboundTotals,
+        flow: FlowTotals,
     ) -> None:
         self._cluster = cluster
         self._connections = connections
         self._counters = counters
         self._lookup_pending_requests = lookup_pending_requests
         self._unanswered_requests = unanswered_requests
-        self._outbound = outbound
+        self._flow = flow
 
     def collect(self) -> Iterator[Metric]:
         """Return all families."""
@@ -80,4 +81,4 @@ class ProxyMetrics(Collector):
             self._lookup_pending_requests(),
         )
         yield unanswered_metric(self._cluster, self._unanswered_requests())
-        yield from outbound_metrics(self._cluster, self._outbound)
+        yield from flow_metrics(self._cluster, self._flow)

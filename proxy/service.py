@@ -51,7 +51,10 @@ class ProxyService(ServerService["ProxyConnection"]):
         self.as_shipped = config.profile is Profile.PULSAR
         self.counters = ProxyCounters()
         self.unanswered = UnansweredRequests(self._clock)
-        self._pool = ConnectionPool(connect_options(drain_oversized=True), self._clock)
+        options = connect_options(
+            drain_oversized=True, keep_alive_seconds=config.flow.keep_alive_seconds
+        )
+        self._pool = ConnectionPool(options, self._clock)
 
     async def _start(self) -> None:
         self._exits.push_async_callback(self._pool.close)
@@ -66,7 +69,7 @@ class ProxyService(ServerService["ProxyConnection"]):
             self.counters,
             lambda: self.lookups.pending_requests,
             lambda: self.unanswered.total,
-            self.totals,
+            self.flow.totals,
         )
 
     def _parts(self) -> ProxyParts:
@@ -85,14 +88,14 @@ class ProxyService(ServerService["ProxyConnection"]):
             counters=self.counters,
             connection_counters=self.connection_counters,
             per_ip={},
-            totals=self.totals,
+            flow=self.flow,
             connections=self.connections,
         )
 
     def _direct_handler(self) -> DirectProxyHandler:
         return DirectProxyHandler(
             BrokerTargets(self.config),
-            self.totals,
+            self.flow.process,
             self._clock,
             self.config.broker_proxy_connect_timeout_seconds,
             as_shipped=self.as_shipped,
@@ -110,5 +113,5 @@ class ProxyService(ServerService["ProxyConnection"]):
     def _new_brokers(self) -> BrokerConnections:
         """Return a new client's way to brokers; shared answers need shared connections."""
         if self.as_shipped and self.config.response_buffers is ResponseBuffers.PRIVATE:
-            return OwnBrokerConnections(self._clock)
+            return OwnBrokerConnections(self._clock, self.config.flow.keep_alive_seconds)
         return SharedBrokerConnections(self._pool)

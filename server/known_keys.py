@@ -122,6 +122,10 @@ class CheckedKeys:
         """Add a notice of level info."""
         self.notices.append(Notice("info", sentence))
 
+    def is_set(self, key: str) -> bool:
+        """Whether the key was given a value that can be read."""
+        return key in self._given
+
     def value(self, key: str) -> Value:
         """Return the value of ``key`` and note that it was read."""
         self._read.add(key)

@@ -15,8 +15,8 @@ from limiter.admission import AdmissionPolicy, AdmissionRules, ShareCaps
 from limiter.dual import MemoryLimit
 from limiter.errors import LimitScope
 from limiter.estimate import SizeEstimate
-from limiter.outbound import WriteBufferMarks
 from server.addresses import advertised_address
+from server.flow_config import FlowConfig
 from server.known_keys import Notice
 from server.oversized import CAP_KEYS
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 MEGABYTE_BYTES = 1024 * 1024
 
-HIGH_WATER_MARK_KEY = "pulsarChannelWriteBufferHighWaterMark"
-LOW_WATER_MARK_KEY = "pulsarChannelWriteBufferLowWaterMark"
 OVERDRAFT_KEY = "floodgateTopicListOverdraftMaxBytes"
 
 
@@ -113,10 +111,13 @@ class ServerConfig(BaseModel):
     """Bytes of one message; a frame may have 10,240 more."""
     topic_list_limits: TopicListLimits = TopicListLimits()
     """The six maxTopicListInFlight* keys."""
-    water_marks: WriteBufferMarks = WriteBufferMarks()
-    """pulsarChannelWriteBufferHighWaterMark and ...LowWaterMark; on the proxy Netty's own."""
+    flow: FlowConfig = FlowConfig()
+    """pulsarChannel*, keepAliveIntervalSeconds and Floodgate's own: see FlowConfig.
+
+    Differs: upstream's proxy has no such keys but the last, and Netty's own marks.
+    """
     profile: Profile = Profile.FLOODGATE
-    """floodgateProfile: sets the next three, of which each has a key of its own."""
+    """floodgateProfile: sets the next three, of which each has a key of its own, and ``flow``."""
     admission: AdmissionRules = AdmissionRules(AdmissionPolicy.FAIR)
     """floodgateAdmissionPolicy; profile pulsar: fifo. With policy fair also
     floodgateTopicListMaxBytesPerConnection, ...PerNamespace, ...PerTenant and
@@ -149,21 +150,6 @@ def shared_values(checked: CheckedKeys) -> dict[str, object]:
     }
 
 
-def water_marks(checked: CheckedKeys) -> WriteBufferMarks:
-    """Read the broker's two keys; a pair in the wrong order becomes a problem.
-
-    Source: PIP-434; a connection is unwritable above the high mark, in bytes pending.
-    """
-    high = checked.integer(HIGH_WATER_MARK_KEY)
-    low = checked.integer(LOW_WATER_MARK_KEY)
-    if low > high:
-        checked.refuse(
-            f"{LOW_WATER_MARK_KEY}={low} is above {HIGH_WATER_MARK_KEY}={high}: the low mark "
-            "must not be above the high mark"
-        )
-    return WriteBufferMarks(high_bytes=high, low_bytes=low)
-
-
 def _floodgate_choices(checked: CheckedKeys) -> dict[str, object]:
     profile = Profile(checked.text("floodgateProfile"))
     shipped = profile is Profile.PULSAR
@@ -175,6 +161,7 @@ def _floodgate_choices(checked: CheckedKeys) -> dict[str, object]:
         "size_estimate": SizeEstimate(estimate),
         "response_buffers": ResponseBuffers(buffers),
         "admission": _admission_rules(checked, AdmissionPolicy(policy)),
+        "flow": FlowConfig.from_keys(checked, as_shipped=shipped),
     }
 
 

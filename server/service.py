@@ -7,17 +7,22 @@ import gc
 import logging
 from abc import ABC, abstractmethod
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from prometheus_client import CollectorRegistry
 
 from limiter.clock import Clock, LoopClock, deadline
 from limiter.dual import AsyncDualMemoryLimiter, LimitType
+from limiter.flow_totals import FlowTotals
 from limiter.ledger import Ledger, UnbalancedLedgerError, check_all_balanced
 from limiter.lookups import LookupSemaphore
 from limiter.metrics import TopicListMetrics
-from limiter.outbound import OutboundTotals
+from limiter.outbound import OutboundTotals, WriteBufferMarks
+from limiter.slow_peers import SlowPeers
 from limiter.tally import AcquireTally
+from proto.hangups import HangupWatch
+from proto.process_flow import ProcessFlow
 from server.addresses import host_port
 from server.counters import ConnectionCounters
 from server.http import ProcessState, Readiness, application, serve_http
@@ -25,6 +30,7 @@ from server.limiter_admin import limiter_routes
 from server.limiter_report import LimiterReporter, owner_name
 from server.listener import Listener, listen
 from server.process_metrics import EventLoopLag, ProcessMetrics
+from server.served_connection import FlowParts, ServedConnection
 from server.telemetry import telemetry_settings
 
 if TYPE_CHECKING:
@@ -39,23 +45,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Draining(Protocol):
-    """What a service needs of a connection to end it."""
-
-    def take_no_more(self) -> None:
-        """Take no more requests."""
-
-    async def drain(self) -> None:
-        """Let the requests that are under way answer, then close."""
-
-    def abort(self) -> None:
-        """Close now."""
-
-    async def wait_closed(self) -> None:
-        """Return when the connection is gone."""
-
-
-CnxT = TypeVar("CnxT", bound=Draining)
+CnxT = TypeVar("CnxT", bound=ServedConnection)
 
 
 class ServerService(ABC, Generic[CnxT]):
@@ -79,17 +69,48 @@ class ServerService(ABC, Generic[CnxT]):
         )
         self.lookups = LookupSemaphore(lookup_places)
         self.connection_counters = ConnectionCounters()
-        self.totals = OutboundTotals()
+        self.totals = OutboundTotals(config.flow.max_pending_outbound_bytes)
         self.connections: set[CnxT] = set()
         self.service_url = ""
         self.web_service_url = ""
+        self._exits = AsyncExitStack()
         self._server_config = config
         self._drain_seconds = drain_seconds
         self._clock: Clock = clock or LoopClock()
+        self.flow = self._flow_parts()
         self.ledgers = self._keep_ledgers() if config.limiter_ledger else {}
         self._readiness = Readiness()
         self._listener: Listener | None = None
-        self._exits = AsyncExitStack()
+
+    def _flow_parts(self) -> FlowParts:
+        flow = self._server_config.flow
+        totals = FlowTotals(self._clock, self.totals)
+        slow_peers = SlowPeers(self.limiter, flow.slow_peers, totals, self._clock)
+        self._exits.callback(slow_peers.stop)
+        process = ProcessFlow(
+            outbound=self.totals,
+            totals=totals,
+            hangups=HangupWatch(self._clock),
+            parks_frames=not flow.as_shipped,
+        )
+        return FlowParts(
+            clock=self._clock,
+            rules=flow.rules,
+            keep_alive_seconds=flow.keep_alive_seconds,
+            as_shipped=flow.as_shipped,
+            process=process,
+            totals=totals,
+            slow_peers=slow_peers,
+        )
+
+    def change_water_marks(self, marks: WriteBufferMarks) -> None:
+        """Change both marks of all connections at run time.
+
+        One that is unwritable follows when it is writable again.
+        """
+        self.flow.rules = replace(self.flow.rules, marks=marks)
+        for cnx in self.connections:
+            cnx.outbound.change_marks(marks)
 
     def _keep_ledgers(self) -> dict[LimitType, Ledger]:
         """Record from now on who holds what since when, and that all is given back at the end."""

@@ -46,7 +46,9 @@ def broker_at(port: int) -> BrokerService:
 async def proxy_before(
     url: str, profile: str = "floodgate", clock: Clock | None = None
 ) -> AsyncIterator[tuple[ProxyService, PulsarClient]]:
-    keys = {"brokerServiceURL": url, "floodgateProfile": profile}
+    # Where time passes at once, nobody could answer a PING.
+    keep_alive = {} if clock is None else {"keepAliveIntervalSeconds": "0"}
+    keys = {"brokerServiceURL": url, "floodgateProfile": profile, **keep_alive}
     with no_errors_logged():
         async with (
             ProxyService(proxy_config(keys), clock) as proxy,

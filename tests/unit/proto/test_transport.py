@@ -14,6 +14,7 @@ from limiter.read_gate import PauseCause
 from proto.errors import RemoteProtocolError
 from proto.frames import encode_command
 from proto.outbound_queue import HANDOVER_BYTES
+from proto.process_flow import ProcessFlow
 from proto.transport import Connection
 from tests.support.memory_transport import MemoryTransport
 from tests.support.settle import settle, started
@@ -41,7 +42,7 @@ class Peer(Connection):
 
     def __init__(self, marks: WriteBufferMarks | None = None) -> None:
         self.totals = OutboundTotals()
-        super().__init__(marks=marks, totals=self.totals)
+        super().__init__(marks=marks, process=ProcessFlow(self.totals))
         self.taken: list[int] = []
         self.writability: list[bool] = []
         self.ends: list[Exception | None] = []

@@ -16,6 +16,7 @@ from limiter.clock import LoopClock, deadline
 from limiter.outbound import OutboundTotals
 from limiter.read_gate import PauseCause
 from proto.frames import encode_command
+from proto.process_flow import ProcessFlow
 from proto.transport import Connection
 from tests.support.settle import settle
 
@@ -36,7 +37,7 @@ class Peer(Connection):
 
     def __init__(self) -> None:
         self.totals = OutboundTotals()
-        super().__init__(totals=self.totals)
+        super().__init__(process=ProcessFlow(self.totals))
         self.taken: list[int] = []
         self.first, self.last = asyncio.Event(), asyncio.Event()
 

@@ -1,0 +1,87 @@
+"""How many bytes of answers one connection may have in the making.
+
+A request reserves what its answer is expected to be before the answer is made, and gives it back
+when the answer is in the outbound queue, where the water marks count it. At the bound the
+connection's next requests wait unread. Beyond it only by the last request that came.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from limiter.read_gate import PauseCause
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from limiter.flow_totals import FlowTotals
+    from limiter.read_gate import ReadGate
+
+SMALL_RESPONSE_BYTES = 8_192
+"""What a lookup, or an answer of unknown size, counts at least: a task and its buffers cost it."""
+
+
+class ResponseBudget:
+    """The answers in the making of one connection.
+
+    Args:
+        max_bytes: floodgateMaxInFlightResponseBytesPerConnection; 0 or less is unlimited.
+        gate: Closed at ``max_bytes`` and opened again at half of it.
+        totals: Where the process adds them up.
+    """
+
+    def __init__(self, max_bytes: int, gate: ReadGate, totals: FlowTotals) -> None:
+        self._max_bytes = max_bytes
+        self._gate = gate
+        self._totals = totals
+        self.reserved_bytes = 0
+
+    def reserve(self, size_bytes: int) -> ResponseReservation:
+        """Count an answer that is about to be made; what comes next may have to wait."""
+        reservation = ResponseReservation(self, max(size_bytes, SMALL_RESPONSE_BYTES))
+        self._change(reservation.size_bytes)
+        if 0 < self._max_bytes <= self.reserved_bytes:
+            self._gate.close_for(PauseCause.IN_FLIGHT_RESPONSE_BYTES)
+        return reservation
+
+    def lift(self) -> None:
+        """From now on there is no bound."""
+        self._max_bytes = 0
+        self._gate.open_for(PauseCause.IN_FLIGHT_RESPONSE_BYTES)
+
+    def give_back(self, size_bytes: int) -> None:
+        """An answer is queued, or will not be made; the reservation's to call."""
+        self._change(-size_bytes)
+        if 2 * self.reserved_bytes <= self._max_bytes:
+            self._gate.open_for(PauseCause.IN_FLIGHT_RESPONSE_BYTES)
+
+    def _change(self, delta_bytes: int) -> None:
+        self.reserved_bytes += delta_bytes
+        self._totals.response_bytes += delta_bytes
+
+
+class ResponseReservation:
+    """One answer's part; a context manager, or released by hand. Twice is once."""
+
+    __slots__ = ("_budget", "size_bytes")
+
+    def __init__(self, budget: ResponseBudget, size_bytes: int) -> None:
+        self._budget = budget
+        self.size_bytes = size_bytes
+
+    def release(self) -> None:
+        """Give the reservation back."""
+        size_bytes, self.size_bytes = self.size_bytes, 0
+        if size_bytes:
+            self._budget.give_back(size_bytes)
+
+    def __enter__(self) -> ResponseReservation:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()

@@ -1,0 +1,260 @@
+"""Closes peers that hold what others wait for and take nothing: nobody else pays for them.
+
+While somebody waits for memory that others hold, a connection that pins memory of that budget and
+has acknowledged nothing for the grace is closed, the one without progress for longest first, at
+most one per CLOSE_INTERVAL_SECONDS. What it held is given back in that turn. Before that, at half
+the grace, its requests go last in the limiter, so that what is given back does not go to the next
+silent peer; and a waiting request of another is not timed out while such a peer is within its
+grace.
+
+Nothing runs while nothing is outstanding: connections announce themselves when they send.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Protocol
+
+from limiter.dual import AsyncDualMemoryLimiter, LimitType
+from limiter.flow_totals import CloseReason, FlowTotals
+
+if TYPE_CHECKING:
+    from limiter.clock import Clock, TimerHandle
+    from limiter.permit import Contention, Waiter
+    from limiter.write_progress import WriteProgress
+
+logger = logging.getLogger(__name__)
+
+CLOSE_INTERVAL_SECONDS = 0.1
+"""At most one peer is closed for contention in this time; and so often everybody is looked at."""
+QUIET_INTERVAL_SECONDS = 0.5
+"""How often, while nobody waits for memory."""
+SAMPLES_A_TICK = 2_000
+"""Connections looked at in one turn; the others come next."""
+DEFERRED_AT = 0.5
+"""The part of the grace without progress after which a peer's requests go last."""
+MORE_TIME_SECONDS = 0.5
+"""How much longer than the grace a waiting request may wait beyond its timeout."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowPeerRules:
+    """When a peer that does not read is closed. Each rule is off at 0.
+
+    Attributes:
+        grace_seconds: floodgateSlowPeerGraceMs: without progress while others wait.
+        max_unwritable_seconds: floodgateMaxUnwritableSeconds: unwritable and without progress.
+        min_drain_bytes_per_second: floodgateMinDrainRateBytesPerSecond: measured over ten
+            seconds in which the connection always had something outstanding.
+    """
+
+    grace_seconds: float = 3.0
+    max_unwritable_seconds: float = 60.0
+    min_drain_bytes_per_second: int = 0
+
+
+class Peer(Protocol):
+    """A connection, as far as this module is concerned; also the owner of its permits."""
+
+    progress: WriteProgress
+    many_clients: bool
+
+    def __hash__(self) -> int:
+        """It is the owner of its permits."""
+
+    @property
+    def writable(self) -> bool:
+        """Whether its outbound buffer is."""
+
+    def sample_progress(self, now: float) -> None:
+        """Ask the kernel what the peer has acknowledged."""
+
+    def close_slow(self, sentence: str) -> None:
+        """End the connection now; it gives back what it holds in this turn."""
+
+
+class SlowPeers:
+    """Watches those connections of a process that have something outstanding.
+
+    Bound: one entry a connection, forgotten when nothing is outstanding or the connection ends.
+
+    Args:
+        limiter: Says who waits for what, and who holds it.
+        rules: When a peer is closed.
+        totals: Counts the closed.
+        clock: Where time comes from.
+    """
+
+    def __init__(
+        self,
+        limiter: AsyncDualMemoryLimiter,
+        rules: SlowPeerRules,
+        totals: FlowTotals,
+        clock: Clock,
+    ) -> None:
+        self._limiter = limiter
+        self._rules = rules
+        self._totals = totals
+        self._clock = clock
+        self._active: dict[Peer, None] = {}
+        self._deferred: set[Peer] = set()
+        self._timer: TimerHandle | None = None
+        self._due = 0.0
+        self._closed_at = clock.now() - CLOSE_INTERVAL_SECONDS
+        if rules.grace_seconds > 0:
+            limiter.on_contention(self._contended)
+            limiter.extend_timeouts(self.more_seconds)
+
+    def __len__(self) -> int:
+        return len(self._active)
+
+    @property
+    def watches(self) -> bool:
+        """Whether any rule is on."""
+        rules = self._rules
+        return (
+            max(rules.grace_seconds, rules.max_unwritable_seconds, rules.min_drain_bytes_per_second)
+            > 0
+        )
+
+    # -- what connections say -----------------------------------------------------------------
+
+    def sent(self, peer: Peer) -> None:
+        """Something is on its way to a peer: look at it until all is acknowledged."""
+        if peer not in self._active and self.watches:
+            self._active[peer] = None
+            peer.progress.sent(self._clock.now())
+            if self._timer is None:
+                self._arm(QUIET_INTERVAL_SECONDS)
+
+    def ended(self, peer: Peer) -> None:
+        """A connection is gone."""
+        self._active.pop(peer, None)
+        self._undefer(peer)
+
+    def stop(self) -> None:
+        """Watch nobody any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._active.clear()
+        self._rules = SlowPeerRules(0, 0, 0)
+
+    # -- time ---------------------------------------------------------------------------------
+
+    def _contended(self, _: LimitType, __: Contention) -> None:
+        if self._active and self._due > self._clock.now() + CLOSE_INTERVAL_SECONDS:
+            self._arm(CLOSE_INTERVAL_SECONDS)
+
+    def _arm(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._due = self._clock.now() + seconds
+        self._timer = self._clock.call_at(self._due, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        now = self._clock.now()
+        for peer in list(islice(self._active, SAMPLES_A_TICK)):
+            self._look_at(peer, now)
+        waited_for = self._waited_for()
+        if waited_for and now >= self._closed_at + CLOSE_INTERVAL_SECONDS:
+            self._close_one(waited_for, now)
+        if self._active:
+            self._arm(CLOSE_INTERVAL_SECONDS if waited_for else QUIET_INTERVAL_SECONDS)
+
+    # -- one peer -----------------------------------------------------------------------------
+
+    def _look_at(self, peer: Peer, now: float) -> None:
+        """Sample a peer; judge what needs nobody who waits."""
+        if peer not in self._active:
+            return  # It ended with one that was closed before it.
+        del self._active[peer]
+        peer.sample_progress(now)
+        stalled_seconds = peer.progress.stalled_seconds(now)
+        self._choose_turn(peer, stalled_seconds)
+        if not peer.progress.outstanding:
+            return
+        self._active[peer] = None  # Behind the others: those not looked at come next.
+        limit_seconds = self._rules.max_unwritable_seconds
+        if 0 < limit_seconds <= stalled_seconds and not peer.writable:
+            self._close(peer, CloseReason.UNWRITABLE, stalled_seconds)
+        elif self._rules.min_drain_bytes_per_second > 0:
+            self._judge_rate(peer, now)
+
+    def _judge_rate(self, peer: Peer, now: float) -> None:
+        rate, least = peer.progress.drain_rate(now), self._rules.min_drain_bytes_per_second
+        if rate is not None and rate < least and not (peer.many_clients and rate > 0):
+            self._totals.closed[CloseReason.DRAIN_RATE] += 1
+            peer.close_slow(
+                f"it took {rate:.0f} bytes a second for ten seconds, less than "
+                f"floodgateMinDrainRateBytesPerSecond={least}"
+            )
+
+    def _choose_turn(self, peer: Peer, stalled_seconds: float) -> None:
+        """Let a peer without progress wait behind the others, until it has some."""
+        grace = self._rules.grace_seconds
+        if 0 < grace * DEFERRED_AT <= stalled_seconds:
+            if peer not in self._deferred:
+                self._deferred.add(peer)
+                self._limiter.defer(peer)
+        else:
+            self._undefer(peer)
+
+    def _undefer(self, peer: Peer) -> None:
+        if peer in self._deferred:
+            self._deferred.remove(peer)
+            self._limiter.undefer(peer)
+
+    # -- contention ---------------------------------------------------------------------------
+
+    def _waited_for(self) -> dict[LimitType, Contention]:
+        if self._rules.grace_seconds <= 0:
+            return {}
+        found = {one: self._limiter.contention(one) for one in LimitType}
+        return {one: contention for one, contention in found.items() if contention is not None}
+
+    def _close_one(self, waited_for: dict[LimitType, Contention], now: float) -> None:
+        """Close the peer without progress for longest, of those that are in somebody's way."""
+        grace = self._rules.grace_seconds
+        late = [one for one in self._active if one.progress.stalled_seconds(now) >= grace]
+        late.sort(key=lambda peer: peer.progress.stalled_seconds(now), reverse=True)
+        for peer in late:
+            if self._is_in_the_way(peer, waited_for):
+                self._closed_at = now
+                self._close(peer, CloseReason.CONTENTION, peer.progress.stalled_seconds(now))
+                return
+
+    def _is_in_the_way(self, peer: Peer, waited_for: dict[LimitType, Contention]) -> bool:
+        pinned = self._limiter.pinned_by(peer)
+        return any(pinned[one] > 0 and waited_for[one].owner is not peer for one in waited_for)
+
+    def _close(self, peer: Peer, reason: CloseReason, stalled_seconds: float) -> None:
+        self._totals.closed[reason] += 1
+        why = "while others wait for the memory it holds; floodgateSlowPeerGraceMs"
+        if reason is CloseReason.UNWRITABLE:
+            why = "and is unwritable; floodgateMaxUnwritableSeconds"
+        peer.close_slow(f"it took nothing for {stalled_seconds:.1f} s {why} says how long it may")
+
+    def more_seconds(self, limit_type: LimitType, waiter: Waiter) -> float:
+        """Return how much longer a request may wait whose time is up; 0 or less: no longer.
+
+        As long as a peer that is in its way is within its grace: it reads on, or it is closed.
+        """
+        now, grace = self._clock.now(), self._rules.grace_seconds
+        timeout = self._limiter.semaphore(limit_type).timeout_seconds
+        latest = waiter.enqueued_at + timeout + grace + MORE_TIME_SECONDS
+        owner = waiter.account.owner if waiter.account is not None else waiter.owner
+        if owner in self._deferred or now >= latest or not self._on_trial(limit_type, owner, now):
+            return 0.0
+        return min(CLOSE_INTERVAL_SECONDS, latest - now)
+
+    def _on_trial(self, limit_type: LimitType, owner: object, now: float) -> bool:
+        return any(
+            peer is not owner
+            and peer.progress.stalled_seconds(now) > QUIET_INTERVAL_SECONDS
+            and self._limiter.pinned_by(peer)[limit_type] > 0
+            for peer in self._active
+        )

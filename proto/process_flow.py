@@ -1,0 +1,30 @@
+"""What the connections of one process share for flow control."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from limiter.outbound import OutboundTotals
+
+if TYPE_CHECKING:
+    from limiter.flow_totals import FlowTotals
+    from proto.hangups import HangupWatch
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessFlow:
+    """Totals and watches of one process; without one a connection is on its own.
+
+    Attributes:
+        outbound: Pending bytes of all, and their bound.
+        totals: Who is paused, and why.
+        hangups: Notices that a peer has left whose socket is not read.
+        parks_frames: Whether frames are parked while a connection is paused (profile
+            ``floodgate``), so that control frames can overtake them.
+    """
+
+    outbound: OutboundTotals = field(default_factory=OutboundTotals)
+    totals: FlowTotals | None = None
+    hangups: HangupWatch | None = None
+    parks_frames: bool = False

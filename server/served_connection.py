@@ -1,0 +1,227 @@
+"""What every client's connection has, on broker and proxy: flow control, keep-alive, an end.
+
+A subclass says what its commands mean. Whatever the peer does or leaves undone, what its
+connection holds comes back: it reads slowly and is paused, it reads nothing and is closed, it
+vanishes and is noticed.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from limiter.flow_control import FlowControl, FlowRules
+from limiter.flow_totals import CloseReason, FlowTotals
+from limiter.response_budget import ResponseBudget
+from limiter.write_progress import WriteProgress
+from proto.frames import encode_command
+from proto.keep_alive import CLOSING, KeepAlive, PeerState, Verdict
+from proto.transport import Connection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from limiter.clock import Clock, TimerHandle
+    from limiter.slow_peers import SlowPeers
+    from proto.frames import Frame
+    from proto.process_flow import ProcessFlow
+
+    Buffer = bytes | memoryview
+
+logger = logging.getLogger(__name__)
+
+_PING = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))
+_PONG = encode_command(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))
+_NOT_COUNTED = (pb.BaseCommand.PING, pb.BaseCommand.PONG)
+
+
+@dataclass(slots=True)
+class FlowParts:
+    """What flow control gives every connection of a process.
+
+    Attributes:
+        rules: Those of connections that come; the marks of the others follow (see
+            ServerService.change_water_marks).
+        as_shipped: Profile pulsar.
+    """
+
+    clock: Clock
+    rules: FlowRules
+    keep_alive_seconds: float
+    as_shipped: bool
+    process: ProcessFlow
+    totals: FlowTotals
+    slow_peers: SlowPeers
+
+
+class ServedConnection(Connection):
+    """One client.
+
+    Args:
+        flow: What its process gives it.
+        max_message_bytes: Largest message.
+
+    Attributes:
+        progress: What is known of how it reads.
+        many_clients: It announced that it is a proxy.
+        responses: Bytes of answers that are being made for it.
+    """
+
+    def __init__(self, flow: FlowParts, max_message_bytes: int) -> None:
+        super().__init__(max_message_bytes, flow.rules.marks, flow.process)
+        self._flow_parts = flow
+        self._flow: FlowControl | None = FlowControl(flow.rules, self.gate, flow.clock)
+        self.responses = ResponseBudget(flow.rules.max_response_bytes, self.gate, flow.totals)
+        self.progress = WriteProgress()
+        self.many_clients = False
+        self._keep_alive = KeepAlive(by_progress=not flow.as_shipped)
+        self._keep_alive_timer: TimerHandle | None = None
+        self._pong_is_queued = False
+
+    # -- what subclasses add ------------------------------------------------------------------
+
+    def command_received(self, command: pb.BaseCommand) -> None:
+        """A command came whose turn it is; see Connection.frame_received."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether the handshake is finished."""
+        return True
+
+    # -- life ---------------------------------------------------------------------------------
+
+    def connected(self) -> None:
+        """Begin to ask whether the peer lives."""
+        self._arm_keep_alive()
+
+    def lost(self, error: Exception | None) -> None:
+        """No timer and no watch is left."""
+        self._stop_keep_alive()
+        if self._flow is not None:
+            self._flow.end()
+        self._flow_parts.slow_peers.ended(self)
+
+    async def drain(self) -> None:
+        """Take no more requests, then close; subclasses first let those under way answer."""
+        self.take_no_more()
+        self.close()
+
+    def becomes_pipe(self) -> None:
+        """From now on only the other side of a pipe says when this one is read.
+
+        Its keep-alive is between both ends of the pipe, and what it does not read must not stop
+        what it sends: that could be what makes it read.
+        """
+        self.intake.parks = False
+        self._stop_keep_alive()
+        if self._flow is not None:
+            self._flow.stop()
+            self._flow = None
+
+    def stands_for_many(self) -> None:
+        """The peer announced that it is a proxy: its haste is that of many clients.
+
+        What one of them waits for must not hold up the others, so that neither the budget of one
+        connection nor the cooldown applies; as shipped the cooldown does.
+        """
+        self.many_clients = True
+        if not self._flow_parts.as_shipped:
+            self.responses.lift()
+            if self._flow is not None:
+                self._flow.lift_cooldown()
+
+    # -- receiving ----------------------------------------------------------------------------
+
+    def frame_received(self, frame: Frame) -> None:
+        """Count a command against the cooldown, then handle it."""
+        command = frame.command()
+        if self._flow is not None and command.type not in _NOT_COUNTED:
+            self._flow.command_received()
+        self.command_received(command)
+
+    def writability_changed(self, *, writable: bool) -> None:
+        """Pause or resume reading, if that is configured."""
+        super().writability_changed(writable=writable)
+        if self._flow is not None:
+            self._flow.writability_changed(writable=writable)
+
+    # -- sending ------------------------------------------------------------------------------
+
+    def enqueue(
+        self,
+        buffers: Sequence[Buffer],
+        size_bytes: int,
+        on_left: Callable[[], object] | None = None,
+        paid_bytes: int = 0,
+    ) -> None:
+        """See Connection.enqueue; from now on it matters whether the peer reads."""
+        super().enqueue(buffers, size_bytes, on_left, paid_bytes)
+        if self.transport is not None:
+            self._flow_parts.slow_peers.sent(self)
+
+    def answer_ping(self) -> None:
+        """Send a PONG; one that has not left yet answers every PING until it does.
+
+        As shipped each gets its own, also from a peer that reads none of them.
+        """
+        if self._pong_is_queued and not self._flow_parts.as_shipped:
+            return
+        self._pong_is_queued = True
+        self.enqueue([_PONG], len(_PONG), self._pong_left)
+
+    def _pong_left(self) -> None:
+        self._pong_is_queued = False
+
+    # -- whether it reads, whether it lives ---------------------------------------------------
+
+    @property
+    def writable(self) -> bool:
+        """Whether its outbound buffer is; see limiter.slow_peers."""
+        return self.outbound.writable
+
+    def sample_progress(self, now: float) -> None:
+        """Ask the kernel what the peer has acknowledged; see limiter.slow_peers."""
+        self.progress.sample(self.acknowledged_bytes(), now, outstanding=self.outstanding)
+
+    def close_slow(self, sentence: str) -> None:
+        """End the connection of a peer that does not read."""
+        logger.warning("closing %s: %s", self.peer, sentence)
+        self.abort()
+
+    def _arm_keep_alive(self) -> None:
+        parts = self._flow_parts
+        if parts.keep_alive_seconds > 0:
+            due = parts.clock.now() + parts.keep_alive_seconds
+            self._keep_alive_timer = parts.clock.call_at(due, self._keep_alive_tick)
+
+    def _stop_keep_alive(self) -> None:
+        if self._keep_alive_timer is not None:
+            self._keep_alive_timer.cancel()
+            self._keep_alive_timer = None
+
+    def _keep_alive_tick(self) -> None:
+        """Judge the peer by what came from it, and ask again."""
+        self._arm_keep_alive()
+        outstanding = self.outstanding
+        verdict = self._keep_alive.tick(
+            PeerState(
+                self.ready,
+                self.paused,
+                self.intake.frames_seen,
+                self.acknowledged_bytes() if outstanding else self.written_bytes,
+                outstanding,
+            )
+        )
+        if verdict is Verdict.SEND_PING:
+            self.enqueue([_PING], len(_PING))
+        elif verdict in CLOSING:
+            self._close_as_dead(verdict)
+
+    def _close_as_dead(self, verdict: Verdict) -> None:
+        seconds = self._flow_parts.keep_alive_seconds
+        if verdict is Verdict.CLOSE_STUCK:
+            self._flow_parts.totals.closed[CloseReason.KEEP_ALIVE] += 1
+        logger.info("closing %s: %s (%g s)", self.peer, verdict.value, seconds)
+        self.abort()
