@@ -211,7 +211,7 @@ class ServerCnx(ServedConnection):
         request_id: int,
         failed: Callable[[int, pb.ServerError.ValueType, str], pb.BaseCommand],
         work: Callable[[LookupPermit], Coroutine[object, object, None]],
-        expected_bytes: int = 0,
+        expected_bytes: int | None = 0,
     ) -> None:
         """Run a request under a lookup permit; a full house refuses it at once.
 

@@ -48,12 +48,10 @@ class ListingEstimates:
             self._policy, holder, guess, lambda: self._lister.known_bytes(namespace, mode)
         )
 
-    def expected_bytes(self, namespace: NamespaceName, mode: Mode) -> int:
-        """Return what a listing will probably take, without waiting and without consequence."""
+    def expected_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
+        """Return what a listing will probably take; None where that is not known yet."""
         known = self._lister.known_bytes(namespace, mode)
-        if known is None:
-            known = self._sizes.holder((namespace, mode)).last_size_bytes
-        return FIRST_ESTIMATE_BYTES if known is None else known
+        return self._sizes.holder((namespace, mode)).last_size_bytes if known is None else known
 
 
 class ListingEstimate:

@@ -78,8 +78,8 @@ class GetTopicsHandler:
         self._as_shipped = as_shipped
         self._private_buffers = private_buffers
 
-    def expected_bytes(self, namespace: NamespaceName, mode: Mode) -> int:
-        """Return what an answer will probably take; a guess, for flow control."""
+    def expected_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
+        """Return what an answer will probably take, for flow control; None before the first."""
         return self._estimates.expected_bytes(namespace, mode)
 
     async def serve(

@@ -204,9 +204,12 @@ class SharedHolder:
     def joined_by(self, account: Account) -> bool:
         """Add a reference; true when the parts of all members were settled anew."""
         if account not in self._references:
+            last = next(reversed(self._references), None)
             self._references[account] = 0
             account.shared[self] = None
             account.shared_held += bool(self.permits)
+            if last is not None and last.deferred:
+                self.put_deferred_last(account)
         self._references[account] += 1
         self._total += 1
         return self._settle_after(account)
@@ -221,6 +224,10 @@ class SharedHolder:
             del account.shared[self]
             account.shared_held -= bool(self.permits)
         return settled
+
+    def put_deferred_last(self, account: Account) -> None:
+        """Let a member be found before those whose peers take nothing, or after the others."""
+        self._references.move_to_end(account, last=account.deferred)
 
     def took_on(self, permit: Permit) -> None:
         """Count a permit that was granted."""

@@ -82,6 +82,7 @@ class FairAdmission:
         self._hungry, self._holding, self._last = Line(), Line(), Line()
         self._longest: LeastFirst[Account] = LeastFirst()
         self._over_share, self._over_own_cap = OverShare(), OverOwnCap()
+        self._over_share_last = OverShare()  # The deferred: nothing is lent to them.
 
     # -- who waits ----------------------------------------------------------------------------
 
@@ -308,7 +309,7 @@ class FairAdmission:
                 return self._over_own_cap
         hungry = account.many_clients or not account.holds
         if not hungry and account.weight + size > self._share():
-            return self._over_share
+            return self._over_share_last if account.deferred else self._over_share
         if account.deferred:
             return self._last
         return self._hungry if hungry else self._holding
@@ -335,12 +336,17 @@ class FairAdmission:
 
     def deferred_changed(self, account: Account) -> None:
         """See Admission: what it shares with others waits with one of them."""
+        for holder in account.shared:
+            holder.put_deferred_last(account)
         for waiter in list(account.line):
             if account.deferred and type(waiter.holder) is SharedHolder:
                 best = self._best_placed(waiter.holder, waiter)
                 if best is not account:
                     self._move(waiter, best)
         self.holds_changed(account)
+        if not account.deferred:
+            for holder in list(account.shared):
+                self.joined(holder, account)
 
     def took_on(self, permit: Permit) -> None:
         """See Admission."""
@@ -357,11 +363,9 @@ class FairAdmission:
 
     def accounts_changed(self) -> None:
         """Fewer accounts, or a higher limit, mean larger shares."""
-        if not self._over_share:
-            return
-        share = self._share()
-        while (account := self._over_share.first_within(share)) is not None:
-            self._put_in_place(account)
+        for over_share in (self._over_share, self._over_share_last):
+            while over_share and (account := over_share.first_within(self._share())) is not None:
+                self._put_in_place(account)
 
     def joined(self, holder: SharedHolder, account: Account) -> None:
         """A request that is shared waits where the best placed of its sharers stands."""
@@ -383,7 +387,7 @@ class FairAdmission:
             self._rank(self._place_of(account, waiter.namespace, waiter.size)),
         )
         if account.line:
-            return there == _PARKED > here
+            return there >= _LAST > here
         return here < there or stands.first_in_line is not waiter
 
     def _rank(self, place: Place | None) -> int:

@@ -130,6 +130,13 @@ class Granting:
         turn = self._admission.turn()
         return None if turn is None else self._contention_of(turn)
 
+    def others_wait(self, owner: Hashable) -> bool:
+        """Whether anybody but ``owner`` waits: under fifo also behind its own request."""
+        return any(
+            (one.owner if one.account is None else one.account.owner) is not owner
+            for one in self._queue
+        )
+
     def on_contention(self, callback: Callable[[Contention], None]) -> None:
         """Call back whenever it becomes somebody's turn who has to wait for others."""
         self._on_contention = callback

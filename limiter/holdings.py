@@ -92,6 +92,24 @@ class Holdings:
         if settled_anew:
             self._held_changed(holder)
 
+    def share_held(self, permit: Permit) -> SharedHolder:
+        """Move a permit from its account to a new holder, of which the account is the one member.
+
+        The account weighs as much as before, so the policy need not be told.
+
+        Raises:
+            ValueError: Nobody, or more than one, holds it.
+        """
+        account = permit.holder
+        if type(account) is not Account or permit not in account.permits:
+            raise ValueError("only what one owner holds alone can be shared")
+        holder = SharedHolder(permit.namespace)
+        holder.joined_by(account)
+        account.gave_back(permit, permit.size)
+        permit.holder = holder
+        holder.took_on(permit)
+        return holder
+
     def leave(self, holder: SharedHolder, account: Account, references: int) -> None:
         """Drop references of a member."""
         settled_anew = holder.left_by(account, references)

@@ -1,4 +1,4 @@
-"""The table of instruments as OpenTelemetry instruments.
+"""The table of instruments as OpenTelemetry instruments, and flow control's one.
 
 Only imported when somebody wants OpenTelemetry: the import costs time and memory.
 
@@ -40,8 +40,11 @@ if TYPE_CHECKING:
         ScopeMetrics,
     )
 
+    from limiter.flow_totals import FlowTotals
     from limiter.instruments import Budget, HasStatistics, Instrument
     from limiter.tally import AcquireTally
+
+RATE_LIMIT_ATTRIBUTE = "pulsar.connection.rate_limit.operation.name"
 
 
 class TopicListInstruments:
@@ -101,6 +104,24 @@ class TopicListInstruments:
 
     def _record(self, limit_type: LimitType, waited_seconds: float, count: int) -> None:
         self._waits[limit_type].record(waited_seconds, count)
+
+
+def create_rate_limit_counter(meter: Meter, totals: FlowTotals) -> None:
+    """Count how often connections were paused and resumed, throttled and unthrottled.
+
+    Source: upstream BrokerService, pulsar.broker.connection.rate_limit.count.
+    """
+
+    def read(_: CallbackOptions) -> Iterator[Observation]:
+        for operation, count in totals.operations.items():
+            yield Observation(count, {RATE_LIMIT_ATTRIBUTE: operation.value})
+
+    meter.create_observable_counter(
+        "pulsar.broker.connection.rate_limit.count",
+        [read],
+        "{operation}",
+        "The number of times reading from a connection was paused, resumed, throttled or not.",
+    )
 
 
 class _Waits:

@@ -123,7 +123,15 @@ class OutboundBuffer:
             size_bytes: Its length.
             paid_bytes: What of it a permit of the memory limiter pays for.
         """
+        self.weigh(size_bytes, paid_bytes)
+        return self.became_unwritable()
+
+    def weigh(self, size_bytes: int, paid_bytes: int = 0) -> None:
+        """Count an entry, and do not judge yet."""
         self._change(size_bytes + ENTRY_OVERHEAD_BYTES, paid_bytes)
+
+    def became_unwritable(self) -> bool:
+        """Judge by the high mark; true when the connection is unwritable from now on."""
         if self.writable and self.pending_bytes > self._marks.high_bytes:
             self.writable = False
             return True
@@ -140,9 +148,10 @@ class OutboundBuffer:
 
     def tell_listeners(self) -> None:
         """Call those who wait for the connection to be writable again; each once."""
-        if self._listeners:
-            listeners, self._listeners = self._listeners, {}
-            for listener in listeners:
+        for listener in list(self._listeners):
+            if not self.writable:
+                return  # One of them has filled it again: the others wait for the next time.
+            if self._listeners.pop(listener, listener) is None:
                 listener()
 
     def _change(self, delta_bytes: int, paid_bytes: int) -> None:

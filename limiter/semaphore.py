@@ -239,6 +239,19 @@ class AsyncSemaphore(Granting):
             self._admission.deferred_changed(account)
         self._grant_waiters()
 
+    def acquire_at_once(self, size: int, owner: Hashable, namespace: str = "") -> Permit | None:
+        """Return a permit if nobody waits and there is enough; None means :meth:`request`.
+
+        Its owner has an account, so that what it holds can be shared; see :meth:`share_held`.
+        """
+        if self._queue or not self._at_once or owner is None:
+            return None
+        return self._granted_at_once(size, owner, namespace)
+
+    def share_held(self, permit: Permit) -> SharedHolder:
+        """Turn what one owner holds alone into a holder that others can join."""
+        return self._holdings.share_held(permit)
+
     def share(self, namespace: str = "") -> SharedHolder:
         """Return a holder that several owners can be part of; it may ask when one has joined."""
         return SharedHolder(namespace)

@@ -48,6 +48,8 @@ class SharedLeases:
             PermitTooLargeError: ``size_bytes`` exceeds the limit.
         """
         reference = self.reference(key, size_bytes, owner, namespace)
+        if reference.size:
+            return reference
         try:
             await reference.granted()
         except (PermitAcquireError, PermitTooLargeError, asyncio.CancelledError):
@@ -60,10 +62,10 @@ class SharedLeases:
     ) -> LeaseReference:
         """Return a reference that may still have to wait; see LeaseReference.granted."""
         lease = self._leases.get(key)
-        if lease is None or not lease.holder.references:
+        if lease is None or not lease.live:
             lease = self._leases[key] = self._open(key, size_bytes, owner, namespace)
         else:
-            self._semaphore.join(lease.holder, owner)
+            self._semaphore.join(lease.shared_holder(), owner)
         reference = LeaseReference(self, lease, owner)
         self._owned.setdefault(owner, {})[reference] = None
         return reference
@@ -74,6 +76,15 @@ class SharedLeases:
             reference.release()
 
     def _open(self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str) -> _Lease:
+        """Acquire for one owner alone where nobody waits: books of sharers cost four times that."""
+        permit = self._semaphore.acquire_at_once(size_bytes, owner, namespace)
+        if permit is not None:
+            return _Lease(key, self._semaphore, permit=permit)
+        return self._open_shared(key, size_bytes, owner, namespace)
+
+    def _open_shared(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str
+    ) -> _Lease:
         holder = self._semaphore.share(namespace)
         self._semaphore.join(holder, owner)
         try:
@@ -81,13 +92,13 @@ class SharedLeases:
         except (PermitAcquireError, PermitTooLargeError):
             self._semaphore.leave(holder, owner)
             raise
-        lease = _Lease(key, holder, waiter, self._semaphore)
-        waiter.on_done(lambda: self._answered(lease))
+        lease = _Lease(key, self._semaphore, holder, waiter)
+        waiter.on_done(lambda: self._answered(lease, waiter))
         return lease
 
-    def _answered(self, lease: _Lease) -> None:
+    def _answered(self, lease: _Lease, waiter: Waiter) -> None:
         """A refused lease is no longer found: who comes later asks anew."""
-        if lease.waiter.error is not None:
+        if waiter.error is not None:
             self._forget(lease)
 
     def _forget(self, lease: _Lease) -> None:
@@ -100,31 +111,66 @@ class SharedLeases:
         del owned[reference]
         if not owned:
             del self._owned[reference.owner]
-        if lease.holder.references <= 1:
+        holder = lease.holder
+        if holder is None or holder.references <= 1:
             self._forget(lease)
-        self._semaphore.leave(lease.holder, reference.owner)
+        if holder is not None:
+            self._semaphore.leave(holder, reference.owner)
+        elif lease.permit is not None:
+            self._semaphore.release(lease.permit)
 
 
 class _Lease:
-    """One holder, and what it was granted; a growth that is under way is everybody's."""
+    """What was granted, to one owner until another joins; a growth under way is everybody's.
+
+    Attributes:
+        holder: Those who share it; None while one owner holds it alone.
+        waiter: The request it was opened with; None when it was granted at once.
+    """
 
     __slots__ = ("_growth", "_semaphore", "holder", "key", "permit", "waiter")
 
     def __init__(
-        self, key: Hashable, holder: SharedHolder, waiter: Waiter, semaphore: AsyncSemaphore
+        self,
+        key: Hashable,
+        semaphore: AsyncSemaphore,
+        holder: SharedHolder | None = None,
+        waiter: Waiter | None = None,
+        permit: Permit | None = None,
     ) -> None:
         self.key = key
         self.holder = holder
         self.waiter = waiter
-        self.permit: Permit | None = None
+        self.permit = permit
         self._growth: Waiter | None = None
         self._semaphore = semaphore
-        waiter.on_done(partial(self._take, waiter))
+        if waiter is not None:
+            waiter.on_done(partial(self._take, waiter))
+
+    @property
+    def live(self) -> bool:
+        """Whether anybody has a part in it."""
+        if self.holder is not None:
+            return self.holder.references > 0
+        return self.permit is not None and self.permit.size > 0
+
+    def shared_holder(self) -> SharedHolder:
+        """Return those who share it; what one owner held alone is shared from now on.
+
+        Raises:
+            PermitAcquireCancelledError: Its owner was cancelled and it holds nothing.
+        """
+        if self.holder is None:
+            if self.permit is None or not self.permit.size:
+                raise PermitAcquireCancelledError
+            self.holder = self._semaphore.share_held(self.permit)
+        return self.holder
 
     def growth_to(self, permit: Permit, size_bytes: int) -> Waiter:
         """Return the growth that is under way, or begin one. Raises as AsyncSemaphore.update."""
         if self._growth is not None:
             return self._growth
+        self.shared_holder()  # Who joins while it waits must find the growth where sharers wait.
         growth = self._growth = self._semaphore.request_update(permit, size_bytes)
         growth.on_done(partial(self._take, growth))
         return growth
@@ -161,7 +207,11 @@ class LeaseReference:
             PermitAcquireError: It was refused, or this reference was released meanwhile.
             PermitTooLargeError: The limit was lowered meanwhile and will never hold it.
         """
-        await self._until(self._lease.waiter)
+        waiter = self._lease.waiter
+        if waiter is not None:
+            await self._until(waiter)
+        elif self._released:
+            raise PermitAcquireCancelledError
 
     async def grow(self, size_bytes: int) -> None:
         """Wait until the lease holds ``size_bytes`` or more, for all who share it.

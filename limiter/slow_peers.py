@@ -36,7 +36,7 @@ SAMPLES_A_TICK = 2_000
 DEFERRED_AT = 0.5
 """The part of the grace without progress after which a peer's requests go last."""
 MORE_TIME_SECONDS = 0.5
-"""How much longer than the grace a waiting request may wait beyond its timeout."""
+"""How much longer than twice the grace a waiting request may wait beyond its timeout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class SlowPeers:
         self._deferred: set[Peer] = set()
         self._timer: TimerHandle | None = None
         self._due = 0.0
-        self._closed_at = clock.now() - CLOSE_INTERVAL_SECONDS
+        self._closed_at = clock.now() - MORE_TIME_SECONDS
         if rules.grace_seconds > 0:
             limiter.on_contention(self._contended)
             limiter.extend_timeouts(self.more_seconds)
@@ -140,6 +140,8 @@ class SlowPeers:
             self._timer.cancel()
             self._timer = None
         self._active.clear()
+        for peer in list(self._deferred):
+            self._undefer(peer)
         self._rules = SlowPeerRules(0, 0, 0)
 
     # -- time ---------------------------------------------------------------------------------
@@ -158,7 +160,11 @@ class SlowPeers:
         self._timer = None
         now = self._clock.now()
         for peer in list(islice(self._active, SAMPLES_A_TICK)):
-            self._look_at(peer, now)
+            try:
+                self._look_at(peer, now)
+            except Exception:
+                logger.exception("watching %r no more after an error of ours", peer)
+                self.ended(peer)
         waited_for = self._waited_for()
         if waited_for and now >= self._closed_at + CLOSE_INTERVAL_SECONDS:
             self._close_one(waited_for, now)
@@ -187,10 +193,11 @@ class SlowPeers:
     def _judge_rate(self, peer: Peer, now: float) -> None:
         rate, least = peer.progress.drain_rate(now), self._rules.min_drain_bytes_per_second
         if rate is not None and rate < least and not (peer.many_clients and rate > 0):
-            self._totals.closed[CloseReason.DRAIN_RATE] += 1
-            peer.close_slow(
+            self._end(
+                peer,
+                CloseReason.DRAIN_RATE,
                 f"it took {rate:.0f} bytes a second for ten seconds, less than "
-                f"floodgateMinDrainRateBytesPerSecond={least}"
+                f"floodgateMinDrainRateBytesPerSecond={least}",
             )
 
     def _choose_turn(self, peer: Peer, stalled_seconds: float) -> None:
@@ -222,21 +229,34 @@ class SlowPeers:
         late = [one for one in self._active if one.progress.stalled_seconds(now) >= grace]
         late.sort(key=lambda peer: peer.progress.stalled_seconds(now), reverse=True)
         for peer in late:
-            if self._is_in_the_way(peer, waited_for):
+            if not self._is_in_the_way(peer, waited_for):
+                continue
+            peer.sample_progress(now)  # With many connections, the last time was a while ago.
+            if peer.progress.stalled_seconds(now) >= grace:
                 self._closed_at = now
                 self._close(peer, CloseReason.CONTENTION, peer.progress.stalled_seconds(now))
                 return
 
     def _is_in_the_way(self, peer: Peer, waited_for: dict[LimitType, Contention]) -> bool:
         pinned = self._limiter.pinned_by(peer)
-        return any(pinned[one] > 0 and waited_for[one].owner is not peer for one in waited_for)
+        return any(
+            pinned[one] > 0
+            and (contention.owner is not peer or self._limiter.semaphore(one).others_wait(peer))
+            for one, contention in waited_for.items()
+        )
 
     def _close(self, peer: Peer, reason: CloseReason, stalled_seconds: float) -> None:
-        self._totals.closed[reason] += 1
         why = "while others wait for the memory it holds; floodgateSlowPeerGraceMs"
         if reason is CloseReason.UNWRITABLE:
             why = "and is unwritable; floodgateMaxUnwritableSeconds"
-        peer.close_slow(f"it took nothing for {stalled_seconds:.1f} s {why} says how long it may")
+        sentence = f"it took nothing for {stalled_seconds:.1f} s {why} says how long it may"
+        self._end(peer, reason, sentence)
+
+    def _end(self, peer: Peer, reason: CloseReason, sentence: str) -> None:
+        """Close a peer once: its connection may be lost a turn later only."""
+        self._active.pop(peer, None)
+        self._totals.closed[reason] += 1
+        peer.close_slow(sentence)
 
     def more_seconds(self, limit_type: LimitType, waiter: Waiter) -> float:
         """Return how much longer a request may wait whose time is up; 0 or less: no longer.
@@ -245,11 +265,14 @@ class SlowPeers:
         """
         now, grace = self._clock.now(), self._rules.grace_seconds
         timeout = self._limiter.semaphore(limit_type).timeout_seconds
-        latest = waiter.enqueued_at + timeout + grace + MORE_TIME_SECONDS
+        latest = waiter.enqueued_at + timeout + 2 * grace + MORE_TIME_SECONDS
         owner = waiter.account.owner if waiter.account is not None else waiter.owner
-        if owner in self._deferred or now >= latest or not self._on_trial(limit_type, owner, now):
+        if owner in self._deferred or now >= latest:
             return 0.0
-        return min(CLOSE_INTERVAL_SECONDS, latest - now)
+        # What a closed peer held may have gone to somebody who will give it back in a moment.
+        just_closed = now < self._closed_at + MORE_TIME_SECONDS
+        served_soon = just_closed or self._on_trial(limit_type, owner, now)
+        return min(CLOSE_INTERVAL_SECONDS, latest - now) if served_soon else 0.0
 
     def _on_trial(self, limit_type: LimitType, owner: object, now: float) -> bool:
         return any(

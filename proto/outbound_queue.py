@@ -75,9 +75,13 @@ class OutboundQueue:
         return len(self._entries) + len(self._handed_over)
 
     def add(self, entry: OutboundEntry) -> None:
-        """Queue an entry."""
+        """Queue an entry; ``judge`` says whether that was too much."""
         self._entries.append(entry)
-        if self._buffer.queued(entry.size_bytes, entry.paid_bytes):
+        self._buffer.weigh(entry.size_bytes, entry.paid_bytes)
+
+    def judge(self) -> None:
+        """Tell when the weight has crossed the high mark."""
+        if self._buffer.became_unwritable():
             self._writability_changed(False)
 
     def hand_over(self, transport: asyncio.Transport) -> None:

@@ -20,8 +20,9 @@ class ProcessFlow:
         outbound: Pending bytes of all, and their bound.
         totals: Who is paused, and why.
         hangups: Notices that a peer has left whose socket is not read.
-        parks_frames: Whether frames are parked while a connection is paused (profile
-            ``floodgate``), so that control frames can overtake them.
+        parks_frames: Profile ``floodgate``: frames are parked while a connection is paused, so
+            that control frames can overtake them; and an entry that the kernel takes at once
+            makes nobody unwritable, so that a large answer to a fast reader is no pause.
     """
 
     outbound: OutboundTotals = field(default_factory=OutboundTotals)

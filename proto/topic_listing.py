@@ -5,7 +5,9 @@ A response is a head, the listing's own blocks, and a tail: no protobuf object, 
 
 from __future__ import annotations
 
+import re
 import struct
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from google.protobuf.message import DecodeError
@@ -28,6 +30,8 @@ _REQUEST_ID_TAG = b"\x08"
 _FILTERED = (b"\x18\x00", b"\x18\x01")
 _HASH_TAG = b"\x22"
 _CHANGED = (b"\x28\x00", b"\x28\x01")
+_TAIL = re.compile(rb"\x18([\x00\x01])\x22\x08([0-9a-f]{8})\x28([\x00\x01])", re.DOTALL)
+_TAIL_BYTES = 14
 
 
 class TopicListing:
@@ -149,6 +153,21 @@ def read_topics_head(head: bytes) -> tuple[int, int] | None:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class TopicsTail:
+    """The fields behind the names of a listing's answer.
+
+    Attributes:
+        filtered: Whether the broker applied the client's pattern.
+        topics_hash: Hash of the list, as eight hexadecimal digits.
+        changed: False when the hash in the request was right; then no names come before.
+    """
+
+    filtered: bool
+    topics_hash: str
+    changed: bool
+
+
 class TopicsAnswer:
     """A listing's answer as received and not decoded: to be sent on under other request ids.
 
@@ -168,6 +187,25 @@ class TopicsAnswer:
     def addressed_to(self, request_id: int) -> TopicsResponse:
         """Return the frame for one client: new lengths and request id, the same bytes behind."""
         return _frame(request_id, self.rest, self.rest_bytes, b"")
+
+    @property
+    def has_names(self) -> bool:
+        """Whether there is more than the fields behind the names, if ``tail`` found these."""
+        return self.rest_bytes > _TAIL_BYTES
+
+    def tail(self) -> TopicsTail | None:
+        """Read the fields behind the names; nothing is decoded or joined for it.
+
+        Returns:
+            None if the answer does not end as Pulsar's encoders end it: filtered, a hash of
+            eight digits, changed. The bytes of a name can be taken for these only where the
+            server wrote none, and such a server does not look at a request's hash either.
+        """
+        found = _TAIL.fullmatch(_last_bytes(self.rest, _TAIL_BYTES))
+        if found is None:
+            return None
+        filtered, digest, changed = found.groups()
+        return TopicsTail(filtered == b"\x01", digest.decode(), changed == b"\x01")
 
     def decoded(self) -> pb.CommandGetTopicsOfNamespaceResponse:
         """Parse the answer; its request id is 0.
@@ -194,3 +232,13 @@ def _skip(parts: Sequence[memoryview], size: int) -> list[memoryview]:
             kept.append(part[size:] if size else part)
             size = 0
     return kept
+
+
+def _last_bytes(parts: Sequence[memoryview], size: int) -> bytes:
+    """Return the last ``size`` bytes of parts; fewer if there are not so many."""
+    end = b""
+    for part in reversed(parts):
+        if len(end) == size:
+            break
+        end = bytes(part[len(end) - size :]) + end
+    return end

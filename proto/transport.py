@@ -24,7 +24,7 @@ from proto.frame_intake import FrameIntake
 from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, Frame, FrameDecoder, encode_command
 from proto.outbound_queue import OutboundEntry, OutboundQueue
 from proto.process_flow import ProcessFlow
-from proto.unacknowledged import unacknowledged_bytes
+from proto.unacknowledged import forget_unsent, unacknowledged_bytes
 from proto.writers import PlainWriter, TlsWriter, Writer
 
 if TYPE_CHECKING:
@@ -134,7 +134,10 @@ class Connection(asyncio.Protocol):
             entry.leave()
             return
         self._queue.add(entry)
+        if not self._process.parks_frames:
+            self._queue.judge()  # As Netty: before the kernel was asked.
         self._hand_over()
+        self._queue.judge()
         if self._process.outbound.full and self.outbound.pending_bytes:
             self._process.outbound.call_when_less(self._process_has_room)
             self.gate.close_for(PauseCause.PROCESS_OUTBOUND_FULL)
@@ -378,6 +381,15 @@ class Connection(asyncio.Protocol):
         elif not self.closed and not self._closing:
             self._closing = True
             self._hand_over()
+
+    def reset(self) -> None:
+        """Abort, and let the kernel forget what the peer has not read.
+
+        Otherwise it keeps a full send buffer for minutes, for a peer that does not know.
+        """
+        if self._descriptor >= 0 and self._transport is not None:
+            forget_unsent(self._descriptor)
+        self.abort()
 
     def abort(self) -> None:
         """Close now; queued entries give back what they hold."""

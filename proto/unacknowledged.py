@@ -1,8 +1,11 @@
-"""How many bytes a socket's kernel still holds because the peer has not acknowledged them."""
+"""What a socket's kernel still holds because the peer has not acknowledged it."""
 
 from __future__ import annotations
 
+import os
+import socket
 import struct
+from contextlib import suppress
 
 try:
     import fcntl
@@ -13,6 +16,7 @@ except ImportError:  # no such calls on this system
     _REQUEST = None
 
 _INT = struct.Struct("i")
+_LINGER_NOT = struct.pack("ii", 1, 0)
 
 
 def unacknowledged_bytes(descriptor: int) -> int:
@@ -21,7 +25,7 @@ def unacknowledged_bytes(descriptor: int) -> int:
     0 where the system cannot tell, or the socket is no more: then what was handed to the kernel
     counts as taken.
     """
-    if _REQUEST is None:
+    if _REQUEST is None or descriptor < 0:
         return 0
     try:
         answer = fcntl.ioctl(descriptor, _REQUEST, bytes(_INT.size))
@@ -29,3 +33,10 @@ def unacknowledged_bytes(descriptor: int) -> int:
         return 0
     (size_bytes,) = _INT.unpack(answer)
     return int(size_bytes)
+
+
+def forget_unsent(descriptor: int) -> None:
+    """Let the next close of a socket reset the connection and free its send queue (SO_LINGER)."""
+    # A socket object of our own: what uvloop hands out has no options.
+    with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as same:
+        same.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOT)

@@ -40,7 +40,7 @@ _MEGABYTE_BYTES = 1024 * 1024
 _DEFAULTS = {
     GRACE_KEY: 3_000,
     MAX_UNWRITABLE_KEY: 60,
-    RESPONSE_BYTES_KEY: 4 * _MEGABYTE_BYTES,
+    RESPONSE_BYTES_KEY: _MEGABYTE_BYTES,
     PENDING_OUTBOUND_KEY: 256,
 }
 """Under profile ``floodgate``; under ``pulsar`` each is 0, which is off, as upstream has none."""
@@ -60,7 +60,7 @@ class FlowConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    rules: FlowRules = FlowRules(pause_if_unwritable=True, max_response_bytes=4 * _MEGABYTE_BYTES)
+    rules: FlowRules = FlowRules(pause_if_unwritable=True, max_response_bytes=_MEGABYTE_BYTES)
     slow_peers: SlowPeerRules = SlowPeerRules()
     max_pending_outbound_bytes: int = 256 * _MEGABYTE_BYTES
     keep_alive_seconds: float = 30.0

@@ -28,7 +28,7 @@ from opentelemetry.sdk.metrics.export import (
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 
 from limiter.clock import deadline
-from limiter.otel_metrics import TopicListInstruments
+from limiter.otel_metrics import TopicListInstruments, create_rate_limit_counter
 from server.telemetry import MetricsExporter
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.metrics.export import MetricExporter, MetricsData
 
     from limiter.clock import Clock, TimerHandle
+    from limiter.flow_totals import FlowTotals
     from limiter.instruments import HasStatistics
     from limiter.tally import AcquireTally
     from server.telemetry import TelemetrySettings
@@ -56,6 +57,7 @@ class MetricExport:
         service: The attributes that say who sends, unless ``OTEL_*`` variables do.
         limiter: What is measured.
         tally: Observes it.
+        flow: What flow control did; a proxy has no instrument for it.
         clock: Arms the timer.
 
     The mutable state is the armed timer and what waits in the sender.
@@ -67,6 +69,7 @@ class MetricExport:
         service: dict[str, str],
         limiter: HasStatistics,
         tally: AcquireTally,
+        flow: FlowTotals | None,
         clock: Clock,
     ) -> None:
         self._interval_seconds = settings.interval_seconds
@@ -78,6 +81,8 @@ class MetricExport:
         provider = MeterProvider([self._reader], _resource(service), shutdown_on_exit=False)
         meter = provider.get_meter("floodgate", version("floodgate"))
         self._instruments = TopicListInstruments(meter, limiter, tally)
+        if flow is not None:
+            create_rate_limit_counter(meter, flow)
         self._sender = Sender(exporter, problem, settings.destination)
         self._timer: TimerHandle | None = None
         self._arm()

@@ -188,7 +188,7 @@ class ServedConnection(Connection):
     def close_slow(self, sentence: str) -> None:
         """End the connection of a peer that does not read."""
         logger.warning("closing %s: %s", self.peer, sentence)
-        self.abort()
+        self.reset()
 
     def _arm_keep_alive(self) -> None:
         parts = self._flow_parts
@@ -224,4 +224,7 @@ class ServedConnection(Connection):
         if verdict is Verdict.CLOSE_STUCK:
             self._flow_parts.totals.closed[CloseReason.KEEP_ALIVE] += 1
         logger.info("closing %s: %s (%g s)", self.peer, verdict.value, seconds)
-        self.abort()
+        if self._flow_parts.as_shipped:
+            self.abort()
+        else:
+            self.reset()

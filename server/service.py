@@ -178,7 +178,8 @@ class ServerService(ABC, Generic[CnxT]):
             "service.name": prefix.replace("pulsar_", "floodgate-"),
             "pulsar.cluster": self._server_config.cluster_name,
         }
-        export = MetricExport(settings, service, self.limiter, tally, self._clock)
+        flow = self.flow.totals if prefix == "pulsar_broker" else None
+        export = MetricExport(settings, service, self.limiter, tally, flow, self._clock)
         self._exits.push_async_callback(export.close)
 
     async def _serve_clients(self, factory: Callable[[], asyncio.BaseProtocol], port: int) -> None:

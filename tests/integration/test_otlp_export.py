@@ -144,7 +144,7 @@ async def test_a_batch_of_waits_of_no_time_arrives_in_full() -> None:
         limiter = AsyncDualMemoryLimiter(budget, budget, clock)
         url = f"{one.url}/v1/metrics"
         settings = TelemetrySettings(MetricsExporter.OTLP, url, 60.0, 10.0)
-        export = MetricExport(settings, {}, limiter, tally, clock)
+        export = MetricExport(settings, {}, limiter, tally, None, clock)
         # When
         tally.observe(LimitType.HEAP_MEMORY, AcquireOutcome.GRANTED, 0.0, 1000)
         await export.close()

@@ -51,7 +51,7 @@ def test_properties_make_a_configuration_or_tell_problems(
     if isinstance(made, ConfigError):
         assert made.problems
     else:
-        assert made.water_marks.low_bytes <= made.water_marks.high_bytes
+        assert made.flow.rules.marks.low_bytes <= made.flow.rules.marks.high_bytes
 
 
 @given(st.text())

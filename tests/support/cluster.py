@@ -60,6 +60,20 @@ def held(limiter: AsyncDualMemoryLimiter) -> dict[str, int]:
     return {name: figure for name, figure in figures.items() if figure}
 
 
+def flow_figures(part: BrokerService | ProxyService) -> dict[str, int]:
+    """What flow control counts of connections; all 0 when nobody is connected."""
+    totals = part.flow.totals
+    return {
+        **{f"paused for {cause.value}": count for cause, count in totals.connections.items()},
+        "unpaid bytes": part.totals.unpaid_bytes,
+        "parked frames": totals.parked_frames,
+        "parked bytes": totals.parked_bytes,
+        "response bytes": totals.response_bytes,
+        "watched for progress": len(part.flow.slow_peers),
+        "watched for hangups": len(part.flow.process.hangups or ()),
+    }
+
+
 @dataclass
 class Cluster:
     """The running parts.
@@ -121,6 +135,7 @@ class Cluster:
             "lookup places": self.proxy.lookups.pending_requests,
             "pending bytes": self.proxy.totals.pending_bytes,
             "connections": sorted(map(repr, self.proxy.connections)),
+            **flow_figures(self.proxy),
         }
         return {name: figure for name, figure in figures.items() if figure}
 
@@ -132,6 +147,7 @@ class Cluster:
             "pending bytes": self.broker.totals.pending_bytes,
             "connections": sorted(map(repr, self.broker.connections)),
             "active": self.broker.connection_counters.active,
+            **flow_figures(self.broker),
         }
         return {name: figure for name, figure in figures.items() if figure}
 

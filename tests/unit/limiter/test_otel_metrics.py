@@ -21,8 +21,10 @@ from opentelemetry.sdk.metrics.export import (
 from opentelemetry.sdk.metrics.view import ExponentialBucketHistogramAggregation
 
 from limiter.dual import DualStatistics, LimitType
-from limiter.otel_metrics import TopicListInstruments
+from limiter.flow_totals import FlowTotals
+from limiter.otel_metrics import TopicListInstruments, create_rate_limit_counter
 from limiter.permit import AcquireOutcome, SemaphoreStatistics
+from limiter.read_gate import PauseCause, ReadGate
 from limiter.tally import AcquireTally
 from tests.support.manual_clock import ManualClock
 
@@ -235,3 +237,33 @@ def test_kinds_of_our_own(name: str, kind: str) -> None:
     else:
         assert isinstance(data, Sum)
         assert data.is_monotonic == (kind == "counter")
+
+
+def test_pauses_are_counted_under_the_name_of_a_real_broker() -> None:
+    # Given
+    reader = InMemoryMetricReader()
+    meter = MeterProvider([reader], shutdown_on_exit=False).get_meter("test")
+    totals = FlowTotals(ManualClock())
+    create_rate_limit_counter(meter, totals)
+    gate = ReadGate(lambda: None, lambda: None, totals)
+    # When: two causes are one pause, and publishes are told apart
+    gate.close_for(PauseCause.OUTBOUND_BUFFER_FULL)
+    gate.close_for(PauseCause.PENDING_PUBLISHES)
+    gate.open_for(PauseCause.OUTBOUND_BUFFER_FULL)
+    gate.open_for(PauseCause.PENDING_PUBLISHES)
+    gate.close_for(PauseCause.COOLDOWN)
+    # Then
+    data = reader.get_metrics_data()
+    assert data is not None
+    (metric,) = data.resource_metrics[0].scope_metrics[0].metrics
+    assert isinstance(metric.data, Sum)
+    assert (metric.name, metric.unit) == (
+        "pulsar.broker.connection.rate_limit.count",
+        "{operation}",
+    )
+    assert metric.data.is_monotonic
+    assert {
+        point.attributes["pulsar.connection.rate_limit.operation.name"]: point.value
+        for point in metric.data.data_points
+        if point.attributes
+    } == {"paused": 2, "resumed": 1, "throttled": 1, "unthrottled": 1}
