@@ -34,8 +34,8 @@ SUBCOMMANDS = {
     "load": Subcommand("loadgen.load_command", "load", "Load topics into a running server."),
     "run": Subcommand("loadgen.run_command", "run", "Drive clients against a server."),
     "report": Subcommand("loadgen.report_command", "report", "Turn finished runs into one page."),
-    "demo": Subcommand("loadgen.demo_command", "demo", "Show a restart storm, three times."),
-    "picture": Subcommand("loadgen.demo_command", "picture", "Draw the newest demo as a picture."),
+    "demo": Subcommand("loadgen.demo_command", "demo", "Show a storm, and a stuck peer."),
+    "picture": Subcommand("loadgen.demo_command", "picture", "Draw the newest demo as pictures."),
 }
 
 

@@ -13,13 +13,15 @@ import uvloop
 from limiter.clock import LoopClock, deadline
 from loadgen.answers import AnswerChecker
 from loadgen.failures import LoadgenError
+from loadgen.listing_connection import ConnectFailedError
 from loadgen.live import StormCounters
-from loadgen.scenario import ClientPlan
-from loadgen.storm import ConnectFailedError, StormClient
+from loadgen.scenario import ClientPlan, StormScenario
+from loadgen.storm import StormClient
 from loadgen.storm_context import StormContext
 
 if TYPE_CHECKING:
-    from loadgen.scenario import StormScenario
+    from loadgen.listing_connection import ListingConnection
+    from loadgen.scenario import ListingScenario
 
 CONNECT_TIMEOUT_SECONDS = 10.0
 _OTHER_OPEN_FILES = 64
@@ -27,7 +29,7 @@ _OTHER_OPEN_FILES = 64
 ServerAddress = tuple[socket.AddressFamily, tuple[str, int]]
 
 
-def check_reachable(scenario: StormScenario) -> None:
+def check_reachable(scenario: ListingScenario) -> None:
     """Connect once, as every client will.
 
     Raises:
@@ -56,7 +58,7 @@ def raise_open_file_limit(connections: int) -> None:
         )
 
 
-async def resolve(scenario: StormScenario) -> ServerAddress:
+async def resolve(scenario: ListingScenario) -> ServerAddress:
     """Return family and address of the scenario's server.
 
     Raises:
@@ -75,7 +77,7 @@ async def resolve(scenario: StormScenario) -> ServerAddress:
 
 
 async def connect(
-    client: StormClient,
+    client: ListingConnection,
     address: ServerAddress,
     receive_buffer_bytes: int,
 ) -> None:
@@ -86,18 +88,11 @@ async def connect(
         ConnectFailedError: The server did not answer CONNECT with CONNECTED.
     """
     loop = asyncio.get_running_loop()
-    family, server = address
-    connection = socket.socket(family, socket.SOCK_STREAM)
-    connection.setblocking(False)
+    connection = new_socket(address, receive_buffer_bytes, client.plan.source_address)
     handed_over = False
     try:
-        # The window that TCP offers is settled when the connection is made.
-        if receive_buffer_bytes:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
-        if client.plan.source_address is not None:
-            connection.bind((client.plan.source_address, 0))
         async with deadline(LoopClock(), CONNECT_TIMEOUT_SECONDS):
-            await loop.sock_connect(connection, server)
+            await loop.sock_connect(connection, address[1])
             await loop.create_connection(lambda: client, sock=connection)
             handed_over = True
             await client.handshake
@@ -109,6 +104,33 @@ async def connect(
         raise
 
 
+def new_socket(
+    address: ServerAddress, receive_buffer_bytes: int, source_address: str | None
+) -> socket.socket:
+    """Return a socket that is ready to be connected.
+
+    Args:
+        address: What it will be connected to.
+        receive_buffer_bytes: SO_RCVBUF; 0 leaves the kernel's own.
+        source_address: Where it connects from; None leaves it to the kernel.
+
+    Raises:
+        OSError: There are no more sockets, or the source address is not this machine's.
+    """
+    connection = socket.socket(address[0], socket.SOCK_STREAM)
+    try:
+        connection.setblocking(False)
+        # The window that TCP offers is settled when the connection is made.
+        if receive_buffer_bytes:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+        if source_address is not None:
+            connection.bind((source_address, 0))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 def connect_failure(error: Exception) -> str:
     """Say why a client could not connect."""
     if isinstance(error, TimeoutError) and not error.errno:
@@ -118,13 +140,15 @@ def connect_failure(error: Exception) -> str:
     return str(error)
 
 
-async def _connect_once(scenario: StormScenario) -> None:
-    plan = ClientPlan(0, scenario.namespaces[0], 0.0, None)
+async def _connect_once(scenario: ListingScenario) -> None:
+    once = StormScenario(
+        service_url=scenario.service_url, namespaces=scenario.namespaces[:1], clients=1
+    )
     checker = AnswerChecker(filtered=False)
-    context = StormContext(scenario, checker, StormCounters(), on_finished=lambda: None)
-    client = StormClient(plan, context)
+    context = StormContext(once, checker, StormCounters(), on_finished=lambda: None)
+    client = StormClient(ClientPlan(0, once.namespaces[0], 0.0, None), context)
     try:
-        await connect(client, await resolve(scenario), scenario.receive_buffer_bytes)
+        await connect(client, await resolve(once), once.receive_buffer_bytes)
     except (OSError, ConnectFailedError) as error:
         raise LoadgenError(
             f"{scenario.service_url} cannot be reached as a Pulsar broker or proxy: "

@@ -1,7 +1,8 @@
 """The demo: a million topics, then the same restart storm three times with fresh servers.
 
 Each run has a broker and a proxy of its own, as separate processes, so that what one run leaves in
-memory cannot help or hurt the next. One Spark session makes the topics and drives all storms.
+memory cannot help or hurt the next. One Spark session makes the topics and drives all storms. The
+second part, one peer that reads nothing, follows in :mod:`loadgen.demo_stuck`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from loadgen.connecting import raise_open_file_limit
@@ -19,12 +20,14 @@ from loadgen.demo_plan import (
     CLIENT_TIMEOUT_SECONDS,
     RUNS,
     SOCKET_BUFFER_BYTES,
+    STUCK_RUNS,
     DemoRun,
     StormSize,
     broker_settings,
     mean_answer_bytes,
     proxy_settings,
 )
+from loadgen.demo_stuck import run_stuck_part
 from loadgen.failures import LoadgenError
 from loadgen.pictures import RUN_DIRECTORIES
 from loadgen.processes import ServerLaunch, running_server
@@ -33,6 +36,7 @@ from loadgen.report_data import RunSummary, parse_summary
 from loadgen.run_directory import load_run
 from loadgen.scenario import NamespaceExpectation, StormScenario
 from loadgen.storm_run import RunOptions, execute
+from loadgen.stuck_checks import stuck_checks
 from loadgen.units import plural
 
 if TYPE_CHECKING:
@@ -41,18 +45,18 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from loadgen.check_result import CheckResult
     from loadgen.corpus import Corpus
     from loadgen.failures import ExitCode
     from loadgen.live import StormCounters
     from loadgen.processes import ServerProcess
-    from loadgen.report import CheckResult
     from loadgen.steps import Steps
     from loadgen.topics import TopicPlan
 
 SCHEMA_VERSION = 1
 REPORT_NAME = "report.html"
 SUMMARY_NAME = "summary.json"
-TITLE = "A restart storm, three times"
+TITLE = "A restart storm, and one peer that does not read"
 _CORPUS_FILES = 8
 # The proxy has a connection to the broker for each client's, in profile pulsar.
 _CONNECTIONS_PER_CLIENT = 2
@@ -83,9 +87,10 @@ class DemoOptions:
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What the demo found."""
+    """What the demo found: of the storms, and of the second part."""
 
     summaries: Mapping[str, RunSummary]
+    stuck: Mapping[str, RunSummary]
     checks: Sequence[CheckResult]
     report: Path
     summary: Path
@@ -94,11 +99,11 @@ class DemoResult:
     @property
     def exit_code(self) -> ExitCode:
         """What the demo's process exits with."""
-        return exit_code(self.summaries, self.checks)
+        return exit_code([*self.summaries.values(), *self.stuck.values()], self.checks)
 
 
 def run_demo(options: DemoOptions, steps: Steps) -> DemoResult:
-    """Make the topics, run the three storms, judge them, write report and summary.
+    """Make the topics, run the three storms and the second part, judge, write what was found.
 
     Raises:
         LoadgenError: A server did not start, or a storm could not be run.
@@ -108,11 +113,13 @@ def run_demo(options: DemoOptions, steps: Steps) -> DemoResult:
         with _session(options, steps) as session:
             corpus = _make_topics(options, session, steps)
             documents = {run.name: _run_storm(run, corpus, options, session, steps) for run in RUNS}
+        stuck = run_stuck_part(options.out, _stuck_directory(options), steps, _storm_notes)
     finally:
         if not options.keep:
             shutil.rmtree(_corpus_directory(options), ignore_errors=True)
+            shutil.rmtree(_stuck_directory(options), ignore_errors=True)
     with steps.step("Writing the report"):
-        return _conclude(options, corpus, documents, steps)
+        return _conclude(options, corpus, (documents, stuck), steps)
 
 
 def _prepare(options: DemoOptions) -> None:
@@ -146,6 +153,10 @@ def _session(options: DemoOptions, steps: Steps) -> Iterator[SparkSession | None
 
 def _corpus_directory(options: DemoOptions) -> Path:
     return options.out / "topics"
+
+
+def _stuck_directory(options: DemoOptions) -> Path:
+    return options.out / "stuck-topics"
 
 
 def _make_topics(options: DemoOptions, session: SparkSession | None, steps: Steps) -> Corpus:
@@ -245,32 +256,41 @@ def storm_size(options: DemoOptions, corpus: Corpus) -> StormSize:
 
 
 def _conclude(
-    options: DemoOptions, corpus: Corpus, documents: Mapping[str, dict[str, Any]], steps: Steps
+    options: DemoOptions,
+    corpus: Corpus,
+    documents: tuple[Mapping[str, dict[str, Any]], Mapping[str, dict[str, Any]]],
+    steps: Steps,
 ) -> DemoResult:
-    """Judge the runs and write what is left for the reader."""
-    summaries = {name: parse_summary(document) for name, document in documents.items()}
-    size = storm_size(options, corpus)
-    checks = demo_checks(summaries, size)
-    runs = [load_run(options.out / RUN_DIRECTORIES / run.name) for run in RUNS]
+    """Judge the runs of both parts and write what is left for the reader."""
+    storms, stuck = (
+        {name: parse_summary(document) for name, document in part.items()} for part in documents
+    )
+    checks = demo_checks(storms, storm_size(options, corpus)) + stuck_checks(stuck)
+    runs = [load_run(options.out / RUN_DIRECTORIES / run.name) for run in (*RUNS, *STUCK_RUNS)]
     report = options.out / REPORT_NAME
     write_report(report, runs, title=TITLE, checks=checks)
     duration_seconds = steps.elapsed_seconds
     summary = options.out / SUMMARY_NAME
     document = {
-        "schema_version": SCHEMA_VERSION,
-        "topics": corpus.manifest.topics,
-        "namespaces": len(corpus.manifest.namespaces),
-        "clients": options.clients,
-        "answer_bytes": size.answer_bytes,
-        "read_rate_bytes_per_second": options.read_rate_bytes_per_second,
-        "executor": options.executor,
-        "runs": dict(documents),
-        "checks": [
-            {"name": check.name, "passed": check.passed, "sentence": check.sentence}
-            for check in checks
-        ],
+        **_described(options, corpus),
+        "runs": dict(documents[0]),
+        "stuck": dict(documents[1]),
+        "checks": [asdict(check) for check in checks],
         "passed": all(check.passed for check in checks),
         "duration_seconds": round(duration_seconds, 1),
     }
     summary.write_text(f"{json.dumps(document, indent=2)}\n", encoding="utf-8")
-    return DemoResult(summaries, checks, report, summary, duration_seconds)
+    return DemoResult(storms, stuck, checks, report, summary, duration_seconds)
+
+
+def _described(options: DemoOptions, corpus: Corpus) -> dict[str, Any]:
+    """What the storms were, for the summary."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "topics": corpus.manifest.topics,
+        "namespaces": len(corpus.manifest.namespaces),
+        "clients": options.clients,
+        "answer_bytes": storm_size(options, corpus).answer_bytes,
+        "read_rate_bytes_per_second": options.read_rate_bytes_per_second,
+        "executor": options.executor,
+    }

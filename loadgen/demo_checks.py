@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loadgen.check_result import CheckResult
 from loadgen.failures import ExitCode
-from loadgen.report import CheckResult
 from loadgen.report_data import RunSummary
 from loadgen.tables import against_limit
 from loadgen.units import MB_BYTES, format_bytes, format_count, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from loadgen.demo_plan import StormSize
     from loadgen.report_data import AccountedMemory
@@ -37,9 +37,9 @@ def demo_checks(runs: Mapping[str, RunSummary], size: StormSize) -> list[CheckRe
     ]
 
 
-def exit_code(runs: Mapping[str, RunSummary], checks: Sequence[CheckResult]) -> ExitCode:
+def exit_code(runs: Iterable[RunSummary], checks: Sequence[CheckResult]) -> ExitCode:
     """The code of the whole demo: a wrong answer weighs more than a failed check."""
-    if any(summary.wrong for summary in runs.values()):
+    if any(summary.wrong for summary in runs):
         return ExitCode.CORRECTNESS
     if not all(check.passed for check in checks):
         return ExitCode.THRESHOLDS

@@ -1,4 +1,4 @@
-"""``loadgen demo``: the whole story in three minutes; ``loadgen picture``: it as a picture."""
+"""``loadgen demo``: the whole story in three minutes; ``loadgen picture``: it as pictures."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from loadgen.demo import DemoOptions, run_demo
-from loadgen.demo_plan import RUNS, default_namespaces
+from loadgen.demo_plan import RUNS, STUCK_RUNS, default_namespaces
 from loadgen.failures import ExitCode, LoadgenError, UsageError
 from loadgen.pictures import draw_pictures, load_demo
 from loadgen.processes import termination_interrupts
 from loadgen.report_words import late_start_sentence
-from loadgen.run_command import parse_read_rate
+from loadgen.sizes import parse_read_rate
 from loadgen.steps import Steps
+from loadgen.stuck_pictures import draw_stuck_pictures
 from loadgen.tables import TERMINAL_COLUMNS, summary_console, summary_tables
 from loadgen.topics import TopicPlan
 
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from loadgen.check_result import CheckResult
     from loadgen.demo import DemoResult
-    from loadgen.report import CheckResult
 
 SEED = 7
 _INTERRUPTED = "Interrupted: broker, proxy and Spark are stopped, no report was written."
@@ -64,8 +65,9 @@ def demo(  # noqa: PLR0913 - one parameter for each option
     """See a restart storm three times: no limits, Pulsar's limits, Floodgate.
 
     Makes the topics, starts a broker and a proxy for each run, lets all clients
-    ask for a topic list at the same moment and read it slowly. Then prints a
-    table and writes report.html and summary.json.
+    ask for a topic list at the same moment and read it slowly. Then lets one
+    peer ask for many lists and read none, twice: as in Pulsar, and in Floodgate.
+    Prints tables, writes report.html and summary.json.
 
     Exit code 0: everything held; 97: an answer was wrong; 99: a check failed.
 
@@ -104,16 +106,19 @@ def picture(
       loadgen picture --demo out/demo --out docs/images
     """
     console = summary_console()
-    for path in draw_pictures(load_demo(demo_directory, [run.name for run in RUNS]), out):
+    storms = load_demo(demo_directory, [run.name for run in RUNS])
+    stuck = load_demo(demo_directory, [run.name for run in STUCK_RUNS])
+    for path in [*draw_pictures(storms, out), *draw_stuck_pictures(stuck, out)]:
         console.print(f"Picture: {path}", soft_wrap=True, highlight=False)
 
 
 def show(console: Console, result: DemoResult) -> None:
     """Print the table, the checks and where everything is."""
-    for table in summary_tables(list(result.summaries.values())):
-        console.print(table)
+    for part in (result.summaries, result.stuck):
+        for table in summary_tables(list(part.values())):
+            console.print(table)
     console.print(Constrain(_verdicts(result.checks), TERMINAL_COLUMNS))
-    for summary in result.summaries.values():
+    for summary in (*result.summaries.values(), *result.stuck.values()):
         if summary.generator_limited:
             console.print(
                 f"! {summary.label}: {late_start_sentence(summary)}", style="yellow", markup=False

@@ -1,4 +1,4 @@
-"""What the demo runs: the three runs, the settings of their servers, and what scales with size."""
+"""What the demo runs: its runs, the settings of their servers, and what scales with size."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from loadgen.stuck_scenario import StuckScenario
 from loadgen.units import MB_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from loadgen.processes import ServerProcess
+    from loadgen.scenario import NamespaceExpectation
 
 LIMIT_MB = 50
 SOCKET_BUFFER_BYTES = 65_536
@@ -29,7 +31,7 @@ _FRAME_OVERHEAD_BYTES = 40
 
 @dataclass(frozen=True)
 class DemoRun:
-    """One of the three runs. ``limit_mb`` is for heap and direct, on broker and proxy; 0 is off."""
+    """One run. ``limit_mb`` is for heap and direct, on each of its servers; 0 is off."""
 
     name: str
     label: str
@@ -41,6 +43,16 @@ RUNS = (
     DemoRun("off", "Limits off", "pulsar", 0),
     DemoRun("pulsar", "Limits on, as in Pulsar", "pulsar", LIMIT_MB),
     DemoRun("floodgate", "Limits on, Floodgate", "floodgate", LIMIT_MB),
+)
+
+# The second part: the case that was recorded of a real broker, in the time that it takes to show.
+STUCK_LIMIT_MB = 1
+STUCK_TOPICS = 4000
+STUCK_NAME_BYTES = 93
+STUCK_PERMIT_TIMEOUT_MILLIS = 3000
+STUCK_RUNS = (
+    DemoRun("stuck-pulsar", "As in Pulsar", "pulsar", STUCK_LIMIT_MB),
+    DemoRun("stuck-floodgate", "Floodgate", "floodgate", STUCK_LIMIT_MB),
 )
 
 
@@ -85,6 +97,36 @@ def broker_settings(run: DemoRun) -> dict[str, str]:
         "metadataStoreUrl": "memory:local",
         **_server_settings(run),
     }
+
+
+def stuck_broker_settings(run: DemoRun) -> dict[str, str]:
+    """The broker's configuration in one run of the second part, in Pulsar's keys."""
+    timeouts = {
+        f"maxTopicListInFlight{kind}MemSizePermitsAcquireTimeoutMillis": str(
+            STUCK_PERMIT_TIMEOUT_MILLIS
+        )
+        for kind in ("Heap", "Direct")
+    }
+    return {**broker_settings(run), **timeouts}
+
+
+def stuck_scenario(service_url: str, namespace: NamespaceExpectation) -> StuckScenario:
+    """What clients do in the second part: 10 listings a second, and one peer that reads nothing.
+
+    The peer comes between two listings, after a second without it, and leaves before the end, so
+    that one sees how it was before and how it is afterwards.
+    """
+    return StuckScenario(
+        service_url=service_url,
+        namespaces=(namespace,),
+        clients=10,
+        interval_seconds=1.0,
+        duration_seconds=8.0,
+        stuck_peers=1,
+        stuck_pipelined=64,
+        stuck_at_seconds=1.05,
+        stuck_seconds=6.0,
+    )
 
 
 def proxy_settings(run: DemoRun, broker: ServerProcess) -> Mapping[str, str]:

@@ -23,7 +23,7 @@ from loadgen.task_report import TaskReport
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loadgen.storm_task import TaskPlan
+    from loadgen.task_plan import TaskPlan
 
 # From the last "connected" to T0: time enough for the message to reach every worker.
 LEAD_SECONDS = 0.5

@@ -67,21 +67,26 @@ def draw_pictures(runs: Sequence[Run], out: Path) -> list[Path]:
     Raises:
         LoadgenError: A picture cannot be written, or passes ``LARGEST_PICTURE_BYTES``.
     """
-    paths = []
-    for theme in THEMES:
-        path = out / f"{theme.name}.png"
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-            _draw(runs, theme).savefig(path, dpi=_DOTS_PER_INCH, facecolor=theme.paper)
-        except OSError as error:
-            raise LoadgenError(f"cannot write {path}: {error.strerror}") from error
-        if path.stat().st_size > LARGEST_PICTURE_BYTES:
-            raise LoadgenError(
-                f"{path} has {format_bytes(path.stat().st_size)}; a README's picture may have "
-                f"{format_bytes(LARGEST_PICTURE_BYTES)}"
-            )
-        paths.append(path)
-    return paths
+    return [save(_draw(runs, theme), out / f"{theme.name}.png", theme) for theme in THEMES]
+
+
+def save(figure: Any, path: Path, theme: Theme) -> Path:  # noqa: ANN401
+    """Write a figure as a PNG and return its path.
+
+    Raises:
+        LoadgenError: The picture cannot be written, or passes ``LARGEST_PICTURE_BYTES``.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=_DOTS_PER_INCH, facecolor=theme.paper)
+    except OSError as error:
+        raise LoadgenError(f"cannot write {path}: {error.strerror}") from error
+    if path.stat().st_size > LARGEST_PICTURE_BYTES:
+        raise LoadgenError(
+            f"{path} has {format_bytes(path.stat().st_size)}; a README's picture may have "
+            f"{format_bytes(LARGEST_PICTURE_BYTES)}"
+        )
+    return path
 
 
 def memory_over_idle(run: Run, at_seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -109,13 +114,13 @@ def _draw(runs: Sequence[Run], theme: Theme) -> Any:  # noqa: ANN401 - matplotli
     figure = Figure(figsize=_SIZE_INCHES, layout="constrained")
     memory, clients = figure.subplots(1, 2, width_ratios=(1.9, 1))
     for axes in (memory, clients):
-        _dress(axes, theme)
+        dress(axes, theme)
     _draw_memory(memory, runs, theme)
     _draw_clients(clients, runs, theme)
     return figure
 
 
-def _dress(axes: Any, theme: Theme) -> None:  # noqa: ANN401
+def dress(axes: Any, theme: Theme) -> None:  # noqa: ANN401
     """Give axes the theme's colours and nothing that carries no information."""
     axes.set_facecolor(theme.paper)
     axes.tick_params(colors=theme.soft, length=0, labelsize=9)
@@ -124,8 +129,9 @@ def _dress(axes: Any, theme: Theme) -> None:  # noqa: ANN401
     axes.set_axisbelow(True)
 
 
-def _title(axes: Any, title: str, theme: Theme) -> None:  # noqa: ANN401
-    axes.set_title(title, loc="left", color=theme.ink, fontsize=10.5, fontweight="bold", pad=10)
+def title(axes: Any, text: str, theme: Theme) -> None:  # noqa: ANN401
+    """Write what a chart shows above it."""
+    axes.set_title(text, loc="left", color=theme.ink, fontsize=10.5, fontweight="bold", pad=10)
 
 
 def _draw_memory(axes: Any, runs: Sequence[Run], theme: Theme) -> None:  # noqa: ANN401
@@ -144,7 +150,7 @@ def _draw_memory(axes: Any, runs: Sequence[Run], theme: Theme) -> None:  # noqa:
         loc="upper right", labelcolor=theme.ink, fontsize=9, frameon=True, framealpha=1.0,
         facecolor=theme.paper, edgecolor=theme.paper,
     )  # fmt: skip
-    _title(axes, "Memory of broker and proxy over idle", theme)
+    title(axes, "Memory of broker and proxy over idle", theme)
 
 
 def _legend(run: Run) -> str:
@@ -170,4 +176,4 @@ def _draw_clients(axes: Any, runs: Sequence[Run], theme: Theme) -> None:  # noqa
     axes.set_yticks([])
     most = max(run.summary.clients for run in runs)
     axes.set_xlim(0, most)
-    _title(axes, f"What {plural(most, 'client')} got", theme)
+    title(axes, f"What {plural(most, 'client')} got", theme)

@@ -1,9 +1,8 @@
-"""One HTML file about one or several runs: charts, table, words; readable without any network."""
+"""One HTML file about one or several runs: charts, tables, words; readable without any network."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -12,38 +11,35 @@ from typing import TYPE_CHECKING, Any
 from loadgen.failures import LoadgenError, UsageError
 from loadgen.report_charts import key_mark, render_bars, render_panel, run_class, run_letter
 from loadgen.report_panels import histograms, percentile_panel, time_rows
+from loadgen.report_stuck import stuck_card, stuck_section
 from loadgen.report_words import headline, run_sentences, scenario_sentence
-from loadgen.tables import FigureRow, figure_rows, lateness, resident_total
+from loadgen.stuck_words import scenario_words
+from loadgen.tables import figure_rows, lateness, resident_total
 from loadgen.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from loadgen.check_result import CheckResult
+    from loadgen.figure_row import FigureRow
     from loadgen.report_charts import Panel
     from loadgen.report_data import Run
     from loadgen.report_panels import Row
 
 LARGEST_REPORT_BYTES = 2_000_000
 DEFAULT_TITLE = "Topic-list storm"
+DEFAULT_STUCK_TITLE = "Beside peers that do not read"
 # A scenario lists hundreds of namespaces; the first ones tell what they look like.
 _ITEMS_SHOWN = 3
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """One thing that had to hold, whether it did, and the sentence with its figures."""
-
-    name: str
-    passed: bool
-    sentence: str
+_ALL_ASK, _FIRST_ASKED = "all clients ask", "the first listing is due"
 
 
 def write_report(
     path: Path,
     runs: Sequence[Run],
     *,
-    title: str = DEFAULT_TITLE,
+    title: str | None = None,
     checks: Sequence[CheckResult] = (),
 ) -> None:
     """Write the report of ``runs`` to ``path``.
@@ -67,36 +63,65 @@ def write_report(
 
 
 def render_report(
-    runs: Sequence[Run], *, title: str = DEFAULT_TITLE, checks: Sequence[CheckResult] = ()
+    runs: Sequence[Run], *, title: str | None = None, checks: Sequence[CheckResult] = ()
 ) -> str:
-    """The whole page as text. Everything from a run directory is escaped."""
-    summaries = [run.summary for run in runs]
-    rows, percentiles = time_rows(runs), percentile_panel(runs)
+    """The whole page as text. Everything from a run directory is escaped.
+
+    Args:
+        runs: What the page is about; storms come before runs beside stuck peers.
+        title: Its heading; None names what the runs were.
+        checks: What is judged at its top.
+    """
+    # Storms make the body of a page; runs beside stuck peers do where there is no storm.
+    runs = sorted(runs, key=lambda run: run.summary.stuck is not None)
+    stuck = [(index, run) for index, run in enumerate(runs) if run.summary.stuck is not None]
+    mixed = 0 < len(stuck) < len(runs)
+    body, others = (runs[: -len(stuck)], stuck) if mixed else (runs, [])
+    summaries = [run.summary for run in body]
+    rows, percentiles = time_rows(body), percentile_panel(body)
+    section = stuck_section(stuck, own_cards=mixed)
     return Template(_asset("report_template.html")).substitute(
-        title=escape(title),
+        title=escape(title or default_title(runs)),
         style=_asset("report.css"),
         script=_asset("report.js"),
         headline=escape(headline(summaries)),
-        scenario=escape(scenario_sentence(runs[0].description)),
-        cards="\n".join(_card(index, run) for index, run in enumerate(runs)),
+        scenario=escape(_scenario(body[0])),
+        cards="\n".join(_card(index, run) for index, run in enumerate(body)),
         checks=_checks(checks),
         legend="\n".join(_legend(index, run) for index, run in enumerate(runs)),
+        stuck_first="" if mixed else section,
+        at_zero=_FIRST_ASKED if body[0].summary.stuck is not None else _ALL_ASK,
         time_rows="\n".join(_row(row) for row in rows),
-        latency=_latency(runs, percentiles),
-        table=_table(runs, figure_rows(summaries)),
+        latency=_latency(body, percentiles),
+        stuck_last=section if mixed else "",
+        table=_tables(list(enumerate(body)), others),
         words=_words(runs),
         details="\n".join(_details(index, run) for index, run in enumerate(runs)),
         series=_series([panel for row in rows for panel in row.panels], percentiles),
     )
 
 
+def default_title(runs: Sequence[Run]) -> str:
+    """The heading of a page whose reader has given none."""
+    beside_peers = all(run.summary.stuck is not None for run in runs)
+    return DEFAULT_STUCK_TITLE if beside_peers else DEFAULT_TITLE
+
+
 def _asset(name: str) -> str:
     return (files("loadgen") / name).read_text(encoding="utf-8")
+
+
+def _scenario(run: Run) -> str:
+    """What each client of a run did, in words."""
+    words = scenario_sentence if run.summary.stuck is None else scenario_words
+    return words(run.description)
 
 
 def _card(index: int, run: Run) -> str:
     """A run at a glance: its memory large, what the clients got below."""
     summary = run.summary
+    if summary.stuck is not None:
+        return stuck_card(index, summary)
     latency = summary.latency_seconds
     refused = ' class="bad"' if summary.refused_total else ""
     facts = [
@@ -157,13 +182,17 @@ def _latency(runs: Sequence[Run], percentiles: Panel | None) -> str:
     )
 
 
-def _table(runs: Sequence[Run], rows: Sequence[FigureRow]) -> str:
+def _tables(*parts: Sequence[tuple[int, Run]]) -> str:
+    """A table for each part of the page that has runs."""
+    return "".join(_table(part) for part in parts if part)
+
+
+def _table(runs: Sequence[tuple[int, Run]]) -> str:
     heads = "".join(
-        f'<th scope="col">{key_mark(index)} {escape(run.summary.label)}</th>'
-        for index, run in enumerate(runs)
+        f'<th scope="col">{key_mark(index)} {escape(run.summary.label)}</th>' for index, run in runs
     )
     body, group = [], ""
-    for row in rows:
+    for row in figure_rows([run.summary for _, run in runs]):
         if row.group != group:
             group = row.group
             span = len(runs) + 1

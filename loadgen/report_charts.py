@@ -26,7 +26,7 @@ FORMATS: dict[str, Callable[[float], str]] = {
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 # As many colours as the style sheet has; further runs begin again and keep their own letters.
 COLOURS = 6
-_VIEW = 1000
+VIEW = 1000
 # Letters closer than this (share of width, of height) would cover each other.
 _LETTER_ROOM = (0.05, 0.14)
 
@@ -96,7 +96,7 @@ def tick_label(unit: str, value: float) -> str:
 def render_panel(panel: Panel) -> str:
     """One chart as an HTML figure."""
     parts = [
-        _y_grid(panel.y),
+        y_grid(panel.y),
         *(_limit_line(panel.y, limit) for limit in panel.limits),
         *(_path(panel, curve) for curve in panel.curves),
     ]
@@ -107,14 +107,14 @@ def render_panel(panel: Panel) -> str:
     return (
         f'<figure class="panel" data-panel="{escape(panel.key)}">'
         f"<figcaption><h4>{escape(panel.title)}</h4>{_readout(panel.curves)}</figcaption>"
-        + _plot(panel, parts, overlays)
+        + render_plot(panel, parts, overlays)
         + "</figure>"
     )
 
 
 def render_bars(bars: Bars) -> str:
     """One histogram as an HTML figure; each bar says its figures when pointed at."""
-    rects = [_y_grid(bars.y)]
+    rects = [y_grid(bars.y)]
     for index, (answered, refused) in enumerate(zip(bars.answered, bars.refused, strict=True)):
         if answered or refused:
             rects.append(_bar(bars, index, answered, refused))
@@ -126,12 +126,12 @@ def render_bars(bars: Bars) -> str:
     note = f'<p class="note">{escape(bars.note)}</p>' if bars.note else ""
     return (
         f'<figure class="panel bars" data-run="{bars.run}"><figcaption><h4>{key_mark(bars.run)} '
-        f"{escape(bars.title)}</h4>{note}</figcaption>{_plot(frame, rects, [])}</figure>"
+        f"{escape(bars.title)}</h4>{note}</figcaption>{render_plot(frame, rects, [])}</figure>"
     )
 
 
-def _plot(panel: Panel, parts: Sequence[str], overlays: Sequence[str]) -> str:
-    """The plotted area with its two rows of labels."""
+def render_plot(panel: Panel, parts: Sequence[str], overlays: Sequence[str]) -> str:
+    """The plotted area with its two rows of labels, of SVG parts and HTML on top of them."""
     y_labels = "".join(
         f'<span style="bottom:{panel.y.share(tick):.2%}">'
         f"{escape(tick_label(panel.unit, tick))}</span>"
@@ -142,37 +142,38 @@ def _plot(panel: Panel, parts: Sequence[str], overlays: Sequence[str]) -> str:
         for at, text in panel.x_labels
     )
     verticals = "".join(
-        f'<line class="grid vertical" x1="{_x(panel.x, at)}" x2="{_x(panel.x, at)}" '
-        f'y1="0" y2="{_VIEW}"/>'
+        f'<line class="grid vertical" x1="{plot_x(panel.x, at)}" x2="{plot_x(panel.x, at)}" '
+        f'y1="0" y2="{VIEW}"/>'
         for at, _ in panel.x_labels
     )
     return (
         f'<div class="plot"><div class="y-axis" aria-hidden="true">{y_labels}</div>'
-        f'<div class="area"><svg viewBox="0 0 {_VIEW} {_VIEW}" preserveAspectRatio="none" '
+        f'<div class="area"><svg viewBox="0 0 {VIEW} {VIEW}" preserveAspectRatio="none" '
         f'role="img" aria-label="{escape(panel.description or panel.title)}">'
         f"{verticals}{''.join(parts)}</svg>{''.join(overlays)}</div>"
         f'<div class="x-axis" aria-hidden="true">{x_labels}</div></div>'
     )
 
 
-def _x(axis: Axis, value: float) -> str:
-    return f"{axis.share(value) * _VIEW:.1f}".removesuffix(".0")
+def plot_x(axis: Axis, value: float) -> str:
+    """The x of a value in a plotted area's own coordinates."""
+    return f"{axis.share(value) * VIEW:.1f}".removesuffix(".0")
 
 
-def _y(axis: Axis, value: float) -> str:
-    return f"{(1 - axis.share(value)) * _VIEW:.1f}".removesuffix(".0")
+def plot_y(axis: Axis, value: float) -> str:
+    """The y of a value in a plotted area's own coordinates."""
+    return f"{(1 - axis.share(value)) * VIEW:.1f}".removesuffix(".0")
 
 
-def _y_grid(axis: Axis) -> str:
-    return "".join(
-        f'<line class="grid" x1="0" x2="{_VIEW}" y1="{_y(axis, tick)}" y2="{_y(axis, tick)}"/>'
-        for tick in axis.ticks
-    )
+def y_grid(axis: Axis) -> str:
+    """The lines of the labelled values."""
+    heights = [plot_y(axis, tick) for tick in axis.ticks]
+    return "".join(f'<line class="grid" x1="0" x2="{VIEW}" y1="{y}" y2="{y}"/>' for y in heights)
 
 
 def _limit_line(axis: Axis, limit: float) -> str:
-    y = _y(axis, limit)
-    return f'<line class="limit" x1="0" x2="{_VIEW}" y1="{y}" y2="{y}"/>'
+    y = plot_y(axis, limit)
+    return f'<line class="limit" x1="0" x2="{VIEW}" y1="{y}" y2="{y}"/>'
 
 
 def _limit_label(axis: Axis, limit: float) -> str:
@@ -185,7 +186,9 @@ def _limit_label(axis: Axis, limit: float) -> str:
 def _path(panel: Panel, curve: Curve) -> str:
     if not curve.points:
         return ""
-    steps = " ".join(f"{_x(panel.x, at)},{_y(panel.y, value)}" for at, value in curve.points)
+    steps = " ".join(
+        f"{plot_x(panel.x, at)},{plot_y(panel.y, value)}" for at, value in curve.points
+    )
     return (
         f'<polyline class="curve {run_class(curve.run)}" data-run="{curve.run}" points="{steps}"/>'
     )
@@ -228,8 +231,8 @@ def _bar(bars: Bars, index: int, answered: int, refused: int) -> str:
     left, right = index * bars.width, (index + 1) * bars.width
     words = [f"{answered:,} answered"] * bool(answered) + [f"{refused:,} refused"] * bool(refused)
     title = f"{format_seconds(left)} to {format_seconds(right)}: {', '.join(words)}"
-    x = bars.x.share(left) * _VIEW
-    width = max(1.0, (bars.x.share(right) - bars.x.share(left)) * _VIEW - 2)
+    x = bars.x.share(left) * VIEW
+    width = max(1.0, (bars.x.share(right) - bars.x.share(left)) * VIEW - 2)
     rects = _rect(bars, f"bar {run_class(bars.run)}", (x, width), (0, answered)) + _rect(
         bars, f"bar refused {run_class(bars.run)}", (x, width), (answered, answered + refused)
     )
@@ -237,10 +240,10 @@ def _bar(bars: Bars, index: int, answered: int, refused: int) -> str:
 
 
 def _rect(bars: Bars, css: str, across: tuple[float, float], between: tuple[float, float]) -> str:
-    low, high = (bars.y.share(value) * _VIEW for value in between)
+    low, high = (bars.y.share(value) * VIEW for value in between)
     if high <= low:
         return ""
     return (
         f'<rect class="{css}" x="{across[0]:.1f}" width="{across[1]:.1f}" '
-        f'y="{_VIEW - high:.1f}" height="{high - low:.1f}"/>'
+        f'y="{VIEW - high:.1f}" height="{high - low:.1f}"/>'
     )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from loadgen.report import DEFAULT_TITLE, write_report
+from loadgen.report import write_report
 from loadgen.run_directory import load_run
 from loadgen.run_place import REPORT_NAME
 from loadgen.tables import summary_console, summary_tables
@@ -22,7 +22,9 @@ def report(
         Path | None,
         typer.Option(help="The HTML file; by default report.html in the first run directory."),
     ] = None,
-    title: Annotated[str, typer.Option(help="Heading of the page.")] = DEFAULT_TITLE,
+    title: Annotated[
+        str | None, typer.Option(help="Heading of the page.", show_default="what was run")
+    ] = None,
 ) -> None:
     """Turn finished runs into one HTML page, and print their table.
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from loadgen.latency import Latency, parse_latency
+from loadgen.stuck_data import StuckFigures, parse_stuck
 from loadgen.units import plural
 
 if TYPE_CHECKING:
@@ -75,15 +77,6 @@ class ProcessMemory:
 
 
 @dataclass(frozen=True)
-class Latency:
-    """Answered requests only, from the intended start to the last byte. Units: seconds."""
-
-    p50: float
-    p99: float
-    max: float
-
-
-@dataclass(frozen=True)
 class RunSummary:
     """The figures of one run: what each client got, how long it took, what the servers needed."""
 
@@ -103,6 +96,7 @@ class RunSummary:
     generator_limited: bool
     interrupted: bool
     processes: Mapping[str, ProcessMemory]
+    stuck: StuckFigures | None = None
 
     @property
     def refused_total(self) -> int:
@@ -199,7 +193,7 @@ def parse_summary(document: Mapping[str, Any]) -> RunSummary:
         timeout=int(document["timeout"]),
         disconnected=int(document["disconnected"]),
         unreachable=int(document["unreachable"]),
-        latency_seconds=_parse_latency(document["latency_seconds"]),
+        latency_seconds=parse_latency(document["latency_seconds"]),
         received_bytes=int(document["bytes"]),
         start_error_seconds=float(document["start_error_seconds_max"]),
         client_start_error_seconds=float(document.get("client_start_error_seconds_max", 0.0)),
@@ -210,14 +204,7 @@ def parse_summary(document: Mapping[str, Any]) -> RunSummary:
             for name in PROCESSES
             if document["processes"].get(name) is not None
         },
-    )
-
-
-def _parse_latency(document: Mapping[str, Any] | None) -> Latency | None:
-    if not document or document.get("p50") is None:
-        return None
-    return Latency(
-        p50=float(document["p50"]), p99=float(document["p99"]), max=float(document["max"])
+        stuck=parse_stuck(document.get("stuck")),
     )
 
 

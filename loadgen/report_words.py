@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loadgen.report_data import CLIENT_START_ERROR_LIMIT_SECONDS, START_ERROR_LIMIT_SECONDS
+from loadgen.stuck_words import stuck_headline, stuck_sentences
 from loadgen.tables import against_limit
 from loadgen.units import format_bytes, format_seconds, plural
 
@@ -19,7 +20,12 @@ _WORTH_SAYING = 1.5
 
 
 def headline(summaries: Sequence[RunSummary]) -> str:
-    """One sentence on all runs: how far apart the hungriest and the most frugal are."""
+    """One sentence on all runs: how far apart the hungriest and the most frugal are.
+
+    Runs beside stuck peers are compared by what the healthy clients got.
+    """
+    if all(summary.stuck is not None for summary in summaries):
+        return stuck_headline(summaries)
     watched = [s for s in summaries if s.resident_over_idle_bytes is not None]
     if len(watched) < 2:
         return f"{plural(len(summaries), 'run')} of a topic-list storm."
@@ -41,6 +47,7 @@ def run_sentences(summary: RunSummary) -> list[str]:
     """What one run shows: who was served, how long it took, what it cost the servers."""
     return [
         _served(summary),
+        *(stuck_sentences(summary.stuck) if summary.stuck is not None else ()),
         *_latency(summary),
         *_accounting(summary),
         *_pending(summary),

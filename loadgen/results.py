@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -125,7 +125,7 @@ def agreed_reports(reports: Sequence[TaskReport]) -> list[TaskReport]:
     """
     references: dict[str, Verdict] = {}  # the first right answer of each namespace
     ordered = sorted(reports, key=lambda report: report.facts.task)
-    return [TaskReport(_agreed_rows(each.rows, references), each.facts) for each in ordered]
+    return [replace(each, rows=_agreed_rows(each.rows, references)) for each in ordered]
 
 
 def _agreed_rows(rows: pa.Table, references: dict[str, Verdict]) -> pa.Table:

@@ -6,13 +6,16 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from loadgen.failures import UsageError
+from loadgen.peer_record import PEERS_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 REPORT_NAME = "report.html"
-_OF_A_RUN = ("run.json", "summary.json", "requests.parquet", "server-metrics.parquet", REPORT_NAME)
+# What not every run writes: an older one would pass for a part of the new run.
+_EXTRAS = (REPORT_NAME, PEERS_NAME)
+_OF_A_RUN = ("run.json", "summary.json", "requests.parquet", "server-metrics.parquet", *_EXTRAS)
 
 
 @contextmanager
@@ -42,13 +45,14 @@ def replaceable_run_directory(directory: Path) -> Iterator[None]:
         raise
 
 
-def forget_report(directory: Path) -> None:
-    """Remove the report of an older run, which would pass for one of the new run.
+def forget_extras(directory: Path) -> None:
+    """Remove what an older run or its report left and the new run may not write.
 
     Raises:
         OSError: The directory cannot be written.
     """
-    (directory / REPORT_NAME).unlink(missing_ok=True)
+    for name in _EXTRAS:
+        (directory / name).unlink(missing_ok=True)
 
 
 def _is_of_a_run(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a storm is: who asks for what, from where and when.
+"""What a run is: who asks for what, from where and when; first of all, what a storm is.
 
 A scenario is a value. The schedule is a pure function of it: client *i* asks for the same
 namespace at the same moment whatever executor runs it and over however many tasks it is split.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from ipaddress import IPv4Address
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -48,35 +48,20 @@ class NamespaceExpectation(BaseModel):
         return name
 
 
-class StormScenario(BaseModel):
-    """A restart storm: many clients, one listing each, no retries.
+class ListingScenario(BaseModel):
+    """What every run has: clients that list topics at an address.
 
     Attributes:
         service_url: ``pulsar://host:port`` of a broker or proxy.
         namespaces: What is asked for; client *i* asks for number *i* modulo their count.
-        clients: Number of connections.
-        read_rate_bytes_per_second: How fast each client reads its answer; 0 reads unlimited.
-        receive_buffer_bytes: SO_RCVBUF of each connection, set before it connects; 0 leaves
-            the kernel's own.
-        requests_per_client: Listings that one client asks for, each when the last is settled.
-        spread_seconds: Intended starts are spread evenly over this time; 0 starts all at once.
         pattern: Topics pattern sent with each request, or None.
-        timeout_seconds: How long a client waits for an answer before it leaves.
-        seed: Decides the order in which clients start when starts are spread.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     service_url: str
     namespaces: Annotated[tuple[NamespaceExpectation, ...], Field(min_length=1)]
-    clients: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
-    read_rate_bytes_per_second: Annotated[float, Field(ge=0)] = 100_000.0
-    receive_buffer_bytes: Annotated[int, Field(ge=0, le=1 << 30)] = 65_536
-    requests_per_client: Annotated[int, Field(ge=1, le=1_000_000)] = 1
-    spread_seconds: Annotated[float, Field(ge=0, le=86_400)] = 0.0
     pattern: str | None = None
-    timeout_seconds: Annotated[float, Field(gt=0, le=86_400)] = 120.0
-    seed: int = 1
 
     @field_validator("service_url")
     @classmethod
@@ -88,6 +73,30 @@ class StormScenario(BaseModel):
     def address(self) -> tuple[str, int]:
         """Host and port of the service URL."""
         return parse_service_url(self.service_url)
+
+
+class StormScenario(ListingScenario):
+    """A restart storm: many clients, one listing each, no retries.
+
+    Attributes:
+        clients: Number of connections.
+        read_rate_bytes_per_second: How fast each client reads its answer; 0 reads unlimited.
+        receive_buffer_bytes: SO_RCVBUF of each connection, set before it connects; 0 leaves
+            the kernel's own.
+        requests_per_client: Listings that one client asks for, each when the last is settled.
+        spread_seconds: Intended starts are spread evenly over this time; 0 starts all at once.
+        timeout_seconds: How long a client waits for an answer before it leaves.
+        seed: Decides the order in which clients start when starts are spread.
+    """
+
+    kind: Literal["storm"] = "storm"
+    clients: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
+    read_rate_bytes_per_second: Annotated[float, Field(ge=0)] = 100_000.0
+    receive_buffer_bytes: Annotated[int, Field(ge=0, le=1 << 30)] = 65_536
+    requests_per_client: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    spread_seconds: Annotated[float, Field(ge=0, le=86_400)] = 0.0
+    timeout_seconds: Annotated[float, Field(gt=0, le=86_400)] = 120.0
+    seed: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from loadgen.storm_task import TaskPlan
+    from loadgen.task_plan import TaskPlan
 
 # Connecting is over before the clocks are compared, so this covers allGather alone.
 LEAD_SECONDS = 2.0
@@ -72,7 +72,8 @@ def storm_partition(plans: Iterator[str]) -> Iterator[bytes]:
 def _run_barrier_task(plan_json: str) -> bytes:
     from pyspark import BarrierTaskContext
 
-    from loadgen.storm_task import TaskPlan, run_task
+    from loadgen.task_plan import TaskPlan
+    from loadgen.task_runner import run_task
 
     context = BarrierTaskContext.get()
     if context.attemptNumber() > 0:

@@ -1,61 +1,36 @@
 """One client of a storm: connects, asks once at its moment, reads the answer at its own speed.
 
 It does what a consumer's regular-expression subscription does first, and nothing else: CONNECT,
-then GET_TOPICS_OF_NAMESPACE. It never retries. Reading is paused and resumed by an exact token
-budget and never takes more at once than the budget holds, so that the server meets a reader of
-exactly that speed.
+then GET_TOPICS_OF_NAMESPACE. It never retries.
 """
 
 from __future__ import annotations
 
-import asyncio
-from enum import Enum, auto
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-import proto.PulsarApi_pb2 as pb
-from loadgen.answer_stream import AnswerStream, Listing
+from loadgen.listing_connection import CONNECTION_WIDE, ConnectFailedError, ListingConnection
 from loadgen.pacing import ReadBudget
-from loadgen.refusals import refusal_reason
-from loadgen.storm_frames import PONG, connect_frame, request_frame
+from loadgen.storm_frames import request_frame
 from loadgen.task_report import Outcome, RequestRecord
-from proto.errors import RemoteProtocolError
 
 if TYPE_CHECKING:
     from limiter.clock import TimerHandle
-    from loadgen.answers import AnswerBody
-    from loadgen.scenario import ClientPlan
+    from loadgen.answer_stream import Listing
+    from loadgen.scenario import ClientPlan, StormScenario
     from loadgen.storm_context import StormContext
 
-_CONNECTION_WIDE = 2**64 - 1  # request id of an ERROR that answers no request
+__all__ = ["ConnectFailedError", "StormClient"]
 
 
-class ClientState(Enum):
-    """Where a client stands."""
+class StormClient(ListingConnection):
+    """One connection. Its mutable state is its requests, the last of which may be under way."""
 
-    HANDSHAKE = auto()
-    READY = auto()
-    WAITING = auto()
-    CLOSED = auto()
-
-
-class ConnectFailedError(Exception):
-    """A client did not get as far as CONNECTED; the message says why."""
-
-
-class StormClient(asyncio.BufferedProtocol):
-    """One connection. Its mutable state is its state, its requests and its read budget."""
-
-    def __init__(self, plan: ClientPlan, context: StormContext) -> None:
-        self.plan = plan
+    def __init__(self, plan: ClientPlan, context: StormContext[StormScenario]) -> None:
+        super().__init__(plan, context)
         self.records: list[RequestRecord] = []
-        self.handshake: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._context = context
-        self._state = ClientState.HANDSHAKE
-        self._stream = AnswerStream(self._new_body)
-        self._transport: asyncio.Transport | None = None
-        self._budget: ReadBudget | None = None
+        self._waiting = False
         self._timeout: TimerHandle | None = None
-        self._resume: TimerHandle | None = None
         self._end = ""  # why the connection ended
 
     # What the task calls.
@@ -70,61 +45,22 @@ class StormClient(asyncio.BufferedProtocol):
         """Send the first request; whoever is no longer connected gets rows all the same."""
         self._send(self.plan.intended_start_seconds)
 
-    def close(self) -> None:
-        """Close the connection at once."""
-        if self._transport is not None:
-            self._transport.abort()
-
     def unreachable(self, reason: str, at_seconds: float) -> None:
         """Record that this client got no connection; ``at_seconds`` is relative to T0."""
-        self._state = ClientState.CLOSED
+        self._closed = True
         for _ in range(self._context.scenario.requests_per_client):
             record = self._new_record(self.plan.intended_start_seconds)
             self._conclude(record, Outcome.UNREACHABLE, reason, at_seconds)
         self._context.on_finished()
 
-    # What the event loop calls.
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Send CONNECT."""
-        self._transport = cast("asyncio.Transport", transport)
-        self._transport.write(connect_frame())
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        """Return room for no more than may be read now."""
-        del sizehint  # the loop's wish; the budget decides
-        if self._budget is None:
-            return self._context.scratch
-        allowed = self._budget.available_bytes(self._context.time.monotonic())
-        return self._context.scratch[: max(1, allowed)]
-
-    def buffer_updated(self, nbytes: int) -> None:
-        """Take what was read."""
-        if self._state is ClientState.CLOSED:
-            return
-        self._account(nbytes)
-        try:
-            for received in self._stream.feed(self._context.scratch[:nbytes]):
-                self._receive(received)
-        except RemoteProtocolError as error:
-            self._break_off(f"protocol error: {error}")
-            return
-        self._forget_other_commands()
-        self._pace()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Settle what was under way."""
-        reason = "closed by the server" if exc is None else f"connection lost: {exc}"
-        self._lost(reason)
-
     # Requests.
 
     def _send(self, intended_start_seconds: float) -> None:
         context, transport = self._context, self._transport
-        if self._state is not ClientState.READY or transport is None or transport.is_closing():
+        if not self.usable or transport is None:
             self._finish()
             return
-        self._state = ClientState.WAITING
+        self._waiting = True
         record = self._new_record(intended_start_seconds)
         record.started_seconds = context.time.seconds()
         transport.write(
@@ -149,8 +85,7 @@ class StormClient(asyncio.BufferedProtocol):
         if self._timeout is not None:
             self._timeout.cancel()
         self._budget = None
-        if self._state is ClientState.WAITING:
-            self._state = ClientState.READY
+        self._waiting = False
         if len(self.records) < self._context.scenario.requests_per_client:
             self._send(finished_seconds)
         else:
@@ -175,92 +110,43 @@ class StormClient(asyncio.BufferedProtocol):
 
     def _time_out(self) -> None:
         reason = f"no complete answer within {self._context.scenario.timeout_seconds:g} s"
-        self._state, self._end = ClientState.CLOSED, reason
+        self._closed, self._end = True, reason
         self.close()
         self._settle(Outcome.TIMEOUT, reason)
 
-    def _break_off(self, reason: str) -> None:
-        self._lost(reason)
-        self.close()
-
-    def _lost(self, reason: str) -> None:
-        state, self._state = self._state, ClientState.CLOSED
-        self._end = self._end or reason
-        if self._resume is not None:
-            self._resume.cancel()
-        if state is ClientState.HANDSHAKE and not self.handshake.done():
-            self.handshake.set_exception(ConnectFailedError(reason))
-        elif state is ClientState.WAITING:
-            self._settle(Outcome.DISCONNECTED, reason)
-
     # What arrives.
 
-    def _new_body(self) -> AnswerBody:
-        return self._context.checker.body(self.plan.namespace)
+    def listing_received(self, listing: Listing) -> None:
+        """Settle the request that it answers."""
+        if self._is_awaited(listing.request_id):
+            self.records[-1].answer = self._context.checker.submit(listing.body)
+            self._settle(Outcome.ANSWERED)
 
-    def _receive(self, received: Listing | pb.BaseCommand) -> None:
-        if isinstance(received, Listing):
-            if self._is_awaited(received.request_id):
-                self.records[-1].answer = self._context.checker.submit(received.body)
-                self._settle(Outcome.ANSWERED)
-        elif received.type == pb.BaseCommand.PING:
-            self._pong()
-        elif received.type == pb.BaseCommand.ERROR:
-            self._refused(received.error)
-        elif self._state is ClientState.HANDSHAKE:
-            self._shake_hands(received)
-
-    def _shake_hands(self, received: pb.BaseCommand) -> None:
-        if received.type != pb.BaseCommand.CONNECTED:
-            name = pb.BaseCommand.Type.Name(received.type)
-            self._break_off(f"the server answered CONNECT with {name}")
-            return
-        self._state = ClientState.READY
-        self._context.counters.connected += 1
-        self.handshake.set_result(None)
-
-    def _refused(self, error: pb.CommandError) -> None:
-        reason = refusal_reason(error.error, error.message)
-        if self._state is ClientState.HANDSHAKE:
-            self._break_off(reason)
-        elif self._is_awaited(error.request_id):
+    def refusal_received(self, request_id: int, reason: str) -> None:
+        """Settle the request that was refused."""
+        if self._is_awaited(request_id):
             self._settle(Outcome.REFUSED, reason)
 
-    def _is_awaited(self, request_id: int) -> bool:
-        if self._state is not ClientState.WAITING:
-            return False
-        return request_id in (len(self.records), _CONNECTION_WIDE)
-
-    def _pong(self) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(PONG)
-
-    # Reading speed.
-
-    def _account(self, nbytes: int) -> None:
-        if self._budget is None or self._state is not ClientState.WAITING:
+    def bytes_received(self, nbytes: int) -> None:
+        """Count bytes of the answer that is awaited."""
+        if not self._waiting:
             return
-        self._budget.spend(nbytes)
         self._context.counters.bytes += nbytes
         record = self.records[-1]
         record.bytes += nbytes
         if record.first_byte_seconds is None:
             record.first_byte_seconds = self._context.time.seconds()
 
-    def _forget_other_commands(self) -> None:
-        # A PING that came before the answer was not its first byte.
-        if self._state is ClientState.WAITING and self._stream.idle:
+    def between_frames(self) -> None:
+        """Forget a PING that came before the answer: it was not its first byte."""
+        if self._waiting:
             self.records[-1].first_byte_seconds = None
 
-    def _pace(self) -> None:
-        if self._budget is None or self._transport is None or self._state is ClientState.CLOSED:
-            return
-        pause_seconds = self._budget.pause_seconds(self._context.time.monotonic())
-        if pause_seconds > 0:
-            self._transport.pause_reading()
-            clock = self._context.clock
-            self._resume = clock.call_at(clock.now() + pause_seconds, self._resume_reading)
+    def ended(self, reason: str) -> None:
+        """Settle what was under way."""
+        self._end = self._end or reason
+        if self._waiting:
+            self._settle(Outcome.DISCONNECTED, reason)
 
-    def _resume_reading(self) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.resume_reading()
+    def _is_awaited(self, request_id: int) -> bool:
+        return self._waiting and request_id in (len(self.records), CONNECTION_WIDE)

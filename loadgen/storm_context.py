@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from limiter.clock import Clock, LoopClock
 from loadgen.pacing import LARGEST_QUANTUM_BYTES
+from loadgen.scenario import ListingScenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loadgen.answers import AnswerChecker
     from loadgen.live import StormCounters
-    from loadgen.scenario import StormScenario
+
+ScenarioT = TypeVar("ScenarioT", bound=ListingScenario)
 
 
 @dataclass(slots=True)
@@ -42,11 +44,11 @@ class StormTime:
 
 
 @dataclass(frozen=True, slots=True)
-class StormContext:
+class StormContext(Generic[ScenarioT]):
     """What the clients of one task share.
 
     Attributes:
-        scenario: The storm.
+        scenario: The whole run.
         checker: Verifies answers.
         counters: What is shown while it runs.
         on_finished: Called once for each client that has nothing more to do.
@@ -56,7 +58,7 @@ class StormContext:
             loop asks for it, fills it and hands it over without doing anything in between.
     """
 
-    scenario: StormScenario
+    scenario: ScenarioT
     checker: AnswerChecker
     counters: StormCounters
     on_finished: Callable[[], None]

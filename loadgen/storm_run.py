@@ -1,4 +1,4 @@
-"""One whole run: check, watch the servers, let the storm pass, merge, write the run directory."""
+"""One whole run: check, watch the servers, let it pass, merge, write the run directory."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from loadgen.executors import run_in_processes
 from loadgen.failures import ExitCode, LoadgenError, UsageError
 from loadgen.live import ProgressReceiver, StormCounters
 from loadgen.loopback import is_loopback
+from loadgen.peer_record import PEERS_NAME, write_peers
 from loadgen.results import (
     SCHEMA_VERSION,
     SummaryPart,
@@ -28,16 +29,18 @@ from loadgen.results import (
     write_requests,
     write_server_metrics,
 )
-from loadgen.run_place import forget_report, replaceable_run_directory
+from loadgen.run_place import forget_extras, replaceable_run_directory
 from loadgen.scrape import ScrapeTarget, ServerWatch
-from loadgen.storm_task import TaskPlan
+from loadgen.stuck_results import stuck_document
+from loadgen.stuck_scenario import StuckScenario
+from loadgen.task_plan import TaskPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
-    from loadgen.scenario import StormScenario
+    from loadgen.task_plan import AnyScenario
     from loadgen.task_report import TaskReport
 
 EXECUTORS = ("spark", "process")
@@ -108,7 +111,7 @@ class RunResult:
         return ExitCode.PASSED
 
 
-def execute(scenario: StormScenario, options: RunOptions) -> RunResult:
+def execute(scenario: AnyScenario, options: RunOptions) -> RunResult:
     """Run a scenario and write its run directory; an older run of that name is replaced.
 
     Raises:
@@ -125,9 +128,11 @@ def execute(scenario: StormScenario, options: RunOptions) -> RunResult:
             raise KeyboardInterrupt
     offset_seconds = reports[0].facts.t0_epoch_seconds - (time.time() - time.perf_counter())
     description = _run_document(scenario, options, reports, started_at.isoformat())
-    summary = _summary_document(options, reports, watch)
+    summary = _summary_document(scenario, options, reports, watch)
     try:
-        forget_report(directory)
+        forget_extras(directory)
+        if isinstance(scenario, StuckScenario):
+            write_peers(directory / PEERS_NAME, (p for each in reports for p in each.peers))
         write_requests(directory / "requests.parquet", reports)
         write_server_metrics(directory / "server-metrics.parquet", watch, offset_seconds)
         write_json(directory / "run.json", description)
@@ -137,7 +142,7 @@ def execute(scenario: StormScenario, options: RunOptions) -> RunResult:
     return RunResult(directory, summary, _problems(reports))
 
 
-def _check(scenario: StormScenario, options: RunOptions) -> None:
+def _check(scenario: AnyScenario, options: RunOptions) -> None:
     if options.executor not in EXECUTORS:
         raise UsageError(f"--executor {options.executor!r} is neither spark nor process")
     if not 1 <= options.tasks <= scenario.clients:
@@ -151,8 +156,14 @@ def _check(scenario: StormScenario, options: RunOptions) -> None:
         if getattr(options, f"{process}_pid") and not getattr(options, f"{process}_admin_url"):
             raise UsageError(f"--{process}-pid needs --{process}-admin-url as well")
     if options.master is None or options.executor == "process":
-        raise_open_file_limit(-(-scenario.clients // options.tasks))
+        raise_open_file_limit(-(-connections_of(scenario) // options.tasks))
     check_reachable(scenario)
+
+
+def connections_of(scenario: AnyScenario) -> int:
+    """How many connections a run has at once."""
+    peers = scenario.stuck_peers if isinstance(scenario, StuckScenario) else 0
+    return scenario.clients + peers
 
 
 def _targets(options: RunOptions) -> list[ScrapeTarget]:
@@ -163,7 +174,7 @@ def _targets(options: RunOptions) -> list[ScrapeTarget]:
     return [ScrapeTarget(process, url, pid) for process, url, pid in named if url]
 
 
-def _run(scenario: StormScenario, options: RunOptions) -> list[TaskReport]:
+def _run(scenario: AnyScenario, options: RunOptions) -> list[TaskReport]:
     with ExitStack() as stack:
         address = None
         if options.on_progress is not None:
@@ -200,8 +211,9 @@ def _session(options: RunOptions) -> Iterator[SparkSession]:
 
 
 def _summary_document(
-    options: RunOptions, reports: Sequence[TaskReport], watch: ServerWatch
+    scenario: AnyScenario, options: RunOptions, reports: Sequence[TaskReport], watch: ServerWatch
 ) -> dict[str, Any]:
+    stuck = stuck_document(scenario, reports) if isinstance(scenario, StuckScenario) else None
     part = SummaryPart()
     for report in reports:
         part = part.merge(summary_part(report))
@@ -212,11 +224,12 @@ def _summary_document(
         "clients": sum(report.facts.clients for report in reports),
         **part.document(),
         "processes": {name: process_document(process) for name, process in watch.processes.items()},
+        **({} if stuck is None else {"stuck": stuck}),
     }
 
 
 def _run_document(
-    scenario: StormScenario, options: RunOptions, reports: Sequence[TaskReport], started_at: str
+    scenario: AnyScenario, options: RunOptions, reports: Sequence[TaskReport], started_at: str
 ) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,

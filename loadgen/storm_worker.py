@@ -6,7 +6,8 @@ import signal
 import sys
 
 from loadgen.failures import LoadgenError
-from loadgen.storm_task import TaskPlan, run_task
+from loadgen.task_plan import TaskPlan
+from loadgen.task_runner import run_task
 
 
 def agree(now_epoch_seconds: float) -> float:

@@ -6,7 +6,6 @@ that compare stand side by side.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from loadgen.figure_row import FigureRow
 from loadgen.report_data import PROCESSES
+from loadgen.stuck_tables import stuck_rows
 from loadgen.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from loadgen.report_data import AccountedMemory, ProcessMemory, RunSummary
 
 TERMINAL_COLUMNS = 100
+# Up to two runs fit a terminal that nobody has made wider.
+NARROW_COLUMNS = 80
+_NARROW_RUNS = 2
 RUNS_PER_TABLE = 3
 NOT_ACCOUNTED = "not accounted"
 NOT_WATCHED = "not watched"
@@ -34,35 +38,31 @@ SCRAPED = "highest scrape"
 _MEASURE_COLUMNS = 36
 
 
-@dataclass(frozen=True)
-class FigureRow:
-    """One measure of all runs.
-
-    Attributes:
-        group: What the measure belongs to; rows of one group stand together.
-        measure: What is measured, with its statistic.
-        cells: One text per run, in the order of the runs.
-        alarming: Which cells are failures.
-    """
-
-    group: str
-    measure: str
-    cells: Sequence[str]
-    alarming: Sequence[bool]
-
-
 def figure_rows(summaries: Sequence[RunSummary]) -> list[FigureRow]:
     """All measures of several runs, in the order in which an operator asks for them."""
-    return [*_client_rows(summaries), *_latency_rows(summaries), *_memory_rows(summaries)]
+    return [
+        *_client_rows(summaries),
+        *stuck_rows(summaries),
+        *_latency_rows(summaries),
+        *_memory_rows(summaries),
+    ]
 
 
 def summary_tables(summaries: Sequence[RunSummary]) -> list[Constrain]:
-    """Tables of at most ``TERMINAL_COLUMNS``, at most ``RUNS_PER_TABLE`` runs in each."""
-    groups = [
-        summaries[start : start + RUNS_PER_TABLE]
-        for start in range(0, len(summaries), RUNS_PER_TABLE)
-    ]
-    return [Constrain(_table(group), TERMINAL_COLUMNS) for group in groups]
+    """Tables of at most ``RUNS_PER_TABLE`` runs; those beside stuck peers have their own."""
+    storms = [summary for summary in summaries if summary.stuck is None]
+    beside_peers = [summary for summary in summaries if summary.stuck is not None]
+    groups = [*_groups(storms), *_groups(beside_peers)]
+    return [Constrain(_table(group), _columns(len(group))) for group in groups]
+
+
+def _groups(summaries: Sequence[RunSummary]) -> Iterator[Sequence[RunSummary]]:
+    for start in range(0, len(summaries), RUNS_PER_TABLE):
+        yield summaries[start : start + RUNS_PER_TABLE]
+
+
+def _columns(runs: int) -> int:
+    return NARROW_COLUMNS if runs <= _NARROW_RUNS else TERMINAL_COLUMNS
 
 
 def summary_console() -> Console:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from loadgen.peer_record import PeerRecord
+
 if TYPE_CHECKING:
     from loadgen.answers import PendingAnswer
 
@@ -56,6 +58,11 @@ class RequestRecord:
     bytes: int = 0
     answer: PendingAnswer | None = field(default=None, repr=False)
 
+    @property
+    def started(self) -> bool:
+        """Whether it was sent."""
+        return self.started_seconds is not None
+
 
 ROWS = pa.schema(
     [
@@ -92,6 +99,7 @@ class TaskFacts:
         t0_epoch_seconds: The agreed T0 on the wall clock.
         attempt: Number of the attempt; above 0 means that the load was offered twice.
         interrupted: Whether it ended early, so that requests under way have no row.
+        connections_lost: Connections of healthy clients that ended before the run did.
     """
 
     task: int
@@ -101,20 +109,23 @@ class TaskFacts:
     t0_epoch_seconds: float
     attempt: int = 0
     interrupted: bool = False
+    connections_lost: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """The rows of one task's requests (schema ``ROWS``) and its facts."""
+    """The rows of one task's requests (schema ``ROWS``), its facts and its stuck peers."""
 
     rows: pa.Table
     facts: TaskFacts
+    peers: tuple[PeerRecord, ...] = ()
 
     def to_bytes(self) -> bytes:
         """Return the report as an Arrow stream."""
         facts = json.dumps(asdict(self.facts)).encode()
         sink = pa.BufferOutputStream()
-        table = self.rows.replace_schema_metadata({b"facts": facts})
+        peers = json.dumps([asdict(peer) for peer in self.peers]).encode()
+        table = self.rows.replace_schema_metadata({b"facts": facts, b"peers": peers})
         with pa.ipc.new_stream(sink, table.schema) as stream:
             stream.write_table(table)
         return bytes(sink.getvalue().to_pybytes())
@@ -124,7 +135,8 @@ class TaskReport:
         """Read what :meth:`to_bytes` wrote."""
         table = pa.ipc.open_stream(data).read_all()
         facts: dict[str, Any] = json.loads(table.schema.metadata[b"facts"])
-        return cls(table.replace_schema_metadata(None), TaskFacts(**facts))
+        peers = tuple(PeerRecord(**each) for each in json.loads(table.schema.metadata[b"peers"]))
+        return cls(table.replace_schema_metadata(None), TaskFacts(**facts), peers)
 
 
 def report_rows(task: int, records: list[RequestRecord]) -> pa.Table:

@@ -15,10 +15,11 @@ from loadgen.connecting import raise_open_file_limit
 from loadgen.executors import run_in_processes
 from loadgen.failures import ExitCode, LoadgenError
 from loadgen.results import summary_part
-from loadgen.run_command import RunOptions, execute
 from loadgen.run_directory import load_run
 from loadgen.scenario import NamespaceExpectation, StormScenario
-from loadgen.storm_task import TaskPlan, run_task
+from loadgen.storm_run import RunOptions, execute
+from loadgen.task_plan import TaskPlan
+from loadgen.task_runner import run_task
 from proto.topic_hash import topics_hash
 from tests.support.stand_in_broker import StandInBroker, running, topic_names
 

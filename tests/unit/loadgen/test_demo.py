@@ -17,6 +17,7 @@ from loadgen.steps import Steps
 from loadgen.storm_run import RunResult
 from loadgen.topics import TopicPlan
 from tests.support.run_directories import STORMS, edit_json, write_run
+from tests.unit.loadgen.stuck_runs import write_stuck_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,8 +53,16 @@ class Stage:
     def execute(self, scenario: StormScenario, options: RunOptions) -> Any:
         self.scenarios.append(scenario)
         self.events.append(f"storm {options.name}")
+        if options.name.startswith("stuck-"):
+            return self._beside_a_peer(options)
         storm = next(storm for storm in STORMS if storm.name == options.name)
         directory = write_run(options.out / options.name, storm, CLIENTS)
+        edit_json(directory / "summary.json", wrong=self.wrong.get(options.name, 0))
+        summary = json.loads((directory / "summary.json").read_text())
+        return RunResult(directory, {**summary, "interrupted": options.name in self.interrupted})
+
+    def _beside_a_peer(self, options: RunOptions) -> Any:
+        directory = write_stuck_run(options.out / options.name)
         edit_json(directory / "summary.json", wrong=self.wrong.get(options.name, 0))
         summary = json.loads((directory / "summary.json").read_text())
         return RunResult(directory, {**summary, "interrupted": options.name in self.interrupted})
@@ -62,8 +71,9 @@ class Stage:
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
     stage = Stage()
-    monkeypatch.setattr("loadgen.demo.running_server", stage.running_server)
-    monkeypatch.setattr("loadgen.demo.execute", stage.execute)
+    for module in ("demo", "demo_stuck"):
+        monkeypatch.setattr(f"loadgen.{module}.running_server", stage.running_server)
+        monkeypatch.setattr(f"loadgen.{module}.execute", stage.execute)
     return stage
 
 
@@ -90,7 +100,28 @@ def test_every_run_has_fresh_servers(stage: Stage, tmp_path: Path) -> None:
         for name in ("off", "pulsar", "floodgate")
         for event in ("start broker", "start proxy", f"storm {name}", "stop proxy", "stop broker")
     ]
-    assert stage.events == expected
+    assert stage.events[: len(expected)] == expected
+
+
+def test_the_second_part_has_a_fresh_broker_for_each_profile(stage: Stage, tmp_path: Path) -> None:
+    run(tmp_path)
+    expected = [
+        event
+        for name in ("stuck-pulsar", "stuck-floodgate")
+        for event in ("start broker", f"storm {name}", "stop broker")
+    ]
+    assert stage.events[-len(expected) :] == expected
+    profiles = [launch.settings["floodgateProfile"] for launch in stage.launches[-2:]]
+    assert profiles == ["pulsar", "floodgate"]
+
+
+def test_the_second_part_asks_the_broker_for_its_own_topics(stage: Stage, tmp_path: Path) -> None:
+    run(tmp_path)
+    assert stage.launches[-1].arguments == ("--import", str(tmp_path / "stuck-topics"))
+    scenario = stage.scenarios[-1]
+    assert scenario.service_url == f"pulsar://127.0.0.1:{7000 + len(stage.launches)}"
+    assert [namespace.topics for namespace in scenario.namespaces] == [4000]
+    assert all(namespace.hash for namespace in scenario.namespaces)
 
 
 def test_interrupted_storm_ends_the_demo(stage: Stage, tmp_path: Path) -> None:
@@ -101,6 +132,14 @@ def test_interrupted_storm_ends_the_demo(stage: Stage, tmp_path: Path) -> None:
         run(tmp_path)
     # Then the servers are stopped and half a run passes for nothing
     assert stage.events[-3:] == ["storm pulsar", "stop proxy", "stop broker"]
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_interrupted_second_part_ends_the_demo(stage: Stage, tmp_path: Path) -> None:
+    stage.interrupted = {"stuck-pulsar"}
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path)
+    assert stage.events[-2:] == ["storm stuck-pulsar", "stop broker"]
     assert not (tmp_path / "report.html").exists()
 
 
@@ -124,6 +163,8 @@ def test_results_are_written(stage: Stage, tmp_path: Path) -> None:
     result, _ = run(tmp_path)
     document = json.loads(result.summary.read_text())
     assert set(document["runs"]) == {"off", "pulsar", "floodgate"}
+    assert set(document["stuck"]) == {"stuck-pulsar", "stuck-floodgate"}
+    assert {"stuck_starves_pulsar", "broker_over_idle"} <= {c["name"] for c in document["checks"]}
     assert document["schema_version"] == 1
     assert all(set(check) == {"name", "passed", "sentence"} for check in document["checks"])
     assert result.report.read_text().startswith("<!doctype html>")
@@ -140,10 +181,12 @@ def test_steps_are_plain_lines_without_a_terminal(stage: Stage, tmp_path: Path) 
 def test_topics_stay_only_if_wanted(stage: Stage, tmp_path: Path, keep: bool) -> None:
     run(tmp_path, keep=keep)
     assert (tmp_path / "topics" / "manifest.json").exists() is keep
+    assert (tmp_path / "stuck-topics" / "manifest.json").exists() is keep
 
 
-def test_wrong_answer_ends_in_its_exit_code(stage: Stage, tmp_path: Path) -> None:
-    stage.wrong["floodgate"] = 1
+@pytest.mark.parametrize("name", ["floodgate", "stuck-pulsar"])
+def test_wrong_answer_ends_in_its_exit_code(stage: Stage, tmp_path: Path, name: str) -> None:
+    stage.wrong[name] = 1
     result, _ = run(tmp_path)
     assert result.exit_code is ExitCode.CORRECTNESS
 

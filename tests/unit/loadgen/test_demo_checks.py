@@ -13,7 +13,7 @@ from loadgen.failures import ExitCode
 from loadgen.report_data import AccountedMemory, Latency, ProcessMemory, RunSummary
 
 if TYPE_CHECKING:
-    from loadgen.report import CheckResult
+    from loadgen.check_result import CheckResult
 
 MB = 1024 * 1024
 FULL = StormSize(clients=1000, answer_bytes=1_060_000)
@@ -90,7 +90,7 @@ def test_good_runs_pass_every_check() -> None:
     runs = good_runs()
     checks = demo_checks(runs, FULL)
     assert failed(runs) == set()
-    assert exit_code(runs, checks) is ExitCode.PASSED
+    assert exit_code(runs.values(), checks) is ExitCode.PASSED
     assert all(check.sentence.endswith(".") for check in checks)
 
 
@@ -112,14 +112,14 @@ def test_missing_client_fails() -> None:
 def test_wrong_answer_decides_the_exit_code() -> None:
     runs = good_runs()
     runs["off"] = replace(runs["off"], answered=999, wrong=1)
-    assert exit_code(runs, demo_checks(runs, FULL)) is ExitCode.CORRECTNESS
+    assert exit_code(runs.values(), demo_checks(runs, FULL)) is ExitCode.CORRECTNESS
 
 
 def test_failed_check_is_a_failed_threshold() -> None:
     runs = good_runs()
     runs["floodgate"] = replace(runs["floodgate"], answered=999, refused={"x": 1})
     assert failed(runs) == {"floodgate_refuses_none"}
-    assert exit_code(runs, demo_checks(runs, FULL)) is ExitCode.THRESHOLDS
+    assert exit_code(runs.values(), demo_checks(runs, FULL)) is ExitCode.THRESHOLDS
 
 
 @pytest.mark.parametrize("kind", ["heap", "direct"])

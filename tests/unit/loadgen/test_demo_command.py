@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadgen.__main__ import main
+from loadgen.check_result import CheckResult
 from loadgen.demo import DemoResult
 from loadgen.pictures import LARGEST_PICTURE_BYTES
-from loadgen.report import CheckResult
 from loadgen.run_directory import load_summary
 from tests.support.run_directories import edit_json, write_three_runs
+from tests.unit.loadgen.stuck_runs import stuck_summaries, write_stuck_runs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +31,7 @@ def call(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
 @pytest.fixture
 def demo_directory(tmp_path: Path) -> Path:
     write_three_runs(tmp_path / "runs", clients=60)
+    write_stuck_runs(tmp_path / "runs")
     (tmp_path / "summary.json").write_text(json.dumps({"schema_version": 1}))
     return tmp_path
 
@@ -39,7 +41,12 @@ def test_picture_is_drawn_for_light_and_dark_pages(
 ) -> None:
     out = demo_directory / "images"
     assert call(monkeypatch, "picture", "--demo", demo_directory, "--out", out) == 0
-    assert {path.name for path in out.iterdir()} == {"demo.png", "demo-dark.png"}
+    assert {path.name for path in out.iterdir()} == {
+        "demo.png",
+        "demo-dark.png",
+        "stuck.png",
+        "stuck-dark.png",
+    }
     assert all(path.stat().st_size <= LARGEST_PICTURE_BYTES for path in out.iterdir())
 
 
@@ -102,12 +109,25 @@ def test_failed_check_is_the_exit_code(
 ) -> None:
     # Given a demo with a check that failed
     checks = [CheckResult("x", False, "The effect was [hidden].")]
-    result = DemoResult({}, checks, tmp_path / "report.html", tmp_path / "summary.json", 1.0)
+    result = DemoResult({}, {}, checks, tmp_path / "report.html", tmp_path / "summary.json", 1.0)
     monkeypatch.setattr("loadgen.demo_command.run_demo", lambda *_: result)
 
     # Then the process says so, in words and in its code
     assert call(monkeypatch, "demo", "--out", tmp_path) == 99
     assert "✗ The effect was [hidden]." in capsys.readouterr().out
+
+
+def test_both_parts_are_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given
+    checks = [CheckResult("x", True, "Fine.")]
+    paths = (tmp_path / "report.html", tmp_path / "summary.json")
+    result = DemoResult(stuck_summaries(), stuck_summaries(), checks, *paths, 1.0)
+    monkeypatch.setattr("loadgen.demo_command.run_demo", lambda *_: result)
+    # When / Then
+    assert call(monkeypatch, "demo", "--out", tmp_path) == 0
+    assert capsys.readouterr().out.count("answered meanwhile") == 2
 
 
 def test_late_generator_is_said_in_plain_words_and_fails_nothing(
@@ -119,7 +139,7 @@ def test_late_generator_is_said_in_plain_words_and_fails_nothing(
     names = ("off", "pulsar", "floodgate")
     summaries = {name: load_summary(demo_directory / "runs" / name) for name in names}
     page, figures = demo_directory / "report.html", demo_directory / "summary.json"
-    result = DemoResult(summaries, [CheckResult("x", True, "Fine.")], page, figures, 1.0)
+    result = DemoResult(summaries, {}, [CheckResult("x", True, "Fine.")], page, figures, 1.0)
     monkeypatch.setattr("loadgen.demo_command.run_demo", lambda *_: result)
 
     # Then that run alone says so

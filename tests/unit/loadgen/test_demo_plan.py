@@ -6,14 +6,20 @@ import pytest
 
 from loadgen.demo_plan import (
     RUNS,
+    STUCK_PERMIT_TIMEOUT_MILLIS,
+    STUCK_RUNS,
     DemoRun,
     StormSize,
     broker_settings,
     default_namespaces,
     mean_answer_bytes,
     proxy_settings,
+    stuck_broker_settings,
+    stuck_scenario,
 )
 from loadgen.processes import ServerProcess
+from loadgen.scenario import NamespaceExpectation
+from loadgen.stuck_scenario import due_moments
 
 MB = 1024 * 1024
 BROKER = ServerProcess("broker", 1, "pulsar://127.0.0.1:7000", "http://127.0.0.1:7001")
@@ -36,6 +42,28 @@ def test_both_servers_have_the_runs_limits(run: DemoRun) -> None:
             assert settings[key] == str(run.limit_mb)
         assert settings["floodgateSocketSendBufferBytes"] == "65536"
         assert settings["bindAddress"] == "127.0.0.1"
+
+
+@pytest.mark.parametrize("run", STUCK_RUNS, ids=lambda run: run.name)
+def test_the_second_part_has_the_limits_of_the_recorded_case(run: DemoRun) -> None:
+    settings = stuck_broker_settings(run)
+    assert settings["floodgateProfile"] == run.name.removeprefix("stuck-")
+    for kind in ("Heap", "Direct"):
+        key = f"maxTopicListInFlight{kind}MemSize"
+        assert (settings[f"{key}MB"], settings[f"{key}PermitsAcquireTimeoutMillis"]) == (
+            "1",
+            "3000",
+        )
+    assert settings["floodgateSocketSendBufferBytes"] == "65536"
+
+
+def test_the_second_parts_peer_comes_after_a_while_and_stays_longer_than_a_permit_timeout() -> None:
+    scenario = stuck_scenario("pulsar://127.0.0.1:1", NamespaceExpectation(name="a/b"))
+    assert scenario.stuck_at_seconds > scenario.interval_seconds
+    assert scenario.stuck_seconds > STUCK_PERMIT_TIMEOUT_MILLIS / 1000 + scenario.interval_seconds
+    assert scenario.stuck_until_seconds < scenario.duration_seconds
+    due = {moment for client in range(10) for moment in due_moments(scenario, client)}
+    assert min(abs(moment - scenario.stuck_at_seconds) for moment in due) > 0.04
 
 
 def test_all_ports_are_free_ones() -> None:

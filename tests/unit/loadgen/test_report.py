@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadgen.report import LARGEST_REPORT_BYTES, CheckResult, flatten, render_report, write_report
+from loadgen.check_result import CheckResult
+from loadgen.report import LARGEST_REPORT_BYTES, flatten, render_report, write_report
 from loadgen.run_directory import RunDirectoryError, load_run, plain_metric_name
 from tests.support.run_directories import edit_json, forget_own_figures, write_three_runs
 

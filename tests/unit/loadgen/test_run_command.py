@@ -5,19 +5,20 @@ from pathlib import Path
 
 import pytest
 
+from loadgen.__main__ import main
 from loadgen.failures import ExitCode, LoadgenError, UsageError
-from loadgen.run_command import (
-    RunOptions,
-    RunResult,
-    execute,
-    fail_if_invalid,
+from loadgen.run_outcome import fail_if_invalid, show
+from loadgen.scenario import NamespaceExpectation, StormScenario
+from loadgen.scenario_options import (
+    ScenarioKind,
     make_scenario,
-    parse_read_rate,
-    parse_size,
-    show,
+    stuck_namespaces,
     wanted_namespaces,
 )
-from loadgen.scenario import NamespaceExpectation, StormScenario
+from loadgen.sizes import parse_read_rate, parse_size
+from loadgen.storm_run import RunOptions, RunResult, execute
+from loadgen.stuck_scenario import StuckScenario
+from tests.unit.loadgen.stuck_runs import summary_json, unharmed
 
 SCENARIO = StormScenario(
     service_url="pulsar://127.0.0.1:1", namespaces=(NamespaceExpectation(name="a/b"),), clients=4
@@ -105,9 +106,58 @@ def test_without_a_corpus_nothing_is_known_of_a_namespace() -> None:
 
 
 def test_a_wrong_parameter_is_named_by_its_option() -> None:
-    values = SCENARIO.model_dump()
+    values = SCENARIO.model_dump(exclude={"kind"})
     with pytest.raises(UsageError, match=r"--read-rate -1"):
-        make_scenario(**{**values, "read_rate_bytes_per_second": -1})
+        make_scenario(ScenarioKind.STORM, **{**values, "read_rate_bytes_per_second": -1})
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "sentence"),
+    [
+        ("storm", {"stuck_pipelined": 9}, "--stuck-pipelined belongs to --scenario stuck: leave"),
+        ("storm", {"stuck_namespaces": ()}, "--stuck-namespace belongs to --scenario stuck"),
+        ("stuck", {"spread_seconds": 3.0}, "--spread-seconds belongs to --scenario storm: leave"),
+        ("stuck", {"seed": 1}, "--seed belongs to --scenario storm: leave it out with stuck"),
+        ("stuck", {"stuck_peers": -1}, "--stuck-peers -1: Input should be greater than"),
+        ("stuck", {"interval_seconds": 0.0}, "--interval-seconds 0.0: Input should be greater"),
+        ("stuck", {"duration_seconds": 1.0}, "^--stuck-at-seconds 2 is not before the end of"),
+    ],
+)
+def test_stuck_options_that_do_not_fit_are_one_sentence(
+    kind: str, options: dict[str, object], sentence: str
+) -> None:
+    given = {"service_url": SCENARIO.service_url, "namespaces": SCENARIO.namespaces}
+    with pytest.raises(UsageError, match=sentence):
+        make_scenario(ScenarioKind(kind), **given, **options)
+
+
+def test_what_was_not_given_takes_the_scenarios_own_default() -> None:
+    given = {"service_url": SCENARIO.service_url, "namespaces": SCENARIO.namespaces}
+    nothing = {"clients": None, "read_rate_bytes_per_second": None, "stuck_peers": None}
+    storm, stuck = (make_scenario(kind, **given, **nothing) for kind in ScenarioKind)
+    assert (storm.clients, storm.read_rate_bytes_per_second) == (1000, 100_000)
+    assert isinstance(stuck, StuckScenario)
+    assert (stuck.clients, stuck.read_rate_bytes_per_second, stuck.stuck_peers) == (10, 0, 1)
+
+
+def test_stuck_namespaces_of_a_corpus_are_chosen_from_it(tmp_path) -> None:
+    corpus = write_manifest(tmp_path)
+    assert stuck_namespaces(corpus, []) is None
+    assert [each.name for each in stuck_namespaces(corpus, ["a/two"])] == ["a/two"]
+    with pytest.raises(UsageError, match=r"^--stuck-namespace a/three is not in"):
+        stuck_namespaces(corpus, ["a/three"])
+
+
+@pytest.mark.parametrize("option", ["--stuck-read-rate", "--stuck-receive-buffer"])
+def test_a_stuck_peers_size_that_is_none_is_refused_by_its_option(
+    option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--service-url", SCENARIO.service_url, "--namespace", "a/b", option, "much"]
+    monkeypatch.setattr("sys.argv", ["loadgen", "run", "--scenario", "stuck", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == ExitCode.USAGE
+    assert f"{option} 'much" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -148,6 +198,19 @@ def test_runs_that_say_nothing_about_the_server_fail(changes, code: ExitCode) ->
     with pytest.raises(LoadgenError) as caught:
         fail_if_invalid(result(**changes))
     assert caught.value.exit_code is code
+
+
+def test_peers_that_could_not_connect_fail_the_run() -> None:
+    with pytest.raises(LoadgenError, match=r"2 of 3 stuck peers could not connect; .*\.parquet"):
+        fail_if_invalid(result(stuck={"peers": 3, "unreachable": 2}))
+
+
+def test_a_late_generator_is_told_what_to_change() -> None:
+    with pytest.raises(LoadgenError, match="--spread-seconds"):
+        fail_if_invalid(result(generator_limited=True))
+    stuck = summary_json("x", unharmed()) | {"generator_limited": True}
+    with pytest.raises(LoadgenError, match="--interval-seconds"):
+        fail_if_invalid(RunResult(Path("out/runs/n"), stuck))
 
 
 def test_refusals_alone_do_not_fail_a_run() -> None:

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadgen.failures import LoadgenError, UsageError
-from loadgen.run_place import forget_report, replaceable_run_directory
+from loadgen.run_place import forget_extras, replaceable_run_directory
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_an_older_run_is_replaced_and_its_report_forgotten(tmp_path: Path) -> None:
+def test_an_older_run_is_replaced_and_what_not_every_run_writes_forgotten(tmp_path: Path) -> None:
     # Given
-    for name in ("run.json", "report.html", "broker.log"):
+    for name in ("run.json", "report.html", "stuck-peers.parquet", "broker.log"):
         (tmp_path / name).touch()
     # When
     with replaceable_run_directory(tmp_path):
-        forget_report(tmp_path)
+        forget_extras(tmp_path)
     # Then
     assert {path.name for path in tmp_path.iterdir()} == {"run.json", "broker.log"}
 

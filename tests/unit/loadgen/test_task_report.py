@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from loadgen.answers import AnswerChecker
+from loadgen.peer_record import PeerEnd, PeerRecord
 from loadgen.scenario import NamespaceExpectation
 from loadgen.task_report import Outcome, RequestRecord, TaskFacts, TaskReport, report_rows
 from tests.support.stand_in_broker import listing_body, topic_names
@@ -29,10 +30,13 @@ def test_an_answer_is_verified_when_the_rows_are_made() -> None:
 def test_a_report_survives_its_journey_as_bytes() -> None:
     # Given
     record = RequestRecord(0, "load/ns", 0.0, outcome=Outcome.UNREACHABLE, reason="refused")
-    report = TaskReport(report_rows(2, [record]), TaskFacts(2, 1, 0.01, 0.02, 1e9, attempt=0))
+    peers = (PeerRecord(4, "load/ns", 1.0, 2.5, PeerEnd.CLOSED, bytes=7),)
+    facts = TaskFacts(2, 1, 0.01, 0.02, 1e9, attempt=0, connections_lost=3)
+    report = TaskReport(report_rows(2, [record]), facts, peers)
     # When
     copy = TaskReport.from_bytes(report.to_bytes())
     # Then
     assert copy.facts == report.facts
+    assert copy.peers == report.peers
     assert copy.rows.equals(report.rows)
     assert copy.rows.to_pylist()[0]["started_seconds"] is None

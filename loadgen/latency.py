@@ -1,0 +1,31 @@
+"""How long answered requests took, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Answered requests only, from the intended start to the last byte. Units: seconds."""
+
+    p50: float
+    p99: float
+    max: float
+
+
+def parse_latency(document: Mapping[str, Any] | None) -> Latency | None:
+    """Turn a summary's percentiles into figures; None where nothing was answered.
+
+    Raises:
+        KeyError: A field is missing.
+    """
+    if not document or document.get("p50") is None:
+        return None
+    return Latency(
+        p50=float(document["p50"]), p99=float(document["p99"]), max=float(document["max"])
+    )

@@ -1,0 +1,74 @@
+"""How ``loadgen run`` ends: the figures for people or programs, and the exit code they deserve."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from loadgen.failures import ExitCode, LoadgenError
+from loadgen.peer_record import PEERS_NAME
+from loadgen.report_data import parse_summary
+from loadgen.report_words import late_start_sentence
+from loadgen.tables import TERMINAL_COLUMNS, summary_tables
+
+if TYPE_CHECKING:
+    from loadgen.storm_run import RunResult
+
+
+def show(result: RunResult, *, as_json: bool) -> None:
+    """Print the figures: a table for people, the summary for programs."""
+    if as_json:
+        sys.stdout.write(json.dumps(result.summary, indent=2, ensure_ascii=False) + "\n")
+        return
+    console = Console(file=sys.stdout)
+    if not console.is_terminal:
+        console = Console(file=sys.stdout, width=TERMINAL_COLUMNS)
+    for table in summary_tables([parse_summary(result.summary)]):
+        console.print(table)
+    console.print(f"Everything about this run is in {result.directory}", highlight=False)
+
+
+def fail_if_invalid(result: RunResult) -> None:
+    """End with a sentence and an exit code if the run's figures are not to be relied on.
+
+    Raises:
+        LoadgenError: An answer was wrong, somebody was not connected, the generator was late, or
+            there was a Ctrl-C.
+    """
+    summary = result.summary
+    if result.exit_code is ExitCode.INTERRUPTED:
+        raise LoadgenError(
+            "interrupted: the figures are those of the requests that had ended",
+            ExitCode.INTERRUPTED,
+        )
+    if not any(summary[each] for each in ("answered", "refused", "wrong", "timeout")):
+        raise LoadgenError(
+            f"no request was answered: {summary['unreachable']} unreachable, "
+            f"{summary['disconnected']} disconnected; {result.directory / 'requests.parquet'} "
+            "says why"
+        )
+    if result.exit_code is ExitCode.CORRECTNESS:
+        raise LoadgenError(
+            f"{summary['wrong']} answers are wrong; {'; '.join(result.problems)}",
+            ExitCode.CORRECTNESS,
+        )
+    if result.exit_code is ExitCode.GENERATOR_LIMITED:
+        sentence = late_start_sentence(parse_summary(summary))
+        slower = "--spread-seconds" if summary.get("stuck") is None else "--interval-seconds"
+        raise LoadgenError(
+            f"{sentence} Use fewer clients per task, more cores, or more {slower}.",
+            ExitCode.GENERATOR_LIMITED,
+        )
+    _fail_without_peers(result)
+
+
+def _fail_without_peers(result: RunResult) -> None:
+    stuck = result.summary.get("stuck") or {}
+    if stuck.get("unreachable"):
+        raise LoadgenError(
+            f"{stuck['unreachable']} of {stuck['peers']} stuck peers could not connect; "
+            f"{result.directory / PEERS_NAME} says why"
+        )

@@ -1,0 +1,111 @@
+"""The rows of a run's table that only the scenario ``stuck`` has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loadgen.figure_row import FigureRow
+from loadgen.units import format_bytes, format_count, format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from loadgen.latency import Latency
+    from loadgen.report_data import RunSummary
+    from loadgen.stuck_data import Phase, StuckFigures
+
+NO_PEERS = "no stuck peers"
+NOTHING_DUE = "nothing due"
+NO_ANSWERS = "no answers"
+
+
+def stuck_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
+    """What stuck peers did, and what became of them; nothing where no run had any."""
+    if any(summary.stuck is not None for summary in summaries):
+        yield from _while_stuck(summaries)
+        yield from _latencies(summaries)
+        yield from _peers(summaries)
+
+
+def _while_stuck(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
+    group = "While peers were stuck"
+    for measure, write in (
+        ("listings due", lambda figures: format_count(figures.stuck.requests)),
+        ("answered meanwhile", lambda figures: format_count(figures.stuck.answered_in_phase)),
+        ("refused", lambda figures: format_count(figures.stuck.refused)),
+        ("first answer came after", first_answer),
+    ):
+        yield _row(group, measure, summaries, write)
+
+
+def _latencies(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
+    group = "Latency, p50 and p99"
+    for measure, write in (
+        ("before there were stuck peers", lambda figures: phase_latency(figures.before)),
+        ("while peers were stuck", lambda figures: phase_latency(figures.stuck)),
+        ("after they were gone", lambda figures: phase_latency(figures.after)),
+    ):
+        yield _row(group, measure, summaries, write)
+
+
+def _peers(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
+    group = "Stuck peers"
+    found = [summary.stuck for summary in summaries if summary.stuck is not None]
+    yield _row(group, "in all", summaries, _in_all)
+    if any(figures.unreachable for figures in found):
+        yield _row(group, "could not connect", summaries, lambda f: format_count(f.unreachable))
+    if any(figures.bytes_read for figures in found):
+        yield _row(group, "read in all", summaries, lambda f: format_bytes(f.bytes_read))
+    yield _row(group, "closed by the server", summaries, closed_peers)
+    yield _row(
+        group, "healthy connections lost", summaries, lambda f: format_count(f.connections_lost)
+    )
+
+
+def _in_all(figures: StuckFigures) -> str:
+    if not figures.peers:
+        return "0"
+    return f"{figures.peers:,} x {figures.pipelined:,} listings"
+
+
+def first_answer(figures: StuckFigures) -> str:
+    """How long after the peers had asked a healthy client got its next answer."""
+    if figures.asked_seconds is None:
+        return NO_PEERS
+    after = figures.first_answer_after_seconds
+    return "never" if after is None else format_seconds(after)
+
+
+def closed_peers(figures: StuckFigures) -> str:
+    """How many stuck peers the server closed, and when the first and the last."""
+    first, last = figures.first_closed_after_seconds, figures.last_closed_after_seconds
+    if first is None or last is None:
+        return "none" if figures.peers else NO_PEERS
+    moments = format_seconds(first)
+    if figures.closed > 1:
+        moments += f" to {format_seconds(last)}"
+    return f"{figures.closed:,} after {moments}"
+
+
+def phase_latency(phase: Phase) -> str:
+    """Median and p99 of what was due in a phase."""
+    if not phase.requests:
+        return NOTHING_DUE
+    return latency_pair(phase.latency_seconds)
+
+
+def latency_pair(latency: Latency | None) -> str:
+    """Median and p99, or that there were no answers."""
+    if latency is None:
+        return NO_ANSWERS
+    return f"{format_seconds(latency.p50)}, {format_seconds(latency.p99)}"
+
+
+def _row(
+    group: str,
+    measure: str,
+    summaries: Sequence[RunSummary],
+    write: Callable[[StuckFigures], str],
+) -> FigureRow:
+    cells = ["" if s.stuck is None else write(s.stuck) for s in summaries]
+    return FigureRow(group, measure, cells, [False] * len(cells))

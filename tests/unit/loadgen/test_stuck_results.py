@@ -1,0 +1,87 @@
+"""What a run says of its stuck peers follows from its rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadgen.peer_record import PeerEnd, PeerRecord
+from loadgen.stuck_data import parse_stuck
+from loadgen.stuck_results import stuck_document
+from tests.unit.loadgen.stuck_runs import (
+    ASKED,
+    GONE,
+    SCENARIO,
+    peer,
+    report,
+    row,
+    starved,
+    unharmed,
+)
+
+if TYPE_CHECKING:
+    from loadgen.task_report import TaskReport
+
+
+def figures(*reports: TaskReport):
+    found = parse_stuck(stuck_document(SCENARIO, reports))
+    assert found is not None
+    return found
+
+
+def test_a_request_belongs_to_the_phase_in_which_it_was_due() -> None:
+    # Given one before, two while the peer was there, one after
+    rows = [row(0, 1.0, 5.0), row(0, ASKED, 1.2), row(0, 7.0, 7.2), row(0, GONE, 7.4)]
+    # When
+    found = figures(report(rows, (peer(),)))
+    # Then
+    counts = [phase.requests for phase in (found.before, found.stuck, found.after)]
+    assert counts == [1, 2, 1]
+    assert found.stuck.latency_seconds.max == pytest.approx(0.2)
+
+
+def test_an_answer_after_the_phase_is_none_in_it() -> None:
+    found = figures(report([row(0, 2.0, 3.0), row(0, 6.0, GONE + 0.1)], (peer(),)))
+    assert (found.stuck.answered, found.stuck.answered_in_phase) == (2, 1)
+
+
+def test_the_first_answer_is_that_of_a_request_due_since_the_peers_asked() -> None:
+    rows = [row(0, 1.0, 1.5), row(0, 2.0, 2.5, "refused"), row(1, 4.0, 4.05), row(2, 2.0, 4.6)]
+    assert figures(report(rows, (peer(),))).first_answer_after_seconds == pytest.approx(3.0)
+    refused = [row(0, 2.0, 2.5, "refused")]
+    assert figures(report(refused, (peer(),))).first_answer_after_seconds is None
+
+
+def test_clients_that_were_refused_are_counted_once_each() -> None:
+    rows = [row(c, due, due + 1, "refused") for c in (3, 4) for due in (2.0, 3.0)]
+    found = figures(report([*rows, row(5, 2.0, 2.1, "timeout")], (peer(),)))
+    assert (found.stuck.refused, found.stuck.clients_refused, found.stuck.failed) == (4, 2, 1)
+
+
+def test_peers_of_all_tasks_are_one_story() -> None:
+    # Given
+    first = report([row(0, 2.0, 2.1)], (peer(0, 4.05, PeerEnd.CLOSED), peer(2, 5.05, PeerEnd.LEFT)))
+    lost = PeerRecord(1, "public/default", end=PeerEnd.UNREACHABLE, reason="Connection refused")
+    second = report([row(1, 4.5, 4.6)], (lost, peer(3, 3.05, PeerEnd.CLOSED)), connections_lost=2)
+    # When
+    found = figures(first, second)
+    # Then
+    assert (found.peers, found.unreachable, found.closed) == (4, 1, 2)
+    assert found.first_closed_after_seconds == pytest.approx(2.0)
+    assert found.last_closed_after_seconds == pytest.approx(3.0)
+    assert found.gone_seconds == 5.05
+    assert found.connections_lost == 2
+
+
+def test_without_peers_everything_was_before() -> None:
+    found = figures(report([row(0, 0.0, 0.1), row(0, 5.0, 5.1)]))
+    assert (found.before.requests, found.stuck.requests, found.after.requests) == (2, 0, 0)
+    assert (found.asked_seconds, found.first_answer_after_seconds) == (None, None)
+    assert found.stuck.latency_seconds is None
+
+
+def test_the_models_of_both_profiles_say_what_they_are() -> None:
+    assert figures(starved()).stuck.answered_in_phase == 0
+    assert figures(starved()).stuck.clients_refused == 10
+    assert figures(unharmed()).stuck.answered_in_phase == 60
