@@ -1,13 +1,15 @@
 """The yardstick of listings: a uvloop server that writes a prebuilt answer, and nothing else.
 
-``python -m benchmarks.bare_server ANSWER_FILE`` prints ``READY bare HOST PORT`` and serves until it
-is terminated. The transport has its default limits, the socket the kernel's own buffers. A chunk is
-taken for a request without being looked at, so it does less than any real server can.
+``python -m benchmarks.bare_server ANSWER_FILE [CERTIFICATE_FILE]`` prints ``READY bare HOST PORT``
+and serves until it is terminated. The transport has its default limits, the socket the kernel's own
+buffers. A chunk is taken for a request without being looked at, so it does less than any real
+server can. With a certificate it serves uvloop's own TLS.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ssl
 import sys
 from pathlib import Path
 from typing import cast
@@ -43,10 +45,17 @@ class BareServer(asyncio.Protocol):
         self._next = self._answer
 
 
-async def serve(answer: bytes) -> None:
+def server_context(certificate: str) -> ssl.SSLContext:
+    """Return what a server's TLS is made with; the file holds its key, too."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    return context
+
+
+async def serve(answer: bytes, tls: ssl.SSLContext | None = None) -> None:
     """Serve on a free port of the loopback until this process is ended."""
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: BareServer(answer), "127.0.0.1", 0)
+    server = await loop.create_server(lambda: BareServer(answer), "127.0.0.1", 0, ssl=tls)
     host, port = server.sockets[0].getsockname()
     sys.stdout.write(f"READY bare {host} {port}\n")
     sys.stdout.flush()
@@ -54,4 +63,4 @@ async def serve(answer: bytes) -> None:
 
 
 if __name__ == "__main__":
-    run(serve(Path(sys.argv[1]).read_bytes()))
+    run(serve(Path(sys.argv[1]).read_bytes(), *map(server_context, sys.argv[2:])))

@@ -3,13 +3,15 @@
 ``python -m benchmarks.listing_client HOST PORT ANSWER_BYTES SECONDS PID...`` keeps CONNECTIONS
 connections busy with one request each, and prints as JSON how many answers were complete in
 SECONDS and how much processor time each server PID used meanwhile. It looks at nothing but the
-length field, so that it is seldom what limits.
+length field, so that it is seldom what limits. With ``--authority FILE`` before all that it speaks
+TLS.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import struct
 import sys
 import time
@@ -93,7 +95,11 @@ class ListingClient(asyncio.BufferedProtocol):
 
 
 async def measure(
-    address: tuple[str, int], answer_bytes: int, seconds: float, pids: list[int]
+    address: tuple[str, int],
+    answer_bytes: int,
+    seconds: float,
+    pids: list[int],
+    tls: ssl.SSLContext | None = None,
 ) -> dict[str, object]:
     """Connect, warm up, measure.
 
@@ -103,7 +109,7 @@ async def measure(
     loop = asyncio.get_running_loop()
     load = Load(answer_bytes)
     for _ in range(CONNECTIONS):
-        await loop.create_connection(lambda: ListingClient(load), *address)
+        await loop.create_connection(lambda: ListingClient(load), *address, ssl=tls)
     await _run_on(load, WARM_UP_SECONDS)
     answers, started = load.answers, time.perf_counter()
     used, own = [cpu_seconds(pid) for pid in pids], time.process_time()
@@ -126,8 +132,12 @@ async def _run_on(load: Load, seconds: float) -> None:
 
 def main() -> None:
     """Measure once and print the result; a failure is one sentence."""
-    host, port, answer_bytes, seconds, *pids = sys.argv[1:]
-    work = measure((host, int(port)), int(answer_bytes), float(seconds), [*map(int, pids)])
+    arguments, tls = sys.argv[1:], None
+    if arguments[0] == "--authority":
+        _, authority, *arguments = arguments
+        tls = ssl.create_default_context(cafile=authority)
+    host, port, answer_bytes, seconds, *pids = arguments
+    work = measure((host, int(port)), int(answer_bytes), float(seconds), [*map(int, pids)], tls)
     try:
         result = run(work)
     except (OSError, RuntimeError) as error:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 BOTH_LOOPS = {
     "test_client_killed",
+    "test_controlled_peer",
     "test_drain",
     "test_otlp_export",
     "test_pipe",
