@@ -53,7 +53,7 @@ class ResponseBudget:
         return reservation
 
     def _beside_the_largest(self) -> int:
-        if self.reserved_bytes < self._max_bytes:
+        if self.reserved_bytes < self._max_bytes or self._max_bytes <= 0:
             return 0
         return self.reserved_bytes - max(self._sizes.values(), default=0)
 

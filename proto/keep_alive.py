@@ -72,6 +72,7 @@ class KeepAlive:
         if not state.ready:
             return Verdict.CLOSE_HANDSHAKE
         if self._by_progress and state.paused:
+            self._waiting = False  # What is not read cannot answer a PING.
             return Verdict.CLOSE_STUCK if stuck and not heard else Verdict.WAIT
         if self._waiting and self._by_progress and progressed:
             return Verdict.WAIT

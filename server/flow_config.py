@@ -76,10 +76,14 @@ class FlowConfig(BaseModel):
 
         pause = checked.flag(PAUSE_KEY) if checked.is_set(PAUSE_KEY) else not as_shipped
         checked.value(PAUSE_KEY)
+        marks = _water_marks(checked)
+        if pause and not as_shipped and marks.low_bytes == 0:
+            checked.refuse(
+                f"{LOW_WATER_MARK_KEY}=0: nothing is below it, so that a connection that was "
+                "paused once would never be read again; set at least 1"
+            )
         return cls(
-            rules=FlowRules(
-                _water_marks(checked), pause, _cooldown(checked), own(RESPONSE_BYTES_KEY)
-            ),
+            rules=FlowRules(marks, pause, _cooldown(checked), own(RESPONSE_BYTES_KEY)),
             slow_peers=SlowPeerRules(
                 own(GRACE_KEY) / 1000, own(MAX_UNWRITABLE_KEY), own(DRAIN_RATE_KEY)
             ),

@@ -97,14 +97,19 @@ class CheckedKeys:
         self._read: set[str] = set()
 
     def take(self, known: KnownKey, text: str) -> None:
-        """Read one value; a wrong one becomes a problem and counts as the default."""
+        """Read one value; a wrong one becomes a problem and counts as the default.
+
+        An empty one, and ``null``, mean the default: as if the key were not there.
+        """
+        if text.strip() in ("", "null"):
+            return
         try:
             value = known.parse(text)
         except ValueError as error:
             self.refuse(str(error))
             return
         self._given[known.key] = value
-        if known.suffixes and text.strip()[-1:].isalpha() and text.strip() != "null":
+        if known.suffixes and text.strip()[-1:].isalpha():
             self.warn(
                 f"{known.key}={text.strip()} is read as {value} bytes; Pulsar itself accepts "
                 "only a whole number of bytes"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from limiter.read_gate import PauseCause
 from proxy.service import ProxyService
 from tests.support.byte_broker import ByteBroker, connected_command
 from tests.support.cluster import cluster, no_errors_logged, proxy_config, topic_names, until
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 NOISE = random.Random(7).randbytes(3_000_000)
 INVALID_TARGET = "Target broker cannot be validated."
 UNAVAILABLE_TARGET = "Target broker isn't available."
+PEER_LEG_FULL = PauseCause.PEER_LEG_FULL
 PROFILES = ["pulsar", "floodgate"]
 
 
@@ -174,6 +176,33 @@ async def test_a_slow_broker_pauses_the_client() -> None:
             assert parts.proxy.totals.peak_bytes < 1_000_000
             far.reader._transport.resume_reading()
             assert await far.reader.readexactly(8 * len(NOISE)) == NOISE * 8
+
+
+@pytest.mark.parametrize("first", ["client", "broker"])
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_pipe_full_both_ways_moves_as_soon_as_one_side_reads(
+    profile: str, first: str
+) -> None:
+    # Given: both sides write and neither reads, until no byte moves in either direction
+    async with pipes(profile, floodgateSocketSendBufferBytes="4096") as parts:
+        near, far = await parts.open()
+        far.reader._transport.pause_reading()
+        async with asyncio.TaskGroup() as group:
+            sending = group.create_task(near.send_bytes(NOISE * 8))
+            far.writer.write(NOISE * 8)
+            (client_leg,) = parts.proxy.connections
+            legs = (client_leg, client_leg.other)
+            await until(lambda: all(leg.gate.is_closed_for(PEER_LEG_FULL) for leg in legs))
+            assert not sending.done()
+            # When: one side reads everything, without any help of its own writing
+            if first == "client":
+                assert await near.read(8 * len(NOISE)) == NOISE * 8
+                # Then: what the other still has to read is untouched
+                assert not sending.done()
+            far.reader._transport.resume_reading()
+            assert await far.reader.readexactly(8 * len(NOISE)) == NOISE * 8
+            if first == "broker":
+                assert await near.read(8 * len(NOISE)) == NOISE * 8
 
 
 @pytest.mark.parametrize(
