@@ -5,6 +5,10 @@ broker's answer, known before the body is read, settles the amount. If the large
 have to wait, the body is drained: no connection is ever held up by a wait for memory. Then the
 broker is asked again once the true size is granted or, in profile pulsar, the client refused.
 
+Where an answer to the same is still on its way to clients, the broker is asked whether that is
+right (proxy.live_answers): then it is everybody's, and nothing is charged. While that question is
+under way those who wait are references of it; but nobody waits for memory while he is one.
+
 ``last`` and ``proposal``: see proxy/shipped_charging.py.
 """
 
@@ -13,7 +17,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from client.errors import AnswerDeclinedError
+from client.errors import AnswerDeclinedError, RequestTooLargeError
 from limiter.dual import AsyncDualMemoryLimiter, LimitType, MemoryPermit
 from limiter.errors import PermitAcquireError, PermitTooLargeError
 from limiter.estimate import FIRST_ESTIMATE_BYTES, ResultHolder, TopicListSizeResultCache
@@ -42,10 +46,16 @@ _FIRST_LENGTH_FIELD_BYTES = 4
 class Charging(Protocol):
     """Fetches a flight's answer and charges for it."""
 
+    @property
+    def reuses_answers(self) -> bool:
+        """Whether a flight may end with an answer that is on its way already."""
+
     def charged(
         self, flight: Flight
-    ) -> AbstractAsyncContextManager[tuple[TopicsAnswer, MemoryPermit]]:
+    ) -> AbstractAsyncContextManager[tuple[TopicsAnswer, MemoryPermit | None]]:
         """Yield the answer and the direct permit, which the block hands over.
+
+        Without a permit the answer is ``flight.kept``, whose bytes are charged already.
 
         Heap is held until the block ends. The clients that wait for the flight hold what is held
         for it together (``flight.owner``): when the last one leaves, it is given back at any wait.
@@ -55,6 +65,9 @@ class Charging(Protocol):
             UnansweredRequestError: Profile pulsar: the client gets no answer.
             PulsarClientError: The broker did not answer, or refused.
         """
+
+    def expected_bytes(self, request: pb.CommandGetTopicsOfNamespace) -> int | None:
+        """Return what an answer will probably take, for flow control; None before the first."""
 
 
 class ExactCharging:
@@ -70,8 +83,15 @@ class ExactCharging:
         self._as_shipped = as_shipped
         self._sizes = TopicListSizeResultCache()
 
+    @property
+    def reuses_answers(self) -> bool:
+        """See Charging.reuses_answers."""
+        return not self._as_shipped
+
     @asynccontextmanager
-    async def charged(self, flight: Flight) -> AsyncIterator[tuple[TopicsAnswer, MemoryPermit]]:
+    async def charged(
+        self, flight: Flight
+    ) -> AsyncIterator[tuple[TopicsAnswer, MemoryPermit | None]]:
         """See Charging.charged."""
         holder = self._holder(flight.request)
         # What is not announced before its body is smaller than the least that is reserved.
@@ -79,21 +99,49 @@ class ExactCharging:
         for _ in range(MAX_ASKS):
             reservation = _Reservation(self._limiter, flight)
             try:
-                await reservation.reserve(size_bytes)
-                answer = await flight.ask(reservation.admit)
+                answer = await self._asked(flight, reservation, size_bytes)
+                if answer is None:
+                    size_bytes = LARGE_FRAME_BYTES  # If more comes, it is announced.
+                    continue
                 holder.update_size(answer.command_bytes)
-                reservation.settle(answer.command_bytes)
-                yield answer, reservation.hand_over_direct()
+                yield answer, reservation.hand_over_direct(answer)
             except AnswerDeclinedError as declined:
                 size_bytes = declined.total_size - _FIRST_LENGTH_FIELD_BYTES
+                flight.declined = True
                 self._declined(reservation, holder, size_bytes)
             except PermitTooLargeError as error:
                 raise self._oversized(error, reservation.short_of, holder) from None
             else:
                 return
             finally:
+                flight.let_go()
                 reservation.release()
         raise not_in_time(LimitType.HEAP_MEMORY)
+
+    async def _asked(
+        self, flight: Flight, reservation: _Reservation, size_bytes: int
+    ) -> TopicsAnswer | None:
+        """Ask the broker, or about an answer that is on its way; None if that settled nothing."""
+        if flight.answer_in_question() is None:
+            await reservation.reserve(size_bytes)
+            return await flight.ask(reservation.admit)
+        await reservation.reserve(LARGE_FRAME_BYTES)
+        # Kept only now: nobody waits for memory while he holds what others may wait for.
+        live = flight.keep_newest()
+        if live is None:
+            return await flight.ask(reservation.admit)
+        try:
+            answer = await flight.ask(reservation.admit, live.topics_hash)
+        except RequestTooLargeError:
+            return None  # With the hash it is larger than what the client asked.
+        if live.is_confirmed_by(answer):
+            return live.answer
+        flight.let_go()
+        return answer if _is_right_for(flight, answer) else None
+
+    def expected_bytes(self, request: pb.CommandGetTopicsOfNamespace) -> int | None:
+        """See Charging.expected_bytes."""
+        return self._holder(request).last_size_bytes
 
     def _holder(self, request: pb.CommandGetTopicsOfNamespace) -> ResultHolder:
         filtered = request.HasField("topics_pattern") or request.HasField("topics_hash")
@@ -155,7 +203,14 @@ class _Reservation:
                 raise not_in_time(limit_type) from None
 
     def admit(self, total_size: int) -> bool:
-        """Decide on an announced answer: take it if its memory is there without waiting."""
+        """Decide on an announced answer: take it if its memory is there without waiting.
+
+        What is announced is not the word that an older answer is right, so that is let go first.
+        It may come in the very turn in which the last client left: then nobody is there to hold it.
+        """
+        self._flight.let_go()
+        if self._flight.abandoned:
+            return False
         size_bytes = total_size - _FIRST_LENGTH_FIELD_BYTES
         lacking = [one for one in self._held if not self._fits(one, size_bytes)]
         if lacking and self.too_large is None:
@@ -181,14 +236,17 @@ class _Reservation:
         if self.too_large is None:
             self.too_large, self.short_of = error, limit_type
 
-    def settle(self, size_bytes: int) -> None:
-        """Give back what was reserved beyond the true size; shrinking never waits."""
-        for limit_type, permit in self._held.items():
-            settled = self._limiter.try_update(permit, min(size_bytes, permit.size))
-            self._held[limit_type] = settled or permit
+    def hand_over_direct(self, answer: TopicsAnswer) -> MemoryPermit | None:
+        """Return the direct permit of what was fetched, which is the caller's from now on.
 
-    def hand_over_direct(self) -> MemoryPermit:
-        """Return the direct permit, which is the caller's from now on."""
+        What was reserved beyond the true size is given back; shrinking never waits. For an answer
+        that is charged already there is no permit.
+        """
+        if self._flight.kept is not None:
+            return None
+        for limit_type, permit in self._held.items():
+            settled = self._limiter.try_update(permit, min(answer.command_bytes, permit.size))
+            self._held[limit_type] = settled or permit
         return self._held.pop(LimitType.DIRECT_MEMORY)
 
     def release(self) -> None:
@@ -196,3 +254,12 @@ class _Reservation:
         for permit in self._held.values():
             self._limiter.release(permit)
         self._held.clear()
+
+
+def _is_right_for(flight: Flight, answer: TopicsAnswer) -> bool:
+    """Whether the answer to another hash than the client's is what the client would have got.
+
+    Not if it says ``unchanged`` of a list that nobody has, or brings the one that the client has.
+    """
+    tail = answer.tail()
+    return tail is not None and tail.changed and tail.topics_hash != flight.key.topics_hash

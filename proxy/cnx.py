@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from limiter.estimate import FIRST_ESTIMATE_BYTES
 from limiter.read_gate import PauseCause
 from proto.commands import error_command, with_body
 from proto.errors import RemoteProtocolError
@@ -240,7 +239,7 @@ class ProxyConnection(ServedConnection, PipeLeg):
         request = with_body(command, "getTopicsOfNamespace").getTopicsOfNamespace
         counters = self._parts.counters
         refusal = self._refusal(request)
-        permit = None if refusal else self._place(FIRST_ESTIMATE_BYTES)
+        permit = None if refusal else self._place(self._parts.flights.expected_bytes(request))
         if permit is None:
             counters.rejected_get_topics_requests += 1
             form = self._parts.error_forms.topics
@@ -272,7 +271,7 @@ class ProxyConnection(ServedConnection, PipeLeg):
 
     # -- one request --------------------------------------------------------------------------
 
-    def _place(self, expected_bytes: int) -> LookupPermit | None:
+    def _place(self, expected_bytes: int | None) -> LookupPermit | None:
         """Return a place for a request; its answer counts against the connection's budget."""
         return self._parts.lookups.try_acquire(self, self.responses.reserve(expected_bytes))
 

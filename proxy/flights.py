@@ -5,7 +5,8 @@ when the last one leaves before the answer, the flight ends in that turn and giv
 holds.
 
 The answer is not decoded: every client gets a new head with its own request id and the same
-views of the received bytes, and the direct permit goes back when the last of them is sent.
+views of the received bytes, and the direct permit goes back when the last of them is sent. Until
+then a later flight for the same list may give its clients these bytes (proxy.live_answers).
 """
 
 from __future__ import annotations
@@ -20,11 +21,10 @@ from client.errors import PulsarClientError
 from limiter.dual import LimitType
 from proto.errors import RemoteProtocolError
 from proxy.errors import ErrorTranslation, RequestError, UnansweredRequestError
-from proxy.flight import Flight, Requester
+from proxy.flight import Flight, FlightKey, Requester
+from proxy.live_answers import LiveAnswer, LiveAnswers
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from limiter.dual import AsyncDualMemoryLimiter, MemoryPermit
     from proto.topic_listing import TopicsAnswer
     from proto.transport import Connection
@@ -39,6 +39,9 @@ class Flights:
     """The flights that are under way, found by what they ask.
 
     Bound: every requester holds a place of the proxy's lookup semaphore.
+
+    Attributes:
+        live: The answers that are on their way, for flights to come.
     """
 
     def __init__(
@@ -55,7 +58,8 @@ class Flights:
         self._translation = translation
         self._unanswered = unanswered
         self._share = share
-        self._joinable: dict[Hashable, Flight] = {}
+        self.live = LiveAnswers(limiter, remembers=share and charging.reuses_answers)
+        self._joinable: dict[FlightKey, Flight] = {}
         self._of_cnx: dict[Connection, dict[Flight, None]] = {}
 
     def __len__(self) -> int:
@@ -69,15 +73,19 @@ class Flights:
         address: Address,
     ) -> None:
         """Let a client wait for the flight that asks the same, or start one."""
-        key: Hashable = flight_key(request, address) if self._share else object()
+        key = flight_key(request, address) if self._share else FlightKey(object(), None)
         flight = self._joinable.get(key)
         if flight is None:
             owner = self._limiter.share(request.namespace)
-            flight = self._joinable[key] = Flight(key, request, brokers, address, owner)
+            flight = Flight(key, request, brokers, address, owner, self.live)
             flight.task = asyncio.get_running_loop().create_task(self._fly(flight))
-        flight.waiting.setdefault(requester.cnx, []).append(requester)
-        flight.owner.join(requester.cnx)
+            self._joinable[key] = flight
+        flight.add(requester)
         self._of_cnx.setdefault(requester.cnx, {})[flight] = None
+
+    def expected_bytes(self, request: pb.CommandGetTopicsOfNamespace) -> int | None:
+        """Return what an answer will probably take, for flow control; None before the first."""
+        return self._charging.expected_bytes(request)
 
     def cancel_owner(self, cnx: Connection) -> None:
         """Take a client out of every flight, in this turn; a flight nobody waits for ends.
@@ -129,48 +137,78 @@ class Flights:
         if self._joinable.get(flight.key) is flight:
             del self._joinable[flight.key]
 
-    def _distribute(self, flight: Flight, answer: TopicsAnswer, permit: MemoryPermit) -> None:
-        """Queue the answer for everybody who waits; plain code, so nobody can leave meanwhile."""
-        requesters = self._take_waiting(flight)
-        if not requesters:
-            self._limiter.release(permit)
-            return
-        for requester in requesters:
-            response = answer.addressed_to(requester.request_id)
-            entry_left = partial(flight.owner.leave, requester.cnx)
-            requester.cnx.enqueue(response.buffers, response.size, entry_left)
+    def _distribute(
+        self, flight: Flight, answer: TopicsAnswer, permit: MemoryPermit | None
+    ) -> None:
+        """Queue the answer for everybody who waits; plain code, so nobody can leave meanwhile.
+
+        What breaks here is told to those who are unserved then.
+        """
+        self._take_waiting(flight)
+        live = self._to_send(flight, answer, permit)
+        while flight.unserved:
+            requester = flight.unserved[0]
+            response = live.answer.addressed_to(requester.request_id)
             requester.permit.release()
+            flight.unserved.popleft()
+            if live is flight.kept:
+                flight.owner.leave(requester.cnx)
+            entry_left = partial(live.leave, requester.cnx)
+            paid_bytes = 0 if self.live.direct.unbounded else response.command_bytes
+            requester.cnx.enqueue(response.buffers, response.size, entry_left, paid_bytes)
+        if live is not flight.kept:
+            self.live.remember(live)
+
+    def _to_send(
+        self, flight: Flight, answer: TopicsAnswer, permit: MemoryPermit | None
+    ) -> LiveAnswer:
+        """Return the bytes to send: those that are on their way already, where they are the same.
+
+        They may have been fetched by a flight for clients with another hash.
+        """
+        newest = self.live.newest(flight.key.asked)
+        if permit is not None and newest is not None and newest.equals(answer):
+            flight.keep(newest)  # The other copy is given back when all have left its owner.
+        if flight.kept is not None:
+            self.live.reused_total += 1
+            return flight.kept
+        return LiveAnswer(self.live, flight.key.asked, answer, flight.owner)
 
     def _fail(self, flight: Flight, error: RequestError) -> None:
-        for requester in self._take_waiting(flight):
-            requester.failed(requester.request_id, error)
+        self._take_waiting(flight)
+        while flight.unserved:
+            requester = flight.unserved.popleft()
             requester.permit.release()
             flight.owner.leave(requester.cnx)
+            requester.failed(requester.request_id, error)
 
     def _leave_unanswered(self, flight: Flight, error: UnansweredRequestError) -> None:
-        for requester in self._take_waiting(flight):
-            self._unanswered.left(flight.request.namespace, requester.cnx.peer, str(error))
+        self._take_waiting(flight)
+        while flight.unserved:
+            requester = flight.unserved.popleft()
             requester.permit.release()
             flight.owner.leave(requester.cnx)
+            self._unanswered.left(flight.request.namespace, requester.cnx.peer, str(error))
 
-    def _take_waiting(self, flight: Flight) -> list[Requester]:
-        waiting, flight.waiting = flight.waiting, {}
-        for cnx in waiting:
+    def _take_waiting(self, flight: Flight) -> None:
+        """From now on those who wait are answered, and cannot leave the flight."""
+        for cnx, few in flight.waiting.items():
+            flight.unserved.extend(few)
             flights = self._of_cnx.get(cnx)
             if flights is not None:
                 flights.pop(flight, None)
                 if not flights:
                     del self._of_cnx[cnx]
-        return [requester for few in waiting.values() for requester in few]
+        flight.waiting.clear()
 
 
-def flight_key(request: pb.CommandGetTopicsOfNamespace, address: Address) -> Hashable:
+def flight_key(request: pb.CommandGetTopicsOfNamespace, address: Address) -> FlightKey:
     """Return what two requests must have in common to share one answer."""
-    return (
+    asked = (
         address,
         request.namespace,
         request.mode,
         request.topics_pattern if request.HasField("topics_pattern") else None,
-        request.topics_hash if request.HasField("topics_hash") else None,
         tuple((prop.key, prop.value) for prop in request.properties),
     )
+    return FlightKey(asked, request.topics_hash if request.HasField("topics_hash") else None)

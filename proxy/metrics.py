@@ -5,6 +5,7 @@ Names are upstream's ProxyService's; a counter scrapes as ``<name>_total``.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from prometheus_client.registry import Collector
@@ -33,6 +34,21 @@ _COUNTERS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class ProxyFigures:
+    """Numbers that other parts keep.
+
+    Attributes:
+        lookup_pending_requests: How many requests hold a place of the lookup semaphore.
+        unanswered_requests: How many listings were left without an answer.
+        reused_answers: How many listings were bytes on their way to other clients already.
+    """
+
+    lookup_pending_requests: Callable[[], int]
+    unanswered_requests: Callable[[], int]
+    reused_answers: Callable[[], int]
+
+
 class ProxyMetrics(Collector):
     """Reads the proxy's counters when somebody scrapes.
 
@@ -40,8 +56,7 @@ class ProxyMetrics(Collector):
         cluster: The value of the label ``cluster``.
         connections: Counted by the client connections.
         counters: What the proxy did.
-        lookup_pending_requests: Returns how many requests hold a place of the lookup semaphore.
-        unanswered_requests: Returns how many listings were left without an answer.
+        figures: What is asked of others when somebody scrapes.
         flow: What waits to leave the process, and who is paused for it.
     """
 
@@ -50,15 +65,13 @@ class ProxyMetrics(Collector):
         cluster: str,
         connections: ConnectionCounters,
         counters: ProxyCounters,
-        lookup_pending_requests: Callable[[], int],
-        unanswered_requests: Callable[[], int],
+        figures: ProxyFigures,
         flow: FlowTotals,
     ) -> None:
         self._cluster = cluster
         self._connections = connections
         self._counters = counters
-        self._lookup_pending_requests = lookup_pending_requests
-        self._unanswered_requests = unanswered_requests
+        self._figures = figures
         self._flow = flow
 
     def collect(self) -> Iterator[Metric]:
@@ -78,7 +91,13 @@ class ProxyMetrics(Collector):
             "floodgate_proxy_lookup_pending_requests",
             "Lookups, metadata requests and listings in progress",
             labels,
-            self._lookup_pending_requests(),
+            self._figures.lookup_pending_requests(),
         )
-        yield unanswered_metric(self._cluster, self._unanswered_requests())
+        yield counter(
+            "floodgate_proxy_reused_answers",
+            "Topic lists that were sent from bytes on their way to other clients already",
+            labels,
+            self._figures.reused_answers(),
+        )
+        yield unanswered_metric(self._cluster, self._figures.unanswered_requests())
         yield from flow_metrics(self._cluster, self._flow)

@@ -18,7 +18,7 @@ from proxy.direct_handler import DirectProxyHandler
 from proxy.errors import ErrorForms, ErrorTranslation
 from proxy.flights import Flights
 from proxy.lookup_handler import LookupProxyHandler
-from proxy.metrics import ProxyMetrics
+from proxy.metrics import ProxyFigures, ProxyMetrics
 from proxy.shipped_charging import ShippedCharging
 from proxy.targets import BrokerTargets
 from server.counters import ProxyCounters
@@ -51,6 +51,8 @@ class ProxyService(ServerService["ProxyConnection"]):
         self.as_shipped = config.profile is Profile.PULSAR
         self.counters = ProxyCounters()
         self.unanswered = UnansweredRequests(self._clock)
+        self._translation = ErrorTranslation(as_shipped=self.as_shipped)
+        self.flights = self._flights(self._translation)
         options = connect_options(
             drain_oversized=True, keep_alive_seconds=config.flow.keep_alive_seconds
         )
@@ -67,13 +69,16 @@ class ProxyService(ServerService["ProxyConnection"]):
             self.config.cluster_name,
             self.connection_counters,
             self.counters,
-            lambda: self.lookups.pending_requests,
-            lambda: self.unanswered.total,
+            ProxyFigures(
+                lambda: self.lookups.pending_requests,
+                lambda: self.unanswered.total,
+                lambda: self.flights.live.reused_total,
+            ),
             self.flow.totals,
         )
 
     def _parts(self) -> ProxyParts:
-        translation = ErrorTranslation(as_shipped=self.as_shipped)
+        translation = self._translation
         address = server_address(self.config.broker_service_url)
         return ProxyParts(
             config=self.config,
@@ -81,7 +86,7 @@ class ProxyService(ServerService["ProxyConnection"]):
             address=address,
             lookups=self.lookups,
             lookup_handler=LookupProxyHandler(address, translation, as_shipped=self.as_shipped),
-            flights=self._flights(translation),
+            flights=self.flights,
             new_brokers=self._new_brokers,
             direct_handler=self._direct_handler(),
             error_forms=ErrorForms.of_profile(as_shipped=self.as_shipped),

@@ -53,6 +53,8 @@ class ShippedCharging:
     Source: upstream LookupProxyHandler.internalPerformGetTopicsOfNamespace (PIP-442).
     """
 
+    reuses_answers = False
+
     def __init__(
         self, limiter: AsyncDualMemoryLimiter, policy: SizeEstimate, *, as_shipped: bool
     ) -> None:
@@ -77,6 +79,10 @@ class ShippedCharging:
         finally:
             charge.release()
             guess.failed()
+
+    def expected_bytes(self, request: pb.CommandGetTopicsOfNamespace) -> int | None:
+        """See Charging.expected_bytes."""
+        return self._sizes.holder((request.namespace, request.mode)).last_size_bytes
 
     async def _first(self, guess: SizeGuess) -> int:
         if self._policy is SizeEstimate.PROPOSAL:

@@ -15,6 +15,7 @@ from tests.support.cluster import cluster, topic_names, until
 from tests.support.raw_peer import topics_command
 
 BIG = NamespaceName.parse("public/big")
+AS_MANY_AS_ASKED = {"floodgateMaxInFlightResponseBytesPerConnection": "0"}
 NAMES = topic_names("public/big", 2_000, 800)
 TOPICS = {"public/big": NAMES}
 NAME_BYTES = 2_000 * 800
@@ -155,7 +156,7 @@ async def test_profile_pulsar_asks_the_broker_for_every_client() -> None:
 
 async def test_one_client_may_ask_the_same_several_times_at_once() -> None:
     # Given
-    async with cluster(TOPICS) as parts:
+    async with cluster(TOPICS, both=AS_MANY_AS_ASKED) as parts:
         store = BlockedStore(parts.broker)
         peer = await parts.peer()
         await peer.send(*(topics_command(number, "public/big") for number in range(5)))

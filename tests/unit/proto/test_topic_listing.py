@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 
 import pytest
 
@@ -15,6 +16,7 @@ from proto.topic_listing import (
     EMPTY_LISTING,
     TopicListing,
     TopicsAnswer,
+    TopicsTail,
     read_topics_head,
     topics_response,
 )
@@ -206,3 +208,74 @@ def test_an_answer_that_cannot_be_read_is_the_peers_mistake(topics: bytes, sente
     # When, Then
     with pytest.raises(RemoteProtocolError, match=sentence):
         answer.decoded()
+
+
+def answer_with(body: bytes, pieces: int = 1) -> TopicsAnswer:
+    """Receive an answer with given bytes behind its request id."""
+    return answer_of(frame_with(b"\x08\x07" + body), pieces)
+
+
+def frame_with(response: bytes) -> bytes:
+    command = command_with(response)
+    return struct.pack(">I", len(command)) + command
+
+
+@pytest.mark.parametrize("filtered", [True, False])
+@pytest.mark.parametrize("names", [NAMES, NAMES[:1], []], ids=len)
+def test_the_fields_behind_the_names_are_read_without_decoding(
+    names: list[str], filtered: bool
+) -> None:
+    # Given
+    answer = answer_of(by_protobuf(1, names, filtered=filtered), pieces=3)
+    # When, Then
+    assert answer.tail() == TopicsTail(filtered, topics_hash(names), changed=True)
+    assert answer.has_names is bool(names)
+
+
+def test_the_word_that_a_list_is_still_right_is_read() -> None:
+    # Given
+    listing = topics_response(1, EMPTY_LISTING, "527a576a", filtered=True, changed=False)
+    # When
+    answer = answer_of(b"".join(listing.buffers))
+    # Then
+    assert answer.tail() == TopicsTail(filtered=True, topics_hash="527a576a", changed=False)
+    assert not answer.has_names
+
+
+@pytest.mark.parametrize("pieces", range(1, 60))
+def test_the_fields_behind_the_names_may_lie_in_several_chunks(pieces: int) -> None:
+    # Given
+    answer = answer_of(by_protobuf(1, NAMES[:2]), pieces=pieces)
+    # When, Then
+    assert answer.tail() == TopicsTail(False, topics_hash(NAMES[:2]), changed=True)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\x12\x04name",
+        b"\x12\x04name\x18\x00\x22\x0812345678",
+        b"\x12\x04name\x18\x00\x28\x01\x22\x0812345678",
+        b"\x12\x04name\x18\x02\x22\x0812345678\x28\x01",
+        b"\x12\x04name\x18\x00\x22\x0812345678\x28\x02",
+        b"\x12\x04name\x18\x00\x22\x0712345678\x28\x01",
+        b"\x12\x04name\x18\x00\x22\x081234567G\x28\x01",
+        b"\x12\x04name\x18\x00\x22\x0812345678\x28\x01\x30\x01",
+    ],
+    ids=repr,
+)
+def test_an_answer_that_does_not_end_as_pulsars_do_has_no_readable_end(body: bytes) -> None:
+    assert answer_with(body).tail() is None
+
+
+def test_finding_the_fields_behind_the_names_copies_no_names() -> None:
+    # Given: one chunk much larger than its end
+    answer = answer_of(by_protobuf(1, NAMES))
+    tracemalloc.start()
+    # When
+    answer.tail()
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # Then
+    assert most_bytes < 10_000 < answer.rest_bytes

@@ -10,7 +10,8 @@ import proto.PulsarApi_pb2 as pb
 from client.pool import ConnectionPool
 from limiter.dual import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from proxy.brokers import SharedBrokerConnections, connect_options
-from proxy.flight import Flight
+from proxy.flight import Flight, FlightKey
+from proxy.live_answers import LiveAnswers
 from tests.support.manual_clock import ManualClock
 from tests.support.stand_in_broker import StandInBroker, topic_names
 
@@ -58,10 +59,12 @@ class Setup:
         request = pb.CommandGetTopicsOfNamespace(request_id=1, namespace=namespace)
         owner = self.limiter.share(namespace)
         owner.join("client")
-        flight = Flight(object(), request, self.brokers, self.address, owner)
+        key, live = FlightKey(namespace, None), LiveAnswers(self.limiter, remembers=False)
+        flight = Flight(key, request, self.brokers, self.address, owner, live)
         async with self.charging.charged(flight) as (answer, direct):
             self.held.append((self.acquired(HEAP), self.acquired(DIRECT)))
             topics = list(answer.decoded().topics)
+        assert direct is not None
         self.limiter.release(direct)
         return topics
 

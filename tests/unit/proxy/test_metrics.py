@@ -7,7 +7,7 @@ import dataclasses
 from prometheus_client import CollectorRegistry
 
 from limiter.flow_totals import FlowTotals
-from proxy.metrics import ProxyMetrics
+from proxy.metrics import ProxyFigures, ProxyMetrics
 from server.counters import ConnectionCounters, ProxyCounters
 from server.exposition import exposition
 from server.flow_metrics import flow_metrics
@@ -23,7 +23,11 @@ def test_every_counter_is_exported_with_its_total() -> None:
     connections.opened()
     flow = FlowTotals(ManualClock())
     registry = CollectorRegistry()
-    registry.register(ProxyMetrics("c1", connections, counters, lambda: 9, lambda: 4, flow))
+    registry.register(
+        ProxyMetrics(
+            "c1", connections, counters, ProxyFigures(lambda: 9, lambda: 4, lambda: 5), flow
+        )
+    )
     # When
     samples = {sample.name: sample for sample in read_samples(exposition(registry).decode())}
     # Then
@@ -39,5 +43,6 @@ def test_every_counter_is_exported_with_its_total() -> None:
         "pulsar_proxy_active_connections": 1,
         "floodgate_proxy_lookup_pending_requests": 9,
         "floodgate_unanswered_requests_total": 4,
+        "floodgate_proxy_reused_answers_total": 5,
     }
     assert all(sample.labels["cluster"] == "c1" for sample in samples.values())

@@ -1,0 +1,101 @@
+"""Many silent clients hold one list between them, and one list a version when topics change."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.stores.store import TopicChanges
+from limiter.dual import LimitType
+from proto.names import NamespaceName
+from proto.topic_hash import topics_hash
+from tests.support.cluster import Cluster, cluster, topic_names, until
+from tests.support.manual_clock import ManualClock
+from tests.support.questioned_proxy import answer_behind_length, answer_of
+from tests.support.raw_peer import RawPeer, topics_command
+
+if TYPE_CHECKING:
+    from proxy.flights import Flights
+
+DIRECT = LimitType.DIRECT_MEMORY
+NAMESPACE = "public/default"
+NAMES = topic_names(NAMESPACE, 4_000, 92)
+LIMIT_BYTES = 1_048_576
+ONE_MIB = {"heap_max_bytes": LIMIT_BYTES, "direct_max_bytes": LIMIT_BYTES}
+LITTLE_BUFFER = {"floodgateSocketSendBufferBytes": "4096"}
+SILENT = 200
+PIPELINED = 5
+HEALTHY = 10
+LISTS_EACH = 5
+LEAST_BYTES = 1_024
+LENGTH_FIELD_BYTES = 4
+
+
+def flights_of(parts: Cluster) -> Flights:
+    return next(iter(parts.proxy.connections))._parts.flights
+
+
+async def list_in_turn(parts: Cluster) -> list[str]:
+    """List a few times, one after the other, and return the hashes of what came."""
+    peer = await parts.peer(receive_buffer_bytes=200_000)
+    hashes = []
+    for number in range(LISTS_EACH):
+        await peer.send(topics_command(number, NAMESPACE))
+        hashes.append(topics_hash(list((await answer_of(peer)).topics)))
+    return hashes
+
+
+@pytest.mark.parametrize("silent_at_once", [True, False])
+async def test_two_hundred_silent_clients_leave_room_for_everybody(silent_at_once: bool) -> None:
+    # Given: time stands still, so nothing is freed by a timeout
+    options = {"proxy": LITTLE_BUFFER, "proxy_limits": ONE_MIB, "clock": ManualClock()}
+    async with cluster({NAMESPACE: NAMES}, **options) as parts:
+        for _ in range(SILENT):
+            peer = await parts.peer()
+            await peer.send(*[topics_command(number, NAMESPACE) for number in range(PIPELINED)])
+            if not silent_at_once:
+                await peer.read(4)
+        await until(lambda: parts.proxy.lookups.pending_requests == 0)
+        held_by_silent = parts.proxy.limiter.acquired_permits(DIRECT)
+        # When
+        answers = await asyncio.gather(*[list_in_turn(parts) for _ in range(HEALTHY)])
+        # Then
+        assert answers == [[topics_hash(NAMES)] * LISTS_EACH] * HEALTHY
+        direct = parts.proxy.limiter.statistics().direct
+        assert LIMIT_BYTES // 3 < held_by_silent < LIMIT_BYTES // 2.5
+        assert direct.high_water_permits <= held_by_silent + LEAST_BYTES
+        assert parts.proxy.limiter.queue_size(DIRECT) == 0
+        assert flights_of(parts).live.reused_total > 0
+
+
+async def test_topics_change_while_slow_readers_hold_older_versions() -> None:
+    # Given: a hundred readers, ten of each version, which stop within it
+    versions, readers_each = 10, 10
+    small = topic_names(NAMESPACE, 1_000, 92)
+    readers: list[tuple[RawPeer, str]] = []
+    async with cluster({NAMESPACE: small}, proxy=LITTLE_BUFFER) as parts:
+        version, sizes = small, 0
+        for number in range(versions):
+            for _ in range(readers_each):
+                peer = await parts.peer()
+                await peer.send(topics_command(1, NAMESPACE))
+                size = int.from_bytes(await peer.read(4), "big")
+                readers.append((peer, topics_hash(version)))
+            sizes += size
+            version = [*version, f"persistent://{NAMESPACE}/topic-new-{number}"]
+            added = TopicChanges([version[-1].encode()])
+            await parts.broker.store.apply(NamespaceName.parse(NAMESPACE), added)
+        # When
+        charged = parts.proxy.limiter.acquired_permits(DIRECT)
+        live = flights_of(parts).live
+        held = (len(live), live.reused_total)
+        answers = [await answer_behind_length(peer) for peer, _ in readers]
+        # Then
+        assert charged == sizes - versions * LENGTH_FIELD_BYTES
+        assert held == (1, versions * (readers_each - 1))
+        for (_, expected), answer in zip(readers, answers, strict=True):
+            assert (topics_hash(list(answer.topics)), answer.topics_hash) == (expected, expected)
+        await until(lambda: parts.proxy.limiter.acquired_permits(DIRECT) == 0)
+        assert len(live) == 0
