@@ -1,8 +1,6 @@
 """The one place with sockets: a connection as an asyncio protocol, shared by all parts.
 
-Outgoing: entries wait in our own queue and are handed to the transport whole; the transport's
-own limits are 0, so that its ``resume_writing`` means that the kernel has every byte. Only then
-is an entry gone, and only then does it give back what it holds.
+Outgoing: see proto.sending.
 
 Incoming: the decoder stops between frames, and while the read gate is closed nothing is handled
 but control frames that break deadlocks (see proto.frame_intake; as shipped: nothing at all).
@@ -17,28 +15,23 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, cast
 
-from limiter.outbound import OutboundBuffer, WriteBufferMarks
-from limiter.read_gate import PauseCause, ReadGate
+from limiter.read_gate import ReadGate
 from proto.errors import RemoteProtocolError
 from proto.frame_intake import FrameIntake
-from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, Frame, FrameDecoder, encode_command
-from proto.outbound_queue import OutboundEntry, OutboundQueue
-from proto.process_flow import ProcessFlow
-from proto.unacknowledged import forget_unsent, unacknowledged_bytes
-from proto.writers import PlainWriter, TlsWriter, Writer
+from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, Frame, FrameDecoder
+from proto.sending import Sending
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    import proto.PulsarApi_pb2 as pb
+    from limiter.outbound import WriteBufferMarks
+    from proto.process_flow import ProcessFlow
     from proto.tls import TlsLayer
-
-    Buffer = bytes | memoryview
 
 logger = logging.getLogger(__name__)
 
 
-class Connection(asyncio.Protocol):
+class Connection(Sending, asyncio.Protocol):
     """One peer. Subclasses say what its frames mean.
 
     Args:
@@ -55,25 +48,18 @@ class Connection(asyncio.Protocol):
         process: ProcessFlow | None = None,
         tls: TlsLayer | None = None,
     ) -> None:
-        self._process = process = process or ProcessFlow()
-        self.outbound = OutboundBuffer(marks or WriteBufferMarks(), process.outbound)
-        self.gate = ReadGate(self._gate_closed, self._gate_opened, process.totals)
+        super().__init__(marks, process, tls)
+        totals = self._process.totals
+        self.gate = ReadGate(self._gate_closed, self._gate_opened, totals)
         self.decoder = FrameDecoder(max_message_bytes, self.large_frame_announced)
-        self.intake = FrameIntake(self.decoder, parks=process.parks_frames, totals=process.totals)
+        self.intake = FrameIntake(self.decoder, parks=self._process.parks_frames, totals=totals)
         self.peer = "unconnected"
         self.local = "unconnected"
         self.closed = False
         self.taking_frames = True
         self.chunks_received = 0
-        self._transport: asyncio.Transport | None = None
-        self._descriptor = -1
         self._reading = True
         self._drain_is_due = False
-        self._tls_bytes = 0
-        self._closing = False
-        self._tls = tls
-        writer: Writer = PlainWriter() if tls is None else TlsWriter(tls)
-        self._queue = OutboundQueue(self.outbound, writer, self._crossed_a_mark)
         self._raw: Callable[[bytes], object] | None = None
         self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -98,89 +84,6 @@ class Connection(asyncio.Protocol):
 
     def lost(self, error: Exception | None) -> None:
         """The connection is gone; its entries have given back what they held."""
-
-    def writability_changed(self, *, writable: bool) -> None:
-        """The outbound buffer crossed a mark."""
-
-    def _crossed_a_mark(self, writable: bool) -> None:
-        self.writability_changed(writable=writable)
-        if writable:
-            self.outbound.tell_listeners()
-
-    # -- sending ------------------------------------------------------------------------------
-
-    def send(self, command: pb.BaseCommand) -> None:
-        """Queue a command that holds no memory permit."""
-        data = encode_command(command)
-        self.enqueue([data], len(data))
-
-    def enqueue(
-        self,
-        buffers: Sequence[Buffer],
-        size_bytes: int,
-        on_left: Callable[[], object] | None = None,
-        paid_bytes: int = 0,
-    ) -> None:
-        """Queue bytes as one entry.
-
-        Args:
-            buffers: The bytes, in order; they must not change until they have left.
-            size_bytes: Their length.
-            on_left: Called once, when the kernel has the last byte or the connection is lost.
-            paid_bytes: What of them a permit of the memory limiter pays for.
-        """
-        entry = OutboundEntry(buffers, size_bytes, on_left, paid_bytes)
-        if self._closing or self._transport is None or self._transport.is_closing():
-            entry.leave()
-            return
-        self._queue.add(entry)
-        if not self._process.parks_frames:
-            self._queue.judge()  # As Netty: before the kernel was asked.
-        self._hand_over()
-        self._queue.judge()
-        if self._process.outbound.full and self.outbound.pending_bytes:
-            self._process.outbound.call_when_less(self._process_has_room)
-            self.gate.close_for(PauseCause.PROCESS_OUTBOUND_FULL)
-
-    def _process_has_room(self) -> None:
-        self.gate.open_for(PauseCause.PROCESS_OUTBOUND_FULL)
-
-    def _hand_over(self) -> None:
-        transport = self._transport
-        if transport is None or transport.is_closing() or not self._established():
-            return
-        self._write(transport, self._queue.hand_over)
-
-    def resume_writing(self) -> None:
-        """Asyncio's word that the transport's own buffer is empty."""
-        transport = self._transport
-        if transport is not None and self._established():
-            self._write(transport, self._queue.drained)
-
-    def _write(
-        self, transport: asyncio.Transport, hand_over: Callable[[asyncio.Transport], None]
-    ) -> None:
-        """Give the transport entries; what breaks here ends this peer only.
-
-        How much of them was written is unknown then, so nothing may follow.
-        """
-        try:
-            hand_over(transport)
-        except Exception:
-            logger.exception("closing %s after a write that failed", self.peer)
-            self.abort()
-        else:
-            if not self._queue and self.gate.is_closed_for(PauseCause.PROCESS_OUTBOUND_FULL):
-                # Whatever the others have pending, this one has nothing.
-                self._process.outbound.forget(self._process_has_room)
-                self._process_has_room()
-            self._close_when_empty(transport)
-
-    def _close_when_empty(self, transport: asyncio.Transport) -> None:
-        if self._closing and not self._queue and not transport.is_closing():
-            if self._tls is not None:
-                transport.write(self._tls.close())
-            transport.close()
 
     # -- receiving ----------------------------------------------------------------------------
 
@@ -244,9 +147,6 @@ class Connection(asyncio.Protocol):
         if outgoing and self._transport is not None and not self._transport.is_closing():
             self._tls_bytes += len(outgoing)
             self._transport.write(outgoing)
-
-    def _established(self) -> bool:
-        return self._tls is None or self._tls.established
 
     # -- frames -------------------------------------------------------------------------------
 
@@ -343,30 +243,6 @@ class Connection(asyncio.Protocol):
         logger.debug("%s left while it was not read", self.peer)
         self.abort()
 
-    # -- what has arrived at the peer -----------------------------------------------------------
-
-    @property
-    def written_bytes(self) -> int:
-        """All that was given to the transport; with TLS as ciphertext."""
-        return self._queue.written_bytes + self._tls_bytes
-
-    def acknowledged_bytes(self) -> int:
-        """Return how many bytes the peer has acknowledged since it connected.
-
-        Where the system does not tell (and without a socket), what the kernel took.
-        """
-        if self._transport is None:
-            return 0
-        unsent = self._transport.get_write_buffer_size() + unacknowledged_bytes(self._descriptor)
-        return max(0, self.written_bytes - unsent)
-
-    @property
-    def outstanding(self) -> bool:
-        """Whether the peer has not acknowledged everything that was queued for it."""
-        if self._transport is None:
-            return False
-        return bool(self._queue) or unacknowledged_bytes(self._descriptor) > 0
-
     # -- ending -------------------------------------------------------------------------------
 
     @property
@@ -381,15 +257,6 @@ class Connection(asyncio.Protocol):
         elif not self.closed and not self._closing:
             self._closing = True
             self._hand_over()
-
-    def reset(self) -> None:
-        """Abort, and let the kernel forget what the peer has not read.
-
-        Otherwise it keeps a full send buffer for minutes, for a peer that does not know.
-        """
-        if self._descriptor >= 0 and self._transport is not None:
-            forget_unsent(self._descriptor)
-        self.abort()
 
     def abort(self) -> None:
         """Close now; queued entries give back what they hold."""
