@@ -154,7 +154,8 @@ async def test_who_waited_behind_a_lost_client_is_served_in_the_same_turn(
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_all_requests_of_a_lost_client_come_back_together(role: str, profile: str) -> None:
     # Given
-    async with cluster(BIG, profile) as parts:
+    unbounded = {"floodgateMaxInFlightResponseBytesPerConnection": "0"}
+    async with cluster(BIG, profile, both=unbounded) as parts:
         store = BlockedStore(parts.broker)
         lost, other = await parts.peer(role), await parts.peer(role)
         await lost.send(*(topics_command(n, f"public/none-{n}") for n in range(20)))

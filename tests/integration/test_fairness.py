@@ -19,7 +19,11 @@ HEALTHY = 20
 LISTS_EACH = 3
 PIPELINED = 300
 LIMITS = {"heap_max_bytes": 4_000_000, "direct_max_bytes": 4_000_000}
-LITTLE_BUFFER = {"floodgateSocketSendBufferBytes": "4096"}
+# It is the limiter that is asked here, so nothing before it may hold the abuser back.
+LITTLE_BUFFER = {
+    "floodgateSocketSendBufferBytes": "4096",
+    "floodgateMaxInFlightResponseBytesPerConnection": "0",
+}
 HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
 
 
