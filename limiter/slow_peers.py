@@ -21,6 +21,8 @@ from limiter.dual import AsyncDualMemoryLimiter, LimitType
 from limiter.flow_totals import CloseReason, FlowTotals
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from limiter.clock import Clock, TimerHandle
     from limiter.permit import Contention, Waiter
     from limiter.write_progress import WriteProgress
@@ -47,7 +49,7 @@ class SlowPeerRules:
         grace_seconds: floodgateSlowPeerGraceMs: without progress while others wait.
         max_unwritable_seconds: floodgateMaxUnwritableSeconds: unwritable and without progress.
         min_drain_bytes_per_second: floodgateMinDrainRateBytesPerSecond: measured over ten
-            seconds in which the connection always had something outstanding.
+            seconds in which the connection was unwritable.
     """
 
     grace_seconds: float = 3.0
@@ -160,16 +162,20 @@ class SlowPeers:
         self._timer = None
         now = self._clock.now()
         for peer in list(islice(self._active, SAMPLES_A_TICK)):
-            try:
-                self._look_at(peer, now)
-            except Exception:
-                logger.exception("watching %r no more after an error of ours", peer)
-                self.ended(peer)
+            self._guarded(self._look_at, peer, now)
         waited_for = self._waited_for()
         if waited_for and now >= self._closed_at + CLOSE_INTERVAL_SECONDS:
             self._close_one(waited_for, now)
         if self._active:
             self._arm(CLOSE_INTERVAL_SECONDS if waited_for else QUIET_INTERVAL_SECONDS)
+
+    def _guarded(self, look: Callable[[Peer, float], object], peer: Peer, now: float) -> None:
+        """Look at a peer; what breaks there ends the watch of this one only."""
+        try:
+            look(peer, now)
+        except Exception:
+            logger.exception("watching %r no more after an error of ours", peer)
+            self.ended(peer)
 
     # -- one peer -----------------------------------------------------------------------------
 
@@ -187,6 +193,8 @@ class SlowPeers:
         limit_seconds = self._rules.max_unwritable_seconds
         if 0 < limit_seconds <= stalled_seconds and not peer.writable:
             self._close(peer, CloseReason.UNWRITABLE, stalled_seconds)
+        elif peer.writable:
+            peer.progress.measure_from(now)
         elif self._rules.min_drain_bytes_per_second > 0:
             self._judge_rate(peer, now)
 
@@ -231,8 +239,9 @@ class SlowPeers:
         for peer in late:
             if not self._is_in_the_way(peer, waited_for):
                 continue
-            peer.sample_progress(now)  # With many connections, the last time was a while ago.
-            if peer.progress.stalled_seconds(now) >= grace:
+            # With many connections, the last time was a while ago.
+            self._guarded(_sampled, peer, now)
+            if peer in self._active and peer.progress.stalled_seconds(now) >= grace:
                 self._closed_at = now
                 self._close(peer, CloseReason.CONTENTION, peer.progress.stalled_seconds(now))
                 return
@@ -281,3 +290,7 @@ class SlowPeers:
             and self._limiter.pinned_by(peer)[limit_type] > 0
             for peer in self._active
         )
+
+
+def _sampled(peer: Peer, now: float) -> None:
+    peer.sample_progress(now)

@@ -48,6 +48,10 @@ class WriteProgress:
         """Return for how long the peer has acknowledged nothing; 0 when nothing is outstanding."""
         return now - self._since if self.outstanding else 0.0
 
+    def measure_from(self, now: float) -> None:
+        """Begin the window of the drain rate anew: until now the peer had no need to take more."""
+        self._mark(self._acknowledged, now)
+
     def drain_rate(self, now: float) -> float | None:
         """Return bytes a second over the last window; None while no window is over."""
         passed = now - self._mark_seconds

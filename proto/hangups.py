@@ -51,10 +51,12 @@ class HangupWatch:
 
     def _look(self) -> None:
         self._timer = None
-        for descriptor, _ in self._poll.poll(0) if self._callbacks else ():
-            callback = self._callbacks.get(descriptor)
-            self.forget(descriptor)
-            if callback is not None:
-                callback()
-        if self._callbacks and self._timer is None:
-            self._arm()
+        try:
+            for descriptor, _ in self._poll.poll(0) if self._callbacks else ():
+                callback = self._callbacks.get(descriptor)
+                self.forget(descriptor)
+                if callback is not None:
+                    callback()
+        finally:
+            if self._callbacks and self._timer is None:
+                self._arm()

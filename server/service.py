@@ -107,7 +107,12 @@ class ServerService(ABC, Generic[CnxT]):
         """Change both marks of all connections at run time.
 
         One that is unwritable follows when it is writable again.
+
+        Raises:
+            ValueError: Nothing is below the low mark, so that who is paused would stay so.
         """
+        if marks.low_bytes == 0 and self.flow.rules.pause_if_unwritable:
+            raise ValueError("a low mark of 0 bytes: set at least 1")
         self.flow.rules = replace(self.flow.rules, marks=marks)
         for cnx in self.connections:
             cnx.outbound.change_marks(marks)

@@ -168,7 +168,8 @@ def test_peers_stay_until_the_duration_is_over() -> None:
     assert report.rows["outcome"].to_pylist() == ["answered"]
     assert [peer.end for peer in report.peers] == ["left", "left"]
     assert all(peer.asked_seconds >= 0.55 for peer in report.peers)
-    assert all(peer.gone_seconds >= 0.7 for peer in report.peers)
+    # A timer may fire a few milliseconds early.
+    assert all(peer.gone_seconds >= 0.69 for peer in report.peers)
 
 
 def test_a_server_that_has_gone_leaves_rows_for_clients_and_peers() -> None:

@@ -98,7 +98,10 @@ async def test_the_proxy_counts_its_own_lookup_places_until_the_answer() -> None
 async def test_a_full_heap_queue_refuses_at_once(role: str, profile: str) -> None:
     # Given
     limits = {f"{role}_limits": {"heap_max_bytes": 2_000_000, "heap_queue_size": 3}}
-    keys = {"floodgateResponseBuffers": "private"}
+    keys = {
+        "floodgateResponseBuffers": "private",
+        "floodgateMaxInFlightResponseBytesPerConnection": "0",
+    }
     async with cluster(TOPICS, profile, **{role: keys}, **limits) as parts:
         limiter = parts.part(role).limiter
         others = await limiter.acquire(LimitType.HEAP_MEMORY, 2_000_000)
