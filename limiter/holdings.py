@@ -53,7 +53,7 @@ class Holdings:
         if holder is not None:
             holder.took_on(permit)
             self._admission.took_on(permit)
-            self._held_changed(holder)
+            self.held_changed(holder)
         if self.record is not None:
             self.record.took_on(permit, instead_of)
 
@@ -63,11 +63,11 @@ class Holdings:
         if holder is not None and permit in holder.permits:
             holder.gave_back(permit, size)
             self._admission.gave_back(permit, size)
-            self._held_changed(holder)
+            self.held_changed(holder)
         if self.record is not None:
             self.record.gave_back(permit, size)
 
-    def _held_changed(self, holder: Account | SharedHolder) -> None:
+    def held_changed(self, holder: Account | SharedHolder) -> None:
         """Who waits in line may stand elsewhere now."""
         if isinstance(holder, SharedHolder):
             for account in holder.standing():
@@ -88,9 +88,9 @@ class Holdings:
         if not was_part:
             if holder.waiters:
                 self._admission.joined(holder, account)
-            self._held_changed(account)
+            self.held_changed(account)
         if settled_anew:
-            self._held_changed(holder)
+            self.held_changed(holder)
 
     def share_held(self, permit: Permit) -> SharedHolder:
         """Move a permit from its account to a new holder, of which the account is the one member.
@@ -116,6 +116,6 @@ class Holdings:
         if not holder.references_of(account):
             if holder.waiters:
                 self._admission.left(holder, account)
-            self._held_changed(account)
+            self.held_changed(account)
         if settled_anew:
-            self._held_changed(holder)
+            self.held_changed(holder)

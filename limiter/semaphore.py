@@ -279,6 +279,8 @@ class AsyncSemaphore(Granting):
         self._holdings.leave(holder, account, references)
         if not holder.references:
             self._give_up(holder)
+            # What stood behind a growth of it may go first now.
+            self._holdings.held_changed(account)
         self._holdings.forget_if_idle(account)
 
     def _give_up(self, holder: Account | SharedHolder) -> None:

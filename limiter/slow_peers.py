@@ -274,7 +274,9 @@ class SlowPeers:
         """
         now, grace = self._clock.now(), self._rules.grace_seconds
         timeout = self._limiter.semaphore(limit_type).timeout_seconds
-        latest = waiter.enqueued_at + timeout + 2 * grace + MORE_TIME_SECONDS
+        # While silent peers are being closed one after the other, nobody is refused for the rest.
+        since = max(waiter.enqueued_at, self._closed_at)
+        latest = since + timeout + 2 * grace + MORE_TIME_SECONDS
         owner = waiter.account.owner if waiter.account is not None else waiter.owner
         if owner in self._deferred or now >= latest:
             return 0.0
