@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 from hypothesis import settings
 
 from limiter.admission import AdmissionPolicy, AdmissionRules, ShareCaps
-from limiter.fair import LENT_DIVISOR
 from limiter.permit import AcquireOutcome
+from limiter.placing import LENT_DIVISOR
 from tests.properties.limiter_history import MANY_CLIENTS, LimiterHistory
 
 if TYPE_CHECKING:
