@@ -13,10 +13,11 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from proto.frames import Frame
 
 if TYPE_CHECKING:
     from limiter.flow_totals import FlowTotals
-    from proto.frames import Frame, FrameDecoder
+    from proto.frames import FrameDecoder
 
 MAX_PARKED_FRAMES = 256
 MAX_PARKED_BYTES = 65_536
@@ -111,7 +112,8 @@ class FrameIntake:
 
     def _park(self, frame: Frame, *, another_kind: bool) -> None:
         self._another_kind = another_kind
-        self._parked.append(frame)
+        # A copy: its views would keep the whole chunk in which it came.
+        self._parked.append(Frame(frame.total_size, (memoryview(frame.body()),)))
         self._change(1, frame.total_size)
 
     def _unpark(self) -> Frame:

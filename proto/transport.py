@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+FRAMES_A_TURN = 256
+"""So many frames of one peer are handled before others have their turn. A socket may bring
+megabytes at once, which are a million of the smallest."""
+
 
 class Connection(Sending, asyncio.Protocol):
     """One peer. Subclasses say what its frames mean.
@@ -60,6 +64,7 @@ class Connection(Sending, asyncio.Protocol):
         self.chunks_received = 0
         self._reading = True
         self._drain_is_due = False
+        self._turn_is_over = False
         self._raw: Callable[[bytes], object] | None = None
         self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -166,11 +171,9 @@ class Connection(Sending, asyncio.Protocol):
         This is the connection's exception boundary: what breaks here ends this peer only.
         """
         try:
-            while self._takes_frames():
-                frame = self.intake.next_frame(gate_open=self.gate.open)
-                if frame is None:
-                    break
-                self.frame_received(frame)
+            self._turn_is_over = not self._took_all()
+            if self._turn_is_over:
+                self._drain_soon()
             self._read_or_pause()
         except RemoteProtocolError as error:
             logger.info("closing %s: %s", self.peer, error)
@@ -178,6 +181,17 @@ class Connection(Sending, asyncio.Protocol):
         except Exception:
             logger.exception("closing %s after an error of ours", self.peer)
             self.abort()
+
+    def _took_all(self) -> bool:
+        """Handle the frames of one turn; false when there may be more."""
+        for _ in range(FRAMES_A_TURN):
+            frame = None
+            if self._takes_frames():
+                frame = self.intake.next_frame(gate_open=self.gate.open)
+            if frame is None:
+                return True
+            self.frame_received(frame)
+        return False
 
     def _takes_frames(self) -> bool:
         ended = self.closed or self._closing
@@ -204,7 +218,11 @@ class Connection(Sending, asyncio.Protocol):
 
     def _gate_opened(self) -> None:
         """What waits here goes first, in a turn of its own; only then is more read."""
-        if not self._drain_is_due and not (self._reading and self.intake.idle):
+        if not (self._reading and self.intake.idle):
+            self._drain_soon()
+
+    def _drain_soon(self) -> None:
+        if not self._drain_is_due:
             self._drain_is_due = True
             asyncio.get_running_loop().call_soon(self._drain_then_read)
 
@@ -216,6 +234,7 @@ class Connection(Sending, asyncio.Protocol):
     def _read_or_pause(self) -> None:
         """Read from the socket exactly while what comes has a place."""
         wanted = self.gate.open or self.intake.wants_more or not self.taking_frames
+        wanted = wanted and not self._turn_is_over
         transport = self._transport
         if wanted is self._reading or transport is None or transport.is_closing():
             return

@@ -393,3 +393,14 @@ def test_all_frames_are_handled_once_and_in_order_but_for_what_may_overtake(
             assert kinds[overtaken] in OVERTAKEN
     assert fed.parked == (0, 0)
     assert fed.intake.idle
+
+
+def test_a_parked_frame_keeps_nothing_of_what_came_with_it() -> None:
+    # Given a lookup in a chunk of many pings, which overtake and are gone
+    fed = Fed().feed(LOOKUP + PING * 1_000)
+    fed.taken(gate_open=False)
+    # When
+    frame = fed.intake.next_frame(gate_open=True)
+    # Then
+    assert frame is not None
+    assert sum(len(part.obj) for part in frame.parts) == frame.total_size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import struct
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from proto.errors import RemoteProtocolError
 from proto.frames import encode_command
 from proto.outbound_queue import HANDOVER_BYTES
 from proto.process_flow import ProcessFlow
-from proto.transport import Connection
+from proto.transport import FRAMES_A_TURN, Connection
 from tests.support.memory_transport import MemoryTransport
 from tests.support.settle import settle, started
 
@@ -481,3 +482,47 @@ async def test_addresses_are_written_as_people_write_them(name: object, text: st
     # Then
     assert peer.peer == text
     assert repr(peer) == (f"<Peer {text} <OutboundBuffer 0 bytes, writable> <ReadGate open>>")
+
+
+async def test_a_burst_of_small_frames_takes_turns_with_others() -> None:
+    # Given
+    peer = connected()
+    numbers = list(range(2 * FRAMES_A_TURN + 10))
+    # When
+    peer.memory.peer_sends(frames(*numbers))
+    # Then: no more is read until what came was handled, in turns
+    assert peer.taken == numbers[:FRAMES_A_TURN]
+    assert not peer.memory.is_reading()
+    await asyncio.sleep(0)
+    assert peer.taken == numbers[: 2 * FRAMES_A_TURN]
+    await settle()
+    assert peer.taken == numbers
+    assert peer.memory.is_reading()
+
+
+async def test_a_burst_that_ends_with_its_turn_leaves_the_reading_on() -> None:
+    # Given
+    peer = connected()
+    # When
+    peer.memory.peer_sends(frames(*range(FRAMES_A_TURN)))
+    await settle()
+    # Then
+    assert len(peer.taken) == FRAMES_A_TURN
+    assert peer.memory.is_reading()
+
+
+async def test_a_pause_in_the_middle_of_a_burst_outlasts_its_turns() -> None:
+    # Given: the gate is closed by a frame of the second turn
+    peer = connected()
+    last = FRAMES_A_TURN + 3
+    peer.on_frame = lambda number: peer.gate.close_for(FULL) if number == last else None
+    # When
+    peer.memory.peer_sends(frames(*range(2 * FRAMES_A_TURN)))
+    await settle()
+    # Then
+    assert peer.taken[-1] == last
+    assert not peer.memory.is_reading()
+    peer.gate.open_for(FULL)
+    await settle()
+    assert len(peer.taken) == 2 * FRAMES_A_TURN
+    assert peer.memory.is_reading()
