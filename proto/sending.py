@@ -62,6 +62,10 @@ class Sending:
         """Close now; the whole connection's to say how."""
         raise NotImplementedError
 
+    def call_soon(self, callback: Callable[[], object]) -> None:
+        """Call back in the loop's next turn; the whole connection's to say how."""
+        raise NotImplementedError
+
     def writability_changed(self, *, writable: bool) -> None:
         """The outbound buffer crossed a mark."""
 
@@ -111,12 +115,16 @@ class Sending:
         if transport is None or transport.is_closing() or not self._established():
             return
         self._write(transport, self._queue.hand_over)
+        self._close_when_empty(transport)
 
     def resume_writing(self) -> None:
         """Asyncio's word that the transport's own buffer is empty."""
         transport = self._transport
         if transport is not None and self._established():
             self._write(transport, self._queue.drained)
+            # Within this call asyncio's transport must not be closed: it would end twice.
+            if self._closing and not self._queue:
+                self.call_soon(self._hand_over)
 
     def _write(
         self, transport: asyncio.Transport, hand_over: Callable[[asyncio.Transport], None]
@@ -135,7 +143,6 @@ class Sending:
                 # Whatever the others have pending, this one has nothing.
                 self._process.outbound.forget(self._process_has_room)
                 self._process_has_room()
-            self._close_when_empty(transport)
 
     def _close_when_empty(self, transport: asyncio.Transport) -> None:
         if self._closing and not self._queue and not transport.is_closing():

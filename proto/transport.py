@@ -283,6 +283,10 @@ class Connection(Sending, asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
+    def call_soon(self, callback: Callable[[], object]) -> None:
+        """Call back in the loop's next turn."""
+        asyncio.get_running_loop().call_soon(callback)
+
     def eof_received(self) -> bool:
         """The peer sends no more: for Pulsar that is the end, with or without answers queued."""
         self.abort()

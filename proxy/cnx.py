@@ -130,8 +130,7 @@ class ProxyConnection(ServedConnection, PipeLeg):
         parts.per_ip[self._counted_ip] -= 1
         if not parts.per_ip[self._counted_ip]:
             del parts.per_ip[self._counted_ip]
-        if self.other is not None:
-            self.other.close()
+        self.end_other()
 
     async def drain(self) -> None:
         """Take no more requests, let those under way answer, then close."""

@@ -46,6 +46,16 @@ class PipeLeg(Connection):
         elif self.other is not None:
             self.other.gate.close_for(PauseCause.PEER_LEG_FULL)
 
+    def end_other(self) -> None:
+        """This side is gone: what it said still leaves, what it would have been told is dropped.
+
+        The other side is read for that, although nobody takes it: it may write only, and read
+        nothing, until it is.
+        """
+        if self.other is not None:
+            self.other.take_no_more()
+            self.other.close()
+
     def pipe_to(self, other: Connection) -> None:
         """From now on pass every byte on to ``other``."""
         self.receive_raw(lambda data: other.enqueue([data], len(data)))
@@ -92,8 +102,7 @@ class BrokerLeg(PipeLeg):
         if not self.greeting.done():
             self.greeting.set_exception(ConnectionError(f"{self.peer} closed the connection"))
             self.greeting.exception()
-        if self.other is not None:
-            self.other.close()
+        self.end_other()
 
 
 class DirectProxyHandler:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -203,6 +203,35 @@ async def test_a_pipe_full_both_ways_moves_as_soon_as_one_side_reads(
             assert await far.reader.readexactly(8 * len(NOISE)) == NOISE * 8
             if first == "broker":
                 assert await near.read(8 * len(NOISE)) == NOISE * 8
+
+
+@pytest.mark.parametrize("gone", ["client", "broker"])
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_pipe_full_both_ways_ends_when_one_side_has_gone(profile: str, gone: str) -> None:
+    # Given: neither side reads, and the other would write on for ever
+    async with pipes(profile, floodgateSocketSendBufferBytes="4096") as parts:
+        near, far = await parts.open()
+        far.reader._transport.pause_reading()
+        sending = asyncio.create_task(near.send_bytes(NOISE * 8))
+        far.writer.write(NOISE * 8)
+        (client_leg,) = parts.proxy.connections
+        broker_leg = client_leg.other
+        legs = (client_leg, broker_leg)
+        await until(lambda: all(leg.gate.is_closed_for(PEER_LEG_FULL) for leg in legs))
+        # When
+        if gone == "client":
+            sending.cancel()
+            near.close()
+            # Then: the broker writes all it has, then reads what the client still said
+            await until(lambda: far.writer.transport.get_write_buffer_size() == 0)
+            far.reader._transport.resume_reading()
+            with suppress(ConnectionResetError):  # What it still says is not wanted.
+                await far.reader.read()
+        else:
+            far.writer.transport.abort()
+            await until(lambda: sending.done())
+            near.close()
+        await until(lambda: all(leg.closed for leg in legs), "the pipe did not end")
 
 
 @pytest.mark.parametrize(
