@@ -237,15 +237,15 @@ class AsyncDualMemoryLimiter:
         for semaphore in self._semaphores.values():
             semaphore.exempt_from_share(owner)
 
-    def defer(self, owner: Hashable) -> None:
-        """Let others who wait go before ``owner``; see AsyncSemaphore.defer."""
+    def defer(self, *owners: Hashable) -> None:
+        """Let others who wait go before ``owners``; see AsyncSemaphore.defer."""
         for semaphore in self._semaphores.values():
-            semaphore.defer(owner)
+            semaphore.defer(*owners)
 
-    def undefer(self, owner: Hashable) -> None:
-        """Let ``owner`` wait like everybody else again."""
+    def undefer(self, *owners: Hashable) -> None:
+        """Let ``owners`` wait like everybody else again."""
         for semaphore in self._semaphores.values():
-            semaphore.undefer(owner)
+            semaphore.undefer(*owners)
 
     def extend_timeouts(self, more_seconds: Callable[[LimitType, Waiter], float]) -> None:
         """Ask how much longer a request may wait whose time is up; see AsyncSemaphore."""

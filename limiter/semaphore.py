@@ -224,19 +224,21 @@ class AsyncSemaphore(Granting):
         """
         self._accounts.stands_for_many(owner)
 
-    def defer(self, owner: Hashable) -> None:
-        """Let others who wait go before ``owner``, until ``undefer`` or ``cancel_owner``.
+    def defer(self, *owners: Hashable) -> None:
+        """Let others who wait go before ``owners``, until ``undefer`` or ``cancel_owner``.
 
-        For a connection that takes nothing of what it was sent. Policy fair.
+        For connections that take nothing of what they were sent. Policy fair.
         """
-        for account in self._accounts.defer(owner, deferred=True):
-            self._admission.deferred_changed(account)
-        self._grant_waiters()
+        self._defer(owners, deferred=True)
 
-    def undefer(self, owner: Hashable) -> None:
-        """Let ``owner`` wait like everybody else again."""
-        for account in self._accounts.defer(owner, deferred=False):
-            self._admission.deferred_changed(account)
+    def undefer(self, *owners: Hashable) -> None:
+        """Let ``owners`` wait like everybody else again."""
+        self._defer(owners, deferred=False)
+
+    def _defer(self, owners: tuple[Hashable, ...], *, deferred: bool) -> None:
+        for owner in owners:
+            for account in self._accounts.defer(owner, deferred=deferred):
+                self._admission.deferred_changed(account)
         self._grant_waiters()
 
     def acquire_at_once(self, size: int, owner: Hashable, namespace: str = "") -> Permit | None:

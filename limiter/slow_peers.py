@@ -5,7 +5,8 @@ has acknowledged nothing for the grace is closed, the one without progress for l
 most one per CLOSE_INTERVAL_SECONDS. What it held is given back in that turn. Before that, at half
 the grace, its requests go last in the limiter, so that what is given back does not go to the next
 silent peer; and a waiting request of another is not timed out while such a peer is within its
-grace.
+grace. While peers are being closed, connections that have taken nothing yet go last, too: the next
+silent one is among them.
 
 Nothing runs while nothing is outstanding: connections announce themselves when they send.
 """
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from limiter.dual import AsyncDualMemoryLimiter, LimitType
 from limiter.flow_totals import CloseReason, FlowTotals
+from limiter.newcomers import Newcomers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,6 +104,7 @@ class SlowPeers:
         self._clock = clock
         self._active: dict[Peer, None] = {}
         self._deferred: set[Peer] = set()
+        self._newcomers = Newcomers()
         self._timer: TimerHandle | None = None
         self._due = 0.0
         self._closed_at = clock.now() - MORE_TIME_SECONDS
@@ -123,6 +126,17 @@ class SlowPeers:
 
     # -- what connections say -----------------------------------------------------------------
 
+    def connected(self, peer: Peer) -> None:
+        """A connection is new: it has proven nothing yet."""
+        if self._rules.grace_seconds > 0:
+            self._newcomers.came(peer)
+            self._choose_turn(peer, self._clock.now())
+
+    def vouched_for(self, peer: Peer) -> None:
+        """A connection stands for many: no longer a newcomer."""
+        self._newcomers.is_proven(peer)
+        self._choose_turn(peer, self._clock.now())
+
     def sent(self, peer: Peer) -> None:
         """Something is on its way to a peer: look at it until all is acknowledged."""
         if peer not in self._active and self.watches:
@@ -134,6 +148,7 @@ class SlowPeers:
     def ended(self, peer: Peer) -> None:
         """A connection is gone."""
         self._active.pop(peer, None)
+        self._newcomers.is_proven(peer)
         self._undefer(peer)
 
     def stop(self) -> None:
@@ -163,10 +178,13 @@ class SlowPeers:
         now = self._clock.now()
         for peer in list(islice(self._active, SAMPLES_A_TICK)):
             self._guarded(self._look_at, peer, now)
+        # Twice: the next silent one is closed a grace after this one, at the earliest.
+        if self._newcomers.go_last and now >= self._closed_at + 2 * self._rules.grace_seconds:
+            self._let_newcomers_go(last=False)
         waited_for = self._waited_for()
         if waited_for and now >= self._closed_at + CLOSE_INTERVAL_SECONDS:
             self._close_one(waited_for, now)
-        if self._active:
+        if self._active or self._newcomers.go_last:
             self._arm(CLOSE_INTERVAL_SECONDS if waited_for else QUIET_INTERVAL_SECONDS)
 
     def _guarded(self, look: Callable[[Peer, float], object], peer: Peer, now: float) -> None:
@@ -185,8 +203,10 @@ class SlowPeers:
             return  # It ended with one that was closed before it.
         del self._active[peer]
         peer.sample_progress(now)
+        if peer.progress.proven:
+            self._newcomers.is_proven(peer)
         stalled_seconds = peer.progress.stalled_seconds(now)
-        self._choose_turn(peer, stalled_seconds)
+        self._choose_turn(peer, now)
         if not peer.progress.outstanding:
             return
         self._active[peer] = None  # Behind the others: those not looked at come next.
@@ -208,15 +228,28 @@ class SlowPeers:
                 f"floodgateMinDrainRateBytesPerSecond={least}",
             )
 
-    def _choose_turn(self, peer: Peer, stalled_seconds: float) -> None:
+    def _choose_turn(self, peer: Peer, now: float) -> None:
         """Let a peer without progress wait behind the others, until it has some."""
-        grace = self._rules.grace_seconds
-        if 0 < grace * DEFERRED_AT <= stalled_seconds:
-            if peer not in self._deferred:
-                self._deferred.add(peer)
-                self._limiter.defer(peer)
-        else:
+        if not (self._stands_still(peer, now) or self._newcomers.waits(peer)):
             self._undefer(peer)
+        elif peer not in self._deferred:
+            self._deferred.add(peer)
+            self._limiter.defer(peer)
+
+    def _stands_still(self, peer: Peer, now: float) -> bool:
+        return 0 < self._rules.grace_seconds * DEFERRED_AT <= peer.progress.stalled_seconds(now)
+
+    def _let_newcomers_go(self, *, last: bool) -> None:
+        """Let all who have taken nothing yet go last, or no more; in one step."""
+        self._newcomers.go_last = last
+        now = self._clock.now()
+        still = [peer for peer in self._newcomers if not self._stands_still(peer, now)]
+        if last:
+            self._deferred.update(still)
+            self._limiter.defer(*still)
+        else:
+            self._deferred.difference_update(still)
+            self._limiter.undefer(*still)
 
     def _undefer(self, peer: Peer) -> None:
         if peer in self._deferred:
@@ -243,6 +276,8 @@ class SlowPeers:
             self._guarded(_sampled, peer, now)
             if peer in self._active and peer.progress.stalled_seconds(now) >= grace:
                 self._closed_at = now
+                if not self._newcomers.go_last:
+                    self._let_newcomers_go(last=True)
                 self._close(peer, CloseReason.CONTENTION, peer.progress.stalled_seconds(now))
                 return
 
@@ -278,18 +313,23 @@ class SlowPeers:
         since = max(waiter.enqueued_at, self._closed_at)
         latest = since + timeout + 2 * grace + MORE_TIME_SECONDS
         owner = waiter.account.owner if waiter.account is not None else waiter.owner
-        if owner in self._deferred or now >= latest:
+        gone_last = owner in self._deferred and owner not in self._newcomers
+        if gone_last or now >= latest:
             return 0.0
         # What a closed peer held may have gone to somebody who will give it back in a moment.
         just_closed = now < self._closed_at + MORE_TIME_SECONDS
-        served_soon = just_closed or self._on_trial(limit_type, owner, now)
+        served_soon = just_closed or self._on_trial(owner, now)
         return min(CLOSE_INTERVAL_SECONDS, latest - now) if served_soon else 0.0
 
-    def _on_trial(self, limit_type: LimitType, owner: object, now: float) -> bool:
+    def _on_trial(self, owner: object, now: float) -> bool:
+        """Whether a silent peer within its grace holds anything.
+
+        Of whichever budget: who holds heap may wait for direct memory that such a peer pins.
+        """
         return any(
             peer is not owner
             and peer.progress.stalled_seconds(now) > QUIET_INTERVAL_SECONDS
-            and self._limiter.pinned_by(peer)[limit_type] > 0
+            and any(self._limiter.pinned_by(peer).values())
             for peer in self._active
         )
 

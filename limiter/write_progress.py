@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+WORTHY_BYTES = 16_384
+"""Less than this is no progress, unless it is everything: a peer that acknowledges a byte now and
+then keeps what it holds from others as well as one that acknowledges nothing."""
 DRAIN_WINDOW_SECONDS = 10.0
 """Over so long the minimum drain rate is measured."""
 
@@ -13,11 +16,19 @@ class WriteProgress:
     honest reader of 100 kB/s would stand still for 13 seconds behind default socket buffers.
     """
 
-    __slots__ = ("_acknowledged", "_mark_bytes", "_mark_seconds", "_since", "outstanding")
+    __slots__ = (
+        "_acknowledged",
+        "_mark_bytes",
+        "_mark_seconds",
+        "_since",
+        "_since_bytes",
+        "outstanding",
+    )
 
     def __init__(self) -> None:
         self.outstanding = False
         self._acknowledged = 0
+        self._since_bytes = 0
         self._since = 0.0
         self._mark_bytes = 0
         self._mark_seconds = 0.0
@@ -26,22 +37,30 @@ class WriteProgress:
         """Something is on its way to the peer: time runs, unless it ran already."""
         if not self.outstanding:
             self.outstanding = True
-            self._since = now
+            self._since, self._since_bytes = now, self._acknowledged
             self._mark(self._acknowledged, now)
 
-    def sample(self, acknowledged_bytes: int, now: float, *, outstanding: bool) -> None:
+    @property
+    def proven(self) -> bool:
+        """Whether the peer has taken anything worth the name since it connected."""
+        return self._acknowledged >= WORTHY_BYTES
+
+    def sample(
+        self, acknowledged_bytes: int, now: float, *, outstanding: bool, least_bytes: int = 1
+    ) -> None:
         """Take what the connection says now.
 
         Args:
             acknowledged_bytes: All that the peer has acknowledged since it connected.
             now: The moment.
             outstanding: Whether anything was sent or queued that it has not acknowledged.
+            least_bytes: What must be acknowledged for it to be progress.
         """
         if outstanding:
             self.sent(now)
-        if acknowledged_bytes > self._acknowledged:
-            self._since = now
-            self._acknowledged = acknowledged_bytes
+        self._acknowledged = max(self._acknowledged, acknowledged_bytes)
+        if self._acknowledged >= self._since_bytes + least_bytes:
+            self._since, self._since_bytes = now, self._acknowledged
         self.outstanding = outstanding
 
     def stalled_seconds(self, now: float) -> float:

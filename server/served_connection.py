@@ -15,7 +15,7 @@ import proto.PulsarApi_pb2 as pb
 from limiter.flow_control import FlowControl, FlowRules
 from limiter.flow_totals import CloseReason, FlowTotals
 from limiter.response_budget import ResponseBudget
-from limiter.write_progress import WriteProgress
+from limiter.write_progress import WORTHY_BYTES, WriteProgress
 from proto.frames import encode_command
 from proto.keep_alive import CLOSING, KeepAlive, PeerState, Verdict
 from proto.transport import Connection
@@ -95,6 +95,7 @@ class ServedConnection(Connection):
     def connected(self) -> None:
         """Begin to ask whether the peer lives."""
         self._arm_keep_alive()
+        self._flow_parts.slow_peers.connected(self)
 
     def lost(self, error: Exception | None) -> None:
         """No timer and no watch is left."""
@@ -127,6 +128,7 @@ class ServedConnection(Connection):
         connection nor the cooldown applies; as shipped the cooldown does.
         """
         self.many_clients = True
+        self._flow_parts.slow_peers.vouched_for(self)
         if not self._flow_parts.as_shipped:
             self.responses.lift()
             if self._flow is not None:
@@ -183,7 +185,10 @@ class ServedConnection(Connection):
 
     def sample_progress(self, now: float) -> None:
         """Ask the kernel what the peer has acknowledged; see limiter.slow_peers."""
-        self.progress.sample(self.acknowledged_bytes(), now, outstanding=self.outstanding)
+        least_bytes = 1 if self.many_clients else WORTHY_BYTES
+        self.progress.sample(
+            self.acknowledged_bytes(), now, outstanding=self.outstanding, least_bytes=least_bytes
+        )
 
     def close_slow(self, sentence: str) -> None:
         """End the connection of a peer that does not read."""

@@ -41,6 +41,22 @@ PROOFS = {
     "limiter_soak": Proof("Random use of a limiter loses no permit", "tests.proof.limiter_soak"),
     "churn_soak": Proof("Clients that vanish leave nothing behind", "tests.proof.churn_soak"),
     "kill_servers": Proof("kill -9 of broker and proxy under load", "tests.proof.kill_servers"),
+    "recorded_overload": Proof(
+        "As shipped, one client that does not read starves all others",
+        "tests.proof.recorded_overload",
+    ),
+    "stuck_clients": Proof(
+        "Clients that do not read hurt nobody else", "tests.proof.stuck_clients"
+    ),
+    "honest_readers": Proof(
+        "Readers that are slow but honest are not closed", "tests.proof.honest_readers"
+    ),
+    "many_large_answers": Proof(
+        "Thousands of large answers pass through little memory", "tests.proof.many_large_answers"
+    ),
+    "old_versions": Proof(
+        "Old versions of a namespace are charged once and come whole", "tests.proof.old_versions"
+    ),
     "demo": Proof("The demo's truth", "tests.proof.demo"),
     "marked_tests": Proof("Tests that are too long for make test", "tests.proof.marked_tests"),
 }

@@ -660,10 +660,24 @@ def test_a_timeout_is_not_put_off_for_peers_that_take_what_they_are_sent() -> No
     assert refused(waiter)
 
 
-def test_a_timeout_is_not_put_off_for_who_holds_nothing_of_that_budget() -> None:
+def test_a_timeout_is_put_off_for_who_holds_the_other_budget_because_its_holders_wait_for_it() -> (
+    None
+):
+    # Given heap that is held by one who waits for direct memory, which a silent peer pins
+    world = World(timeout_seconds=2.0)
+    world.peer("stuck", LIMIT, DIRECT)
+    world.asks(LIMIT, "honest", HEAP)
+    waiter = world.asks(10, budget=HEAP)
+    # When
+    world.passes(2.01)
+    # Then
+    assert not waiter.done
+
+
+def test_a_timeout_is_not_put_off_for_who_holds_nothing() -> None:
     # Given
     world = World(timeout_seconds=2.0)
-    world.peer("stuck", LIMIT, HEAP)
+    world.peer("stuck")
     world.asks(LIMIT, "honest", DIRECT)
     waiter = world.asks(10, budget=DIRECT)
     # When

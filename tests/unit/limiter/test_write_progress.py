@@ -141,3 +141,30 @@ def test_the_window_begins_when_something_is_outstanding_again() -> None:
 
 def test_who_took_nothing_has_a_rate_of_nothing() -> None:
     assert sent_at(0.0).drain_rate(10.0) == 0.0
+
+
+def test_a_drip_is_no_progress_unless_it_is_everything() -> None:
+    # Given
+    progress = WriteProgress()
+    progress.sent(0.0)
+    # When a little comes every second
+    for second in (1.0, 2.0, 3.0):
+        progress.sample(int(second) * 5_000, second, outstanding=True, least_bytes=16_384)
+    # Then
+    assert progress.stalled_seconds(3.0) == 3.0
+    progress.sample(20_000, 4.0, outstanding=True, least_bytes=16_384)
+    assert progress.stalled_seconds(5.0) == 1.0
+    progress.sample(20_001, 6.0, outstanding=False, least_bytes=16_384)
+    assert progress.stalled_seconds(7.0) == 0.0
+
+
+def test_who_has_taken_enough_is_proven_for_good() -> None:
+    # Given
+    progress = WriteProgress()
+    progress.sent(0.0)
+    progress.sample(16_383, 1.0, outstanding=True, least_bytes=16_384)
+    assert not progress.proven
+    # When
+    progress.sample(16_384, 2.0, outstanding=True, least_bytes=16_384)
+    # Then
+    assert progress.proven

@@ -12,6 +12,7 @@ from limiter.flow_totals import CloseReason, FlowTotals
 from limiter.outbound import OutboundTotals, WriteBufferMarks
 from limiter.read_gate import PauseCause
 from limiter.slow_peers import SlowPeerRules, SlowPeers
+from limiter.write_progress import WORTHY_BYTES
 from proto.frames import encode_command
 from proto.process_flow import ProcessFlow
 from server.served_connection import FlowParts, ServedConnection
@@ -325,13 +326,13 @@ async def test_who_is_sent_something_is_watched_until_it_has_taken_it() -> None:
 async def test_what_is_known_of_a_peer_is_what_it_has_taken() -> None:
     # Given
     served = Served()
-    served.cnx.enqueue([ANSWER], len(ANSWER))
+    served.cnx.enqueue([bytes(100_000)], 100_000)
     # When
     await served.passes(1.0)
-    served.peer.peer_reads(100)
+    served.peer.peer_reads(WORTHY_BYTES)
     await served.passes(1.0)
     # Then
-    assert served.cnx.acknowledged_bytes() == 100
+    assert served.cnx.acknowledged_bytes() == WORTHY_BYTES
     assert served.cnx.progress.outstanding
     assert served.cnx.progress.stalled_seconds(served.clock.now()) == pytest.approx(0.5, abs=0.01)
 

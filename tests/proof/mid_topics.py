@@ -1,0 +1,70 @@
+"""The namespaces of the recorded overload: one topic of 4,000 partitions in each.
+
+A listing of one is a command of COMMAND_BYTES and is estimated at HEAP_BYTES, as it was on a real
+broker, whatever the namespace is called: the topic's own name fills the names up to 89 bytes.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from loadgen.scenario import NamespaceExpectation
+from proto.topic_blocks import TopicSequence
+from proto.topic_hash import topics_hash
+from proto.topic_listing import TopicListing, topics_response
+from tests.proof.result import ProofError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+PARTITIONS = 4_000
+PREFIX_BYTES = 89
+"""Bytes of a name up to and including ``-partition-``."""
+COMMAND_BYTES = 378_913
+HEAP_BYTES = 498_890
+FRAME_BYTES = COMMAND_BYTES + 8
+MID = "public/mid"
+_PARTITION = "-partition-"
+
+
+def mid_names(namespace: str, partitions: int = PARTITIONS) -> list[str]:
+    """Return the full names of the partitions of a namespace's one topic."""
+    start = f"persistent://{namespace}/"
+    topic = "t" * (PREFIX_BYTES - len(start) - len(_PARTITION))
+    return [f"{start}{topic}{_PARTITION}{index}" for index in range(partitions)]
+
+
+@lru_cache(maxsize=256)
+def mid_expectation(namespace: str) -> NamespaceExpectation:
+    """Return what a listing of a namespace must hold."""
+    return NamespaceExpectation(
+        name=namespace, topics=PARTITIONS, hash=topics_hash(mid_names(namespace))
+    )
+
+
+def check_recorded_sizes() -> None:
+    """Make sure that these are the names of the recording.
+
+    Raises:
+        ProofError: Command or heap estimate have another size than recorded.
+    """
+    listing = TopicListing(TopicSequence.from_names([name.encode() for name in mid_names(MID)]))
+    response = topics_response(1, listing, listing.hash, filtered=False, changed=True)
+    found = response.command_bytes, listing.estimated_bytes
+    if found != (COMMAND_BYTES, HEAP_BYTES):
+        raise ProofError(f"a listing's command and estimate are {found}, not as recorded")
+
+
+def write_mid_topics(path: Path, namespaces: Sequence[str]) -> None:
+    """Write the topics of namespaces to a Parquet file, a row group each."""
+    schema = pa.schema({"namespace": pa.string(), "topic": pa.string()})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for namespace in namespaces:
+            names = mid_names(namespace)
+            writer.write_table(pa.table([[namespace] * len(names), names], schema=schema))
