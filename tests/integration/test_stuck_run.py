@@ -167,8 +167,8 @@ def test_peers_stay_until_the_duration_is_over() -> None:
     # Then
     assert report.rows["outcome"].to_pylist() == ["answered"]
     assert [peer.end for peer in report.peers] == ["left", "left"]
-    assert all(peer.asked_seconds >= 0.55 for peer in report.peers)
-    # A timer may fire a few milliseconds early.
+    # Timers have steps of a millisecond, and may be that early.
+    assert all(peer.asked_seconds >= 0.54 for peer in report.peers)
     assert all(peer.gone_seconds >= 0.69 for peer in report.peers)
 
 
