@@ -105,6 +105,7 @@ class SlowPeers:
         self._active: dict[Peer, None] = {}
         self._deferred: set[Peer] = set()
         self._newcomers = Newcomers()
+        self._draining = False
         self._timer: TimerHandle | None = None
         self._due = 0.0
         self._closed_at = clock.now() - MORE_TIME_SECONDS
@@ -150,6 +151,10 @@ class SlowPeers:
         self._active.pop(peer, None)
         self._newcomers.is_proven(peer)
         self._undefer(peer)
+
+    def drain(self) -> None:
+        """The process ends: from now on everybody waits for who takes nothing."""
+        self._draining = True
 
     def stop(self) -> None:
         """Watch nobody any more."""
@@ -211,7 +216,10 @@ class SlowPeers:
             return
         self._active[peer] = None  # Behind the others: those not looked at come next.
         limit_seconds = self._rules.max_unwritable_seconds
-        if 0 < limit_seconds <= stalled_seconds and not peer.writable:
+        if self._draining and 0 < self._rules.grace_seconds <= stalled_seconds:
+            sentence = f"it took nothing for {stalled_seconds:.1f} s, and the process ends"
+            self._end(peer, CloseReason.CONTENTION, sentence)
+        elif 0 < limit_seconds <= stalled_seconds and not peer.writable:
             self._close(peer, CloseReason.UNWRITABLE, stalled_seconds)
         elif peer.writable:
             peer.progress.measure_from(now)

@@ -37,6 +37,8 @@ class Sending:
     Attributes:
         gate: The connection's, closed here when the process has too much pending.
         outbound: The weight of what waits.
+        in_a_pipe: Its bytes are bounded by the marks, and nothing but the other side of its pipe
+            may stop its reading.
     """
 
     gate: ReadGate
@@ -52,6 +54,7 @@ class Sending:
         self.outbound = OutboundBuffer(marks or WriteBufferMarks(), self._process.outbound)
         self._transport: asyncio.Transport | None = None
         self._descriptor = -1
+        self.in_a_pipe = False
         self._closing = False
         self._tls = tls
         self._tls_bytes = 0
@@ -103,7 +106,7 @@ class Sending:
             self._queue.judge()  # As Netty: before the kernel was asked.
         self._hand_over()
         self._queue.judge()
-        if self._process.outbound.full and self.outbound.pending_bytes:
+        if self._process.outbound.full and self.outbound.pending_bytes and not self.in_a_pipe:
             self._process.outbound.call_when_less(self._process_has_room)
             self.gate.close_for(PauseCause.PROCESS_OUTBOUND_FULL)
 

@@ -213,6 +213,7 @@ class ServerService(ABC, Generic[CnxT]):
         self._readiness.state = ProcessState.DRAINING
         if self._listener is not None:
             self._listener.close()
+        self.flow.slow_peers.drain()
         try:
             async with deadline(self._clock, self._drain_seconds):
                 for cnx in self.connections:

@@ -126,7 +126,7 @@ async def test_a_draining_process_says_that_it_is_not_ready(role: str) -> None:
 async def test_a_peer_that_does_not_read_cannot_keep_a_process_for_ever(role: str) -> None:
     # Given
     clock = ManualClock()
-    small = {"floodgateSocketSendBufferBytes": "4096"}
+    small = {"floodgateSocketSendBufferBytes": "4096", "floodgateSlowPeerGraceMs": "0"}
     async with cluster(TOPICS, clock=clock, **{role: small}) as parts:
         peer = await parts.peer(role)
         await peer.send(topics_command(1, "public/default"))

@@ -95,3 +95,17 @@ def test_who_has_left_is_no_newcomer_any_more() -> None:
     fresh.ends()
     # Then
     assert len(world.watch._newcomers) == 0
+
+
+def test_a_drain_waits_for_a_silent_peer_no_longer_than_its_grace() -> None:
+    # Given a peer that nobody waits for
+    world = World()
+    silent = world.peer("silent", LIMIT)
+    world.passes(30.0)
+    assert silent.closings == []
+    # When
+    world.watch.drain()
+    world.passes(1.0)
+    # Then
+    assert len(silent.closings) == 1
+    assert "the process ends" in silent.sentence
