@@ -23,7 +23,7 @@ from limiter.flow_totals import CloseReason, FlowTotals
 from limiter.newcomers import Newcomers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from limiter.clock import Clock, TimerHandle
     from limiter.permit import Contention, Waiter
@@ -39,6 +39,8 @@ SAMPLES_A_TICK = 2_000
 """Connections looked at in one turn; the others come next."""
 DEFERRED_AT = 0.5
 """The part of the grace without progress after which a peer's requests go last."""
+TRIAL_LASTS_SECONDS = 0.02
+"""For so long it is remembered which silent peers hold something."""
 MORE_TIME_SECONDS = 0.5
 """How much longer than twice the grace a waiting request may wait beyond its timeout."""
 
@@ -109,6 +111,8 @@ class SlowPeers:
         self._timer: TimerHandle | None = None
         self._due = 0.0
         self._closed_at = clock.now() - MORE_TIME_SECONDS
+        self._tried_at = clock.now() - TRIAL_LASTS_SECONDS
+        self._on_trial_then: list[Peer] = []
         if rules.grace_seconds > 0:
             limiter.on_contention(self._contended)
             limiter.extend_timeouts(self.more_seconds)
@@ -333,13 +337,19 @@ class SlowPeers:
         """Whether a silent peer within its grace holds anything.
 
         Of whichever budget: who holds heap may wait for direct memory that such a peer pins.
+        Thousands may ask in one moment, so all are looked at once for them: two are enough to
+        find one that is not the one who asks.
         """
-        return any(
-            peer is not owner
-            and peer.progress.stalled_seconds(now) > QUIET_INTERVAL_SECONDS
-            and any(self._limiter.pinned_by(peer).values())
-            for peer in self._active
-        )
+        if now >= self._tried_at + TRIAL_LASTS_SECONDS:
+            self._tried_at = now
+            self._on_trial_then = list(islice(self._silent_holders(now), 2))
+        return any(one is not owner and one in self._active for one in self._on_trial_then)
+
+    def _silent_holders(self, now: float) -> Iterator[Peer]:
+        for peer in self._active:
+            silent = peer.progress.stalled_seconds(now) > QUIET_INTERVAL_SECONDS
+            if silent and any(self._limiter.pinned_by(peer).values()):
+                yield peer
 
 
 def _sampled(peer: Peer, now: float) -> None:

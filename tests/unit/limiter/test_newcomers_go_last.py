@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from limiter.dual import LimitType
 from limiter.flow_totals import CloseReason
 from tests.unit.limiter.test_slow_peers import LIMIT, Peer, World
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def newcomer(world: World, name: str) -> Peer:
@@ -109,3 +114,28 @@ def test_a_drain_waits_for_a_silent_peer_no_longer_than_its_grace() -> None:
     # Then
     assert len(silent.closings) == 1
     assert "the process ends" in silent.sentence
+
+
+def test_thousands_whose_time_is_up_look_at_the_peers_once() -> None:
+    # Given many slow peers that all read on, and many who wait for longer than they may
+    world = World(timeout_seconds=2.0)
+    peers = [world.peer(str(number), LIMIT // 100) for number in range(100)]
+    waiters = [world.asks(LIMIT, str(number)) for number in range(500)]
+    for _ in range(4):
+        for peer in peers:
+            peer.acknowledged += 1
+        world.passes(0.49)
+    looked_at = 0
+    silent_holders = world.watch._silent_holders
+
+    def counted(now: float) -> Iterator[Peer]:
+        nonlocal looked_at
+        looked_at += 1
+        return silent_holders(now)
+
+    world.watch._silent_holders = counted
+    # When
+    world.passes(0.1)
+    # Then
+    assert all(waiter.done for waiter in waiters)
+    assert looked_at == 1
