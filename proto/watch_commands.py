@@ -1,0 +1,108 @@
+"""WATCH_TOPIC_LIST_SUCCESS and WATCH_TOPIC_UPDATE, put together around names that many share.
+
+Only the ids differ between those who watch the same set, so the rest is encoded once.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from proto.topic_listing import TopicsResponse
+from proto.varint import encode_varint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_LENGTHS = struct.Struct(">II")
+_COMMAND_SIZE_BYTES = 4
+
+
+def _start(kind: pb.BaseCommand.Type.ValueType) -> bytes:
+    """Return a command's type and the tag of its body, which has the number of the type."""
+    return b"\x08" + encode_varint(kind) + encode_varint(kind << 3 | 2)
+
+
+_SUCCESS_START = _start(pb.BaseCommand.WATCH_TOPIC_LIST_SUCCESS)
+_UPDATE_START = _start(pb.BaseCommand.WATCH_TOPIC_UPDATE)
+_HASH = b"\x22\x08"
+TOPIC_TAG = b"\x1a"
+"""Field 3 of WATCH_TOPIC_LIST_SUCCESS, ``topic``; in WATCH_TOPIC_UPDATE ``deleted_topics``."""
+NEW_TOPIC_TAG = b"\x12"
+"""Field 2 of WATCH_TOPIC_UPDATE, ``new_topics``."""
+_PREFIXES = {
+    tag: tuple(tag + encode_varint(size) for size in range(512))
+    for tag in (TOPIC_TAG, NEW_TOPIC_TAG)
+}
+
+
+def encode_names(names: Iterable[bytes], tag: bytes) -> bytes:
+    """Return names as repeated string fields."""
+    prefixes = _PREFIXES[tag]
+    return b"".join(
+        [
+            (prefixes[len(name)] if len(name) < 512 else tag + encode_varint(len(name))) + name
+            for name in names
+        ]
+    )
+
+
+def watch_success(
+    request_id: int, watcher_id: int, names: Sequence[bytes], topics_hash: str
+) -> TopicsResponse:
+    """Return the answer to a watch.
+
+    Args:
+        request_id: The client's.
+        watcher_id: The client's.
+        names: The set, as ``encode_names`` gives it with TOPIC_TAG, in any number of parts.
+        topics_hash: Eight hexadecimal digits.
+    """
+    ids = b"\x08" + encode_varint(request_id) + b"\x10" + encode_varint(watcher_id)
+    tail = _HASH + topics_hash.encode()
+    body_bytes = len(ids) + sum(map(len, names)) + len(tail)
+    head = _SUCCESS_START + encode_varint(body_bytes)
+    size_bytes = len(head) + body_bytes
+    lengths = _LENGTHS.pack(size_bytes + _COMMAND_SIZE_BYTES, size_bytes)
+    return TopicsResponse([lengths + head + ids, *names, tail], size_bytes)
+
+
+class WatchUpdate:
+    """One WATCH_TOPIC_UPDATE, for as many watchers as are told it.
+
+    Args:
+        names: What came and went, as ``encode_changes`` gives it.
+        topics_hash: Eight hexadecimal digits: the hash of the set after it.
+
+    Attributes:
+        body_bytes: Size of what all of them share.
+    """
+
+    __slots__ = ("_frames", "_shared", "body_bytes")
+
+    def __init__(self, names: bytes, topics_hash: str) -> None:
+        self._shared = names + _HASH + topics_hash.encode()
+        self.body_bytes = len(self._shared)
+        self._frames: dict[int, bytes] = {}
+
+    def frame(self, watcher_id: int) -> bytes:
+        """Return the whole frame for one watcher; the same for all that have the same id."""
+        frame = self._frames.get(watcher_id)
+        if frame is None:
+            ids = b"\x08" + encode_varint(watcher_id)
+            head = _UPDATE_START + encode_varint(len(ids) + self.body_bytes) + ids
+            size_bytes = len(head) + self.body_bytes
+            lengths = _LENGTHS.pack(size_bytes + _COMMAND_SIZE_BYTES, size_bytes)
+            frame = self._frames[watcher_id] = lengths + head + self._shared
+        return frame
+
+
+def encode_changes(added: Sequence[bytes], removed: Sequence[bytes]) -> bytes:
+    """Return the names of an update: what came, then what went."""
+    return encode_names(added, NEW_TOPIC_TAG) + encode_names(removed, TOPIC_TAG)
+
+
+def command_bytes(frame: bytes) -> int:
+    """Return the size of the command in a frame, which is what direct memory is charged with."""
+    return len(frame) - _LENGTHS.size

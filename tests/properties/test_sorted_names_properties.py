@@ -1,0 +1,277 @@
+"""Random changes of a set of names: it is always the sorted list, whatever was done to it."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+from typing import TYPE_CHECKING
+
+import google_crc32c
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from proto import sorted_names
+from proto.sorted_names import EMPTY_NAMES, Fork, Leaf, Node, SortedNames, SortedNamesBuilder
+from proto.topic_hash import combine_crc, in_java_order, java_order, shift_crc, topics_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MANY = settings(max_examples=50, deadline=None)
+# Few different names, so that many are added twice and removed; among them some above U+FFFF and
+# some of U+E000..U+FFFF, which Java sorts the other way round.
+_LETTERS = st.sampled_from(["a", "b", "\u00e9", "\ud7ff", "\ue000", "\uffff", "\U0001f600"])
+NAMES = st.text(_LETTERS, min_size=1, max_size=4).map(lambda text: f"persistent://t/n/{text}")
+STEPS = st.lists(st.tuples(st.booleans(), NAMES), max_size=60)
+SEEDS = st.integers(0, 2**32)
+
+
+@pytest.fixture(autouse=True, scope="module", params=["leaves as they are", "small leaves"])
+def leaf_sizes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let sets of a few names have many leaves, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "small leaves":
+            for name, size in (("MAX_LEAF", 4), ("_FILLED", 3), ("_SMALL", 2), ("_FEW", 1)):
+                patch.setattr(sorted_names, f"{name}_NAMES", size)
+        yield
+
+
+def numbered(count: int) -> list[bytes]:
+    """Names of different lengths, in Java's order."""
+    return in_java_order(f"persistent://t/n/{n * 7919 % 100_003}".encode() for n in range(count))
+
+
+def depth(node: Node | None) -> int:
+    return 1 + max(depth(node.left), depth(node.right)) if isinstance(node, Fork) else 0
+
+
+def check_nodes(node: Node) -> list[bytes]:
+    """Return a node's names; what it says of them must be so."""
+    if isinstance(node, Leaf):
+        names = list(node.names)
+        assert names
+    else:
+        left, right = check_nodes(node.left), check_nodes(node.right)
+        assert java_order(left[-1]) < node.split <= java_order(right[0])
+        names = left + right
+        assert node.leaves == node.left.leaves + node.right.leaves
+    joined = b",".join(names)
+    assert (node.count, node.joined_bytes) == (len(names), len(joined))
+    assert node.crc == google_crc32c.value(joined)
+    return names
+
+
+def check(names: SortedNames, expected: set[bytes]) -> None:
+    """Compare all that a version says with what the names say."""
+    in_order = in_java_order(expected)
+    assert list(names.names()) == in_order
+    assert [name for leaf in names.leaves() for name in leaf] == in_order
+    assert len(names) == len(in_order)
+    assert names.hash == topics_hash([name.decode() for name in in_order])
+    assert names.name_bytes == sum(map(len, in_order))
+
+
+def check_balance(names: SortedNames) -> None:
+    """No leaf is deeper than a tree may be in which neither side has three times the other's."""
+    root = names._root
+    if root is not None:
+        most = math.log(root.leaves) / math.log(4 / 3) + 1 if root.leaves > 1 else 0
+        assert depth(root) <= most
+
+
+def changed(names: SortedNames, name: bytes, *, added: bool) -> SortedNames:
+    return names.with_name(name) if added else names.without_name(name)
+
+
+@MANY
+@given(st.sets(NAMES, max_size=300), STEPS)
+def test_after_each_change_a_set_is_the_sorted_list_of_its_names(
+    first: set[str], steps: list[tuple[bool, str]]
+) -> None:
+    # Given
+    expected = {name.encode() for name in first}
+    names = SortedNames.from_sorted(in_java_order(expected))
+    # When, Then
+    for added, text in steps:
+        name = text.encode()
+        names = changed(names, name, added=added)
+        (expected.add if added else expected.discard)(name)
+        assert names.hash == topics_hash([one.decode() for one in expected])
+        assert (name in names) is added
+    check(names, expected)
+
+
+@MANY
+@given(SEEDS, st.integers(0, 3_000), st.floats(0.2, 0.8))
+def test_what_every_node_says_is_so_and_the_tree_is_balanced(
+    seed: int, count: int, share_added: float
+) -> None:
+    # Given
+    random = Random(seed)
+    all_names = numbered(3_000)
+    expected = set(all_names[:count])
+    names = SortedNames.from_sorted(all_names[:count])
+    # When
+    for _ in range(600):
+        name = random.choice(all_names)
+        added = random.random() < share_added
+        names = changed(names, name, added=added)
+        (expected.add if added else expected.discard)(name)
+    # Then
+    if names._root is not None:
+        assert check_nodes(names._root) == in_java_order(expected)
+    check_balance(names)
+
+
+@MANY
+@given(st.sets(NAMES, max_size=300), STEPS)
+def test_old_versions_stay_as_they_were(first: set[str], steps: list[tuple[bool, str]]) -> None:
+    # Given
+    expected = {name.encode() for name in first}
+    names = SortedNames.from_sorted(in_java_order(expected))
+    versions = [(names, frozenset(expected))]
+    # When
+    for added, text in steps:
+        names = changed(names, text.encode(), added=added)
+        (expected.add if added else expected.discard)(text.encode())
+        versions.append((names, frozenset(expected)))
+    # Then
+    for version, known in versions[:: max(1, len(versions) // 20)]:
+        check(version, set(known))
+
+
+@MANY
+@given(st.sets(NAMES, max_size=200), STEPS, st.data())
+def test_the_changes_between_any_two_versions_are_what_differs(
+    first: set[str], steps: list[tuple[bool, str]], data: st.DataObject
+) -> None:
+    # Given
+    versions = [SortedNames.from_sorted(in_java_order(name.encode() for name in first))]
+    for added, text in steps:
+        versions.append(changed(versions[-1], text.encode(), added=added))
+    versions.append(SortedNames.from_sorted(list(versions[-1].names())))  # of no common origin
+    one, other = (data.draw(st.sampled_from(versions)) for _ in range(2))
+    # When
+    changes = one.changes_to(other)
+    # Then
+    had, has = set(one.names()), set(other.names())
+    assert list(changes.added) == in_java_order(has - had)
+    assert list(changes.removed) == in_java_order(had - has)
+
+
+@MANY
+@given(SEEDS, st.integers(1, 2_000), st.integers(1, 2_000))
+def test_large_versions_differ_in_what_was_changed(seed: int, count: int, changes: int) -> None:
+    # Given
+    random = Random(seed)
+    all_names = numbered(2_500)
+    before = SortedNames.from_sorted(all_names[:count])
+    after = before
+    for _ in range(changes):
+        name = random.choice(all_names)
+        after = changed(after, name, added=random.random() < 0.5)
+    # When
+    forth, back = before.changes_to(after), after.changes_to(before)
+    # Then
+    assert list(forth.added) == in_java_order({*after.names()} - {*before.names()})
+    assert list(forth.removed) == in_java_order({*before.names()} - {*after.names()})
+    assert (forth.added, forth.removed) == (back.removed, back.added)
+
+
+@MANY
+@given(st.sets(NAMES, max_size=300), st.lists(st.integers(1, 100), max_size=20))
+def test_a_builder_may_be_given_the_names_in_any_pieces(names: set[str], pieces: list[int]) -> None:
+    # Given
+    in_order = in_java_order(name.encode() for name in names)
+    builder = SortedNamesBuilder()
+    # When
+    start = 0
+    for size in [*pieces, len(in_order)]:
+        builder.extend(in_order[start : start + size])
+        start += size
+    # Then
+    check(builder.finished(), set(in_order))
+
+
+@MANY
+@given(st.sets(NAMES, max_size=400), st.sets(NAMES, max_size=200))
+def test_own_objects_are_those_of_the_set_and_others_as_given(
+    own: set[str], wanted: set[str]
+) -> None:
+    # Given
+    names = SortedNames.from_sorted(in_java_order(name.encode() for name in own))
+    ids = {name: id(name) for name in names.names()}
+    asked = in_java_order(name.encode() for name in wanted)
+    # When
+    found = names.own_objects(asked)
+    # Then
+    assert found == asked
+    for one, given_name in zip(found, asked, strict=True):
+        assert id(one) == ids.get(one, id(given_name))
+
+
+@MANY
+@given(st.sets(NAMES, max_size=400), NAMES, st.integers(0, 25))
+def test_the_leaves_of_a_prefix_hold_all_names_that_have_it(
+    names: set[str], name: str, length: int
+) -> None:
+    # Given
+    in_order = in_java_order(one.encode() for one in names)
+    prefix = name[:length].encode()
+    # When
+    found = [one for leaf in SortedNames.from_sorted(in_order).leaves(prefix) for one in leaf]
+    # Then: in order, all that have it, and others
+    assert found == [one for one in in_order if one in set(found)]
+    assert [one for one in found if one.startswith(prefix)] == [
+        one for one in in_order if one.startswith(prefix)
+    ]
+
+
+@MANY
+@given(st.sets(NAMES, max_size=300), STEPS)
+def test_versions_are_equal_where_their_names_are(
+    first: set[str], steps: list[tuple[bool, str]]
+) -> None:
+    # Given
+    names = [SortedNames.from_sorted(in_java_order(name.encode() for name in first))]
+    for added, text in steps:
+        names.append(changed(names[-1], text.encode(), added=added))
+    one, other = names[0], names[-1]
+    # When
+    equal = one.equals(other)
+    # Then
+    assert equal is (list(one.names()) == list(other.names()))
+    assert not equal or one.fingerprint == other.fingerprint
+    assert (one.identity == other.identity) <= equal
+
+
+def test_a_set_that_is_emptied_is_the_empty_set() -> None:
+    names = SortedNames.from_sorted(numbered(1_000))
+    for name in numbered(1_000):
+        names = names.without_name(name)
+    assert names is EMPTY_NAMES
+
+
+@MANY
+@given(st.binary(max_size=100), st.integers(0, 4_000_000))
+def test_a_crc_is_shifted_by_what_comes_behind_it(text: bytes, size_bytes: int) -> None:
+    # Given
+    zeros = bytes(size_bytes)
+    # When
+    shifted = shift_crc(google_crc32c.value(text), size_bytes)
+    # Then
+    assert shifted ^ google_crc32c.value(zeros) == google_crc32c.value(text + zeros)
+
+
+@MANY
+@given(st.binary(max_size=300), st.binary(min_size=1, max_size=300), st.integers(0, 12_000))
+def test_the_crc_of_two_texts_is_combined_from_theirs(
+    first: bytes, pattern: bytes, times: int
+) -> None:
+    # Given: up to 3.6 MB
+    second = pattern * times
+    # When
+    combined = combine_crc(google_crc32c.value(first), google_crc32c.value(second), len(second))
+    # Then
+    assert combined == google_crc32c.value(first + second)

@@ -1,0 +1,105 @@
+"""Commands of watches, put together by hand: protobuf reads them back."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from proto.watch_commands import (
+    NEW_TOPIC_TAG,
+    TOPIC_TAG,
+    WatchUpdate,
+    command_bytes,
+    encode_changes,
+    encode_names,
+    watch_success,
+)
+
+IDS = pytest.mark.parametrize("number", [0, 1, 127, 128, 2**32, 2**63, 2**64 - 1])
+NAMES = [b"persistent://t/n/a", "persistent://t/n/tópico".encode(), b"", b"x" * 127, b"y" * 128]
+LONG = [b"l" * 511, b"l" * 512, b"l" * 70_000]
+
+
+def texts(names: list[bytes]) -> list[str]:
+    return [name.decode() for name in names]
+
+
+def parsed(frame: bytes) -> pb.BaseCommand:
+    """Read a frame back; its lengths must be right, and protobuf must write the same bytes."""
+    total, size = struct.unpack_from(">II", frame)
+    assert (total, size) == (len(frame) - 4, len(frame) - 8)
+    command = pb.BaseCommand.FromString(frame[8:])
+    assert command.SerializeToString(deterministic=True) == frame[8:]
+    return command
+
+
+@IDS
+def test_an_answer_has_both_ids(number: int) -> None:
+    # When
+    answer = watch_success(number, 2**64 - 1 - number, [encode_names(NAMES, TOPIC_TAG)], "0a1b2c3d")
+    # Then
+    success = parsed(b"".join(answer.buffers)).watchTopicListSuccess
+    assert (success.request_id, success.watcher_id) == (number, 2**64 - 1 - number)
+    assert (list(success.topic), success.topics_hash) == (texts(NAMES), "0a1b2c3d")
+
+
+@pytest.mark.parametrize("size", [1, 2, 8])
+def test_a_set_may_be_in_any_number_of_parts(size: int) -> None:
+    # Given
+    names = NAMES + LONG
+    parts = [
+        encode_names(names[start : start + size], TOPIC_TAG) for start in range(0, len(names), size)
+    ]
+    # When
+    answer = watch_success(1, 2, parts, "00000000")
+    # Then
+    assert list(parsed(b"".join(answer.buffers)).watchTopicListSuccess.topic) == texts(names)
+    assert all(part in answer.buffers for part in parts)
+
+
+def test_an_answer_without_names_is_a_few_bytes() -> None:
+    answer = watch_success(1, 2, [], "00000000")
+    success = parsed(b"".join(answer.buffers)).watchTopicListSuccess
+    assert (list(success.topic), success.topics_hash) == ([], "00000000")
+
+
+def test_the_sizes_of_an_answer_are_those_of_its_bytes() -> None:
+    answer = watch_success(1, 2, [encode_names(LONG, TOPIC_TAG)], "00000000")
+    assert answer.size == sum(map(len, answer.buffers)) == answer.command_bytes + 8
+
+
+@IDS
+def test_an_update_has_its_watchers_id(number: int) -> None:
+    update = WatchUpdate(encode_changes(NAMES, LONG), "0a1b2c3d")
+    told = parsed(update.frame(number)).watchTopicUpdate
+    assert told.watcher_id == number
+    assert (list(told.new_topics), list(told.deleted_topics)) == (texts(NAMES), texts(LONG))
+    assert told.topics_hash == "0a1b2c3d"
+
+
+@pytest.mark.parametrize(("added", "removed"), [([], []), (NAMES, []), ([], NAMES)])
+def test_an_update_may_lack_either_side(added: list[bytes], removed: list[bytes]) -> None:
+    update = WatchUpdate(encode_changes(added, removed), "00000000")
+    told = parsed(update.frame(1)).watchTopicUpdate
+    assert (list(told.new_topics), list(told.deleted_topics)) == (texts(added), texts(removed))
+
+
+def test_watchers_with_the_same_id_share_a_frame() -> None:
+    update = WatchUpdate(encode_changes(NAMES, []), "00000000")
+    assert update.frame(7) is update.frame(7)
+    assert update.frame(8) is not update.frame(7)
+
+
+def test_direct_memory_is_charged_for_the_command_alone() -> None:
+    frame = WatchUpdate(encode_changes(NAMES, []), "00000000").frame(7)
+    assert command_bytes(frame) == parsed(frame).ByteSize()
+
+
+@pytest.mark.parametrize("names", [NAMES, LONG, []])
+def test_what_all_watchers_share_is_as_large_as_it_says(names: list[bytes]) -> None:
+    update = WatchUpdate(encode_changes(names, []), "00000000")
+    sizes = {len(update.frame(1)) - update.body_bytes, len(update.frame(127)) - update.body_bytes}
+    assert len(sizes) == 1
+    assert update.body_bytes == len(encode_names(names, NEW_TOPIC_TAG)) + 10
