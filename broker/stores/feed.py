@@ -14,23 +14,41 @@ if TYPE_CHECKING:
 
 MAX_QUEUED_CHANGES = 10_000
 """Changes a slow reader may be behind; then the oldest is dropped, and it sees a gap."""
+MAX_TOLD_NAMES = 1_000
+"""Names of one change that the feed tells; what is larger is read from the snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One committed change, as the feed tells it. Names are UTF-8, system topics included."""
+    """One committed change, as the feed tells it.
+
+    The changes of a namespace come in rising versions, each at most once. A reader who knows
+    version v takes a complete change of version v + 1 for what it says. Anything else above v
+    means: ask the store for the snapshot again and compare; None then means that the namespace is
+    gone. The snapshot is at least as new as the change; changes up to its version say nothing more.
+
+    Attributes:
+        namespace: What was changed.
+        version: The namespace's version with this change.
+        added: UTF-8 names that were not there before, system topics included.
+        removed: UTF-8 names that were there before.
+        complete: Whether the names are all that changed since the version before. False, without
+            names: a change of more than MAX_TOLD_NAMES names, changes that were missed, or a
+            namespace that another broker deleted.
+    """
 
     namespace: NamespaceName
     version: int
-    added: Sequence[bytes]
-    removed: Sequence[bytes]
+    added: Sequence[bytes] = ()
+    removed: Sequence[bytes] = ()
+    complete: bool = True
 
 
 class ChangeFeed:
     """One reader's changes, in order.
 
-    Versions of a namespace count up by one: a gap between two changes means that some were
-    dropped, and that the reader has to list again.
+    Versions of a namespace count up: a gap between two changes means that some were dropped, and
+    that the reader has to list again.
     """
 
     def __init__(self, feeds: ChangeFeeds, max_queued: int = MAX_QUEUED_CHANGES) -> None:

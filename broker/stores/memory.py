@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, NamedTuple
 
+from broker.steps import Steps
+from broker.stores.changing import check_conditions, is_large, told_change
 from broker.stores.feed import Change, ChangeFeed, ChangeFeeds
-from broker.stores.properties import PropertyColumns
-from broker.stores.store import NamespaceSnapshot, TopicChanges
-from proto.topic_blocks import TopicSequence
+from broker.stores.namespace_properties import NamespaceProperties
+from broker.stores.store import (
+    DEFAULT_POLICIES,
+    NamespaceNotEmptyError,
+    NamespacePolicies,
+    NamespaceSnapshot,
+    TenantInfo,
+    TopicChanges,
+)
+from broker.stores.turns import Turns, to_its_end
+from proto.topic_listing import EMPTY_LISTING, TopicListing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from broker.stores.store import Mode
     from proto.names import NamespaceName
@@ -24,8 +35,15 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._snapshots: dict[NamespaceName, NamespaceSnapshot] = {}
-        self._properties: dict[NamespaceName, PropertyColumns] = {}
+        self._policies: dict[NamespaceName, NamespacePolicies] = {}
+        self._properties: dict[NamespaceName, NamespaceProperties] = {}
+        self._tenants: dict[str, TenantInfo] = {}
+        self._configuration: dict[str, str] = {}
         self._feeds = ChangeFeeds()
+        self._steps = Steps()
+        self._turns = Turns()
+        # Versions of a namespace that is made again go on above those it had.
+        self._first_version = 0
 
     def __repr__(self) -> str:
         return f"<MemoryStore {len(self._snapshots)} namespaces>"
@@ -37,20 +55,90 @@ class MemoryStore:
         """End every feed."""
         self._feeds.close()
 
+    # -- tenants and namespaces ---------------------------------------------------------------
+
+    async def tenants(self) -> Mapping[str, TenantInfo]:
+        """Return the tenants by name, in order."""
+        return dict(sorted(self._tenants.items()))
+
+    async def create_tenant(self, name: str, info: TenantInfo) -> bool:
+        """Create a tenant; false when it exists."""
+        if name in self._tenants:
+            return False
+        self._tenants[name] = info
+        return True
+
+    async def change_tenant(self, name: str, info: TenantInfo) -> bool:
+        """Replace what is known of a tenant; false when it does not exist."""
+        if name not in self._tenants:
+            return False
+        self._tenants[name] = info
+        return True
+
+    async def delete_tenant(self, name: str) -> bool:
+        """Delete a tenant; false when it does not exist.
+
+        Raises:
+            NamespaceNotEmptyError: It has namespaces.
+        """
+        if any(namespace.tenant == name for namespace in self._snapshots):
+            raise NamespaceNotEmptyError
+        return self._tenants.pop(name, None) is not None
+
     async def namespaces(self) -> Sequence[NamespaceName]:
         """Return the namespaces that exist, in order."""
         return sorted(self._snapshots, key=str)
 
-    async def create_namespace(self, namespace: NamespaceName) -> bool:
-        """Create an empty namespace; false when it exists."""
-        if namespace in self._snapshots:
-            return False
-        self._snapshots[namespace] = NamespaceSnapshot()
-        return True
+    async def create_namespace(
+        self, namespace: NamespaceName, policies: NamespacePolicies = DEFAULT_POLICIES
+    ) -> bool:
+        """Create an empty namespace, and its tenant if need be; false when it exists."""
+        async with self._turns.of(namespace):
+            if namespace in self._snapshots:
+                return False
+            self._create(namespace, NamespaceSnapshot(self._first_version), policies)
+            return True
+
+    def _create(
+        self, namespace: NamespaceName, first: NamespaceSnapshot, policies: NamespacePolicies
+    ) -> None:
+        self._tenants.setdefault(namespace.tenant, TenantInfo())
+        self._policies[namespace] = policies
+        self._properties[namespace] = NamespaceProperties()
+        self._snapshots[namespace] = first
+
+    async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
+        """Return a namespace's policies; None when it does not exist."""
+        return self._policies.get(namespace)
+
+    async def delete_namespace(self, namespace: NamespaceName) -> bool:
+        """Delete a namespace with its system topics; false when it does not exist.
+
+        Raises:
+            NamespaceNotEmptyError: It holds user topics or partitioned topics.
+        """
+        async with self._turns.of(namespace):
+            snapshot = self._snapshots.get(namespace)
+            if snapshot is None:
+                return False
+            if not snapshot.empty:
+                raise NamespaceNotEmptyError
+            del self._snapshots[namespace], self._policies[namespace], self._properties[namespace]
+            version = snapshot.version + 1
+            self._first_version = max(self._first_version, version)
+            self._feeds.publish(Change(namespace, version, (), sorted(snapshot.system)))
+            return True
+
+    # -- topics -------------------------------------------------------------------------------
 
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
         """Return the newest version of a namespace; None when it does not exist."""
         return self._snapshots.get(namespace)
+
+    async def version(self, namespace: NamespaceName) -> int:
+        """Return the newest version; 0 for a namespace that is not there."""
+        snapshot = self._snapshots.get(namespace)
+        return snapshot.version if snapshot is not None else 0
 
     def estimated_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
         """Return a listing's heap estimate; 0 for a namespace that does not exist."""
@@ -58,32 +146,85 @@ class MemoryStore:
         return snapshot.listing(mode).estimated_bytes if snapshot is not None else 0
 
     async def select(
-        self, namespace: NamespaceName, properties: Mapping[str, str]
-    ) -> TopicSequence:
-        """Return the persistent user topics that have every given property."""
+        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
+    ) -> TopicListing:
+        """Return the user topics of a mode that have every given property."""
         snapshot = self._snapshots.get(namespace)
-        if snapshot is None or not properties:
-            return snapshot.persistent if snapshot is not None else TopicSequence()
-        columns = self._properties.get(namespace, PropertyColumns())
-        return TopicSequence.from_names(
-            [
-                name
-                for name in columns.select(properties)
-                if name not in snapshot.system and name.startswith(b"persistent:")
-            ]
-        )
+        if snapshot is None:
+            return EMPTY_LISTING
+        if not properties:
+            return snapshot.listing(mode)
+        selecting = self._properties[namespace].select(snapshot, mode, properties)
+        return await self._steps.take(selecting)
+
+    async def properties(self, namespace: NamespaceName, name: str) -> Mapping[str, str]:
+        """Return the properties of a topic or partitioned topic; empty without any."""
+        snapshot = self._snapshots.get(namespace)
+        if snapshot is None:
+            return {}
+        return self._properties[namespace].of(snapshot, name.encode())
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
         """Apply changes at once: readers see the old version or the new one."""
-        snapshot = self._snapshots.get(namespace, NamespaceSnapshot()).changed(changes)
-        columns = self._properties.get(namespace, PropertyColumns())
-        self._properties[namespace] = columns.changed(
-            changes.properties, changes.removed, snapshot.persistent
+        if is_large(changes) or namespace in self._turns:
+            return await to_its_end(self._apply_in_turn(namespace, changes))
+        return self._show(namespace, changes, _made(*self._before(namespace, changes), changes))
+
+    async def _apply_in_turn(self, namespace: NamespaceName, changes: TopicChanges) -> int:
+        async with self._turns.of(namespace):
+            snapshot, properties = self._before(namespace, changes)
+            made = await asyncio.to_thread(_made, snapshot, properties, changes)
+            return self._show(namespace, changes, made)
+
+    def _before(
+        self, namespace: NamespaceName, changes: TopicChanges
+    ) -> tuple[NamespaceSnapshot, NamespaceProperties]:
+        known = self._snapshots.get(namespace)
+        check_conditions(known.exists if known is not None else None, changes)
+        return (
+            known or NamespaceSnapshot(self._first_version),
+            self._properties.get(namespace) or NamespaceProperties(),
         )
-        self._snapshots[namespace] = snapshot
-        self._feeds.publish(Change(namespace, snapshot.version, changes.added, changes.removed))
-        return snapshot.version
+
+    def _show(self, namespace: NamespaceName, changes: TopicChanges, made: _Made) -> int:
+        if namespace not in self._snapshots:
+            self._create(namespace, made.before, DEFAULT_POLICIES)
+        self._properties[namespace] = made.properties
+        self._snapshots[namespace] = made.after
+        self._feeds.publish(told_change(namespace, made.before, made.after.version, changes))
+        return made.after.version
 
     def changes(self) -> ChangeFeed:
         """Return a new feed of everything that is applied from now on, in order."""
         return self._feeds.open()
+
+    # -- dynamic configuration ----------------------------------------------------------------
+
+    async def configuration(self) -> Mapping[str, str]:
+        """Return the values that were set at run time, by key."""
+        return dict(sorted(self._configuration.items()))
+
+    async def set_configuration(self, key: str, value: str | None) -> None:
+        """Keep a value set at run time; None removes it."""
+        if value is None:
+            self._configuration.pop(key, None)
+        else:
+            self._configuration[key] = value
+
+    def on_configuration(self, callback: Callable[[], None]) -> None:
+        """Nobody shares this store: there is nobody to be told of."""
+
+
+class _Made(NamedTuple):
+    """What a change makes of a version."""
+
+    before: NamespaceSnapshot
+    after: NamespaceSnapshot
+    properties: NamespaceProperties
+
+
+def _made(
+    before: NamespaceSnapshot, properties: NamespaceProperties, changes: TopicChanges
+) -> _Made:
+    after = before.changed(changes)
+    return _Made(before, after, properties.changed(before, after, changes))

@@ -1,143 +1,134 @@
-"""Topic properties as columns beside the names: one dictionary-encoded column a key.
-
-Never a dict per topic: a million topics with two properties each cost a few bytes a topic.
-"""
+"""Topic properties on their way into a store: Arrow's map<string,string> beside the names."""
 
 from __future__ import annotations
 
-from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from proto.topic_blocks import TopicSequence
-from proto.topic_hash import in_java_order, joined_crc
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+PROPERTIES_TYPE = pa.map_(pa.string(), pa.string())
+_ROWS_AT_ONCE = 4_096
 
 
 class PropertyRows:
     """Properties of some topics: row i belongs to the i-th name.
 
+    Of a name that is given twice the last row holds, of a key that a row has twice the last value.
+
     Attributes:
         names: UTF-8 names, in any order.
-        columns: For each property key the values, null where a topic lacks it.
+        column: Their properties.
     """
 
-    def __init__(self, names: Sequence[bytes], columns: Mapping[str, pa.Array]) -> None:
+    def __init__(self, names: Sequence[bytes], column: pa.MapArray) -> None:
         self.names = names
-        self.columns = columns
+        self.column = column
 
     @staticmethod
     def from_map_column(names: Sequence[bytes], column: pa.MapArray) -> PropertyRows:
-        """Turn Arrow's map<string,string> column into one column a key."""
-        keys, items = column.keys.dictionary_encode(), column.items
-        offsets = column.offsets.to_numpy()
-        rows = np.repeat(np.arange(len(column)), np.diff(offsets))
-        codes = keys.indices.to_numpy(zero_copy_only=False)
-        return PropertyRows(
-            names,
-            {
-                key: _column(
-                    len(column), rows[codes == code], items.filter(pa.array(codes == code))
-                )
-                for code, key in enumerate(keys.dictionary.to_pylist())
-            },
-        )
+        """Take Arrow's map<string,string> as it is."""
+        return PropertyRows(names, column)
+
+    @staticmethod
+    def from_mappings(rows: Mapping[bytes, Mapping[str, str]]) -> PropertyRows:
+        """Turn the properties of a few topics into rows."""
+        pairs = [list(properties.items()) for properties in rows.values()]
+        return PropertyRows(list(rows), pa.array(pairs, PROPERTIES_TYPE))
+
+    @staticmethod
+    def same_for_all(names: Sequence[bytes], properties: Mapping[str, str]) -> PropertyRows:
+        """Give each of some topics the same properties."""
+        one = pa.array([list(properties.items())], PROPERTIES_TYPE)
+        return PropertyRows(names, one.take(pa.array(np.zeros(len(names), np.int64))))
 
     def of(self, row: int) -> dict[str, str]:
         """Return one topic's properties."""
-        found = {key: column[row].as_py() for key, column in self.columns.items()}
-        return {key: value for key, value in found.items() if value is not None}
+        return _valid(self.column[row].as_py())
+
+    def filter(self, kept: Sequence[bool]) -> PropertyRows:
+        """Return the rows for which ``kept`` is true."""
+        names = [name for name, keeps in zip(self.names, kept, strict=True) if keeps]
+        return PropertyRows(names, self.column.filter(pa.array(kept, pa.bool_())))
+
+    def followed_by(self, others: PropertyRows) -> PropertyRows:
+        """Return these rows and then the others."""
+        column = others.column.cast(self.column.type)
+        return PropertyRows([*self.names, *others.names], pa.concat_arrays([self.column, column]))
+
+    def triples(self) -> Iterator[tuple[bytes, str, str]]:
+        """Yield name, key and value of every property, each key of a name once."""
+        last = {name: row for row, name in enumerate(self.names)}
+        for start in range(0, len(self.names), _ROWS_AT_ONCE):
+            some = self.column.slice(start, _ROWS_AT_ONCE).to_pylist()
+            for row, pairs in enumerate(some, start):
+                name = self.names[row]
+                if last[name] == row:
+                    yield from ((name, key, value) for key, value in _valid(pairs).items())
 
 
-def _column(size: int, rows: np.ndarray, values: pa.Array) -> pa.Array:
-    """Spread values over ``size`` rows, null elsewhere."""
-    encoded = values.dictionary_encode()
-    indices = np.zeros(size, np.int32)
-    missing = np.ones(size, bool)
-    indices[rows] = encoded.indices.to_numpy(zero_copy_only=False)
-    missing[rows] = False
-    return pa.DictionaryArray.from_arrays(pa.array(indices, mask=missing), encoded.dictionary)
+def _valid(pairs: Sequence[tuple[str, str | None]] | None) -> dict[str, str]:
+    return {key: value for key, value in dict(pairs or ()).items() if value is not None}
 
 
-class PropertyColumns:
-    """Properties of a namespace's topics, in the names' order. Immutable.
+def pair_text(key: str, value: str) -> bytes | None:
+    """Return a property as one text that no other property has; None if it is no Unicode.
 
-    Args:
-        rows: The properties, in any order.
-        names: A sequence that may hold just these names; then its memory is shared.
+    The key's length comes first, so that nothing in key or value can be taken for the border.
     """
-
-    def __init__(
-        self, rows: PropertyRows | None = None, names: TopicSequence | None = None
-    ) -> None:
-        self._names = TopicSequence()
-        self._columns: dict[str, pa.Array] = {}
-        if rows is not None and rows.columns:
-            order = _java_order(rows.names)
-            self._names = _sequence([rows.names[row] for row in order], names)
-            taken = pa.array(order, pa.int64())
-            self._columns = {key: column.take(taken) for key, column in rows.columns.items()}
-
-    def changed(
-        self, rows: PropertyRows | None, removed: Sequence[bytes], names: TopicSequence
-    ) -> PropertyColumns:
-        """Return the columns with rows added, replaced and removed; ``names`` as above."""
-        if rows is None and not removed:
-            return self
-        if not len(self._names):
-            return PropertyColumns(rows, names)
-        gone = {*removed, *(rows.names if rows is not None else ())}
-        before = list(self._names.names())
-        keep = pa.array([name not in gone for name in before])
-        kept = {key: column.filter(keep) for key, column in self._columns.items()}
-        upper = PropertyRows([name for name in before if name not in gone], kept)
-        return PropertyColumns(_stack(upper, rows), names)
-
-    def select(self, properties: Mapping[str, str]) -> list[bytes]:
-        """Return the names that have every one of some properties, in order."""
-        mask: pa.Array | None = None
-        for key, value in properties.items():
-            column = self._columns.get(key)
-            if column is None:
-                return []
-            equal = pc.fill_null(pc.equal(column.cast(pa.string()), value), fill_value=False)
-            mask = equal if mask is None else pc.and_(mask, equal)
-        kept = mask.to_pylist() if mask is not None else []
-        return list(compress(self._names.names(), kept))
+    try:
+        encoded = key.encode()
+        return b"%d:%b:%b" % (len(encoded), encoded, value.encode())
+    except UnicodeEncodeError:  # A lone surrogate, which no topic's properties hold.
+        return None
 
 
-def _java_order(names: Sequence[bytes]) -> list[int]:
-    """Return the row numbers of names in Java's order; of a name given twice the last row."""
-    rows = {name: row for row, name in enumerate(names)}
-    return [rows[name] for name in in_java_order(rows)]
+def pair_of_text(text: bytes) -> tuple[str, str]:
+    """Return key and value of a pair's text."""
+    length, rest = text.split(b":", 1)
+    size = int(length)
+    return rest[:size].decode(), rest[size + 1 :].decode()
 
 
-def _sequence(ordered: Sequence[bytes], shared: TopicSequence | None) -> TopicSequence:
-    """Return the names as a sequence; the shared one if it holds just them."""
-    if shared is not None and shared.totals.count == len(ordered):
-        crc, joined_bytes = joined_crc(ordered)
-        if (shared.totals.crc, shared.totals.joined_bytes) == (crc, joined_bytes):
-            return shared
-    return TopicSequence.from_sorted(ordered)
+def pair_texts(column: pa.MapArray) -> tuple[np.ndarray, pa.BinaryArray]:
+    """Return how many properties each row has, and the texts of all of them in order."""
+    column = _without_nulls(column)
+    offsets = column.offsets.to_numpy().astype(np.int64)
+    keys = column.keys.slice(offsets[0], offsets[-1] - offsets[0]).cast(pa.string())
+    items = column.items.slice(offsets[0], offsets[-1] - offsets[0]).cast(pa.string())
+    rows = np.repeat(np.arange(len(column)), np.diff(offsets))
+    kept = _last_of_each_key(rows, keys) & ~items.is_null().to_numpy(zero_copy_only=False)
+    if not kept.all():
+        mask = pa.array(kept)
+        rows, keys, items = rows[kept], keys.filter(mask), items.filter(mask)
+    lengths = pc.binary_length(keys).cast(pa.string())
+    texts = pc.binary_join_element_wise(lengths, keys, items, ":")
+    return np.bincount(rows, minlength=len(column)), texts.cast(pa.binary())
 
 
-def _stack(upper: PropertyRows, lower: PropertyRows | None) -> PropertyRows:
-    """Put two sets of rows below each other; a key that one lacks is null there."""
-    if lower is None:
-        return upper
-    keys = {**upper.columns, **lower.columns}
-    columns = {
-        key: pa.concat_arrays([_plain(upper, key), _plain(lower, key)]).dictionary_encode()
-        for key in keys
-    }
-    return PropertyRows([*upper.names, *lower.names], columns)
+def _without_nulls(column: pa.MapArray) -> pa.MapArray:
+    """A row without a map is one without properties, whatever lies under it."""
+    if not column.null_count:
+        return column
+    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    there = column.filter(pa.array(valid))
+    counts = np.zeros(len(column), np.int64)
+    counts[valid] = np.diff(there.offsets.to_numpy())
+    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int32) + there.offsets[0].as_py()
+    return pa.MapArray.from_arrays(pa.array(offsets, pa.int32()), there.keys, there.items)
 
 
-def _plain(rows: PropertyRows, key: str) -> pa.Array:
-    column = rows.columns.get(key)
-    return pa.nulls(len(rows.names), pa.string()) if column is None else column.cast(pa.string())
+def _last_of_each_key(rows: np.ndarray, keys: pa.Array) -> np.ndarray:
+    """Tell which of some pairs are the last of their row with their key."""
+    codes = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    both = rows * (int(codes.max(initial=0)) + 1) + codes
+    if len(np.unique(both)) == len(both):
+        return np.ones(len(both), bool)
+    kept = np.zeros(len(both), bool)
+    # Of equal entries np.unique reports the first: seen from behind that is the last.
+    kept[len(both) - 1 - np.unique(both[::-1], return_index=True)[1]] = True
+    return kept

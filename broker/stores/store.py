@@ -9,25 +9,85 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-import proto.PulsarApi_pb2 as pb
-from proto.names import PERSISTENT, NamespaceName, TopicName, is_system_topic
-from proto.topic_blocks import TopicSequence
-from proto.topic_listing import TopicListing
+# Part of the interface: who uses a store finds it here.
+from broker.stores.snapshot import NamespaceSnapshot as NamespaceSnapshot  # noqa: TC001
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import TypeAlias
+    from collections.abc import Callable, Mapping, Sequence
 
     from broker.stores.feed import ChangeFeed
     from broker.stores.properties import PropertyRows
+    from broker.stores.snapshot import Mode as Mode
+    from proto.names import NamespaceName
+    from proto.topic_listing import TopicListing
 
-    Mode: TypeAlias = pb.CommandGetTopicsOfNamespace.Mode.ValueType
-
-_PERSISTENT_SCHEME = f"{PERSISTENT}://".encode()
+DEFAULT_BUNDLES = 4
+"""defaultNumberOfNamespaceBundles of Pulsar 4.2."""
 
 
 class StoreError(Exception):
     """A store cannot do what it was asked for; one sentence for the operator."""
+
+
+class TopicExistsError(Exception):
+    """A change asked for a name to be absent, and it is there: nothing was changed.
+
+    Attributes:
+        name: The full name.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} already exists")
+        self.name = name
+
+
+class TopicMissingError(Exception):
+    """A change asked for a name to be present, and it is not there: nothing was changed.
+
+    Attributes:
+        name: The full name.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} does not exist")
+        self.name = name
+
+
+class NamespaceMissingError(Exception):
+    """A change was for an existing namespace only: nothing was changed."""
+
+
+class NamespaceNotEmptyError(Exception):
+    """A namespace that holds user topics was to be deleted: nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TenantInfo:
+    """A tenant (upstream: TenantInfo).
+
+    Attributes:
+        admin_roles: Kept and shown; nothing is decided by them.
+        allowed_clusters: Clusters its namespaces may lie in; empty for a tenant that came with an
+            import, which may use the broker's own.
+    """
+
+    admin_roles: tuple[str, ...] = ()
+    allowed_clusters: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NamespacePolicies:
+    """What is kept of a namespace's policies (upstream: Policies).
+
+    Attributes:
+        bundles: Bundles that it is divided into (``bundles.numBundles``).
+    """
+
+    bundles: int = DEFAULT_BUNDLES
+
+
+DEFAULT_POLICIES = NamespacePolicies()
+"""Of a namespace that came with its first topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,106 +98,22 @@ class TopicChanges:
         added: Full names as UTF-8; partitions of partitioned topics one by one.
         removed: Full names as UTF-8; a name that is added, too, is gone.
         partitioned: Partition counts of partitioned topics, by full base name; 0 forgets one.
-        properties: Property columns beside ``added``; they replace all that a topic had. None
-            without any.
+        properties: Properties of some topics; they replace all that a topic had. A name may be
+            that of a partitioned topic, too, whose partitions have properties of their own. None
+            without any. What is removed, or forgotten by ``partitioned``, loses its properties.
+        absent: Full names, of topics or partitioned topics, that must not be there before the
+            change: otherwise TopicExistsError.
+        present: Full names that must be there: otherwise TopicMissingError.
+        creates_namespace: Whether a missing namespace is made; otherwise NamespaceMissingError.
     """
 
     added: Sequence[bytes] = ()
     removed: Sequence[bytes] = ()
     partitioned: Mapping[str, int] = field(default_factory=dict)
     properties: PropertyRows | None = None
-
-
-class NamespaceSnapshot:
-    """One version of a namespace.
-
-    Attributes:
-        version: Counts up by one with every change.
-        persistent: User topics of the persistent domain, partitions one by one.
-        non_persistent: User topics of the other domain.
-        system: System topics, which listings hide.
-        partitioned: Partition counts by full base name.
-    """
-
-    __slots__ = ("_listings", "non_persistent", "partitioned", "persistent", "system", "version")
-
-    def __init__(
-        self,
-        version: int = 0,
-        persistent: TopicSequence | None = None,
-        non_persistent: TopicSequence | None = None,
-        system: frozenset[bytes] = frozenset(),
-        partitioned: Mapping[str, int] | None = None,
-    ) -> None:
-        self.version = version
-        self.persistent = persistent or TopicSequence()
-        self.non_persistent = non_persistent or TopicSequence()
-        self.system = system
-        self.partitioned: Mapping[str, int] = partitioned or {}
-        self._listings: dict[Mode, TopicListing] = {}
-
-    def __repr__(self) -> str:
-        return f"<NamespaceSnapshot version {self.version}, {self.persistent!r}>"
-
-    @property
-    def wire_bytes(self) -> int:
-        """Bytes of both domains' blocks."""
-        return self.persistent.totals.wire_bytes + self.non_persistent.totals.wire_bytes
-
-    def listing(self, mode: Mode) -> TopicListing:
-        """Return the user topics of a mode; the same object at each call."""
-        listing = self._listings.get(mode)
-        if listing is None:
-            listing = self._listings[mode] = TopicListing(*self._sequences(mode))
-        return listing
-
-    def _sequences(self, mode: Mode) -> tuple[TopicSequence, ...]:
-        if mode == pb.CommandGetTopicsOfNamespace.PERSISTENT:
-            return (self.persistent,)
-        if mode == pb.CommandGetTopicsOfNamespace.NON_PERSISTENT:
-            return (self.non_persistent,)
-        # "non-persistent://" sorts before "persistent://": side by side they are in order.
-        return (self.non_persistent, self.persistent)
-
-    def contains(self, topic: TopicName) -> bool:
-        """Tell whether the topic exists, partitioned topics included."""
-        name = str(topic)
-        encoded = name.encode()
-        sequence = self.persistent if topic.persistent else self.non_persistent
-        return name in self.partitioned or encoded in sequence or encoded in self.system
-
-    def changed(self, changes: TopicChanges) -> NamespaceSnapshot:
-        """Return the next version, with the changes applied."""
-        added, removed = _by_kind(changes.added), _by_kind(changes.removed)
-        partitioned = {**self.partitioned, **changes.partitioned}
-        return NamespaceSnapshot(
-            self.version + 1,
-            self.persistent.apply(added.persistent, removed.persistent),
-            self.non_persistent.apply(added.non_persistent, removed.non_persistent),
-            (self.system | frozenset(added.system)) - frozenset(removed.system),
-            {name: count for name, count in partitioned.items() if count},
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _ByKind:
-    persistent: list[bytes]
-    non_persistent: list[bytes]
-    system: list[bytes]
-
-
-def _by_kind(names: Sequence[bytes]) -> _ByKind:
-    # A system topic has two underscores or lies in pulsar/system: most lists have none of either.
-    joined = b"\n".join(names)
-    some = b"__" in joined or b"//pulsar/system/" in joined
-    system = [name for name in names if is_system_topic(name.decode())] if some else []
-    hidden = frozenset(system)
-    user = [name for name in names if name not in hidden] if hidden else names
-    persistent = [name for name in user if name.startswith(_PERSISTENT_SCHEME)]
-    if len(persistent) == len(user):
-        return _ByKind(persistent, [], system)
-    rest = [name for name in user if not name.startswith(_PERSISTENT_SCHEME)]
-    return _ByKind(persistent, rest, system)
+    absent: Sequence[str] = ()
+    present: Sequence[str] = ()
+    creates_namespace: bool = True
 
 
 class MetadataStore(Protocol):
@@ -153,28 +129,88 @@ class MetadataStore(Protocol):
     async def close(self) -> None:
         """Let go of files and threads; what was applied stays."""
 
+    # -- tenants and namespaces ---------------------------------------------------------------
+
+    async def tenants(self) -> Mapping[str, TenantInfo]:
+        """Return the tenants by name, in order; one that came with a namespace, too."""
+
+    async def create_tenant(self, name: str, info: TenantInfo) -> bool:
+        """Create a tenant; false when it exists."""
+
+    async def change_tenant(self, name: str, info: TenantInfo) -> bool:
+        """Replace what is known of a tenant; false when it does not exist."""
+
+    async def delete_tenant(self, name: str) -> bool:
+        """Delete a tenant; false when it does not exist.
+
+        Raises:
+            NamespaceNotEmptyError: It has namespaces.
+        """
+
     async def namespaces(self) -> Sequence[NamespaceName]:
         """Return the namespaces that exist, in order."""
 
-    async def create_namespace(self, namespace: NamespaceName) -> bool:
-        """Create an empty namespace; false when it exists."""
+    async def create_namespace(
+        self, namespace: NamespaceName, policies: NamespacePolicies = DEFAULT_POLICIES
+    ) -> bool:
+        """Create an empty namespace, and its tenant if need be; false when it exists."""
+
+    async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
+        """Return a namespace's policies; None when it does not exist."""
+
+    async def delete_namespace(self, namespace: NamespaceName) -> bool:
+        """Delete a namespace with its system topics; false when it does not exist.
+
+        Raises:
+            NamespaceNotEmptyError: It holds user topics or partitioned topics.
+        """
+
+    # -- topics -------------------------------------------------------------------------------
 
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
         """Return the newest version of a namespace; None when it does not exist."""
+
+    async def version(self, namespace: NamespaceName) -> int:
+        """Return the newest version without reading names; 0 for a namespace that is not there."""
 
     def estimated_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
         """Return a listing's heap estimate if it is known without waiting, else None."""
 
     async def select(
-        self, namespace: NamespaceName, properties: Mapping[str, str]
-    ) -> TopicSequence:
-        """Return the persistent user topics that have every given property (equality, AND)."""
+        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
+    ) -> TopicListing:
+        """Return the user topics of a mode that have every given property (equality, AND).
+
+        The store's index decides: what is not selected is not looked at. Without properties it
+        is the whole listing; a namespace that does not exist has none.
+        """
+
+    async def properties(self, namespace: NamespaceName, name: str) -> Mapping[str, str]:
+        """Return the properties of a topic or partitioned topic; empty without any."""
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
-        """Apply changes at once, creating the namespace if need be; return its new version.
+        """Apply changes at once; return the namespace's new version.
 
-        Once this returns the change is as durable as the store is, and in the feed.
+        Once this returns the change is as durable as the store is, and in the feed. Conditions
+        and change are one step: of two callers who both ask for a name to be absent, also in two
+        processes that share the store, one succeeds.
+
+        Raises:
+            TopicExistsError: One of ``changes.absent`` exists.
+            TopicMissingError: One of ``changes.present`` does not exist.
+            NamespaceMissingError: There is no such namespace, and none is to be made.
         """
 
     def changes(self) -> ChangeFeed:
         """Return a new feed of everything that is applied from now on, in order."""
+
+    # -- dynamic configuration ----------------------------------------------------------------
+
+    async def configuration(self) -> Mapping[str, str]:
+        """Return the values that were set at run time, by key."""
+
+    async def set_configuration(self, key: str, value: str | None) -> None:
+        """Keep a value set at run time; None removes it."""
+
+    def on_configuration(self, callback: Callable[[], None]) -> None:
+        """Call back when another process that shares the store changed the configuration."""

@@ -16,13 +16,19 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.stores.memory import MemoryStore
 from broker.stores.open_store import store_for_url
+from broker.stores.snapshot_cache import SNAPSHOT_BYTES
 from broker.stores.sqlite import SqliteStore
-from broker.stores.store import StoreError, TopicChanges
+from broker.stores.sqlite_file import SqliteFile
+from broker.stores.store import NamespacePolicies, StoreError, TopicChanges
 from proto.names import NamespaceName
-from tests.unit.broker.stores.test_stores import A, changes, sqlite, topic, with_properties
+from tests.support import topic_stores
+from tests.support.topic_stores import A, changes, opened, topic, with_properties
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
+
+    from broker.stores.store import MetadataStore
 
 PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
 APPLY_THEN_HANG = """
@@ -43,6 +49,10 @@ async def main():
 
 asyncio.run(main())
 """
+
+
+def sqlite(folder: Path) -> AbstractAsyncContextManager[MetadataStore]:
+    return opened(topic_stores.sqlite(folder))
 
 
 def killed_after_its_first_word(program: str, path: Path) -> str:
@@ -70,7 +80,9 @@ async def test_everything_survives_reopening(tmp_path: Path) -> None:
         assert after.listing(PERSISTENT).hash == before.listing(PERSISTENT).hash
         assert after.system == before.system
         assert dict(after.partitioned) == {topic("part").decode(): 3}
-        assert list((await store.select(A, {"k": "v"})).names()) == [topic("b")]
+        assert list((await store.select(A, PERSISTENT, {"k": "v"})).names()) == [
+            topic("b").decode()
+        ]
         assert [str(name) for name in await store.namespaces()] == ["tenant/a", "tenant/empty"]
         assert await store.apply(A, changes(topic("c"))) == 3
 
@@ -107,20 +119,20 @@ async def test_a_change_that_cannot_be_written_is_not_seen_at_all(tmp_path: Path
 
 
 async def test_a_caller_that_leaves_while_its_change_is_committed_tears_nothing(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given
     async with sqlite(tmp_path) as store:
         await store.apply(A, changes(topic("first")))
-        feed, write = store.changes(), store._write
+        feed, write = store.changes(), SqliteFile.write
         entered, go_on = threading.Event(), threading.Event()
 
-        def slow_write(*args: object) -> None:
+        def slow_write(*args: object) -> object:
             entered.set()
             go_on.wait()
-            write(*args)
+            return write(*args)
 
-        store._write = slow_write
+        monkeypatch.setattr(SqliteFile, "write", slow_write)
         leaving = asyncio.get_running_loop().create_task(store.apply(A, changes(topic("left"))))
         await asyncio.to_thread(entered.wait)
         # When
@@ -154,8 +166,9 @@ async def test_the_cache_keeps_the_snapshots_used_last_within_its_bound(tmp_path
     known = [space for space in spaces if store.estimated_bytes(space, PERSISTENT) is not None]
     assert known == spaces[:2]
     assert 0 < store.cached_bytes <= 10_000
-    assert store.cached_bytes == sum([(await store.snapshot(one)).wire_bytes for one in known])
+    wire_bytes = sum([(await store.snapshot(one)).wire_bytes for one in known])
     await store.close()
+    assert store.cached_bytes == wire_bytes + 2 * SNAPSHOT_BYTES
 
 
 async def test_one_snapshot_above_the_bound_is_kept_alone(tmp_path: Path) -> None:
@@ -251,5 +264,57 @@ def test_a_url_names_a_store() -> None:
 
 
 def test_a_url_of_no_store_is_refused_with_the_remedy() -> None:
-    with pytest.raises(StoreError, match="use memory:local or sqlite:///path"):
+    with pytest.raises(StoreError, match="use memory:local, sqlite:///path or postgresql://"):
         store_for_url("zk:localhost", 0)
+
+
+FORMER_SCHEMA = """
+CREATE TABLE namespaces (name TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE topics (
+    namespace TEXT NOT NULL, name BLOB NOT NULL, PRIMARY KEY (namespace, name)) WITHOUT ROWID;
+CREATE TABLE partitioned (
+    namespace TEXT NOT NULL, name TEXT NOT NULL, partitions INTEGER NOT NULL,
+    PRIMARY KEY (namespace, name)) WITHOUT ROWID;
+CREATE TABLE properties (
+    namespace TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, name BLOB NOT NULL,
+    PRIMARY KEY (namespace, name, key)) WITHOUT ROWID;
+CREATE INDEX properties_by_value ON properties (namespace, key, value, name);
+INSERT INTO namespaces VALUES ('tenant/a', 5), ('other/b', 0);
+INSERT INTO topics VALUES ('tenant/a', CAST('persistent://tenant/a/x' AS BLOB));
+INSERT INTO properties VALUES ('tenant/a', 'k', 'v', CAST('persistent://tenant/a/x' AS BLOB));
+"""
+
+
+async def test_a_file_of_the_former_schema_is_opened(tmp_path: Path) -> None:
+    # Given
+    with sqlite3.connect(tmp_path / "topics.db") as former:
+        former.executescript(FORMER_SCHEMA)
+    former.close()
+    # When
+    async with sqlite(tmp_path) as store:
+        # Then
+        assert (await store.snapshot(A)).version == 5
+        assert await store.properties(A, topic("x").decode()) == {"k": "v"}
+        assert await store.policies(A) == NamespacePolicies()
+        assert list(await store.tenants()) == ["other", "tenant"]
+        assert await store.apply(A, changes(topic("y"))) == 6
+    async with sqlite(tmp_path) as store:
+        await store.delete_namespace(NamespaceName.parse("other/b"))
+        assert await store.delete_tenant("other")
+        # What is deleted does not come back with the next start.
+        assert list(await store.tenants()) == ["tenant"]
+
+
+async def test_a_second_broker_on_one_file_is_refused(tmp_path: Path) -> None:
+    # Given
+    async with sqlite(tmp_path) as store:
+        await store.apply(A, changes(topic("a")))
+        # When
+        second = SqliteStore(tmp_path / "topics.db", 0)
+        with pytest.raises(StoreError, match=r"in use by another broker; .*postgresql://"):
+            await second.open()
+        await second.close()
+        # Then
+        assert await store.apply(A, changes(topic("b"))) == 2
+    async with sqlite(tmp_path) as store:
+        assert (await store.snapshot(A)).version == 2

@@ -3,104 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pytest
 
-import proto.PulsarApi_pb2 as pb
-from broker.stores.memory import MemoryStore
-from broker.stores.properties import PropertyRows
-from broker.stores.sqlite import SqliteStore
-from broker.stores.store import TopicChanges
-from proto.names import NamespaceName, TopicName
+from proto.names import TopicName
 from proto.topic_hash import topics_hash
+from tests.support.topic_stores import (
+    ALL,
+    MODES,
+    NON_PERSISTENT,
+    PERSISTENT,
+    A,
+    B,
+    changes,
+    names,
+    selected,
+    topic,
+    with_properties,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
-
-    from broker.stores.store import MetadataStore, NamespaceSnapshot
-
-    OpenStore = Callable[[], AbstractAsyncContextManager[MetadataStore]]
-
-A = NamespaceName.parse("tenant/a")
-B = NamespaceName.parse("tenant/b")
-PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
-NON_PERSISTENT = pb.CommandGetTopicsOfNamespace.NON_PERSISTENT
-ALL = pb.CommandGetTopicsOfNamespace.ALL
-MODES = [PERSISTENT, NON_PERSISTENT, ALL]
-CACHE_BYTES = 1_000_000
-
-
-@asynccontextmanager
-async def memory(_: Path) -> AsyncIterator[MetadataStore]:
-    store = MemoryStore()
-    await store.open()
-    yield store
-    await store.close()
-
-
-@asynccontextmanager
-async def sqlite(path: Path) -> AsyncIterator[MetadataStore]:
-    store = SqliteStore(path / "topics.db", CACHE_BYTES)
-    await store.open()
-    try:
-        yield store
-    finally:
-        await store.close()
-
-
-@asynccontextmanager
-async def sqlite_reread(path: Path) -> AsyncIterator[MetadataStore]:
-    """A store that keeps almost nothing in memory, so that the file answers."""
-    store = SqliteStore(path / "topics.db", 0)
-    await store.open()
-    read = store.snapshot
-
-    async def snapshot(namespace: NamespaceName) -> NamespaceSnapshot | None:
-        store._cache.clear()
-        store._cached_bytes = 0
-        return await read(namespace)
-
-    store.snapshot = snapshot
-    try:
-        yield store
-    finally:
-        await store.close()
-
-
-@pytest.fixture(params=[memory, sqlite, sqlite_reread], ids=lambda made: made.__name__)
-def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStore:
-    return lambda: request.param(tmp_path)
-
-
-def topic(name: str, namespace: NamespaceName = A, domain: str = "persistent") -> bytes:
-    return f"{domain}://{namespace}/{name}".encode()
-
-
-def changes(*added: bytes, removed: tuple[bytes, ...] = (), **counts: int) -> TopicChanges:
-    partitioned = {topic(name).decode(): count for name, count in counts.items()}
-    return TopicChanges(added, removed, partitioned)
-
-
-def with_properties(rows: dict[bytes, dict[str, str]]) -> TopicChanges:
-    names = list(rows)
-    column = pa.array(
-        [list(row.items()) for row in rows.values()], pa.map_(pa.string(), pa.string())
-    )
-    return TopicChanges(names, properties=PropertyRows.from_map_column(names, column))
-
-
-async def names(store: MetadataStore, namespace: NamespaceName = A, mode: int = PERSISTENT):
-    snapshot = await store.snapshot(namespace)
-    return [] if snapshot is None else list(snapshot.listing(mode).names())
-
-
-async def selected(store: MetadataStore, **properties: str) -> list[bytes]:
-    return list((await store.select(A, properties)).names())
+    from tests.unit.broker.stores.conftest import OpenStore
 
 
 async def test_a_namespace_that_does_not_exist_has_no_snapshot(open_store: OpenStore) -> None:

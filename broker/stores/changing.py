@@ -1,0 +1,100 @@
+"""What a change means, the same for every store: its conditions, what it tells, what it leaves.
+
+Plain decisions; the stores wait and write.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.stores.feed import MAX_TOLD_NAMES, Change
+from broker.stores.store import NamespaceMissingError, TopicExistsError, TopicMissingError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from broker.stores.properties import PropertyRows
+    from broker.stores.store import NamespaceSnapshot, TopicChanges
+    from proto.names import NamespaceName
+
+MANY_NAMES = 5_000
+"""Names that take longer to put into a snapshot than the event loop may be held."""
+
+
+def is_large(changes: TopicChanges) -> bool:
+    """Tell whether a change is to be worked out off the event loop."""
+    return len(changes.added) + len(changes.removed) > MANY_NAMES
+
+
+def check_conditions(exists: Callable[[str], bool] | None, changes: TopicChanges) -> None:
+    """See whether a change may be made.
+
+    Args:
+        exists: Tells whether a full name is that of a topic or partitioned topic; None for a
+            namespace that does not exist.
+        changes: What is to be changed.
+
+    Raises:
+        TopicExistsError: One of ``changes.absent`` exists.
+        TopicMissingError: One of ``changes.present`` does not exist.
+        NamespaceMissingError: There is no namespace, and none is to be made.
+    """
+    if exists is None and not changes.creates_namespace:
+        raise NamespaceMissingError
+    for name in changes.absent:
+        if exists is not None and exists(name):
+            raise TopicExistsError(name)
+    for name in changes.present:
+        if exists is None or not exists(name):
+            raise TopicMissingError(name)
+
+
+def told_change(
+    namespace: NamespaceName, before: NamespaceSnapshot, version: int, changes: TopicChanges
+) -> Change:
+    """Return what the feed tells of a change: the names that really came and went."""
+    if len(changes.added) + len(changes.removed) > MAX_TOLD_NAMES:
+        return Change(namespace, version, complete=False)
+    gone = frozenset(changes.removed)
+    added = [name for name in dict.fromkeys(changes.added) if name not in gone]
+    return Change(
+        namespace,
+        version,
+        [name for name in added if not before.holds(name)],
+        [name for name in dict.fromkeys(changes.removed) if before.holds(name)],
+    )
+
+
+def undescribed(changes: TopicChanges) -> list[bytes]:
+    """Return the names that have no properties any more, whatever they had."""
+    forgotten = [name.encode() for name, count in changes.partitioned.items() if not count]
+    return [*changes.removed, *forgotten]
+
+
+def all_described(changes: TopicChanges) -> bool:
+    """Tell whether the properties are just those of what is added: then none is to be left out."""
+    rows = changes.properties
+    return rows is None or (rows.names is changes.added and not changes.removed)
+
+
+def described(exists: Callable[[str], bool], changes: TopicChanges) -> PropertyRows | None:
+    """Return the properties to keep: those of what is there after the change.
+
+    Args:
+        exists: Tells whether a full name is there after the change.
+        changes: What is changed.
+    """
+    rows = changes.properties
+    if rows is None or all_described(changes):
+        return rows
+    there = [exists(name.decode()) for name in rows.names]
+    return rows if all(there) else rows.filter(there)
+
+
+def storable(properties: Mapping[str, str]) -> bool:
+    """Tell whether some topic may have these properties: no UTF-8 holds half a character."""
+    try:
+        "".join([*properties, *properties.values()]).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

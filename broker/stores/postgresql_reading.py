@@ -1,0 +1,170 @@
+"""What a PostgreSQL store reads. Every value is bound, none is ever put into a query's text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from broker.stores.postgresql_view import KnownNamespace, LoggedChange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from broker.stores.postgresql_driver import Connection
+
+ROWS_PER_FETCH = 10_000
+"""Names taken from the database at a time, so that other connections get their turn."""
+MAX_CAUGHT_UP_CHANGES = 1_000
+"""Changes a broker that is behind takes from the log; if there are more it lists again."""
+_LOG = """
+SELECT version, complete, added, removed, bases, partitions FROM floodgate.changes
+WHERE namespace = $1 AND version > $2 AND version <= $3 ORDER BY version LIMIT $4
+"""
+# The order keeps the planner on the index, whatever it knows of the values so far.
+_HOW_MANY = """
+SELECT w.key, w.value, (SELECT count(*) FROM (
+    SELECT 1 FROM floodgate.properties p
+    WHERE p.namespace = $1 AND p.key = w.key AND p.value = w.value
+    ORDER BY p.name LIMIT 1000) few) AS found
+FROM unnest($2::bytea[], $3::bytea[]) AS w (key, value) ORDER BY found LIMIT 1
+"""
+_SELECT = """
+SELECT p.name FROM floodgate.properties p
+WHERE p.namespace = $1 AND p.key = $2 AND p.value = $3
+AND (SELECT count(*) FROM floodgate.properties q WHERE q.namespace = $1 AND q.name = p.name
+    AND (q.key, q.value) IN (SELECT * FROM unnest($4::bytea[], $5::bytea[]))) = $6
+ORDER BY p.name
+"""
+_SOME_PARTITIONED = """
+SELECT name FROM floodgate.partitioned WHERE namespace = $1 AND name = ANY($2::bytea[])
+"""
+_SOME_TOPICS = "SELECT name FROM floodgate.topics WHERE namespace = $1 AND name = ANY($2::bytea[])"
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceRows:
+    """A namespace as the database has it.
+
+    Attributes:
+        known: Its number and version.
+        names: Its topics in bytewise order.
+        partitioned: Partition counts by full base name.
+        log: What happened since the version that was asked for.
+    """
+
+    known: KnownNamespace
+    names: Sequence[bytes]
+    partitioned: Mapping[str, int]
+    log: Sequence[LoggedChange]
+
+
+async def read_version(connection: Connection, namespace: str) -> KnownNamespace | None:
+    """Return a namespace's number and version; None when it does not exist."""
+    query = "SELECT id, version FROM floodgate.namespaces WHERE name = $1"
+    row = await connection.fetchrow(query, namespace)
+    return KnownNamespace(*row) if row is not None else None
+
+
+async def read_versions(
+    connection: Connection, namespaces: Sequence[str]
+) -> Mapping[str, KnownNamespace]:
+    """Return number and version of each namespace that exists."""
+    query = "SELECT name, id, version FROM floodgate.namespaces WHERE name = ANY($1::text[])"
+    rows = await connection.fetch(query, list(namespaces))
+    return {row[0]: KnownNamespace(row[1], row[2]) for row in rows}
+
+
+async def read_names_of(connection: Connection, numbers: Iterable[int]) -> list[str]:
+    """Return the names of the namespaces that have these numbers."""
+    query = "SELECT name FROM floodgate.namespaces WHERE id = ANY($1::bigint[])"
+    return [row[0] for row in await connection.fetch(query, list(numbers))]
+
+
+async def read_log(
+    connection: Connection, known: KnownNamespace, newest: KnownNamespace
+) -> list[LoggedChange]:
+    """Return what the log has between two versions, as far as it is worth reading."""
+    limit = MAX_CAUGHT_UP_CHANGES
+    rows = await connection.fetch(_LOG, newest.id, known.version, newest.version, limit)
+    return [
+        LoggedChange(
+            version,
+            complete,
+            added,
+            removed,
+            dict(zip([base.decode() for base in bases], partitions, strict=True)),
+        )
+        for version, complete, added, removed, bases, partitions in rows
+    ]
+
+
+async def read_namespace(
+    connection: Connection, namespace: str, known: KnownNamespace | None
+) -> NamespaceRows | None:
+    """Read a namespace as it is at one moment; None when it does not exist.
+
+    Args:
+        connection: A connection that nobody else uses meanwhile.
+        namespace: Its name.
+        known: The version that the log is read from; None to read none of it.
+    """
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        newest = await read_version(connection, namespace)
+        if newest is None:
+            return None
+        names = await _read_names(connection, newest.id)
+        counts = await connection.fetch(
+            "SELECT name, partitions FROM floodgate.partitioned WHERE namespace = $1", newest.id
+        )
+        log = await read_log(connection, known, newest) if known is not None else []
+        return NamespaceRows(newest, names, {row[0].decode(): row[1] for row in counts}, log)
+
+
+async def _read_names(connection: Connection, number: int) -> list[bytes]:
+    query = "SELECT name FROM floodgate.topics WHERE namespace = $1 ORDER BY name"
+    cursor, names = await connection.cursor(query, number), list[bytes]()
+    while rows := await cursor.fetch(ROWS_PER_FETCH):
+        names.extend([row[0] for row in rows])
+    return names
+
+
+async def select_names(
+    connection: Connection, namespace: str, properties: Mapping[str, str]
+) -> list[bytes]:
+    """Return the topics, system topics too, that have every one of some properties, in order.
+
+    Whichever is given first, the rarest of them decides which topics are looked at.
+    """
+    keys = [key.encode() for key in properties]
+    values = [value.encode() for value in properties.values()]
+    names = list[bytes]()
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        known = await read_version(connection, namespace)
+        rarest = known and await connection.fetchrow(_HOW_MANY, known.id, keys, values)
+        if known is None or not rarest:
+            return names
+        wanted = (*rarest[:2], keys, values, len(keys))
+        cursor = await connection.cursor(_SELECT, known.id, *wanted)
+        while rows := await cursor.fetch(ROWS_PER_FETCH):
+            found = [row[0] for row in rows]
+            names.extend(await _topics_among(connection, known.id, found))
+    return names
+
+
+async def _topics_among(connection: Connection, number: int, names: list[bytes]) -> list[bytes]:
+    """Leave out the names of partitioned topics, unless there is a topic of the same name."""
+    partitioned = {row[0] for row in await connection.fetch(_SOME_PARTITIONED, number, names)}
+    if not partitioned:
+        return names
+    topics = {row[0] for row in await connection.fetch(_SOME_TOPICS, number, list(partitioned))}
+    return [name for name in names if name not in partitioned or name in topics]
+
+
+async def read_properties(connection: Connection, namespace: str, name: str) -> dict[str, str]:
+    """Return one topic's properties, by key in order."""
+    query = (
+        "SELECT p.key, p.value FROM floodgate.properties p JOIN floodgate.namespaces n"
+        " ON n.id = p.namespace WHERE n.name = $1 AND p.name = $2 ORDER BY p.key"
+    )
+    rows = await connection.fetch(query, namespace, name.encode())
+    return {row[0].decode(): row[1].decode() for row in rows}

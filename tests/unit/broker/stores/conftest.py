@@ -1,0 +1,33 @@
+"""Every store, for the tests that all of them have to pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import topic_stores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+    from typing import TypeAlias
+
+    from broker.stores.store import MetadataStore
+
+    OpenStore: TypeAlias = Callable[[], AbstractAsyncContextManager[MetadataStore]]
+
+STORES = ["memory", "sqlite", "sqlite_reread", "postgresql", "postgresql_reread"]
+
+
+@pytest.fixture(params=STORES)
+def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStore:
+    """Opens one store; those that survive have the same content when they are opened again."""
+    make = getattr(topic_stores, request.param)
+    where: tuple[object, ...] = ()
+    if request.param.startswith("sqlite"):
+        where = (tmp_path,)
+    if request.param.startswith("postgresql"):
+        where = (request.getfixturevalue("postgresql_url"),)
+    return lambda: topic_stores.opened(make(*where))

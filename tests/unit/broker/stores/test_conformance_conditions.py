@@ -1,0 +1,123 @@
+"""Every store: a change's conditions and the change are one step."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.stores.store import (
+    NamespaceMissingError,
+    TopicChanges,
+    TopicExistsError,
+    TopicMissingError,
+)
+from tests.support.topic_stores import A, base, changes, names, selected, topic, with_properties
+
+if TYPE_CHECKING:
+    from tests.unit.broker.stores.conftest import OpenStore
+
+
+async def test_of_concurrent_creators_of_one_name_one_wins(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        # When
+        creation = replace(changes(topic("a")), absent=[base("a")])
+        done = await asyncio.gather(
+            *(store.apply(A, creation) for _ in range(8)), return_exceptions=True
+        )
+        # Then
+        assert [one for one in done if isinstance(one, int)] == [1]
+        refused = [one for one in done if not isinstance(one, int)]
+        assert {(type(one), one.name) for one in refused} == {(TopicExistsError, base("a"))}
+        assert (await store.snapshot(A)).version == 1
+
+
+@pytest.mark.parametrize("kind", ["topic", "partitioned", "system"])
+async def test_a_name_that_must_be_absent_and_is_there_changes_nothing(
+    open_store: OpenStore, kind: str
+) -> None:
+    # Given
+    async with open_store() as store:
+        taken = "__change_events" if kind == "system" else "taken"
+        await store.apply(A, changes(taken=2) if kind == "partitioned" else changes(topic(taken)))
+        # When
+        with pytest.raises(TopicExistsError, match=f"{base(taken)} already exists"):
+            await store.apply(A, replace(changes(topic("x")), absent=[base("y"), base(taken)]))
+        # Then
+        snapshot = await store.snapshot(A)
+        assert snapshot.version == 1
+        assert not snapshot.holds(topic("x"))
+
+
+async def test_a_name_that_must_be_present_and_is_not_changes_nothing(
+    open_store: OpenStore,
+) -> None:
+    # Given
+    async with open_store() as store:
+        await store.apply(A, changes(topic("a"), p=1))
+        # When
+        present = replace(changes(topic("b")), present=[base("a"), base("p")])
+        assert await store.apply(A, present) == 2
+        with pytest.raises(TopicMissingError, match=f"{base('none')} does not exist"):
+            await store.apply(A, replace(changes(topic("c")), present=[base("a"), base("none")]))
+        # Then
+        assert await names(store) == [base("a"), base("b")]
+
+
+async def test_a_missing_namespace_is_made_only_if_it_may_be(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        # When
+        with pytest.raises(NamespaceMissingError):
+            await store.apply(A, replace(changes(topic("a")), creates_namespace=False))
+        with pytest.raises(TopicMissingError):
+            await store.apply(A, replace(changes(topic("a")), present=[base("a")]))
+        # Then
+        assert await store.namespaces() == []
+        assert await store.tenants() == {}
+        await store.create_namespace(A)
+        assert await store.apply(A, replace(changes(topic("a")), creates_namespace=False)) == 1
+
+
+async def test_a_refused_change_is_not_in_the_feed(open_store: OpenStore) -> None:
+    # Given
+    async with open_store() as store:
+        await store.apply(A, changes(topic("a")))
+        feed = store.changes()
+        # When
+        with pytest.raises(TopicExistsError):
+            await store.apply(A, replace(changes(topic("b")), absent=[base("a")]))
+        await store.apply(A, changes(topic("c")))
+        feed.close()
+        # Then
+        assert [(change.version, list(change.added)) async for change in feed] == [
+            (2, [topic("c")])
+        ]
+
+
+async def test_a_refused_change_leaves_properties_as_they_were(open_store: OpenStore) -> None:
+    # Given
+    async with open_store() as store:
+        await store.apply(A, with_properties({topic("a"): {"k": "v"}}))
+        # When
+        with pytest.raises(TopicExistsError):
+            await store.apply(
+                A, replace(with_properties({topic("a"): {"k": "w"}}), absent=[base("a")])
+            )
+        # Then
+        assert await selected(store, k="v") == [topic("a")]
+
+
+async def test_a_name_may_be_deleted_once(open_store: OpenStore) -> None:
+    # Given
+    async with open_store() as store:
+        await store.apply(A, changes(topic("a")))
+        deletion = TopicChanges(removed=[topic("a")], present=[base("a")])
+        # When
+        done = await asyncio.gather(
+            *(store.apply(A, deletion) for _ in range(4)), return_exceptions=True
+        )
+        # Then
+        assert [one for one in done if isinstance(one, int)] == [2]
+        assert {type(one) for one in done} == {int, TopicMissingError}

@@ -1,0 +1,89 @@
+"""Every store: the hash of each version is that of its names, however it came about."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from broker.stores.store import TopicChanges
+from proto.topic_hash import topics_hash
+from tests.support.topic_stores import MODES, A, topic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from broker.stores.store import MetadataStore
+    from tests.unit.broker.stores.conftest import OpenStore
+
+STEPS = 60
+SEED = 7
+LETTERS = "abz\u00e9\u4e2d\ue000\uff5e\U0001f600\U0010ffff-"
+"""Java sorts those above U+FFFF before U+E000, UTF-8 behind all others."""
+
+
+def random_changes(chance: random.Random) -> Iterator[TopicChanges]:
+    """Some to add and some to remove; from time to time so many that they go another way."""
+    there: list[bytes] = []
+    for step in range(STEPS):
+        count = 1_200 if step == STEPS // 2 else chance.randint(0, 6)
+        added = [random_name(chance) for _ in range(count)]
+        removed = chance.sample(there, min(len(there), chance.choice([0, 1, 3, 400])))
+        there = sorted({*there, *added}.difference(removed))
+        yield TopicChanges(added, removed)
+
+
+def random_name(chance: random.Random) -> bytes:
+    domain = chance.choice(["persistent", "persistent", "non-persistent"])
+    return topic("".join(chance.choices(LETTERS, k=chance.randint(1, 6))), domain=domain)
+
+
+async def assert_hashes(store: MetadataStore, expected: set[bytes]) -> None:
+    snapshot = await store.snapshot(A)
+    for mode in MODES:
+        listing = snapshot.listing(mode)
+        assert listing.hash == topics_hash(listing.names())
+    assert {name.encode() for name in snapshot.listing(MODES[2]).names()} == expected
+
+
+async def test_the_hash_is_right_after_every_random_change(open_store: OpenStore) -> None:
+    # Given
+    async with open_store() as store:
+        expected: set[bytes] = set()
+        for changes in random_changes(random.Random(SEED)):
+            # When
+            await store.apply(A, changes)
+            expected = expected.union(changes.added).difference(changes.removed)
+            # Then
+            await assert_hashes(store, expected)
+
+
+async def test_the_feed_leads_from_each_version_to_the_next(open_store: OpenStore) -> None:
+    # Given
+    async with open_store() as store:
+        feed, known = store.changes(), set[bytes]()
+        listed = set[bytes]()
+        for changes in random_changes(random.Random(SEED)):
+            # When
+            version = await store.apply(A, changes)
+            change = await anext(feed)
+            # Then
+            assert change.version == version
+            listed = listed.union(changes.added).difference(changes.removed)
+            if not change.complete:
+                assert not change.added
+                assert not change.removed
+                known = set(listed)
+            assert not known & set(change.added)
+            assert set(change.removed) <= known
+            known = known.union(change.added).difference(change.removed)
+            assert known == listed
+
+
+async def test_names_stand_in_javas_order(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        # When
+        ordered = [topic(name) for name in ("a", "\u4e2d", "\U0001f600", "\ue000", "\uff5e")]
+        await store.apply(A, TopicChanges(ordered[::-1]))
+        # Then
+        listing = (await store.snapshot(A)).listing(MODES[0])
+        assert [name.encode() for name in listing.names()] == ordered

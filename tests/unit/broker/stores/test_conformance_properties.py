@@ -1,0 +1,182 @@
+"""Every store: properties are kept beside topics, and topics are found by them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.stores.properties import PropertyRows
+from broker.stores.store import TopicChanges
+from tests.support.topic_stores import (
+    ALL,
+    NON_PERSISTENT,
+    A,
+    base,
+    changes,
+    selected,
+    topic,
+    with_properties,
+)
+
+if TYPE_CHECKING:
+    from tests.unit.broker.stores.conftest import OpenStore
+
+ODD_TEXTS = ["' OR '1'='1", "x'; DROP TABLE properties; --", "a\0b", "$1 ?1 %s", "\U0001f600", ""]
+MANY = 1_500
+"""More than the feed tells one by one: those go another way into a database."""
+
+
+async def test_each_mode_selects_its_own_domain(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        # When
+        other = topic("n", domain="non-persistent")
+        hidden = topic("__change_events")
+        rows = {name: {"k": "v"} for name in (topic("p"), other, hidden)}
+        await store.apply(A, with_properties(rows))
+        # Then
+        assert await selected(store, k="v") == [topic("p")]
+        assert await selected(store, NON_PERSISTENT, k="v") == [other]
+        assert await selected(store, ALL, k="v") == [other, topic("p")]
+
+
+async def test_what_is_selected_comes_in_javas_order(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        # When
+        ordered = [topic(name) for name in ("a", "\u00e9", "\U0001f600", "\uff5e")]
+        await store.apply(A, with_properties({name: {"k": "v"} for name in reversed(ordered)}))
+        # Then
+        assert await selected(store, k="v") == ordered
+
+
+async def test_a_topics_properties_are_shown(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        # When
+        await store.apply(A, with_properties({topic("a"): {"k": "v", "b": ""}, topic("b"): {}}))
+        # Then
+        assert await store.properties(A, base("a")) == {"b": "", "k": "v"}
+        assert await store.properties(A, base("b")) == {}
+        assert await store.properties(A, base("none")) == {}
+
+
+async def test_partitioned_topics_have_properties_but_are_selected_by_nothing(
+    open_store: OpenStore,
+) -> None:
+    async with open_store() as store:
+        # When
+        made = changes(topic("p-partition-0"), p=1)
+        rows = {topic("p"): {"k": "v"}, topic("p-partition-0"): {"part": "0"}}
+        await store.apply(A, replace(made, properties=PropertyRows.from_mappings(rows)))
+        # Then
+        assert await store.properties(A, base("p")) == {"k": "v"}
+        assert await selected(store, k="v") == []
+        assert await selected(store, part="0") == [topic("p-partition-0")]
+
+
+async def test_a_topic_with_the_name_of_a_partitioned_topic_is_selected(
+    open_store: OpenStore,
+) -> None:
+    async with open_store() as store:
+        # When
+        await store.apply(A, replace(with_properties({topic("p"): {"k": "v"}}), partitioned={}))
+        await store.apply(A, changes(p=1))
+        # Then
+        assert await selected(store, k="v") == [topic("p")]
+
+
+async def test_what_is_removed_or_forgotten_loses_its_properties(open_store: OpenStore) -> None:
+    # Given
+    async with open_store() as store:
+        rows = {topic(name): {"k": "v"} for name in ("a", "b", "p")}
+        made = changes(topic("a"), topic("b"), p=1)
+        await store.apply(A, replace(made, properties=PropertyRows.from_mappings(rows)))
+        # When
+        await store.apply(A, changes(removed=(topic("a"),), p=0))
+        await store.apply(A, changes(topic("a"), p=1))
+        # Then
+        assert await store.properties(A, base("a")) == {}
+        assert await store.properties(A, base("p")) == {}
+        assert await selected(store, k="v") == [topic("b")]
+
+
+async def test_properties_of_what_is_not_there_are_not_kept(open_store: OpenStore) -> None:
+    # Given
+    async with open_store() as store:
+        await store.apply(A, changes(topic("there")))
+        rows = PropertyRows.from_mappings(
+            {topic(name): {"k": name} for name in ("there", "gone", "none")}
+        )
+        # When
+        await store.apply(
+            A, TopicChanges([topic("gone")], removed=[topic("gone")], properties=rows)
+        )
+        await store.apply(A, changes(topic("none"), topic("gone")))
+        # Then
+        assert await store.properties(A, base("there")) == {"k": "there"}
+        assert await store.properties(A, base("none")) == {}
+        assert await store.properties(A, base("gone")) == {}
+        assert await selected(store, k="none") == await selected(store, k="gone") == []
+
+
+async def test_properties_change_without_a_change_of_names(open_store: OpenStore) -> None:
+    # Given
+    async with open_store() as store:
+        await store.apply(A, with_properties({topic("a"): {"k": "v"}}))
+        feed = store.changes()
+        # When
+        rows = PropertyRows.from_mappings({topic("a"): {"l": "w"}})
+        version = await store.apply(A, TopicChanges(properties=rows, present=[base("a")]))
+        # Then
+        feed.close()
+        told = [(one.version, one.added, one.removed, one.complete) async for one in feed]
+        assert [(v, [*added], [*removed], whole) for v, added, removed, whole in told] == [
+            (version, [], [], True)
+        ]
+        assert await store.properties(A, base("a")) == {"l": "w"}
+        assert await selected(store, k="v") == []
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS)
+async def test_texts_are_compared_and_never_run(open_store: OpenStore, text: str) -> None:
+    async with open_store() as store:
+        # When
+        name = topic(f"odd {text}")
+        await store.apply(A, with_properties({name: {text: text}, topic("b"): {"k": "v"}}))
+        # Then
+        assert await selected(store, **{text: text}) == [name]
+        assert await selected(store, **{text: "v"}) == []
+        assert await selected(store, k=text) == []
+        assert await store.properties(A, name.decode()) == {text: text}
+        assert await selected(store, k="v") == [topic("b")]
+
+
+async def test_half_a_character_is_found_nowhere(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        await store.apply(A, with_properties({topic("a"): {"k": "v"}}))
+        assert await selected(store, k="\ud83d") == []
+
+
+async def test_many_topics_come_with_their_properties_and_lose_them(
+    open_store: OpenStore,
+) -> None:
+    async with open_store() as store:
+        many = [topic(f"t{n:04d}") for n in range(MANY)]
+        # When
+        rows = {name: {"third": str(n % 3), "all": "x"} for n, name in enumerate(many)}
+        await store.apply(A, with_properties(rows))
+        await store.apply(A, with_properties({name: {"all": "y"} for name in many[:300]}))
+        await store.apply(A, TopicChanges(removed=many[600:]))
+        # Then
+        assert await selected(store, third="0", all="x") == many[300:600:3]
+        assert await selected(store, all="y") == many[:300]
+        assert await selected(store, third="1") == many[301:600:3]
+
+
+async def test_properties_survive_any_number_of_conditions(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        keys = {f"k{n}": str(n) for n in range(50)}
+        await store.apply(A, with_properties({topic("a"): keys, topic("b"): {"k1": "1"}}))
+        # Then
+        assert await selected(store, **keys) == [topic("a")]
+        assert await selected(store, **{**keys, "k49": "0"}) == []

@@ -1,0 +1,257 @@
+"""The store in a shared database: what is its own beside what every store does."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import asyncpg
+import pytest
+
+from broker.stores import postgresql_writing
+from broker.stores.feed import Change
+from broker.stores.open_store import store_for_url
+from broker.stores.postgresql import PostgresqlStore
+from broker.stores.postgresql_reading import _SELECT
+from broker.stores.postgresql_writing import MAX_ROW_BYTES
+from broker.stores.store import StoreError
+from tests.support.topic_stores import (
+    PERSISTENT,
+    A,
+    base,
+    changes,
+    names,
+    opened,
+    postgresql,
+    told,
+    topic,
+    with_properties,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine
+
+UNREACHABLE = "postgresql://user:s3cret@127.0.0.1:1/d?password=s3cret"
+LONG = "x" * (MAX_ROW_BYTES - len(topic("")))
+
+
+@asynccontextmanager
+async def connection(url: str) -> AsyncIterator[asyncpg.Connection]:
+    made = await asyncpg.connect(url)
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+@pytest.mark.parametrize("url", ["postgresql://h/d", "postgres:///d?host=/tmp"])
+def test_a_url_names_the_store(url: str) -> None:
+    # When
+    store = store_for_url(url, 0)
+    # Then
+    assert isinstance(store, PostgresqlStore)
+    assert url in repr(store)
+
+
+async def test_a_database_out_of_reach_is_a_sentence_without_the_password() -> None:
+    # Given
+    store = PostgresqlStore(UNREACHABLE, 0)
+    # When
+    with pytest.raises(StoreError) as caught:
+        await store.open()
+    # Then
+    assert "postgresql://user:***@127.0.0.1:1/d?password=*** cannot be opened: " in str(
+        caught.value
+    )
+    assert "s3cret" not in f"{caught.value} {store!r}"
+    await store.close()
+
+
+async def test_brokers_that_start_together_make_the_tables_once(postgresql_url: str) -> None:
+    # Given
+    stores = [postgresql(postgresql_url) for _ in range(4)]
+    # When
+    await asyncio.gather(*(store.open() for store in stores))
+    # Then
+    assert await stores[0].apply(A, changes(topic("a"))) == 1
+    for store in stores:
+        await store.close()
+
+
+async def test_tables_of_another_version_are_left_alone(postgresql_url: str) -> None:
+    # Given
+    async with opened(postgresql(postgresql_url)):
+        pass
+    async with connection(postgresql_url) as other:
+        await other.execute("UPDATE floodgate.marks SET value = 2 WHERE name = 'schema'")
+    # When
+    store = postgresql(postgresql_url)
+    with pytest.raises(StoreError, match="schema floodgate has version 2, this broker knows 1"):
+        await store.open()
+    # Then
+    await store.close()
+
+
+async def test_a_closed_store_says_so(postgresql_url: str) -> None:
+    # Given
+    async with opened(postgresql(postgresql_url)) as store:
+        pass
+    # Then
+    with pytest.raises(StoreError):
+        await store.apply(A, changes(topic("a")))
+
+
+async def test_what_is_there_survives_reopening(postgresql_url: str) -> None:
+    # Given
+    async with opened(postgresql(postgresql_url)) as store:
+        await store.apply(A, with_properties({topic("a"): {"k": "v"}}))
+        await store.apply(A, changes(part=3))
+    # When
+    async with opened(postgresql(postgresql_url)) as store:
+        snapshot = await store.snapshot(A)
+        # Then
+        assert snapshot.version == 2
+        assert dict(snapshot.partitioned) == {base("part"): 3}
+        assert await store.properties(A, base("a")) == {"k": "v"}
+        assert await store.apply(A, changes(topic("b"))) == 3
+
+
+async def test_the_log_keeps_the_newest_changes(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    monkeypatch.setattr(postgresql_writing, "MAX_LOGGED_CHANGES", 3)
+    monkeypatch.setattr(postgresql_writing, "PRUNED_EVERY", 5)
+    async with opened(postgresql(postgresql_url)) as store:
+        # When
+        for number in range(11):
+            await store.apply(A, changes(topic(f"t{number}")))
+        # Then
+        async with connection(postgresql_url) as other:
+            rows = await other.fetch("SELECT version FROM floodgate.changes ORDER BY version")
+    assert [row[0] for row in rows] == [8, 9, 10, 11]
+
+
+async def test_a_name_as_long_as_an_index_holds_is_kept_and_told(postgresql_url: str) -> None:
+    async with opened(postgresql(postgresql_url)) as one, opened(postgresql(postgresql_url)) as two:
+        await one.create_namespace(A)
+        await two.snapshot(A)
+        feed = two.changes()
+        # When
+        long = [topic(f"{number}{LONG[1:]}") for number in range(5)]
+        await one.apply(A, replace(changes(*long), partitioned={long[0].decode(): 1}))
+        # Then
+        (change,) = await told(feed, 1)
+        assert list(change.added) == long
+        assert await names(two) == [name.decode() for name in long]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        changes(topic("a"), topic(f"{LONG}x")),
+        changes(topic("a"), **{f"{LONG}x": 1}),
+        with_properties({topic("a"): {"k": "v" * MAX_ROW_BYTES}}),
+        with_properties(
+            {topic(f"t{n}"): {"k": "v" * (MAX_ROW_BYTES * (n == 9))} for n in range(10)}
+        ),
+    ],
+)
+async def test_what_no_index_holds_is_refused_and_changes_nothing(
+    postgresql_url: str, content: object
+) -> None:
+    # Given
+    async with opened(postgresql(postgresql_url)) as store:
+        await store.apply(A, changes(topic("before")))
+        # When
+        with pytest.raises(StoreError, match=r"may have 2,600 bytes in a PostgreSQL store"):
+            await store.apply(A, content)
+        # Then
+        assert await names(store) == [base("before")]
+        assert await store.apply(A, changes(topic("after"))) == 2
+
+
+async def test_what_is_committed_is_told_even_if_the_rest_cannot_be_read(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    async with opened(postgresql(postgresql_url)) as one, opened(postgresql(postgresql_url)) as two:
+        await one.apply(A, changes(topic("a")))
+        await two.snapshot(A)
+        feed = two.changes()
+
+        async def fails(_: object) -> None:
+            raise StoreError("out of reach")
+
+        monkeypatch.setattr(two._namespaces._catch_ups, "want", lambda _: None)
+        monkeypatch.setattr(two._namespaces, "_catch_up_in_turn", fails)
+        await one.apply(A, changes(topic("b")))
+        # When
+        version = await two.apply(A, changes(topic("c")))
+        # Then
+        assert await told(feed, 1) == [Change(A, version, complete=False)]
+        assert await names(two) == [base("a"), base("b"), base("c")]
+
+
+async def test_the_rarest_property_decides_which_topics_are_looked_at(postgresql_url: str) -> None:
+    # Given
+    async with opened(postgresql(postgresql_url)) as store:
+        rows = {topic(f"t{n:04d}"): {"all": "x", "few": str(n // 4)} for n in range(3_000)}
+        await store.apply(A, with_properties(rows))
+        for wanted in ({"all": "x", "few": "7"}, {"few": "7", "all": "x"}):
+            # When
+            statements = await seen_by(store, store.select(A, PERSISTENT, wanted))
+            # Then
+            (values,) = [values for query, values in statements if query == _SELECT]
+            assert values[1:3] == (b"few", b"7")
+
+
+async def test_what_is_selected_is_found_by_indexes_before_the_database_has_statistics(
+    postgresql_url: str,
+) -> None:
+    # Given
+    async with opened(postgresql(postgresql_url)) as store:
+        rows = {topic(f"t{n:04d}"): {"all": "x", "few": str(n // 4)} for n in range(20_000)}
+        await store.apply(A, with_properties(rows))
+        # When
+        wanted = {"few": "7", "all": "x"}
+        statements = await seen_by(store, store.select(A, PERSISTENT, wanted))
+        # Then
+        async with connection(postgresql_url) as other:
+            for query, values in statements:
+                plan = "\n".join(row[0] for row in await other.fetch(f"EXPLAIN {query}", *values))
+                assert "Seq Scan" not in plan, plan
+    assert len(statements) == 4
+
+
+async def seen_by(
+    store: PostgresqlStore, work: Coroutine[object, object, object]
+) -> list[tuple[str, tuple[object, ...]]]:
+    """The statements that some work sends, with their values."""
+    async with store._use() as connection:
+        recorded, use = Recorded(connection), store._connections.use
+        store._connections.use = lambda: nullcontext(recorded)
+        await work
+        store._connections.use = use
+    return recorded.statements
+
+
+class Recorded:
+    """A connection that remembers its statements."""
+
+    def __init__(self, connection: object) -> None:
+        self._connection = connection
+        self.statements: list[tuple[str, tuple[object, ...]]] = []
+
+    def __getattr__(self, name: str) -> object:
+        method = getattr(self._connection, name)
+        return self._recording(method) if name in ("fetch", "fetchrow", "cursor") else method
+
+    def _recording(self, method: Callable[..., object]) -> Callable[..., object]:
+        def call(query: str, *values: object) -> object:
+            self.statements.append((query, values))
+            return method(query, *values)
+
+        return call
