@@ -9,22 +9,28 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from typing import TYPE_CHECKING
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 import google_crc32c
-from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
 import proto.PulsarApi_pb2 as pb
 from proto.errors import FrameTooLargeError, RemoteProtocolError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 DEFAULT_MAX_MESSAGE_BYTES = 5_242_880
 """Upstream's maxMessageSize."""
 FRAME_PADDING_BYTES = 10_236
 """What the length field may say above maxMessageSize (observed on a real broker)."""
+MAX_REQUEST_PROPERTIES = 10_000
+"""Properties that a listing request may have on the wire; a client with more is cut off."""
+LENGTH_FIELD_BYTES = 4
+"""The length field itself, which it does not count."""
 SMALL_CHUNK_BYTES = 1_024
 SMALL_CHUNKS_JOINED = 256
 LARGE_FRAME_BYTES = 1_024
@@ -113,9 +119,18 @@ def parse_command(data: bytes) -> pb.BaseCommand:
         raise RemoteProtocolError("a frame does not hold a protobuf command") from None
     if not command.IsInitialized():
         raise RemoteProtocolError("a command has an unknown type or lacks a required field")
+    if _too_many_parts(command):
+        # A frame has room for 800,000 of them, which would take the loop for two seconds.
+        number = len(command.getTopicsOfNamespace.properties)
+        raise RemoteProtocolError(f"a listing request with {number} properties")
     if (field := first_broken_text(command)) is not None:
         raise RemoteProtocolError(f"the field {field} of a command is not UTF-8")
     return command
+
+
+def _too_many_parts(command: pb.BaseCommand) -> bool:
+    """Tell whether a listing request has more properties than are worth looking at."""
+    return len(command.getTopicsOfNamespace.properties) > MAX_REQUEST_PROPERTIES
 
 
 def first_broken_text(message: Message) -> str | None:
@@ -125,15 +140,31 @@ def first_broken_text(message: Message) -> str | None:
     behind it expects.
     """
     for field, value in message.ListFields():
-        values = (value,) if isinstance(value, (str, bytes, Message)) else value
+        single = isinstance(value, (str, bytes, Message))
+        values: Iterable[Any] = (value,) if single else value
         if field.type == FieldDescriptor.TYPE_STRING:
             if bytes in map(type, values):
                 return field.full_name
-        elif field.type == FieldDescriptor.TYPE_MESSAGE:
-            broken = next(filter(None, map(first_broken_text, values)), None)
+        elif field.message_type is not None:
+            broken = _broken_text_in(field.message_type, values)
             if broken is not None:
                 return broken
     return None
+
+
+def _broken_text_in(kind: Descriptor, messages: Iterable[Message]) -> str | None:
+    if _texts_only(kind):
+        for text in kind.fields:
+            if bytes in map(type, map(attrgetter(text.name), messages)):
+                return text.full_name
+        return None
+    return next(filter(None, map(first_broken_text, messages)), None)
+
+
+@cache
+def _texts_only(kind: Descriptor) -> bool:
+    """Tell whether a message consists of texts: of those there may be thousands in a command."""
+    return all(field.type == FieldDescriptor.TYPE_STRING for field in kind.fields)
 
 
 def encode_command(command: pb.BaseCommand) -> bytes:

@@ -74,6 +74,16 @@ class OutboundQueue:
     def __len__(self) -> int:
         return len(self._entries) + len(self._handed_over)
 
+    @property
+    def idle(self) -> bool:
+        """Whether the kernel has every byte that was ever queued."""
+        return not self._entries and not self._handed_over
+
+    def was_written(self, entry: OutboundEntry) -> None:
+        """Take over an entry whose bytes the transport has, not all of them the kernel."""
+        self._handed_over = [entry]
+        self._buffer.weigh(entry.size_bytes, entry.paid_bytes)
+
     def add(self, entry: OutboundEntry) -> None:
         """Queue an entry; ``judge`` says whether that was too much."""
         self._entries.append(entry)

@@ -10,34 +10,40 @@ from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import re2
 import regex
 
-from proto.names import NON_PERSISTENT, PERSISTENT, without_partition
+from proto.names import NON_PERSISTENT, PERSISTENT
+from proto.pattern_errors import (
+    ILLEGAL_ARGUMENT,
+    JDK_ERROR,
+    RE2J_ERROR,
+    InvalidPatternError,
+    invalid_syntax,
+    jdk_description,
+    re2j_description,
+)
+from proto.topic_paths import path_of, paths_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeAlias
+
+    import numpy.typing as npt
+
+    Mask: TypeAlias = npt.NDArray[np.bool_]
 
 MATCH_ALL = ".*"
 FALLBACK_SECONDS_PER_NAME = 0.05
 """Most time the backtracking engine may spend on one name."""
 _SCHEME = "://"
-# Numbers up to a Java int's largest, as names.partition_index: 2147483647.
-_INDEX = "|".join(
-    (
-        r"0|[1-9][0-9]{0,8}|1[0-9]{9}|20[0-9]{8}|21[0-3][0-9]{7}|214[0-6][0-9]{6}",
-        r"2147[0-3][0-9]{5}|21474[0-7][0-9]{4}|214748[0-2][0-9]{3}|2147483[0-5][0-9]{2}",
-        r"21474836[0-3][0-9]|214748364[0-7]",
-    )
-)
-_PARTITION_SUFFIX = rf"-partition-(?:{_INDEX})\z"
-_DOMAIN_PREFIX = r"\A(?:non-)?persistent://"
-
-
-class InvalidPatternError(ValueError):
-    """A pattern that cannot be compiled, or whose evaluation takes too long."""
+_RANGE_BYTES = 128
+"""How much of a pattern's beginning tells where its matches lie."""
+_LAST = b"\xff\xff"
+_LAST_PARTITION = b"-partition-" + _LAST
 
 
 class RegexImplementation(Enum):
@@ -52,14 +58,25 @@ class TopicsPattern(Protocol):
     """A compiled pattern.
 
     Attributes:
+        text: What is matched, without the scheme.
         linear: Whether its time grows with the names' length only. A pattern that is not may
-            take FALLBACK_SECONDS_PER_NAME for each name, and belongs into a thread.
+            take FALLBACK_SECONDS_PER_NAME for each name, and belongs off the event loop.
+        matches_all: Whether it keeps every name whatever it is.
     """
 
+    text: str
     linear: bool
+    matches_all: bool
 
-    def keep(self, names: Sequence[bytes]) -> Sequence[bytes]:
-        """Return the full topic names (UTF-8) that match, in their order.
+    def matching(self, paths: pa.Array) -> Mask:
+        """Tell of each path in a text column (see ``topic_paths``) whether it matches.
+
+        Raises:
+            InvalidPatternError: The evaluation took too long.
+        """
+
+    def mask(self, names: Sequence[bytes]) -> Mask:
+        """Tell of each full topic name (UTF-8) whether it matches, in one step.
 
         Raises:
             InvalidPatternError: The evaluation took too long.
@@ -80,7 +97,7 @@ def remove_domain_scheme(pattern: str) -> str:
     for known in (NON_PERSISTENT, PERSISTENT):
         if domain.endswith(known):
             return domain.removesuffix(known) + rest
-    raise InvalidPatternError(f"Does not support topic domain: {domain}")
+    raise InvalidPatternError(f"Does not support topic domain: {domain}", ILLEGAL_ARGUMENT)
 
 
 @lru_cache(maxsize=256)
@@ -94,85 +111,148 @@ def compile_pattern(pattern: str, implementation: RegexImplementation) -> Topics
     """
     text = remove_domain_scheme(pattern)
     if text == MATCH_ALL:
-        return _MatchAll()
+        return MatchAll()
     if implementation is RegexImplementation.JDK:
-        return _Backtracking(text)
-    whole = _whole_match(text)
-    if whole is not None:
-        return _LinearTime(whole)
-    if implementation is RegexImplementation.RE2J_WITH_JDK_FALLBACK:
-        return _Backtracking(text)
-    raise InvalidPatternError(f"Invalid topics pattern: {text!r} is not RE2 syntax")
+        return Backtracking(text)
+    try:
+        return LinearTime(text)
+    except re2.error as error:
+        if implementation is RegexImplementation.RE2J_WITH_JDK_FALLBACK:
+            return Backtracking(text)
+        raise invalid_syntax(re2j_description(error), RE2J_ERROR) from None
 
 
-def _whole_match(text: str) -> str | None:
-    """Return the RE2 pattern that matches ``text`` from end to end; None if RE2 refuses it."""
+def _whole_match(text: str) -> re2._Regexp:
+    """Return the RE2 pattern that matches ``text`` from end to end.
+
+    Raises:
+        re2.error: RE2 refuses it.
+    """
     # Compiled alone first, so that it cannot leave the group it is put into.
-    if not _re2_compiles(text):
-        return None
-    # An open \Q quotes all that follows, the group's bracket too, until it is closed.
-    grouped = (rf"\A(?:{text})\z", rf"\A(?:{text}\E)\z")
-    return next(filter(_re2_compiles, grouped), None)
+    re2_compiled(text)
+    try:
+        return re2_compiled(rf"\A(?:{text})\z")
+    except re2.error:
+        # An open \Q quotes all that follows, the group's bracket too, until it is closed.
+        return re2_compiled(rf"\A(?:{text}\E)\z")
 
 
-def _re2_compiles(text: str) -> bool:
+def re2_compiled(text: str) -> re2._Regexp:
+    """Compile a pattern that nobody keeps but the caller: re2 keeps 128, of up to 8 MiB each.
+
+    Raises:
+        re2.error: RE2 refuses it.
+    """
     options = re2.Options()
     options.log_errors = False
     try:
-        re2.compile(text, options)
+        return re2.compile(text, options)
+    finally:
+        re2.purge()
+
+
+def _key_range(whole: re2._Regexp) -> tuple[bytes, bytes]:
+    """Return between what all paths lie that match, in their partitions' order, too."""
+    try:
+        low, high = whole.possiblematchrange(_RANGE_BYTES)
     except re2.error:
-        return False
-    return True
+        return b"", _LAST
+    low, high = _ascii_start(low), _ascii_start(high) + (b"" if high.isascii() else _LAST)
+    # A partition sorts behind the path it is taken off, and what starts the last may match, too.
+    starts = (high[:size] for size in range(len(high) + 1))
+    return low, max([high, *(start + _LAST_PARTITION for start in starts if start >= low)])
 
 
-class _MatchAll:
+def _ascii_start(text: bytes) -> bytes:
+    """Return what comes before the first byte that Java's order would lift, or might."""
+    return next((text[:index] for index, byte in enumerate(text) if byte > 0x7F), text)
+
+
+class MatchAll:
+    """``.*``, which upstream does not ask an engine for."""
+
+    text = MATCH_ALL
     linear = True
+    matches_all = True
 
-    def keep(self, names: Sequence[bytes]) -> Sequence[bytes]:
-        return names
+    def matching(self, paths: pa.Array) -> Mask:
+        """Keep every path."""
+        return np.ones(len(paths), np.bool_)
+
+    def mask(self, names: Sequence[bytes]) -> Mask:
+        """Keep every name."""
+        return np.ones(len(names), np.bool_)
 
 
-class _LinearTime:
-    """RE2 on Arrow columns: no Python call per name."""
+class LinearTime:
+    """RE2 on Arrow columns: no Python call per name.
+
+    Attributes:
+        whole: The pattern for a match from end to end.
+        low: No path that matches sorts before this one, by ``java_order``.
+        high: Nor does a path that matches, partition included, sort behind this one.
+        program_size: Instructions that it is compiled to: the time for a name may grow with them.
+
+    Raises:
+        re2.error: RE2 refuses it.
+    """
 
     linear = True
-
-    def __init__(self, whole: str) -> None:
-        self._whole = whole
-
-    def keep(self, names: Sequence[bytes]) -> Sequence[bytes]:
-        column = pa.array(names, pa.string())
-        base = pc.replace_substring_regex(column, _PARTITION_SUFFIX, "")
-        path = pc.replace_substring_regex(base, _DOMAIN_PREFIX, "")
-        kept = column.filter(pc.match_substring_regex(path, self._whole))
-        matching: list[bytes] = kept.cast(pa.binary()).to_pylist()
-        return matching
-
-
-class _Backtracking:
-    """A backtracking engine, name by name, each under a time limit."""
-
-    linear = False
+    matches_all = False
 
     def __init__(self, text: str) -> None:
+        self.text = text
+        compiled = _whole_match(text)
+        self.whole: str = compiled.pattern
+        self.low, self.high = _key_range(compiled)
+        self.program_size: int = compiled.programsize
+
+    def matching(self, paths: pa.Array) -> Mask:
+        """Match a text column of paths in one call."""
+        found: Mask = pc.match_substring_regex(paths, self.whole).to_numpy(zero_copy_only=False)
+        return found
+
+    def mask(self, names: Sequence[bytes]) -> Mask:
+        """Match full names in one call."""
+        return self.matching(paths_of(pa.array(names, pa.binary())))
+
+
+class Backtracking:
+    """A backtracking engine, name by name, each under a time limit.
+
+    Raises:
+        InvalidPatternError: It cannot compile the pattern.
+    """
+
+    linear = False
+    matches_all = False
+
+    def __init__(self, text: str) -> None:
+        self.text = text
         try:
-            self._pattern = regex.compile(text)
+            self._pattern = regex.compile(text, cache_pattern=False)
         except regex.error as error:
-            raise InvalidPatternError(f"Invalid topics pattern: {text!r}: {error}") from None
+            raise invalid_syntax(jdk_description(text, error), JDK_ERROR) from None
 
-    def keep(self, names: Sequence[bytes]) -> Sequence[bytes]:
-        return [name for name in names if self._matches(name.decode())]
+    def matching(self, paths: pa.Array) -> Mask:
+        """Match paths one by one."""
+        return np.fromiter(map(self.matches, paths.to_pylist()), np.bool_, len(paths))
 
-    def _matches(self, name: str) -> bool:
-        path = without_partition(name).split(_SCHEME, 1)[-1]
+    def mask(self, names: Sequence[bytes]) -> Mask:
+        """Match full names one by one."""
+        paths = (path_of(name).decode() for name in names)
+        return np.fromiter(map(self.matches, paths), np.bool_, len(names))
+
+    def matches(self, path: str, seconds: float = FALLBACK_SECONDS_PER_NAME) -> bool:
+        """Match one path, for ``seconds`` at most.
+
+        Raises:
+            InvalidPatternError: It took longer.
+        """
         try:
-            # "concurrent" lets go of the interpreter's lock: a thread that matches stops nobody.
-            found = self._pattern.fullmatch(
-                path, timeout=FALLBACK_SECONDS_PER_NAME, concurrent=True
-            )
+            return self._pattern.fullmatch(path, timeout=seconds) is not None
         except TimeoutError:
             raise InvalidPatternError(
-                f"Topics pattern {self._pattern.pattern!r} takes more than "
-                f"{FALLBACK_SECONDS_PER_NAME} s on one name; write it without look-around"
+                f"Topics pattern {self.text!r} takes more than {seconds} s on one name; "
+                "write it without look-around"
             ) from None
-        return found is not None

@@ -110,6 +110,39 @@ class Sending:
             self._process.outbound.call_when_less(self._process_has_room)
             self.gate.close_for(PauseCause.PROCESS_OUTBOUND_FULL)
 
+    def write_through(
+        self, frame: bytes, part: Callable[[], Callable[[], object]], paid_bytes: int
+    ) -> bool:
+        """Give the kernel a frame past the queue, where nothing is queued: an entry costs more.
+
+        For what many connections are sent at once. What the kernel does not take at once becomes
+        an entry like every other.
+
+        Args:
+            frame: The bytes.
+            part: Asked, if it becomes an entry, what to call when that has left.
+            paid_bytes: See ``enqueue``.
+
+        Returns:
+            False when something is queued, or encryption is: then nothing was sent.
+        """
+        transport = self._transport
+        if transport is None or self._tls is not None or self._closing or not self._queue.idle:
+            return False
+        if transport.is_closing():
+            return False
+        try:
+            transport.write(frame)
+        except Exception:
+            logger.exception("closing %s after a write that failed", self.peer)
+            self.abort()
+            return True
+        self._queue.written_bytes += len(frame)
+        if transport.get_write_buffer_size():
+            self._queue.was_written(OutboundEntry([frame], len(frame), part(), paid_bytes))
+            self._queue.judge()
+        return True
+
     def _process_has_room(self) -> None:
         self.gate.open_for(PauseCause.PROCESS_OUTBOUND_FULL)
 

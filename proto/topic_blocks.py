@@ -1,130 +1,43 @@
 """A namespace's topics as an immutable sequence of wire-ready blocks.
 
-A block of about 64 KiB holds its names exactly as they go on the wire (field ``topics`` of
-CommandGetTopicsOfNamespaceResponse), in Java's order, with their count, heap estimate and the
-CRC32C of the names joined by commas. Blocks hang in a tree of small branches: a change replaces
-one block and the path above it, and old and new versions share the rest. A listing sends the
-blocks; the hash of a version combines the CRCs of its parts.
+A block of about 64 KiB holds its names exactly as they go on the wire (see ``topic_block``), in
+Java's order. Blocks hang in a tree (``topic_tree``): a change replaces one block and the path
+above it, and old and new versions share the rest. A listing sends the blocks; the hash of a
+version combines the CRCs of its parts.
 """
 
 from __future__ import annotations
 
-import itertools
-from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from proto.topic_hash import (
-    EMPTY_HASH,
-    combine_joined,
-    format_hash,
-    in_java_order,
-    java_order,
-    joined_crc,
-)
-from proto.varint import decode_varint, encode_varint
+import numpy as np
+import pyarrow as pa
+
+from proto.topic_block import Block, Totals, memory_bytes, offsets_of
+from proto.topic_hash import EMPTY_HASH, format_hash, in_java_order, java_order
+from proto.topic_paths import common_domain
+from proto.topic_tree import BLOCK_BYTES, Branch, Node, cut_entries, cut_names, edit, grow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-BLOCK_BYTES = 65_536
-"""Wire bytes a block is filled up to."""
-BRANCH_CHILDREN = 64
-"""Children a branch has at most."""
-ESTIMATED_BYTES_PER_NAME = 32
-"""Heap estimate of a listed name beside its UTF-8 bytes (upstream: estimateTopicListSize)."""
-TOPICS_TAG = b"\x12"
-"""Protobuf tag of the repeated string field 2, ``topics``."""
-_PREFIXES = tuple(TOPICS_TAG + encode_varint(size) for size in range(512))
+    import numpy.typing as npt
+
+    from proto.topic_block import Mask, Rows
 
 
-def encode_entry(name: bytes) -> bytes:
-    """Return one name as a ``topics`` field on the wire."""
-    size = len(name)
-    return (_PREFIXES[size] if size < 512 else TOPICS_TAG + encode_varint(size)) + name
-
-
-def decode_entries(wire: bytes) -> list[bytes]:
-    """Return the names in a run of ``topics`` fields."""
-    names, offset = [], 0
-    while offset < len(wire):
-        size, start = wire[offset + 1], offset + 2
-        if size >= 0x80:
-            size, start = decode_varint(wire, offset + 1)
-        offset = start + size
-        names.append(wire[start:offset])
-    return names
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """What is known of a run of names without looking at them.
-
-    Attributes:
-        count: Names.
-        wire_bytes: Bytes of their ``topics`` fields.
-        estimated_bytes: Heap estimate, UTF-8 bytes + 32 a name.
-        crc: CRC32C of the names joined by commas.
-        joined_bytes: Length of that joined text.
-    """
-
-    count: int = 0
-    wire_bytes: int = 0
-    estimated_bytes: int = 0
-    crc: int = 0
-    joined_bytes: int = 0
-
-    def __add__(self, other: Totals) -> Totals:
-        """Return the totals of this run followed by the other."""
-        crc, joined = combine_joined(
-            (self.count, self.crc, self.joined_bytes), (other.count, other.crc, other.joined_bytes)
-        )
-        return Totals(
-            self.count + other.count,
-            self.wire_bytes + other.wire_bytes,
-            self.estimated_bytes + other.estimated_bytes,
-            crc,
-            joined,
-        )
-
-
-class Block:
-    """Some names in order, as they go on the wire. Immutable, never empty."""
-
-    __slots__ = ("first", "totals", "wire")
-
-    def __init__(self, names: Sequence[bytes]) -> None:
-        self.wire = b"".join([encode_entry(name) for name in names])
-        crc, joined = joined_crc(names)
-        name_bytes = joined - (len(names) - 1)
-        estimate = name_bytes + ESTIMATED_BYTES_PER_NAME * len(names)
-        self.totals = Totals(len(names), len(self.wire), estimate, crc, joined)
-        self.first = java_order(names[0])
-
-    def names(self) -> list[bytes]:
-        """Return the names, decoded anew at each call."""
-        return decode_entries(self.wire)
-
-
-class Branch:
-    """Some blocks or branches in order. Immutable, never empty."""
-
-    __slots__ = ("children", "first", "firsts", "totals")
-
-    def __init__(self, children: Sequence[Node]) -> None:
-        self.children = tuple(children)
-        self.firsts = tuple(child.first for child in children)
-        self.first: bytes = self.firsts[0]
-        self.totals: Totals = sum((child.totals for child in children), Totals())
-
-
-Node = Block | Branch
+PLACE_BYTES = 300
+"""What a block's place in a tree takes: its part of the branches above, and of ``wire_parts``."""
 
 
 class TopicSequence:
-    """All names of one kind in a namespace, in Java's order: one immutable version of them."""
+    """All names of one kind in a namespace, in Java's order: one immutable version of them.
 
-    __slots__ = ("_root", "_wire_parts", "totals")
+    A name's row is its place in that order, from 0.
+    """
+
+    __slots__ = ("__weakref__", "_root", "_wire_parts", "totals")
 
     def __init__(self, root: Node | None = None) -> None:
         self._root = root
@@ -139,12 +52,12 @@ class TopicSequence:
     @staticmethod
     def from_sorted(names: Sequence[bytes]) -> TopicSequence:
         """Build a sequence from distinct UTF-8 names in Java's order."""
-        return TopicSequence(_grow(_cut(names)))
+        return TopicSequence(grow(cut_names(names)))
 
     @staticmethod
     def from_blocks(blocks: Sequence[Block]) -> TopicSequence:
-        """Build a sequence of blocks that are in order and share no name."""
-        return TopicSequence(_grow(list(blocks)))
+        """Build a sequence from blocks that are in order."""
+        return TopicSequence(grow(blocks))
 
     def __len__(self) -> int:
         return self.totals.count
@@ -164,26 +77,89 @@ class TopicSequence:
             self._wire_parts = tuple(block.wire for block in self.blocks())
         return self._wire_parts
 
-    def blocks(self) -> Iterator[Block]:
-        """Yield the blocks in order."""
-        pending: list[Node] = [self._root] if self._root is not None else []
+    def blocks(self, low: bytes = b"", high: bytes | None = None) -> Iterator[Block]:
+        """Yield the blocks in order; at least those with names from ``low`` to ``high``.
+
+        Args:
+            low: Blocks whose names all sort before this key of ``java_order`` are left out.
+            high: Blocks whose names all sort behind this key are left out.
+        """
+        pending: list[tuple[Node, bytes | None]] = [(self._root, None)] if self._root else []
         while pending:
-            node = pending.pop()
+            node, end = pending.pop()
+            if (end is not None and end <= low) or (high is not None and node.first > high):
+                continue
             if isinstance(node, Block):
                 yield node
             else:
-                pending.extend(reversed(node.children))
+                ends = (*node.firsts[1:], end)
+                pending.extend(zip(reversed(node.children), reversed(ends), strict=True))
 
     def names(self) -> Iterator[bytes]:
         """Yield the names in order, a block decoded at a time."""
         for block in self.blocks():
             yield from block.names()
 
+    @property
+    def domain_prefix(self) -> bytes:
+        """The ``persistent://`` that all names begin with; nothing without names or with both."""
+        if self._root is None:
+            return b""
+        return common_domain(self.name_at(0), self.name_at(len(self) - 1))
+
     def __contains__(self, name: bytes) -> bool:
-        node, key = self._root, java_order(name)
+        return self.row_of(name) is not None
+
+    def row_of(self, name: bytes) -> int | None:
+        """Return a name's row; None when it is not there."""
+        node, key, start = self._root, java_order(name), 0
+        if node is None:
+            return None
         while isinstance(node, Branch):
-            node = node.children[max(0, bisect_right(node.firsts, key) - 1)]
-        return node is not None and encode_entry(name) in node.wire and name in node.names()
+            index = max(0, bisect_right(node.firsts, key) - 1)
+            start += sum(child.totals.count for child in node.children[:index])
+            node = node.children[index]
+        row = node.row_of(name)
+        return start + row if row is not None else None
+
+    def name_at(self, row: int) -> bytes:
+        """Return the name of a row, 0 to the count - 1.
+
+        Raises:
+            IndexError: There is no such row.
+        """
+        node = self._root
+        if node is None or not 0 <= row < node.totals.count:
+            raise IndexError(f"row {row} of {len(self)} names")
+        while isinstance(node, Branch):
+            for child in node.children:  # pragma: no branch
+                if row < child.totals.count:
+                    node = child
+                    break
+                row -= child.totals.count
+        return node.name_at(row)
+
+    def at_rows(self, rows: Rows) -> TopicSequence:
+        """Return the names of some rows.
+
+        Args:
+            rows: Distinct rows in ascending order.
+        """
+        selection = Selection(self)
+        for block, chosen in self.blocks_of_rows(rows):
+            selection.keep_rows(block, chosen)
+        return selection.sequence()
+
+    def blocks_of_rows(self, rows: Rows) -> Iterator[tuple[Block, Rows]]:
+        """Yield each block that holds some of the rows, with their indexes in the block."""
+        start = begin = 0
+        for block in self.blocks():
+            start, before = start + block.totals.count, start
+            begin, first = int(np.searchsorted(rows, start)), begin
+            if begin > first:
+                yield block, rows[first:begin] - before
+            if begin == len(rows):
+                return
 
     def apply(self, added: Iterable[bytes], removed: Iterable[bytes]) -> TopicSequence:
         """Return the sequence with some names added and some removed.
@@ -196,113 +172,83 @@ class TopicSequence:
             return self
         if self._root is None:
             return TopicSequence.from_sorted([name for name in changes if name not in gone])
-        return TopicSequence(_grow(_edit(self._root, changes, gone)))
+        edited = edit(self._root, changes, gone)
+        return self if edited == [self._root] else TopicSequence(_lowered(grow(edited)))
+
+
+def _lowered(root: Node | None) -> Node | None:
+    """Return the root without branches of one child above it, which deletions leave."""
+    while isinstance(root, Branch) and len(root.children) == 1:
+        root = root.children[0]
+    return root
 
 
 class Selection:
     """Some of the names of a sequence, chosen block by block in their order.
 
-    A block that is kept whole is the same block: who keeps everything copies nothing.
+    A block that is kept whole is the same block: who keeps everything copies nothing. What is
+    not mentioned is left out. The mutable state is what was kept so far.
     """
 
-    def __init__(self, sequence: TopicSequence) -> None:
-        self._sequence = sequence
+    def __init__(self, source: TopicSequence) -> None:
+        self.source = source
         self._blocks: list[Block] = []
-        self._names: list[bytes] = []
-        self._names_bytes = 0
-        self._whole = True
+        self._pieces: list[bytes] = []
+        self._sizes: list[npt.NDArray[np.int32]] = []
+        self._pending_bytes = 0
+        self._own_bytes = 0
+        self._count = 0
 
-    def keep(self, block: Block, names: Sequence[bytes]) -> None:
-        """Keep some names of the next block, in their order."""
-        if len(names) == block.totals.count:
-            self._end_block()
-            self._blocks.append(block)
-            return
-        self._whole = False
-        self._names.extend(names)
-        self._names_bytes += sum(map(len, names))
-        if self._names_bytes >= BLOCK_BYTES:
+    @property
+    def added_bytes(self) -> int:
+        """About what the selection takes in memory beside its source, once it is made."""
+        if self._count == self.source.totals.count:
+            return 0
+        return self._own_bytes + PLACE_BYTES * len(self._blocks)
+
+    def keep(self, block: Block, mask: Mask) -> None:
+        """Keep the names of a block that ``mask`` has a true for."""
+        if mask.all():
+            self.keep_block(block)
+        elif mask.any():
+            self.keep_entries(block.entries().filter(pa.array(mask)))
+
+    def keep_rows(self, block: Block, rows: Rows) -> None:
+        """Keep some rows of a block, in ascending order."""
+        if len(rows) == block.totals.count:
+            self.keep_block(block)
+        else:
+            self.keep_entries(block.entries().take(pa.array(rows)))
+
+    def keep_block(self, block: Block) -> None:
+        """Keep a block as it is."""
+        self._end_block()
+        self._blocks.append(block)
+        self._count += block.totals.count
+
+    def keep_entries(self, entries: pa.BinaryArray) -> None:
+        """Keep some entries as they go on the wire: a column that is no slice."""
+        count = len(entries)
+        _, offsets, data = entries.buffers()
+        ends = np.frombuffer(offsets, np.int32, count + 1)
+        self._pieces.append(data.to_pybytes()[: ends[-1]])
+        self._sizes.append(np.diff(ends))
+        self._count += count
+        self._pending_bytes += int(ends[-1])
+        if self._pending_bytes >= BLOCK_BYTES:
             self._end_block()
 
     def sequence(self) -> TopicSequence:
         """Return what was kept; the very sequence it was chosen from if that is everything."""
-        if self._whole:
-            return self._sequence
+        if self._count == self.source.totals.count:
+            return self.source
         self._end_block()
         return TopicSequence.from_blocks(self._blocks)
 
     def _end_block(self) -> None:
-        if self._names:
-            self._blocks.append(Block(self._names))
-            self._names, self._names_bytes = [], 0
-
-
-def _cut(names: Sequence[bytes]) -> list[Node]:
-    """Cut sorted names into as few blocks of at most about BLOCK_BYTES, of equal size."""
-    total = sum(map(len, names)) + 2 * len(names)
-    if not names:
-        return []
-    share = total / -(-total // BLOCK_BYTES)
-    blocks: list[Node] = []
-    start = size = 0
-    for index, name in enumerate(names):
-        size += len(name) + 2
-        if size >= share * (len(blocks) + 1) - 1:
-            blocks.append(Block(names[start : index + 1]))
-            start = index + 1
-    if start < len(names):
-        blocks.append(Block(names[start:]))
-    return blocks
-
-
-def _grow(nodes: list[Node]) -> Node | None:
-    """Put branches above nodes until one is left."""
-    while len(nodes) > 1:
-        nodes = _branches(nodes)
-    return nodes[0] if nodes else None
-
-
-def _branches(nodes: list[Node]) -> list[Node]:
-    """Spread nodes evenly over as few branches as hold them."""
-    count = -(-len(nodes) // BRANCH_CHILDREN)
-    bounds = [len(nodes) * index // count for index in range(count + 1)]
-    return [Branch(nodes[a:b]) for a, b in itertools.pairwise(bounds)]
-
-
-def _edit(node: Node, changes: list[bytes], gone: set[bytes]) -> list[Node]:
-    """Return what replaces ``node`` after the changes that fall into it: none, one or more."""
-    if isinstance(node, Block):
-        kept = set(node.names()).union(changes) - gone
-        return _cut(in_java_order(kept))
-    children: list[Node] = []
-    for child, part in _assign(node, changes):
-        children.extend(_edit(child, part, gone) if part else [child])
-    children = _join_small(children)
-    return _branches(children) if children else []
-
-
-def _assign(node: Branch, changes: list[bytes]) -> Iterator[tuple[Node, list[bytes]]]:
-    """Yield each child with the changes that fall into it; both are in order."""
-    keys = [java_order(name) for name in changes]
-    start = 0
-    for index, child in enumerate(node.children):
-        last = index + 1 == len(node.children)
-        end = len(keys) if last else bisect_left(keys, node.firsts[index + 1], start)
-        yield child, changes[start:end]
-        start = end
-
-
-def _join_small(nodes: list[Node]) -> list[Node]:
-    """Join neighbouring blocks that together stay small, so that deletions leave no crumbs."""
-    joined: list[Node] = []
-    for node in nodes:
-        before = joined[-1] if joined else None
-        if (
-            isinstance(node, Block)
-            and isinstance(before, Block)
-            and len(before.wire) + len(node.wire) < BLOCK_BYTES // 2
-        ):
-            joined[-1] = Block(before.names() + node.names())
-        else:
-            joined.append(node)
-    return joined
+        if self._pieces:
+            offsets = offsets_of(np.concatenate(self._sizes))
+            blocks = cut_entries(b"".join(self._pieces), offsets)
+            self._blocks += blocks
+            self._own_bytes += sum(map(memory_bytes, blocks))
+            self._pieces, self._sizes, self._pending_bytes = [], [], 0

@@ -15,12 +15,14 @@ from google.protobuf.message import DecodeError
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
 from proto.frames import first_broken_text
-from proto.topic_blocks import TopicSequence, Totals
+from proto.topic_block import Totals
 from proto.topic_hash import EMPTY_HASH, format_hash
 from proto.varint import decode_varint, encode_varint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from proto.topic_blocks import TopicSequence
 
 _LENGTHS = struct.Struct(">II")
 _COMMAND_SIZE_BYTES = 4
@@ -41,11 +43,11 @@ class TopicListing:
     one can be shared by everybody who asks for it.
     """
 
-    __slots__ = ("sequences", "totals")
+    __slots__ = ("__weakref__", "sequences", "totals")
 
     def __init__(self, *sequences: TopicSequence) -> None:
         self.sequences = sequences
-        self.totals = sum((sequence.totals for sequence in sequences), Totals())
+        self.totals = Totals.of_all(sequence.totals for sequence in sequences)
 
     def __len__(self) -> int:
         return self.totals.count

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from proto.tls import TlsLayer
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 TLS_STEP_BYTES = 262_144
 """Plain bytes encrypted ahead of the kernel, so that a large entry is never there twice."""
+PLAIN_STEP_BYTES = 8 << 20
+"""Given to the transport at once: a loop may write on for as long as the peer reads as fast, and
+others wait meanwhile, some 10 ms for so much."""
 
 
 class Writer(Protocol):
@@ -33,19 +36,29 @@ class Writer(Protocol):
 
 
 class PlainWriter:
-    """Everything at once: one write, or one writelines."""
+    """Everything at once, one write or one writelines, up to PLAIN_STEP_BYTES."""
+
+    def __init__(self) -> None:
+        self._pieces: deque[Buffer] = deque()
 
     def begin(self, transport: asyncio.Transport, buffers: Sequence[Buffer]) -> int:
         """See Writer.begin."""
+        size_bytes = sum(map(len, buffers))
+        if size_bytes > PLAIN_STEP_BYTES:
+            self._pieces.extend(pieces(buffers, PLAIN_STEP_BYTES))
+            return self.more(transport)
         if len(buffers) == 1:
             transport.write(buffers[0])
         else:
             transport.writelines(buffers)
-        return sum(map(len, buffers))
+        return size_bytes
 
     def more(self, transport: asyncio.Transport) -> int:
         """See Writer.more."""
-        return 0
+        step = taken(self._pieces, PLAIN_STEP_BYTES)
+        if step:
+            transport.writelines(step)
+        return sum(map(len, step))
 
 
 class TlsWriter:
@@ -53,25 +66,37 @@ class TlsWriter:
 
     def __init__(self, tls: TlsLayer) -> None:
         self._tls = tls
-        self._pieces: deque[memoryview] = deque()
+        self._pieces: deque[Buffer] = deque()
 
     def begin(self, transport: asyncio.Transport, buffers: Sequence[Buffer]) -> int:
         """See Writer.begin."""
-        for buffer in buffers:
-            view = memoryview(buffer)
-            self._pieces.extend(
-                view[start : start + TLS_STEP_BYTES]
-                for start in range(0, len(view), TLS_STEP_BYTES)
-            )
+        self._pieces.extend(pieces(buffers, TLS_STEP_BYTES))
         return self.more(transport)
 
     def more(self, transport: asyncio.Transport) -> int:
         """See Writer.more."""
-        ciphertext, taken = [], 0
-        while self._pieces and taken + len(self._pieces[0]) <= TLS_STEP_BYTES:
-            piece = self._pieces.popleft()
-            taken += len(piece)
-            ciphertext.append(self._tls.encrypt(piece))
+        ciphertext = [self._tls.encrypt(piece) for piece in taken(self._pieces, TLS_STEP_BYTES)]
         if ciphertext:
             transport.writelines(ciphertext)
         return sum(map(len, ciphertext))
+
+
+def pieces(buffers: Sequence[Buffer], size_bytes: int) -> Iterator[Buffer]:
+    """Yield buffers in order, longer ones as views of ``size_bytes``."""
+    for buffer in buffers:
+        if len(buffer) <= size_bytes:
+            yield buffer
+        else:
+            view = memoryview(buffer)
+            for start in range(0, len(view), size_bytes):
+                yield view[start : start + size_bytes]
+
+
+def taken(pending: deque[Buffer], size_bytes: int) -> list[Buffer]:
+    """Take buffers off until ``size_bytes`` are reached; none of them may be longer."""
+    some: list[Buffer] = []
+    total = 0
+    while pending and total + len(pending[0]) <= size_bytes:
+        some.append(pending.popleft())
+        total += len(some[-1])
+    return some

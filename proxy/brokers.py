@@ -22,13 +22,17 @@ BROKER_TIMEOUT_SECONDS = 60.0
 
 
 def connect_options(
-    *, drain_oversized: bool, keep_alive_seconds: float = KEEP_ALIVE_SECONDS
+    *,
+    drain_oversized: bool,
+    keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
+    answer_limit_bytes: int | None = None,
 ) -> ConnectOptions:
     """Return what the proxy says of itself to brokers.
 
     Args:
-        keep_alive_seconds: How often a broker is asked whether it lives.
         drain_oversized: Whether what exceeds the frame limit costs its request only.
+        keep_alive_seconds: How often a broker is asked whether it lives.
+        answer_limit_bytes: Largest frame that the proxy's clients take; see ConnectOptions.
     """
     return ConnectOptions(
         client_version=PROXY_VERSION,
@@ -36,6 +40,7 @@ def connect_options(
         operation_timeout_seconds=BROKER_TIMEOUT_SECONDS,
         drain_oversized=drain_oversized,
         keep_alive_seconds=keep_alive_seconds,
+        answer_limit_bytes=answer_limit_bytes,
     )
 
 

@@ -144,7 +144,9 @@ class ExactCharging:
         return self._holder(request).last_size_bytes
 
     def _holder(self, request: pb.CommandGetTopicsOfNamespace) -> ResultHolder:
+        # What a pattern, a hash or a plug-in makes of a list says nothing about the whole list.
         filtered = request.HasField("topics_pattern") or request.HasField("topics_hash")
+        filtered = filtered or len(request.properties) > 0
         return self._sizes.holder((request.namespace, request.mode, filtered))
 
     def _declined(self, reservation: _Reservation, holder: ResultHolder, size_bytes: int) -> None:

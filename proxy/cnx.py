@@ -16,7 +16,7 @@ import proto.PulsarApi_pb2 as pb
 from limiter.read_gate import PauseCause
 from proto.commands import error_command, with_body
 from proto.errors import RemoteProtocolError
-from proto.frames import FRAME_PADDING_BYTES
+from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES
 from proto.names import InvalidNameError, NamespaceName
 from proxy.direct_handler import SERVER_VERSION, PipeLeg, set_shipped_flags
 from proxy.errors import TOO_MANY_LOOKUPS, ErrorForm, ErrorForms, RequestError
@@ -186,6 +186,9 @@ class ProxyConnection(ServedConnection, PipeLeg):
         version = min(connect.protocol_version, PROTOCOL_VERSION)
         connected = pb.CommandConnected(server_version=SERVER_VERSION, protocol_version=version)
         set_shipped_flags(connected.feature_flags, topic_watchers=False)
+        max_message_size = self._parts.config.max_message_size
+        if not self._parts.as_shipped and max_message_size != DEFAULT_MAX_MESSAGE_BYTES:
+            connected.max_message_size = max_message_size
         self.send(pb.BaseCommand(type=Type.CONNECTED, connected=connected))
 
     async def _pipe(self, connect: pb.CommandConnect) -> None:

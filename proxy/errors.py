@@ -12,10 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from client.errors import PulsarClientError, RequestTooLargeError, ServerResponseError
+from client.errors import (
+    AnswerTooLargeError,
+    PulsarClientError,
+    RequestTooLargeError,
+    ServerResponseError,
+)
 from limiter.dual import LimitType
 from proto.commands import error_command, lookup_failed, partitions_failed
-from server.oversized import oversized_text
+from proto.frames import LENGTH_FIELD_BYTES
+from server.oversized import TOO_LARGE_FOR_A_FRAME, frame_text, oversized_text
 
 if TYPE_CHECKING:
     from client.cnx import ClientCnx
@@ -68,6 +74,17 @@ def too_large(error: PermitTooLargeError, limit_type: LimitType) -> RequestError
     """Return the refusal of a list that no wait can make fit: its size, the limit, the key."""
     text = oversized_text("topic list", error, limit_type, "proxy")
     return RequestError(pb.TooManyRequests, text)
+
+
+def too_large_for_a_frame(total_size: int, limit_bytes: int) -> RequestError:
+    """Return the refusal of an answer that no client would take.
+
+    Args:
+        total_size: What its length field says.
+        limit_bytes: What that may say.
+    """
+    text = frame_text(total_size + LENGTH_FIELD_BYTES, limit_bytes + LENGTH_FIELD_BYTES)
+    return RequestError(TOO_LARGE_FOR_A_FRAME, text)
 
 
 ErrorBuilder = Callable[[int, pb.ServerError.ValueType, str], pb.BaseCommand]
@@ -129,6 +146,8 @@ class ErrorTranslation:
 
     def of(self, error: PulsarClientError, broker: ClientCnx | None) -> RequestError:
         """Return the client's error for a lookup or a listing."""
+        if isinstance(error, AnswerTooLargeError) and not self._as_shipped:
+            return too_large_for_a_frame(error.total_size, error.limit_bytes)
         if isinstance(error, RequestTooLargeError):
             return RequestError(pb.NotAllowedError, str(error))
         if not isinstance(error, ServerResponseError):

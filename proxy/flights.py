@@ -20,13 +20,21 @@ import proto.PulsarApi_pb2 as pb
 from client.errors import PulsarClientError
 from limiter.dual import LimitType
 from proto.errors import RemoteProtocolError
-from proxy.errors import ErrorTranslation, RequestError, UnansweredRequestError
+from proto.frames import LENGTH_FIELD_BYTES
+from proxy.errors import (
+    ErrorTranslation,
+    RequestError,
+    UnansweredRequestError,
+    too_large_for_a_frame,
+)
 from proxy.flight import Flight, FlightKey, Requester
 from proxy.live_answers import LiveAnswer, LiveAnswers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from limiter.dual import AsyncDualMemoryLimiter, MemoryPermit
-    from proto.topic_listing import TopicsAnswer
+    from proto.topic_listing import TopicsAnswer, TopicsResponse
     from proto.transport import Connection
     from proxy.brokers import Address, BrokerConnections
     from proxy.charging import Charging
@@ -40,6 +48,14 @@ class Flights:
 
     Bound: every requester holds a place of the proxy's lookup semaphore.
 
+    Args:
+        limiter: Of heap and direct memory.
+        charging: Says how an answer is paid for.
+        translation: Turns what the broker said into what clients are told.
+        unanswered: Counts requests that are never answered.
+        share: Whether those who ask the same share a flight.
+        frame_limit_bytes: What a frame's length field may say for clients; None: nobody looks.
+
     Attributes:
         live: The answers that are on their way, for flights to come.
     """
@@ -52,12 +68,14 @@ class Flights:
         unanswered: UnansweredRequests,
         *,
         share: bool,
+        frame_limit_bytes: int | None = None,
     ) -> None:
         self._limiter = limiter
         self._charging = charging
         self._translation = translation
         self._unanswered = unanswered
         self._share = share
+        self._frame_limit_bytes = frame_limit_bytes
         self.live = LiveAnswers(limiter, remembers=share and charging.reuses_answers)
         self._joinable: dict[FlightKey, Flight] = {}
         self._of_cnx: dict[Connection, dict[Flight, None]] = {}
@@ -154,10 +172,21 @@ class Flights:
             if live is flight.kept:
                 flight.owner.leave(requester.cnx)
             entry_left = partial(live.leave, requester.cnx)
+            if (refusal := self._refusal(response)) is not None:
+                entry_left()
+                requester.failed(requester.request_id, refusal)
+                continue
             paid_bytes = 0 if self.live.direct.unbounded else response.command_bytes
             requester.cnx.enqueue(response.buffers, response.size, entry_left, paid_bytes)
         if live is not flight.kept:
             self.live.remember(live)
+
+    def _refusal(self, response: TopicsResponse) -> RequestError | None:
+        """Refuse what only a client's longer request id makes larger than a frame may be."""
+        limit_bytes, total_size = self._frame_limit_bytes, response.size - LENGTH_FIELD_BYTES
+        if limit_bytes is None or total_size <= limit_bytes:
+            return None
+        return too_large_for_a_frame(total_size, limit_bytes)
 
     def _to_send(
         self, flight: Flight, answer: TopicsAnswer, permit: MemoryPermit | None
@@ -209,6 +238,12 @@ def flight_key(request: pb.CommandGetTopicsOfNamespace, address: Address) -> Fli
         request.namespace,
         request.mode,
         request.topics_pattern if request.HasField("topics_pattern") else None,
-        tuple((prop.key, prop.value) for prop in request.properties),
+        _as_sent(request.properties),
     )
     return FlightKey(asked, request.topics_hash if request.HasField("topics_hash") else None)
+
+
+def _as_sent(properties: Iterable[pb.KeyValue]) -> bytes:
+    """Return properties as they go on the wire: lengths say where each key and value ends."""
+    alone = pb.CommandGetTopicsOfNamespace(properties=properties)
+    return alone.SerializePartialToString()

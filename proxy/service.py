@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from client.pool import ConnectionPool, server_address
 from limiter.estimate import SizeEstimate
+from proto.frames import FRAME_PADDING_BYTES
 from proxy.brokers import (
     BrokerConnections,
     OwnBrokerConnections,
@@ -54,13 +55,15 @@ class ProxyService(ServerService["ProxyConnection"]):
         self._translation = ErrorTranslation(as_shipped=self.as_shipped)
         self.flights = self._flights(self._translation)
         options = connect_options(
-            drain_oversized=True, keep_alive_seconds=config.flow.keep_alive_seconds
+            drain_oversized=True,
+            keep_alive_seconds=config.flow.keep_alive_seconds,
+            answer_limit_bytes=self._frame_limit_bytes,
         )
         self._pool = ConnectionPool(options, self._clock)
 
     async def _start(self) -> None:
         self._exits.push_async_callback(self._pool.close)
-        await self._serve_http("pulsar_proxy", self._metrics())
+        await self._serve_http("pulsar_proxy", [self._metrics()])
         parts = self._parts()
         await self._serve_clients(lambda: ProxyConnection(parts), self.config.service_port)
 
@@ -108,7 +111,19 @@ class ProxyService(ServerService["ProxyConnection"]):
 
     def _flights(self, translation: ErrorTranslation) -> Flights:
         share = self.config.response_buffers is ResponseBuffers.SHARED
-        return Flights(self.limiter, self._charging(), translation, self.unanswered, share=share)
+        return Flights(
+            self.limiter,
+            self._charging(),
+            translation,
+            self.unanswered,
+            share=share,
+            frame_limit_bytes=self._frame_limit_bytes,
+        )
+
+    @property
+    def _frame_limit_bytes(self) -> int | None:
+        """What a frame's length field may say for clients; as shipped nobody looks."""
+        return None if self.as_shipped else self.config.max_message_size + FRAME_PADDING_BYTES
 
     def _charging(self) -> Charging:
         if self.config.size_estimate is SizeEstimate.EXACT:

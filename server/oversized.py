@@ -1,15 +1,19 @@
-"""What a refusal says of a listing larger than a limit: its size, the limit, the key to raise."""
+"""What a refusal says of a listing larger than a limit or a frame: size, limit, key to raise."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import proto.PulsarApi_pb2 as pb
 from limiter.dual import LimitType
 from limiter.errors import LimitScope
 
 if TYPE_CHECKING:
     from limiter.errors import PermitTooLargeError
 
+TOO_LARGE_FOR_A_FRAME = pb.NotAllowedError
+"""The code of a refusal that no repetition helps: clients give up at once, and show its text. They
+repeat after TooManyRequests, ServiceNotReady or MetadataError, as if it were for want of memory."""
 LIMIT_KEYS = {
     LimitType.HEAP_MEMORY: "maxTopicListInFlightHeapMemSizeMB",
     LimitType.DIRECT_MEMORY: "maxTopicListInFlightDirectMemSizeMB",
@@ -35,6 +39,19 @@ def oversized_text(what: str, error: PermitTooLargeError, limit_type: LimitType,
     return (
         f"the {what} of {error.requested} bytes is larger than the {whose}'s limit of "
         f"{error.limit} bytes{scope}: raise {key}"
+    )
+
+
+def frame_text(size_bytes: int, limit_bytes: int) -> str:
+    """Return the sentence for an answer that no client takes.
+
+    Args:
+        size_bytes: Of the whole frame.
+        limit_bytes: What a whole frame may have: maxMessageSize and 10,240.
+    """
+    return (
+        f"the answer of {size_bytes} bytes is larger than the frame limit of {limit_bytes} bytes: "
+        "raise maxMessageSize on broker and proxy, or ask with a pattern that keeps less"
     )
 
 

@@ -10,11 +10,12 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.stores.store import TopicChanges
-from client.errors import ServerResponseError
+from client.errors import PulsarClientError, ServerResponseError
 from limiter.dual import LimitType
 from proto.names import NamespaceName
 from tests.support.blocked_store import BlockedStore
 from tests.support.cluster import cluster, held, topic_names, until
+from tests.support.raw_peer import topics_command
 
 if TYPE_CHECKING:
     import pathlib
@@ -33,6 +34,7 @@ COMMAND_BYTES = pb.BaseCommand(
 HEAP_KEY = "maxTopicListInFlightHeapMemSizeMB"
 DIRECT_KEY = "maxTopicListInFlightDirectMemSizeMB"
 MEGABYTE = 1024 * 1024
+RECEIVE_BUFFER_BYTES = 4 * MEGABYTE
 ESTIMATES = ("exact", "last", "proposal")
 
 
@@ -194,24 +196,87 @@ async def test_a_pattern_that_keeps_too_much_is_no_reason_to_refuse_another() ->
         assert list(listing.topics) == [NAMES[7]]
 
 
-@pytest.mark.parametrize(
-    ("profile", "code", "text"),
-    [
-        ("pulsar", pb.ServiceNotReady, "Disconnected from server at "),
-        ("floodgate", pb.ServiceNotReady, "raise maxMessageSize on broker and proxy"),
-    ],
+LIMITED = {"maxMessageSize": "1000000"}
+FRAME_BYTES = COMMAND_BYTES + 8
+TOO_LARGE = (
+    f"the answer of {FRAME_BYTES} bytes is larger than the frame limit of 1010240 bytes: "
+    "raise maxMessageSize on broker and proxy, or ask with a pattern that keeps less"
 )
-async def test_an_answer_above_the_frame_limit_is_an_error_through_the_proxy(
-    profile: str, code: int, text: str
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+@pytest.mark.parametrize("limited", ["broker", "proxy", "both"])
+async def test_an_answer_above_the_frame_limit_is_refused_with_size_limit_and_key(
+    limited: str, role: str
 ) -> None:
     # Given
-    async with cluster(TOPICS, profile, broker={"maxMessageSize": "1000000"}) as parts:
-        other = parts.client()
+    async with cluster(TOPICS, **{limited: LIMITED}) as parts:
+        other = parts.client(role)
         await other.topics_of_namespace("public/small")
-        # When
-        error = await refusal(parts, "proxy")
+        if role == "broker" and limited == "proxy":
+            assert list((await other.topics_of_namespace("public/big")).topics) == NAMES
+            return
+        for _ in range(3):
+            # When
+            error = await refusal(parts, role)
+            # Then
+            assert (error.server_error, error.message) == (pb.NotAllowedError, TOO_LARGE)
+            assert held(parts.part(role).limiter) == {}
+            assert parts.part(role).lookups.pending_requests == 0
         listing = await other.topics_of_namespace("public/small")
-        # Then
-        assert error.server_error == code
-        assert text in error.message
         assert list(listing.topics) == TOPICS["public/small"]
+
+
+async def test_a_proxy_lists_on_after_an_answer_it_refused_by_its_length() -> None:
+    # Given
+    async with cluster(TOPICS, proxy=LIMITED) as parts:
+        store = BlockedStore(parts.broker, blocked=False)
+        connections = parts.broker.connection_counters.created_total
+        # When
+        errors = [await refusal(parts, "proxy") for _ in range(3)]
+        # Then
+        assert {error.server_error for error in errors} == {pb.NotAllowedError}
+        assert store.asked == ["public/big"] * 3
+        assert parts.broker.connection_counters.created_total == connections + 1
+        assert (await parts.client().topics_of_namespace("public/small")).topics
+
+
+async def test_a_longer_request_id_may_be_what_makes_a_frame_too_large() -> None:
+    # Given: a list that fits with a request id of one byte, as the proxy's own is
+    async with cluster(TOPICS, both={"maxMessageSize": str(FRAME_BYTES - 10_240)}) as parts:
+        peer = await parts.peer("proxy", RECEIVE_BUFFER_BYTES)
+        # When
+        await peer.send(topics_command(1, "public/big"))
+        short = await peer.command()
+        await peer.send(topics_command(300, "public/big"))
+        long = await peer.command()
+        # Then
+        assert list(short.getTopicsOfNamespaceResponse.topics) == NAMES
+        assert long.error.error == pb.NotAllowedError
+        assert f"the answer of {FRAME_BYTES + 1} bytes" in long.error.message
+        assert held(parts.proxy.limiter) == {}
+
+
+async def test_clients_are_told_the_largest_message_that_the_proxy_passes_on() -> None:
+    # Given
+    raised = {"maxMessageSize": "20000000"}
+    names = topic_names("public/huge", 7_000, 800)
+    async with cluster({"public/huge": names}, both=raised) as parts:
+        # When
+        listing = await parts.client().topics_of_namespace("public/huge")
+        # Then
+        assert list(listing.topics) == names
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_as_shipped_it_is_sent_and_costs_the_connection_that_receives_it(role: str) -> None:
+    # Given
+    async with cluster(TOPICS, "pulsar", broker=LIMITED) as parts:
+        # When, Then
+        if role == "proxy":
+            error = await refusal(parts, "proxy")
+            assert error.server_error == pb.ServiceNotReady
+            assert error.message.startswith("Disconnected from server at ")
+        else:
+            with pytest.raises(PulsarClientError, match="Disconnected from server"):
+                await parts.client("broker").topics_of_namespace("public/big")

@@ -3,63 +3,189 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from typing import TYPE_CHECKING
 
 import pytest
+import pytest_asyncio
 
-from broker.listing import BACKTRACKING_SECONDS, PatternFilter
-from proto.patterns import InvalidPatternError, RegexImplementation
+from broker.pattern_filter import PatternFilter, PatternRules
+from broker.pattern_workers import PatternWorkers
+from proto.pattern_errors import InvalidPatternError
+from proto.patterns import RegexImplementation
 from proto.topic_blocks import TopicSequence
 from proto.topic_listing import TopicListing
 from tests.support.manual_clock import ManualClock
 from tests.support.settle import settle
 
-CATASTROPHIC = "(?!x)(?:(?:a|a)*)*b"
-NAMES = [f"persistent://t/n/{'a' * 40}-{index}".encode() for index in range(2_000)]
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+CATASTROPHIC = "(?!zz)(?:(?:x|x)*)*q"
+NAMES = [f"persistent://t/n/{'x' * 40}-{index}".encode() for index in range(2_000)]
+SLOW = f"t/n/{CATASTROPHIC}"
 
 
 def listing() -> TopicListing:
     return TopicListing(TopicSequence.from_names(NAMES))
 
 
-def pattern_filter(clock: ManualClock) -> PatternFilter:
-    return PatternFilter(
-        enabled=True,
-        max_length=50,
-        implementation=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
-        share=True,
-        clock=clock,
-    )
+class Setup:
+    """A filter whose time is in the test's hand, and its processes."""
+
+    def __init__(self, workers: PatternWorkers) -> None:
+        self.workers = workers
+        self.clock = ManualClock()
+        rules = PatternRules(
+            enabled=True,
+            max_length=50,
+            implementation=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
+            share=True,
+        )
+        self.filter = PatternFilter(rules, workers=workers, clock=self.clock)
+
+    @property
+    def processes(self) -> list[int]:
+        return [worker._process.pid for worker in self.workers._all]
+
+    async def slow(self, suffix: str = "") -> asyncio.Task[TopicListing]:
+        """Return an evaluation without end that is under way in a process."""
+        before = len(self.processes)
+        work = self.filter.filter(listing(), SLOW + suffix)
+        task = asyncio.ensure_future(work)
+        while len(self.processes) == before:
+            await asyncio.sleep(0)
+        await settle()
+        return task
 
 
-async def test_a_pattern_that_takes_too_long_costs_its_request_an_error() -> None:
+@pytest_asyncio.fixture
+async def setup() -> AsyncIterator[Setup]:
+    async with PatternWorkers(max_workers=2) as workers:
+        yield Setup(workers)
+
+
+def lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def until_gone(process: int) -> None:
+    while lives(process):
+        await asyncio.sleep(0)
+
+
+async def test_a_pattern_that_takes_too_long_costs_its_request_an_error(setup: Setup) -> None:
     # Given
-    clock = ManualClock()
-    evaluation = asyncio.ensure_future(pattern_filter(clock).filter(listing(), CATASTROPHIC))
-    await settle()
+    evaluation = await setup.slow()
+    (process,) = setup.processes
     # When
-    clock.advance(BACKTRACKING_SECONDS)
+    setup.clock.advance(1)
     # Then
-    with pytest.raises(InvalidPatternError, match="more than 1 s on 2000 topics"):
+    with pytest.raises(InvalidPatternError) as caught:
         await evaluation
+    assert str(caught.value) == (
+        f"the pattern '{SLOW}' takes more than floodgatePatternTimeoutMs=1000 on 2000 topics: "
+        "write it without look-around and back-references, or raise floodgatePatternTimeoutMs"
+    )
+    await until_gone(process)
 
 
-async def test_others_are_served_while_a_slow_pattern_is_evaluated() -> None:
+async def test_others_are_served_while_a_slow_pattern_is_evaluated(setup: Setup) -> None:
     # Given
-    clock = ManualClock()
-    slow = asyncio.ensure_future(pattern_filter(clock).filter(listing(), CATASTROPHIC))
-    await settle()
+    slow = await setup.slow()
     # When
-    quick = await pattern_filter(clock).filter(listing(), "t/n/a*-7")
+    quick = await setup.filter.filter(listing(), "t/n/x*-7")
+    also_backtracking = await setup.filter.filter(listing(), "t/n/(?=x).*-1[0-9]")
     # Then
-    assert list(quick.names()) == [f"persistent://t/n/{'a' * 40}-7"]
+    assert list(quick.names()) == [f"persistent://t/n/{'x' * 40}-7"]
+    assert len(also_backtracking) == 10
     assert not slow.done()
-    clock.advance(BACKTRACKING_SECONDS)
-    with pytest.raises(InvalidPatternError):
-        await slow
+    slow.cancel()
 
 
-async def test_look_around_keeps_what_it_should() -> None:
+async def test_the_process_ends_in_the_turn_in_which_the_last_who_waits_leaves(
+    setup: Setup,
+) -> None:
+    # Given
+    slow = await setup.slow()
+    (process,) = setup.processes
     # When
-    kept = await pattern_filter(ManualClock()).filter(listing(), "t/n/(?=a).*-1[0-9]")
+    slow.cancel()
+    await settle()
+    # Then
+    assert setup.processes == []
+    await until_gone(process)
+
+
+async def test_a_process_that_has_finished_is_asked_again(setup: Setup) -> None:
+    # Given
+    await setup.filter.filter(listing(), "t/n/(?=x).*-1[0-9]")
+    before = setup.processes
+    # When
+    kept = await setup.filter.filter(listing(), "t/n/(?=x).*-2[0-9]")
     # Then
     assert len(kept) == 10
+    assert setup.processes == before
+
+
+async def test_a_process_that_died_is_replaced(setup: Setup) -> None:
+    # Given
+    await setup.filter.filter(listing(), "t/n/(?=x).*-1[0-9]")
+    (worker,) = setup.workers._all
+    os.kill(worker._process.pid, 9)
+    await worker._process.wait()
+    # When, Then
+    assert len(await setup.filter.filter(listing(), "t/n/(?=x).*-2[0-9]")) == 10
+
+
+async def test_a_process_that_dies_at_work_costs_one_request_an_error(setup: Setup) -> None:
+    # Given
+    slow = await setup.slow()
+    # When
+    os.kill(setup.processes[0], 9)
+    # Then
+    with pytest.raises(InvalidPatternError, match="a pattern worker ended"):
+        await slow
+    assert len(await setup.filter.filter(listing(), "t/n/(?=x).*-2[0-9]")) == 10
+
+
+async def test_who_gets_no_process_in_time_is_told_so(setup: Setup) -> None:
+    # Given
+    await setup.slow("1")
+    await setup.slow("2")
+    third = asyncio.ensure_future(setup.filter.filter(listing(), "t/n/(?=x).*"))
+    await settle()
+    # When
+    setup.clock.advance(1)
+    # Then
+    with pytest.raises(InvalidPatternError, match="had no turn within floodgatePatternTimeoutMs"):
+        await third
+    assert len(await setup.filter.filter(listing(), "t/n/(?=x).*")) == 2_000
+
+
+async def test_who_waits_for_a_process_has_the_next_that_is_free(setup: Setup) -> None:
+    # Given
+    first, _ = await setup.slow("1"), await setup.slow("2")
+    third = asyncio.ensure_future(setup.filter.filter(listing(), "t/n/(?=x).*"))
+    await settle()
+    # When
+    first.cancel()
+    # Then
+    assert len(await third) == 2_000
+
+
+async def test_looking_ahead_keeps_what_it_should(setup: Setup) -> None:
+    # Given: partitions, names that are not ASCII, both domains
+    persistent = ["persistent://t/n/é-1", "persistent://t/n/a-partition-3", "persistent://t/n/b"]
+    both = TopicListing(
+        TopicSequence.from_names([b"non-persistent://t/n/a", b"non-persistent://t/n/zz"]),
+        TopicSequence.from_names([name.encode() for name in persistent]),
+    )
+    # When
+    kept = await setup.filter.filter(both, "persistent://t/n/(?!zz)(a|..1)")
+    # Then
+    assert set(kept.names()) == {"non-persistent://t/n/a", *persistent[:2]}

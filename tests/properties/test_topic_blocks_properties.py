@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import proto.PulsarApi_pb2 as pb
-from proto import topic_blocks
-from proto.topic_blocks import TopicSequence, decode_entries, encode_entry
+from proto import topic_tree
+from proto.topic_block import Block, encode_entry
+from proto.topic_blocks import TopicSequence
 from proto.topic_hash import combine_crc, combine_joined, java_order, joined_crc, topics_hash
 
 # Few characters, so that names meet: plain ones, and both sides of each border in either order.
@@ -82,10 +83,10 @@ def test_the_wire_is_the_protobuf_field(names: list[str]) -> None:
 
 
 @MANY
-@given(st.lists(st.integers(0, 600) | st.sampled_from([127, 128, 511, 512, 20_000]), max_size=20))
+@given(st.lists(st.integers(0, 600) | st.sampled_from([127, 128, 511, 512, 20_000]), min_size=1, max_size=20))
 def test_entries_survive_the_wire(sizes: list[int]) -> None:
     names = [bytes([0x12, 0x80 | index])[:size] * -(-size // 2) for index, size in enumerate(sizes)]
-    assert decode_entries(b"".join(map(encode_entry, names))) == names
+    assert Block.of_names(names).names() == names
 
 
 @MANY
@@ -109,7 +110,7 @@ def test_changes_deep_in_a_tree_are_the_same_as_building_anew(
     names: list[str], changes: list[tuple[list[str], list[str]]]
 ) -> None:
     # Given: blocks of about ten names, three to a branch
-    with patch.multiple(topic_blocks, BLOCK_BYTES=300, BRANCH_CHILDREN=3):
+    with patch.multiple(topic_tree, BLOCK_BYTES=300, BRANCH_CHILDREN=3):
         expected = set(names)
         sequence = TopicSequence.from_names(encoded(names))
         for added, removed in changes:

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import itertools
+import weakref
+from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.listing import BLOCKS_PER_TURN, PatternFilter
-from proto import patterns
-from proto.patterns import RegexImplementation
+from broker import pattern_filter as module
+from broker.listing_cache import ListingCache
+from broker.pattern_filter import PatternFilter, PatternRules
+from proto.patterns import LinearTime, RegexImplementation
 from proto.topic_blocks import TopicSequence
 from proto.topic_listing import TopicListing
+from tests.support.cluster import until
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from proto.topic_block import Mask
 
 NAMES = [f"persistent://a/b/t-{number:05d}".ljust(200, "x").encode() for number in range(8_000)]
 EVEN = "a/b/t-[0-9]*[02468]x*"
@@ -20,13 +31,31 @@ def listing_of(names: list[bytes]) -> TopicListing:
     return TopicListing(TopicSequence.from_sorted(names))
 
 
-def pattern_filter(*, share: bool = True) -> PatternFilter:
+def pattern_filter(*, share: bool = True, cache_bytes: int = 0) -> PatternFilter:
     return PatternFilter(
-        enabled=True,
-        max_length=50,
-        implementation=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
-        share=share,
+        PatternRules(
+            enabled=True,
+            max_length=50,
+            implementation=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
+            share=share,
+        ),
+        ListingCache(cache_bytes),
     )
+
+
+@pytest.fixture
+def matched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many names each call of the engine was given; every step is a turn of its own."""
+    counts: list[int] = []
+    matching = LinearTime.matching
+
+    def counted(self: LinearTime, paths: pa.StringArray) -> Mask:
+        counts.append(len(paths))
+        return matching(self, paths)
+
+    monkeypatch.setattr(LinearTime, "matching", counted)
+    monkeypatch.setattr(module, "TURN_SECONDS", -1)
+    return counts
 
 
 @pytest.mark.parametrize("share", [True, False])
@@ -43,11 +72,12 @@ async def test_a_block_that_is_kept_whole_is_the_same_block() -> None:
     # Given
     listing = listing_of(NAMES)
     # When
-    kept = await pattern_filter().filter(listing, "a/b/t-0.*")
+    kept = await pattern_filter().filter(listing, "a/b/t-0[0-4].*|a/b/t-03.*x")
     # Then
     (before,), (after,) = listing.sequences, kept.sequences
-    assert list(after.names()) == [name for name in NAMES if b"/t-0" in name]
+    assert list(after.names()) == NAMES[:5_000]
     assert set(list(after.wire_parts)[:-1]) <= set(before.wire_parts)
+    assert len(after.wire_parts) > 10
 
 
 async def test_what_a_pattern_keeps_is_what_a_new_sequence_of_it_would_be() -> None:
@@ -61,45 +91,152 @@ async def test_what_a_pattern_keeps_is_what_a_new_sequence_of_it_would_be() -> N
     assert sequence.totals == expected.totals
 
 
-async def test_an_evaluation_goes_on_while_somebody_waits_and_ends_with_the_last() -> None:
+async def test_only_the_blocks_that_a_patterns_beginning_allows_are_matched(
+    matched: list[int],
+) -> None:
+    # When
+    kept = await pattern_filter().filter(listing_of(NAMES), "a/b/t-0412[0-9]x*")
+    # Then
+    assert [name.encode() for name in kept.names()] == NAMES[4_120:4_130]
+    assert sum(matched) < 1_000
+
+
+async def test_an_evaluation_goes_on_while_somebody_waits_and_ends_with_the_last(
+    matched: list[int],
+) -> None:
     # Given
-    listing, patterns_ = listing_of(NAMES), pattern_filter()
-    first, second = (asyncio.create_task(patterns_.filter(listing, EVEN)) for _ in range(2))
-    await asyncio.sleep(0)
+    listing, patterns = listing_of(NAMES), pattern_filter()
+    first, second = (asyncio.create_task(patterns.filter(listing, EVEN)) for _ in range(2))
+    await until(lambda: matched)
     # When
     first.cancel()
     await asyncio.sleep(0)
-    under_way = len(patterns_._running)
+    under_way, before = len(patterns._running), len(matched)
     second.cancel()
-    for _ in range(3):  # far fewer turns than the evaluation would take
+    await asyncio.gather(first, second, return_exceptions=True)
+    for _ in range(5):
         await asyncio.sleep(0)
     # Then
-    assert (under_way, len(patterns_._running)) == (1, 0)
+    assert (under_way, len(patterns._running)) == (1, 0)
+    assert len(matched) <= before + 1
     assert len(asyncio.all_tasks()) == 1
 
 
-async def test_many_evaluations_hold_up_the_loop_for_one_step_only(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_turn_is_one_evaluations_however_many_are_under_way(matched: list[int]) -> None:
     # Given
-    listing, patterns_ = listing_of(NAMES), pattern_filter()
-    evaluated = 0
-    keep = patterns._LinearTime.keep
-
-    def counted(self: patterns._LinearTime, names: list[bytes]) -> list[bytes]:
-        nonlocal evaluated
-        evaluated += 1
-        return list(keep(self, names))
-
-    monkeypatch.setattr(patterns._LinearTime, "keep", counted)
-    tasks = [asyncio.create_task(patterns_.filter(listing, f"{EVEN}|{n}")) for n in range(10)]
+    listing, patterns = listing_of(NAMES), pattern_filter()
+    tasks = [asyncio.create_task(patterns.filter(listing, f"{EVEN}|{n}")) for n in range(10)]
     most = before = 0
     # When
     while not all(task.done() for task in tasks):
         await asyncio.sleep(0)
-        most, before = max(most, evaluated - before), evaluated
+        most, before = max(most, len(matched) - before), len(matched)
     # Then
-    blocks = len(list(listing.sequences[0].blocks()))
-    assert evaluated == 10 * blocks
-    assert blocks > 2 * BLOCKS_PER_TURN
-    assert most <= BLOCKS_PER_TURN
+    assert len(matched) >= 10
+    assert most == 1
+
+
+async def test_a_pattern_that_takes_long_is_matched_with_fewer_names_at_a_time(
+    matched: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given: each look at the clock is 10 ms after the one before
+    moments = itertools.count()
+    monkeypatch.setattr(module, "perf_counter", lambda: next(moments) / 100)
+    # When
+    await pattern_filter().filter(listing_of(NAMES[:3_000]), EVEN)
+    # Then
+    assert matched[:4] == [2_048, 512, 128, 32]
+    assert sum(matched) == 3_000
+
+
+async def test_a_large_pattern_begins_with_few_names(matched: list[int]) -> None:
+    # When
+    await pattern_filter().filter(listing_of(NAMES[:100]), "a/b/.*(?:[x-z].{99}){5}|q")
+    # Then: 99 times five, and three instructions or more for a character of any kind
+    assert 0 < matched[0] < 65_536 / (3 * 99 * 5)
+    assert sum(matched) == 100
+
+
+async def test_a_first_look_at_a_listing_is_remembered_for_other_patterns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    listing, patterns = listing_of(NAMES), pattern_filter(cache_bytes=50_000_000)
+    await patterns.filter(listing, EVEN)
+    made: list[int] = []
+    monkeypatch.setattr("broker.path_columns.BlockRun.paths", made.append)
+    # When
+    kept = await patterns.filter(listing, "a/b/t-.*7x*")
+    # Then
+    assert len(kept) == 800
+    assert made == []
+
+
+async def test_a_result_is_remembered_for_its_version_and_pattern(matched: list[int]) -> None:
+    # Given
+    listing, patterns = listing_of(NAMES), pattern_filter(cache_bytes=10_000_000)
+    first = await patterns.filter(listing, EVEN)
+    evaluated = len(matched)
+    # When
+    again = await patterns.filter(listing, EVEN)
+    # Then
+    assert again is first
+    assert len(matched) == evaluated
+    assert await patterns.filter(listing_of(NAMES), EVEN) is not first
+    assert await patterns.filter(listing, "a/b/t-0.*") is not first
+
+
+async def test_that_everything_is_kept_is_remembered_too(matched: list[int]) -> None:
+    # Given
+    listing, patterns = listing_of(NAMES), pattern_filter(cache_bytes=10_000)
+    await patterns.filter(listing, "a/b/t-.*")
+    evaluated = len(matched)
+    # When, Then
+    assert await patterns.filter(listing, "a/b/t-.*") is listing
+    assert len(matched) == evaluated
+
+
+async def test_as_shipped_every_request_is_evaluated(matched: list[int]) -> None:
+    # Given
+    listing, patterns = listing_of(NAMES), pattern_filter(share=False, cache_bytes=10_000_000)
+    # When
+    first = await patterns.filter(listing, EVEN)
+    evaluated = sum(matched)
+    # Then
+    assert await patterns.filter(listing, EVEN) is not first
+    assert sum(matched) == 2 * evaluated
+
+
+async def test_what_is_remembered_keeps_no_old_version_in_memory() -> None:
+    # Given
+    patterns = pattern_filter(cache_bytes=10_000_000)
+    cache = patterns._cache
+    listing = listing_of(NAMES)
+    await patterns.filter(listing, EVEN)
+    await patterns.filter(listing, "a/b/t-.*")
+    assert cache.statistics().entries == 2
+    gone = weakref.ref(listing)
+    # When
+    del listing
+    await asyncio.sleep(0)
+    gc.collect()
+    # Then
+    assert gone() is None
+    assert (cache.statistics().entries, cache.statistics().bytes) == (0, 0)
+
+
+async def test_the_columns_of_partitioned_names_are_made_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    names = sorted(f"persistent://a/b/t-{n}-partition-{n % 7}".encode() for n in range(4_000))
+    listing, patterns = listing_of(names), pattern_filter(cache_bytes=10_000_000)
+    first = await patterns.filter(listing, "a/b/t-.?")
+    made: list[int] = []
+    monkeypatch.setattr("proto.block_run.without_partitions", made.append)
+    # When
+    again = await patterns.filter(listing, "a/b/t-[0-9]")
+    # Then
+    assert len(first) == 10
+    assert list(again.names()) == list(first.names())
+    assert made == []

@@ -210,6 +210,24 @@ def test_text_that_is_not_utf8_is_refused(data: bytes, field: str) -> None:
         parse_command(data)
 
 
+def with_properties(number: int) -> bytes:
+    one = pb.KeyValue(key="k", value="v")
+    request = pb.CommandGetTopicsOfNamespace(
+        request_id=1, namespace="a/b", properties=[one] * number
+    )
+    command = pb.BaseCommand(type=Type.GET_TOPICS_OF_NAMESPACE, getTopicsOfNamespace=request)
+    return command.SerializeToString()
+
+
+def test_a_listing_request_may_have_ten_thousand_properties_and_no_more() -> None:
+    # Given
+    most = parse_command(with_properties(10_000))
+    # Then
+    assert len(most.getTopicsOfNamespace.properties) == 10_000
+    with pytest.raises(RemoteProtocolError, match="a listing request with 10001 properties"):
+        parse_command(with_properties(10_001))
+
+
 def test_bytes_that_are_meant_to_be_bytes_may_be_anything() -> None:
     # Given
     body = connect()

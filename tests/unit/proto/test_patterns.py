@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import compress
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proto.patterns import (
-    InvalidPatternError,
-    RegexImplementation,
-    compile_pattern,
-    remove_domain_scheme,
-)
+from proto.pattern_errors import InvalidPatternError
+from proto.patterns import RegexImplementation, compile_pattern, remove_domain_scheme
 
 FALLBACK = RegexImplementation.RE2J_WITH_JDK_FALLBACK
 ENGINES = pytest.mark.parametrize(
@@ -35,7 +33,8 @@ def kept(
     pattern: str, names: list[str], implementation: RegexImplementation = FALLBACK
 ) -> list[str]:
     encoded = [name.encode() for name in names]
-    return [name.decode() for name in compile_pattern(pattern, implementation).keep(encoded)]
+    mask = compile_pattern(pattern, implementation).mask(encoded)
+    return list(compress(names, mask))
 
 
 @pytest.mark.parametrize(
@@ -125,14 +124,8 @@ def test_look_around_falls_back_to_the_other_engine() -> None:
 
 
 def test_without_the_fallback_look_around_is_refused() -> None:
-    with pytest.raises(InvalidPatternError, match="is not RE2 syntax"):
+    with pytest.raises(InvalidPatternError, match="invalid or unsupported Perl syntax"):
         compile_pattern("public/gold/(?!alpha).*", RegexImplementation.RE2J)
-
-
-@ENGINES
-def test_what_no_engine_compiles_is_refused(implementation: RegexImplementation) -> None:
-    with pytest.raises(InvalidPatternError, match=r"Invalid topics pattern: '\(\(\('"):
-        compile_pattern("(((", implementation)
 
 
 @pytest.mark.parametrize("pattern", [r"public/gold/\Qgamma.x", r"public/gold/\Qgamma.x\E"])
@@ -150,7 +143,7 @@ def test_a_pattern_that_would_never_end_is_stopped() -> None:
     pattern = compile_pattern(r"t/ns/(?!x)(?:(?:a|a)*)*b", FALLBACK)
     # When, Then
     with pytest.raises(InvalidPatternError, match=r"takes more than 0\.05 s on one name"):
-        pattern.keep([b"persistent://t/ns/" + b"a" * 40])
+        pattern.mask([b"persistent://t/ns/" + b"a" * 40])
 
 
 def test_a_linear_engine_takes_the_same_pattern_in_stride() -> None:

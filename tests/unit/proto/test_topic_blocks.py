@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from proto.topic_blocks import (
-    BLOCK_BYTES,
-    BRANCH_CHILDREN,
-    Branch,
-    TopicSequence,
-    Totals,
-    decode_entries,
-    encode_entry,
-)
+from proto.topic_block import Block, Totals, encode_entry
+from proto.topic_blocks import TopicSequence
 from proto.topic_hash import EMPTY_HASH
+from proto.topic_tree import BLOCK_BYTES, BRANCH_CHILDREN, Branch
 
 
 def names_of(count: int, start: int = 0, width: int = 6) -> list[bytes]:
@@ -27,7 +21,7 @@ def test_a_name_is_a_topics_field() -> None:
 
 def test_long_and_short_names_are_read_back() -> None:
     names = [b"a", b"x" * 127, b"y" * 128, b"z" * 70_000, b""]
-    assert decode_entries(b"".join(map(encode_entry, names))) == names
+    assert Block.of_names(names).names() == names
 
 
 def test_nothing_is_a_sequence_too() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 async def _refuse(_: web.Request) -> web.Response:
     raise RestError(412, "Clusters do not exist")
+
+
+async def _surrogate(_: web.Request) -> web.Response:
+    raise RestError(412, "bad \ud800")
 
 
 async def _echo_size(request: web.Request) -> web.Response:
@@ -62,7 +67,12 @@ async def endpoint() -> AsyncIterator[Endpoint]:
     registry = CollectorRegistry()
     registry.register(ProcessMetrics("c"))
     readiness = Readiness()
-    routes = [web.get("/refuse", _refuse), web.put("/size", _echo_size), web.get("/bug", _bug)]
+    routes = [
+        web.get("/refuse", _refuse),
+        web.get("/surrogate", _surrogate),
+        web.put("/size", _echo_size),
+        web.get("/bug", _bug),
+    ]
     server = await serve_http(application(registry, readiness, routes), "127.0.0.1", 0)
     async with aiohttp.ClientSession() as client:
         yield Endpoint(server, client, readiness)
@@ -117,6 +127,45 @@ async def test_errors_are_reasons(
     # Then
     assert (answered, json.loads(text)) == (status, {"reason": reason})
     assert content_type.startswith("application/json")
+
+
+async def test_json_is_named_without_a_character_set(endpoint: Endpoint) -> None:
+    assert (await endpoint.ask("GET", "/refuse"))[2] == "application/json"
+
+
+async def test_a_reason_may_hold_what_is_not_unicode(endpoint: Endpoint) -> None:
+    # When
+    status, text, _ = await endpoint.ask("GET", "/surrogate")
+    # Then
+    assert (status, json.loads(text)) == (412, {"reason": "bad \ud800"})
+
+
+async def test_options_say_what_is_allowed(endpoint: Endpoint) -> None:
+    # When
+    url = f"http://127.0.0.1:{endpoint.server.listener.port}/size"
+    async with endpoint.client.options(url) as answer:
+        # Then
+        assert (answer.status, await answer.read()) == (200, b"")
+        assert answer.headers["Allow"] == "PUT"
+
+
+@pytest.mark.parametrize("head", ["Content-Length: 100", "Transfer-Encoding: chunked"])
+async def test_a_client_that_leaves_within_its_request_is_no_error(
+    endpoint: Endpoint, head: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    port = endpoint.server.listener.port
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"PUT /size HTTP/1.1\r\nHost: x\r\n{head}\r\n\r\n5\r\nhal".encode())
+    await writer.drain()
+    await endpoint.ask("GET", "/refuse")
+    # When
+    with caplog.at_level(logging.INFO):
+        writer.transport.abort()
+        for _ in range(3):
+            await endpoint.ask("GET", "/refuse")
+    # Then
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 async def test_a_body_is_read_up_to_its_bound(endpoint: Endpoint) -> None:

@@ -1,0 +1,213 @@
+"""A run of topic names as they go on the wire, and where each begins.
+
+An entry is one name as a ``topics`` field of CommandGetTopicsOfNamespaceResponse: tag, length,
+name. Entries and names are Arrow columns over the wire bytes, so that nothing here is done name
+by name in Python but encoding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import google_crc32c
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from proto.topic_hash import combine_joined, java_order
+from proto.varint import decode_varint, encode_varint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import TypeAlias
+
+    import numpy.typing as npt
+
+    Offsets: TypeAlias = npt.NDArray[np.int32]
+    Mask: TypeAlias = npt.NDArray[np.bool_]
+    Rows: TypeAlias = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+
+ESTIMATED_BYTES_PER_NAME = 32
+"""Heap estimate of a listed name beside its UTF-8 bytes (upstream: estimateTopicListSize)."""
+BLOCK_OBJECT_BYTES = 700
+"""What a block takes beside its bytes and offsets: seven small objects."""
+TOPICS_TAG = b"\x12"
+"""Protobuf tag of the repeated string field 2, ``topics``."""
+_PREFIXES = tuple(TOPICS_TAG + encode_varint(size) for size in range(512))
+# An entry longer than these has one byte more before its name: the length is a varint.
+_LONGEST_ENTRIES = (129, 16_386, 2_097_155)
+_SHORTEST_PREFIX_BYTES = 2
+_TO_THE_END = 1 << 30
+_COMMA = ord(",")
+
+
+def encode_entry(name: bytes) -> bytes:
+    """Return one name as a ``topics`` field on the wire."""
+    size = len(name)
+    return (_PREFIXES[size] if size < 512 else TOPICS_TAG + encode_varint(size)) + name
+
+
+def decode_entry(entry: bytes) -> bytes:
+    """Return the name in one ``topics`` field."""
+    return entry[2:] if entry[1] < 0x80 else entry[decode_varint(entry, 1)[1] :]
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What is known of a run of names without looking at them.
+
+    Attributes:
+        count: Names.
+        wire_bytes: Bytes of their ``topics`` fields.
+        estimated_bytes: Heap estimate, UTF-8 bytes + 32 a name.
+        crc: CRC32C of the names joined by commas.
+        joined_bytes: Length of that joined text.
+    """
+
+    count: int = 0
+    wire_bytes: int = 0
+    estimated_bytes: int = 0
+    crc: int = 0
+    joined_bytes: int = 0
+
+    @staticmethod
+    def of_all(runs: Iterable[Totals]) -> Totals:
+        """Return the totals of runs one after the other."""
+        count = wire_bytes = estimated_bytes = crc = joined_bytes = 0
+        for run in runs:
+            before, behind = (count, crc, joined_bytes), (run.count, run.crc, run.joined_bytes)
+            crc, joined_bytes = combine_joined(before, behind)
+            count += run.count
+            wire_bytes += run.wire_bytes
+            estimated_bytes += run.estimated_bytes
+        return Totals(count, wire_bytes, estimated_bytes, crc, joined_bytes)
+
+
+class Block:
+    """Some names in order, as they go on the wire. Immutable, never empty.
+
+    Attributes:
+        wire: Their entries, one after the other.
+        offsets: Where each begins in ``wire``; the end of the last one comes last.
+        first: What the first name sorts by.
+    """
+
+    __slots__ = ("__weakref__", "_partitioned", "first", "offsets", "totals", "wire")
+
+    def __init__(self, wire: bytes, offsets: Offsets) -> None:
+        self.wire = wire
+        self.offsets = offsets
+        self.totals = _totals(wire, offsets)
+        self.first = java_order(self.name_at(0))
+        self._partitioned: bool | None = None
+
+    @staticmethod
+    def of_names(names: Sequence[bytes]) -> Block:
+        """Encode names in Java's order."""
+        return Block(*encode_entries(names))
+
+    @property
+    def may_have_partitions(self) -> bool:
+        """Whether a name contains ``-partition-``; looked for once."""
+        if self._partitioned is None:
+            self._partitioned = b"-partition-" in self.wire
+        return self._partitioned
+
+    def entries(self) -> pa.BinaryArray:
+        """Return the entries as a column over the wire bytes."""
+        return entry_column(self.wire, self.offsets)
+
+    def name_column(self) -> pa.BinaryArray:
+        """Return the names as a column; copied at each call."""
+        return name_column(self.wire, self.offsets)
+
+    def names(self) -> list[bytes]:
+        """Return the names, decoded anew at each call."""
+        names: list[bytes] = self.name_column().to_pylist()
+        return names
+
+    def name_at(self, index: int) -> bytes:
+        """Return one name; -1 is the last one's index."""
+        index %= self.totals.count
+        return decode_entry(self.wire[self.offsets[index] : self.offsets[index + 1]])
+
+    def place_of(self, key: bytes) -> int:
+        """Return how many names sort before a key of ``java_order``."""
+        low, high = 0, self.totals.count
+        while low < high:
+            middle = (low + high) // 2
+            if java_order(self.name_at(middle)) < key:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def row_of(self, name: bytes) -> int | None:
+        """Return the index of a name; None when it is not there."""
+        place = self.place_of(java_order(name))
+        found = place < self.totals.count and self.name_at(place) == name
+        return place if found else None
+
+
+def memory_bytes(block: Block) -> int:
+    """Return about what a block takes in memory."""
+    return BLOCK_OBJECT_BYTES + len(block.wire) + len(block.first) + block.offsets.nbytes
+
+
+def encode_entries(names: Sequence[bytes]) -> tuple[bytes, Offsets]:
+    """Return names as wire bytes, and where each entry begins."""
+    entries = [encode_entry(name) for name in names]
+    return b"".join(entries), offsets_of(np.fromiter(map(len, entries), np.int32, len(entries)))
+
+
+def offsets_of(sizes: npt.NDArray[np.int32]) -> Offsets:
+    """Return the offsets of entries of these sizes, the end of the last one included."""
+    offsets = np.zeros(len(sizes) + 1, np.int32)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets
+
+
+def entry_column(wire: bytes, offsets: Offsets) -> pa.BinaryArray:
+    """Return entries as a column over their bytes; nothing is copied."""
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(wire)]
+    return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
+
+
+def name_column(wire: bytes, offsets: Offsets, skipped: int = 0) -> pa.BinaryArray:
+    """Return the names of entries as a column, without the first ``skipped`` bytes of each."""
+    entries = entry_column(wire, offsets)
+    sizes = np.diff(offsets)
+    longest = int(sizes.max()) if len(sizes) else 0
+    if longest <= _LONGEST_ENTRIES[0]:
+        return pc.binary_slice(entries, _SHORTEST_PREFIX_BYTES + skipped, _TO_THE_END)
+    shortest = int(sizes.min())
+    column = pc.binary_slice(entries, _prefix_bytes(shortest) + skipped, _TO_THE_END)
+    for bound in _LONGEST_ENTRIES:
+        if shortest <= bound < longest:
+            start = _prefix_bytes(bound + 1) + skipped
+            longer = pc.binary_slice(entries, start, _TO_THE_END)
+            column = pc.if_else(pa.array(sizes > bound), longer, column)
+    return column
+
+
+def _prefix_bytes(entry_bytes: int) -> int:
+    """Return how many bytes of an entry come before its name."""
+    return _SHORTEST_PREFIX_BYTES + sum(entry_bytes > bound for bound in _LONGEST_ENTRIES)
+
+
+def _totals(wire: bytes, offsets: Offsets) -> Totals:
+    joined, count = _joined(wire, offsets), len(offsets) - 1
+    estimate = len(joined) - (count - 1) + ESTIMATED_BYTES_PER_NAME * count
+    return Totals(count, len(wire), estimate, google_crc32c.value(joined), len(joined))
+
+
+def _joined(wire: bytes, offsets: Offsets) -> bytes:
+    """Return the names of entries joined by commas."""
+    # One byte before each name is kept and becomes its comma: half the time of a join.
+    column = name_column(wire, offsets, skipped=-1)
+    _, begins, data = column.buffers()
+    joined = bytearray(data)
+    commas = np.frombuffer(begins, np.int32, len(column))
+    np.frombuffer(joined, np.uint8)[commas] = _COMMA
+    return bytes(memoryview(joined)[1:])

@@ -1,0 +1,73 @@
+"""What patterns are matched with: ``tenant/namespace/local``, without domain and partition.
+
+Whole columns at a time; for one name there is ``path_of``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from proto.names import MAX_PARTITION_INDEX, NON_PERSISTENT, PARTITION_SEPARATOR, PERSISTENT
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Column: TypeAlias = pa.Array
+
+DOMAIN_PREFIXES = (f"{PERSISTENT}://".encode(), f"{NON_PERSISTENT}://".encode())
+TO_THE_END = 1 << 30
+"""A stop for Arrow's slices: beyond every name."""
+_SEPARATOR = PARTITION_SEPARATOR.encode()
+# Numbers up to a Java int's largest, as names.partition_index: 2147483647.
+_INDEX = "|".join(
+    (
+        r"0|[1-9][0-9]{0,8}|1[0-9]{9}|20[0-9]{8}|21[0-3][0-9]{7}|214[0-6][0-9]{6}",
+        r"2147[0-3][0-9]{5}|21474[0-7][0-9]{4}|214748[0-2][0-9]{3}|2147483[0-5][0-9]{2}",
+        r"21474836[0-3][0-9]|214748364[0-7]",
+    )
+)
+_PARTITION_SUFFIX = rf"-partition-(?:{_INDEX})\z"
+_DOMAIN_PREFIX = r"\A(?:non-)?persistent://"
+_PARTITION = re.compile(rb"-partition-(0|[1-9][0-9]{0,9})\Z")
+
+
+def path_of(name: bytes) -> bytes:
+    """Return one full topic name without its domain and its ``-partition-N``."""
+    path = name.split(b"://", 1)[-1]
+    if _SEPARATOR in path:
+        found = _PARTITION.search(path)
+        if found is not None and int(found.group(1)) <= MAX_PARTITION_INDEX:
+            return path[: found.start()]
+    return path
+
+
+def common_domain(first: bytes, last: bytes) -> bytes:
+    """Return the ``persistent://`` that names from ``first`` to ``last`` begin with; or nothing.
+
+    Names in order: what the first and the last begin with, all between do.
+    """
+    prefixes = (prefix for prefix in DOMAIN_PREFIXES if first.startswith(prefix))
+    return next((prefix for prefix in prefixes if last.startswith(prefix)), b"")
+
+
+def as_text(column: Column) -> Column:
+    """Return a column of UTF-8 bytes as the same column of text: nothing is copied or checked."""
+    if column.type == pa.string():
+        return column
+    buffers = column.buffers()
+    return pa.Array.from_buffers(pa.string(), len(column), buffers, offset=column.offset)
+
+
+def without_partitions(paths: Column) -> Column:
+    """Return a text column with every ``-partition-N`` taken off."""
+    return pc.replace_substring_regex(paths, _PARTITION_SUFFIX, "")
+
+
+def paths_of(names: Column) -> Column:
+    """Return the paths of a column of full names, of either domain."""
+    text = as_text(names)
+    return without_partitions(pc.replace_substring_regex(text, _DOMAIN_PREFIX, ""))

@@ -1,0 +1,156 @@
+"""What a filter keeps of a listing is what each name alone says, wherever blocks end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import regex
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from broker import pattern_filter
+from broker.listing_cache import ListingCache
+from broker.pattern_filter import PatternFilter, PatternRules
+from proto import topic_tree
+from proto.names import without_partition
+from proto.patterns import LinearTime, RegexImplementation
+from proto.topic_blocks import Selection, TopicSequence
+from proto.topic_hash import java_order
+from proto.topic_listing import TopicListing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+# Both sides of each border between UTF-8's order and Java's, and what sorts around "-partition-".
+LETTERS = st.text(
+    st.sampled_from("ab-!z~\u00e9\ud7ff\ue000\uffff\U00010000\U0010ffff"), min_size=1, max_size=4
+)
+PARTITIONS = st.sampled_from(["", "", "", "-partition-0", "-partition-12", "-partition-x"])
+LOCAL_NAMES = st.builds(str.__add__, LETTERS, PARTITIONS)
+NAME_LISTS = st.lists(LOCAL_NAMES, max_size=30)
+PIECES = st.one_of(
+    LETTERS.map(regex.escape),
+    st.sampled_from([".", ".*", "[a-z]", "a*", "(a|b)", "(?:!|~x)?", "b+", "[^a]", "a|b"]),
+)
+PATTERNS = st.lists(PIECES, max_size=4).map("".join)
+FLAGS = st.sampled_from(["", "", "(?i)"])
+MANY = settings(max_examples=60, deadline=None)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks() -> Iterator[None]:
+    with patch.multiple(topic_tree, BLOCK_BYTES=100, BRANCH_CHILDREN=3):
+        yield
+
+
+def sequence_of(domain: str, local_names: list[str]) -> TopicSequence:
+    return TopicSequence.from_names(f"{domain}://t/n/{one}".encode() for one in local_names)
+
+
+def expected(listing: TopicListing, pattern: str) -> list[str]:
+    """Return what matches, one name after the other, with another engine."""
+    whole = regex.compile(f"(?:{pattern})")
+    return [
+        name
+        for name in listing.names()
+        if whole.fullmatch(without_partition(name).split("://", 1)[1])
+    ]
+
+
+@MANY
+@given(NAME_LISTS, NAME_LISTS, PATTERNS, FLAGS)
+def test_a_filter_keeps_what_matches(
+    persistent: list[str], others: list[str], pattern: str, flags: str
+) -> None:
+    # Given
+    listing = TopicListing(
+        sequence_of("non-persistent", others), sequence_of("persistent", persistent)
+    )
+    rules = PatternRules(
+        enabled=True, max_length=1_000, implementation=RegexImplementation.RE2J, share=True
+    )
+    whole = f"{flags}t/n/(?:{pattern})"
+    # When
+    with patch.object(pattern_filter, "FIRST_STEP_NAMES", 3):
+        kept = asyncio.run(PatternFilter(rules, ListingCache(100_000)).filter(listing, whole))
+    # Then
+    assert list(kept.names()) == expected(listing, whole)
+    assert kept.hash == TopicListing(TopicSequence.from_names(_encoded(kept))).hash
+
+
+@MANY
+@given(NAME_LISTS, PATTERNS, FLAGS)
+def test_all_that_matches_lies_within_a_patterns_range(
+    local_names: list[str], pattern: str, flags: str
+) -> None:
+    # Given
+    compiled = LinearTime(f"{flags}t/n/(?:{pattern})")
+    listing = TopicListing(sequence_of("persistent", local_names))
+    # When, Then
+    for name in expected(listing, compiled.text):
+        path = name.removeprefix("persistent://").encode()
+        assert compiled.low <= java_order(path) <= compiled.high
+
+
+@MANY
+@given(st.lists(LOCAL_NAMES, min_size=1, max_size=60, unique=True), st.data())
+def test_rows_are_the_names_in_their_order(local_names: list[str], data: st.DataObject) -> None:
+    # Given
+    sequence = sequence_of("persistent", local_names)
+    names = list(sequence.names())
+    rows = sorted(data.draw(st.sets(st.integers(0, len(names) - 1))))
+    # When
+    chosen = sequence.at_rows(_array(rows))
+    # Then
+    assert list(chosen.names()) == [names[row] for row in rows]
+    assert chosen.totals == TopicSequence.from_sorted([names[row] for row in rows]).totals
+    assert [sequence.row_of(name) for name in names] == list(range(len(names)))
+    assert [sequence.name_at(row) for row in rows] == [names[row] for row in rows]
+    assert sequence.row_of(b"persistent://t/n/not there") is None
+
+
+@MANY
+@given(st.lists(LOCAL_NAMES, min_size=1, max_size=60), LOCAL_NAMES, LOCAL_NAMES)
+def test_blocks_of_a_range_hold_every_name_of_it(
+    local_names: list[str], one: str, other: str
+) -> None:
+    # Given
+    sequence = sequence_of("persistent", local_names)
+    low, high = sorted(java_order(f"persistent://t/n/{end}".encode()) for end in (one, other))
+    # When
+    found = [name for block in sequence.blocks(low, high) for name in block.names()]
+    # Then
+    within = [name for name in sequence.names() if low <= java_order(name) <= high]
+    assert [name for name in found if low <= java_order(name) <= high] == within
+
+
+@MANY
+@given(st.lists(LOCAL_NAMES, min_size=1, max_size=60, unique=True), st.data())
+def test_a_selection_counts_what_it_adds(local_names: list[str], data: st.DataObject) -> None:
+    # Given
+    sequence = sequence_of("persistent", local_names)
+    rows = sorted(data.draw(st.sets(st.integers(0, len(sequence) - 1))))
+    selection = Selection(sequence)
+    # When
+    for block, chosen in sequence.blocks_of_rows(_array(rows)):
+        selection.keep_rows(block, chosen)
+    kept = selection.sequence()
+    # Then
+    shared = set(sequence.blocks())
+    own = sum(len(block.wire) for block in kept.blocks() if block not in shared)
+    assert selection.added_bytes >= own
+    assert (selection.added_bytes == 0) == (kept is sequence or not rows)
+
+
+def _encoded(listing: TopicListing) -> list[bytes]:
+    return [name.encode() for name in listing.names()]
+
+
+def _array(rows: list[int]) -> npt.NDArray[np.int64]:
+    return np.array(rows, np.int64)
