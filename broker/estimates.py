@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from broker.listing import NO_PROPERTIES
 from limiter.estimate import (
     FIRST_ESTIMATE_BYTES,
     PROPOSAL_ESTIMATE_BYTES,
@@ -15,7 +17,7 @@ from limiter.estimate import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable, Mapping
 
     from broker.listing import TopicLister
     from broker.stores.store import Mode
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
 
 class ListingEstimates:
     """Estimates for listings of this broker.
+
+    A plug-in makes of one namespace a list for each set of properties: they are remembered apart.
+    Not so under ``last``, which guesses by namespace and mode only, as shipped: there a selective
+    list and the full one share a guess.
 
     Bound: 10,000 remembered sizes.
 
@@ -40,18 +46,30 @@ class ListingEstimates:
         self._as_shipped = as_shipped
         self._sizes = TopicListSizeResultCache()
 
-    def of(self, namespace: NamespaceName, mode: Mode) -> ListingEstimate:
+    def of(
+        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
+    ) -> ListingEstimate:
         """Return the estimate of one request."""
-        holder = self._sizes.holder((namespace, mode))
+        holder = self._sizes.holder(self._key(namespace, mode, properties))
         guess = SizeGuess(holder, anyone_resets=self._as_shipped)
-        return ListingEstimate(
-            self._policy, holder, guess, lambda: self._lister.known_bytes(namespace, mode)
-        )
+        known_bytes = partial(self._lister.known_bytes, namespace, mode, properties)
+        return ListingEstimate(self._policy, holder, guess, known_bytes)
 
-    def expected_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
+    def expected_bytes(
+        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
+    ) -> int | None:
         """Return what a listing will probably take; None where that is not known yet."""
-        known = self._lister.known_bytes(namespace, mode)
-        return self._sizes.holder((namespace, mode)).last_size_bytes if known is None else known
+        known = self._lister.known_bytes(namespace, mode, properties)
+        if known is not None:
+            return known
+        return self._sizes.holder(self._key(namespace, mode, properties)).last_size_bytes
+
+    def _key(
+        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
+    ) -> Hashable:
+        if self._policy is SizeEstimate.LAST or not properties:
+            return (namespace, mode)
+        return (namespace, mode, frozenset(properties.items()))
 
 
 class ListingEstimate:

@@ -22,8 +22,10 @@ class Lister:
     def __init__(self, known: int | None = None) -> None:
         self.known = known
 
-    def known_bytes(self, namespace: NamespaceName, mode: int) -> int | None:
-        return self.known
+    def known_bytes(
+        self, namespace: NamespaceName, mode: int, properties: dict[str, str]
+    ) -> int | None:
+        return None if properties else self.known
 
 
 class Listing:
@@ -126,3 +128,29 @@ def test_what_was_refused_is_known_to_have_been_refused() -> None:
     # Then
     assert before == [False, True, True]
     assert not made.of(OTHER, PERSISTENT).refused_before(500)
+
+
+async def test_exact_remembers_a_plug_ins_lists_by_their_properties() -> None:
+    # Given
+    made = estimates(SizeEstimate.EXACT, known=7_000_000)
+    first = await made.of(NAMESPACE, PERSISTENT, {"a": "1"}).size()
+    # When
+    made.of(NAMESPACE, PERSISTENT, {"a": "1", "b": "2"}).actual(Listing(123))
+    # Then
+    assert first == 10_240
+    assert await made.of(NAMESPACE, PERSISTENT, {"b": "2", "a": "1"}).size() == 123
+    assert await made.of(NAMESPACE, PERSISTENT, {"a": "1|b=2"}).size() == 10_240
+    assert await made.of(NAMESPACE, PERSISTENT).size() == 7_000_000
+    assert made.expected_bytes(NAMESPACE, PERSISTENT, {"a": "1", "b": "2"}) == 123
+    assert made.expected_bytes(NAMESPACE, PERSISTENT, {"a": "1"}) is None
+    assert made.expected_bytes(NAMESPACE, PERSISTENT) == 7_000_000
+
+
+async def test_last_guesses_by_namespace_and_mode_only() -> None:
+    # Given
+    made = estimates(SizeEstimate.LAST)
+    # When
+    made.of(NAMESPACE, PERSISTENT, {"a": "1"}).actual(Listing(123))
+    # Then
+    assert await made.of(NAMESPACE, PERSISTENT).size() == 123
+    assert await made.of(NAMESPACE, PERSISTENT, {"b": "2"}).size() == 123

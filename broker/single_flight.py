@@ -1,0 +1,63 @@
+"""One piece of work for all who ask for the same while it is under way; then it is forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Hashable
+
+T = TypeVar("T")
+
+
+class SingleFlight(Generic[T]):
+    """Work under way, found by what it is for.
+
+    Who leaves takes nothing from the others; the last who leaves ends the work. What it raises is
+    raised by all who waited, and not kept.
+
+    Bound: everybody who waits holds a place of the lookup semaphore.
+
+    Source: upstream NamespaceService.inProgressQueryUserTopics.
+    """
+
+    def __init__(self) -> None:
+        self._flights: dict[Hashable, _Flight[T]] = {}
+
+    def __len__(self) -> int:
+        return len(self._flights)
+
+    async def join(self, key: Hashable, work: Callable[[], Coroutine[object, object, T]]) -> T:
+        """Return what the work for ``key`` returns; it is started if it is not under way."""
+        flight = self._flights.get(key)
+        if flight is None:
+            flight = self._flights[key] = _Flight(work())
+            flight.task.add_done_callback(partial(self._ended, key, flight))
+        flight.waiting += 1
+        try:
+            return await asyncio.shield(flight.task)
+        finally:
+            flight.waiting -= 1
+            if not flight.waiting:
+                self._close_door(key, flight)
+                flight.task.cancel()
+
+    def _ended(self, key: Hashable, flight: _Flight[T], task: asyncio.Task[T]) -> None:
+        self._close_door(key, flight)
+        if not task.cancelled():
+            task.exception()  # told to those who waited, if any were left
+
+    def _close_door(self, key: Hashable, flight: _Flight[T]) -> None:
+        """Nobody joins work that has ended, or that nobody waits for."""
+        if self._flights.get(key) is flight:
+            del self._flights[key]
+
+
+class _Flight(Generic[T]):
+    __slots__ = ("task", "waiting")
+
+    def __init__(self, work: Coroutine[object, object, T]) -> None:
+        self.task = asyncio.get_running_loop().create_task(work)
+        self.waiting = 0

@@ -1,0 +1,65 @@
+"""The example of a listing plug-in, in a broker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from examples.catalogue import PATH_VARIABLE, topics_by_team
+from server.errors import StartError
+from tests.support.cluster import cluster
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEYS = {
+    "pulsarResourcesExtendedClassName": "examples.catalogue:Catalogue",
+    "enableBrokerTopicListWatcher": "false",
+}
+PAID, SENT = "persistent://shop/orders/paid", "persistent://shop/orders/sent"
+SEEN = "non-persistent://shop/orders/seen"
+LINES = f"payments,{PAID}\nshipping,{SENT}\npayments,{SEEN}\npayments,persistent://shop/other/x\n"
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "teams.csv"
+    path.write_text(LINES)
+    monkeypatch.setenv(PATH_VARIABLE, str(path))
+    return path
+
+
+@pytest.mark.usefixtures("catalogue")
+async def test_a_team_sees_its_own_topics() -> None:
+    async with cluster({"shop/orders": [PAID, SENT]}, broker=KEYS) as parts:
+        client = parts.client("broker")
+
+        async def listed(
+            mode: pb.CommandGetTopicsOfNamespace.Mode.ValueType, **properties: str
+        ) -> list[str]:
+            found = await client.topics_of_namespace("shop/orders", mode, properties=properties)
+            return list(found.topics)
+
+        # Then
+        modes = pb.CommandGetTopicsOfNamespace
+        team = {"catalogue.team": "payments", "build": "17"}
+        assert await listed(modes.PERSISTENT, **team) == [PAID]
+        assert await listed(modes.NON_PERSISTENT, **team) == [SEEN]
+        assert await listed(modes.ALL, **team) == [SEEN, PAID]
+        assert await listed(modes.PERSISTENT, **{"catalogue.team": "nobody"}) == []
+        assert await listed(modes.PERSISTENT, build="17") == [PAID, SENT]
+
+
+async def test_without_a_file_the_broker_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(PATH_VARIABLE, raising=False)
+    with pytest.raises(StartError, match=f"ValueError: set {PATH_VARIABLE}"):
+        async with cluster(broker=KEYS):
+            pass
+
+
+def test_a_line_that_is_none_is_named(catalogue: Path) -> None:
+    catalogue.write_text(LINES + "payments\n")
+    with pytest.raises(ValueError, match="line 5: expected team,topic"):
+        topics_by_team(catalogue)
