@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from broker.config import BrokerConfig
     from broker.lookup import LookupHandler
     from broker.topics import GetTopicsHandler
+    from broker.watches.topic_list_service import TopicListService
     from limiter.lookups import LookupPermit, LookupSemaphore
     from limiter.response_memory import ResponseMemory
     from server.counters import ConnectionCounters
@@ -55,6 +56,7 @@ class BrokerParts:
     unanswered: UnansweredRequests
     lookup_handler: LookupHandler
     topics_handler: GetTopicsHandler
+    watches: TopicListService
     memory: ResponseMemory
     counters: ConnectionCounters
     connections: set[ServerCnx]
@@ -85,6 +87,7 @@ class ServerCnx(ServedConnection):
         """Give back everything in this turn: queued places, permits, lookup places."""
         super().lost(error)
         self.state = ServerCnxState.FAILED
+        self._parts.watches.cancel_owner(self)
         self._parts.memory.cancel_owner(self)
         self._parts.lookups.cancel_owner(self)
         self._requests.cancel_all()
@@ -137,9 +140,7 @@ class ServerCnx(ServedConnection):
             protocol_version=min(connect.protocol_version, PROTOCOL_VERSION),
             max_message_size=config.max_message_size,
         )
-        # Watches come with a later version: only the shipped profile announces them already,
-        # so that a handshake looks as recorded; a watch is then refused and the client polls.
-        watchers = self._parts.as_shipped and config.enable_broker_topic_list_watcher
+        watchers = config.announces_topic_watchers
         flags = connected.feature_flags
         flags.supports_topic_watchers = watchers
         flags.supports_get_partitioned_metadata_without_auto_creation = True
@@ -179,19 +180,21 @@ class ServerCnx(ServedConnection):
     def handle_get_topics(self, command: pb.BaseCommand) -> None:
         """Start a GET_TOPICS_OF_NAMESPACE; as shipped, a malformed namespace closes."""
         request = with_body(command, "getTopicsOfNamespace").getTopicsOfNamespace
+        namespace = self._namespace_of(request)
+        if namespace is None:
+            return
+        if self._parts.topics_handler.answer_at_once(request, namespace, self):
+            return
         try:
-            namespace = NamespaceName.parse(request.namespace)
-        except InvalidNameError as error:
-            if self._parts.as_shipped:
-                raise RemoteProtocolError(str(error)) from None
-            text = f"{error}; expected tenant/namespace"
-            self.send(error_command(request.request_id, pb.InvalidTopicName, text))
+            properties = self._parts.topics_handler.properties_of(request)
+        except RequestError as error:
+            self.send(error_command(request.request_id, error.server_error, error.message))
             return
         self._start(
             request.request_id,
             error_command,
             lambda permit: self._get_topics(request, namespace, permit),
-            self._parts.topics_handler.expected_bytes(namespace, request.mode),
+            self._parts.topics_handler.expected_bytes(namespace, request.mode, properties),
         )
 
     async def _get_topics(
@@ -205,6 +208,42 @@ class ServerCnx(ServedConnection):
         except UnansweredRequestError as error:
             permit.leak()
             self._parts.unanswered.left(str(namespace), self.peer, str(error))
+
+    def _namespace_of(
+        self, request: pb.CommandGetTopicsOfNamespace | pb.CommandWatchTopicList
+    ) -> NamespaceName | None:
+        """Return a request's namespace; a malformed one is answered, or as shipped closes."""
+        try:
+            return NamespaceName.parse(request.namespace)
+        except InvalidNameError as error:
+            if self._parts.as_shipped:
+                raise RemoteProtocolError(str(error)) from None
+            text = f"{error}; expected tenant/namespace"
+            self.send(error_command(request.request_id, pb.InvalidTopicName, text))
+            return None
+
+    # -- watches ------------------------------------------------------------------------------
+
+    def handle_watch_topic_list(self, command: pb.BaseCommand) -> None:
+        """Start a WATCH_TOPIC_LIST; as shipped, a malformed namespace closes."""
+        request = with_body(command, "watchTopicList").watchTopicList
+        namespace = self._namespace_of(request)
+        if namespace is None:
+            return
+        mode = pb.CommandGetTopicsOfNamespace.PERSISTENT
+        self._start(
+            request.request_id,
+            error_command,
+            lambda _: self._parts.watches.watch(request, namespace, self),
+            self._parts.topics_handler.expected_bytes(namespace, mode),
+        )
+
+    def handle_watch_topic_list_close(self, command: pb.BaseCommand) -> None:
+        """End a watch; that always succeeds."""
+        request = with_body(command, "watchTopicListClose").watchTopicListClose
+        self._parts.watches.close(request.watcher_id, self)
+        success = pb.CommandSuccess(request_id=request.request_id)
+        self.send(pb.BaseCommand(type=Type.SUCCESS, success=success))
 
     def _start(
         self,
@@ -256,6 +295,8 @@ TRANSITIONS: dict[
         Type.LOOKUP: ServerCnx.handle_lookup,
         Type.PARTITIONED_METADATA: ServerCnx.handle_partitioned_metadata,
         Type.GET_TOPICS_OF_NAMESPACE: ServerCnx.handle_get_topics,
+        Type.WATCH_TOPIC_LIST: ServerCnx.handle_watch_topic_list,
+        Type.WATCH_TOPIC_LIST_CLOSE: ServerCnx.handle_watch_topic_list_close,
     },
     ServerCnxState.FAILED: {},
 }
@@ -273,8 +314,6 @@ _REQUESTS = (
     Type.CONSUMER_STATS,
     Type.GET_SCHEMA,
     Type.GET_OR_CREATE_SCHEMA,
-    Type.WATCH_TOPIC_LIST,
-    Type.WATCH_TOPIC_LIST_CLOSE,
     Type.NEW_TXN,
     Type.TC_CLIENT_CONNECT_REQUEST,
 )

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self
 
 from limiter.dual import AsyncDualMemoryLimiter, LimitType
+from limiter.errors import PermitAcquireError
 from limiter.shared import SharedLeases
 
 if TYPE_CHECKING:
@@ -59,6 +60,19 @@ class ResponseMemory(Protocol):
             The errors of :meth:`limiter.semaphore.AsyncSemaphore.acquire`.
         """
 
+    def direct_at_once(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> Callable[[], object] | None:
+        """Acquire direct memory without waiting; None where that is not possible now.
+
+        Raises:
+            PermitTooLargeError: ``size_bytes`` exceeds the limit.
+        """
+
+    @property
+    def shares(self) -> bool:
+        """Whether those who send the same bytes are charged for them once."""
+
     @property
     def pays(self) -> bool:
         """Whether direct memory is counted at all: without a limit it is not."""
@@ -90,6 +104,25 @@ class PrivateMemory:
             LimitType.DIRECT_MEMORY, size_bytes, None, owner, namespace
         )
         return lambda: self._limiter.release(permit)
+
+    def direct_at_once(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> Callable[[], object] | None:
+        """See ResponseMemory.direct_at_once."""
+        semaphore = self._limiter.semaphore(LimitType.DIRECT_MEMORY)
+        try:
+            waiter = semaphore.request(size_bytes, None, owner, namespace)
+        except PermitAcquireError:
+            return None
+        if waiter.permit is None:
+            semaphore.abandon(waiter)
+            return None
+        return partial(semaphore.release, waiter.permit)
+
+    @property
+    def shares(self) -> bool:
+        """See ResponseMemory.shares."""
+        return False
 
     @property
     def pays(self) -> bool:
@@ -124,6 +157,24 @@ class SharedMemory:
     ) -> Callable[[], object]:
         """See ResponseMemory.direct."""
         return (await self._direct.acquire(key, size_bytes, owner, namespace)).release
+
+    def direct_at_once(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> Callable[[], object] | None:
+        """See ResponseMemory.direct_at_once."""
+        try:
+            reference = self._direct.reference(key, size_bytes, owner, namespace)
+        except PermitAcquireError:
+            return None
+        if not reference.size:
+            reference.release()
+            return None
+        return reference.release
+
+    @property
+    def shares(self) -> bool:
+        """See ResponseMemory.shares."""
+        return True
 
     @property
     def pays(self) -> bool:

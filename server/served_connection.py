@@ -163,6 +163,15 @@ class ServedConnection(Connection):
         if self.transport is not None:
             self._flow_parts.slow_peers.sent(self)
 
+    def write_through(
+        self, frame: bytes, part: Callable[[], Callable[[], object]], paid_bytes: int
+    ) -> bool:
+        """See Sending.write_through; never as shipped, where every mark is Netty's."""
+        if self._flow_parts.as_shipped or not super().write_through(frame, part, paid_bytes):
+            return False
+        self._flow_parts.slow_peers.sent(self)
+        return True
+
     def answer_ping(self) -> None:
         """Send a PONG; one that has not left yet answers every PING until it does.
 

@@ -1,0 +1,1 @@
+"""Topic list watches: what a client is told when the topics of a namespace change."""

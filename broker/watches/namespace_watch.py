@@ -1,0 +1,242 @@
+"""Follows one namespace for those who watch it: the store's changes in, updates of sets out.
+
+Names are read once, when the first watch comes; from then on the feed tells what changed. Whoever
+missed a change (a gap, a long change, a lost connection to the store) lists again and compares, and
+those who watch are told by one update. Long work pauses after each step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from broker.stores.store import StoreError
+from broker.watches.differences import SetDifferences, differences, each_name
+from broker.watches.payment import UpdatePayment
+from broker.watches.set_maker import BLOCKS_A_STEP, SetMaker
+from broker.watches.watched_sets import WatchedSets
+from limiter.backoff import Backoff
+from limiter.clock import clock_sleep
+from proto.pattern_index import PatternIndex
+from proto.sorted_names import SortedNames, SortedNamesBuilder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from broker.stores.feed import Change
+    from broker.stores.snapshot import NamespaceSnapshot
+    from broker.watches.parts import FollowingParts
+    from broker.watches.watched_sets import SetUpdate, SetWatcher, WatchedSet
+    from proto.names import NamespaceName
+
+logger = logging.getLogger(__name__)
+
+MAX_PENDING_CHANGES = 10_000
+"""Changes that may wait to be applied; beyond them the namespace is listed again."""
+SETS_A_STEP = 64
+"""Sets that are changed, about 30 us each, in one turn of the loop."""
+WATCHERS_A_STEP = 512
+"""Watchers that are told, about 10 us each, in one turn of the loop."""
+
+
+class NamespaceWatch:
+    """The watched sets of one namespace, kept up to date by a task of their own.
+
+    Attributes:
+        users: Watchers, and requests that are about to become some.
+
+    The mutable state is the sets, the version they are at, and the changes that wait.
+    """
+
+    def __init__(self, namespace: NamespaceName, parts: FollowingParts) -> None:
+        self.namespace = namespace
+        self.users = 0
+        self.sets = WatchedSets()
+        self._parts = parts
+        self._index: PatternIndex[WatchedSet] = PatternIndex()
+        self._version = 0
+        self._pending: deque[Change] = deque()
+        self._behind = False
+        self._arrived = asyncio.Event()
+        # Held while sets change, and while one is added: none may miss a change.
+        self._turn = asyncio.Lock()
+        self._maker = SetMaker(namespace, parts, self.sets, self._index, self._turn)
+        self._reading: asyncio.Task[None] | None = None
+        self._follower: asyncio.Task[None] | None = None
+
+    # -- life ---------------------------------------------------------------------------------
+
+    async def read(self) -> None:
+        """Read the namespace's names, once for all who ask.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        if self._reading is None or _failed(self._reading):
+            self._reading = asyncio.get_running_loop().create_task(self._read())
+        await asyncio.shield(self._reading)
+
+    async def _read(self) -> None:
+        snapshot = await self._parts.store.snapshot(self.namespace)
+        self.sets.everything = await _names_of(snapshot)
+        self._version = snapshot.version if snapshot is not None else 0
+        self._follower = asyncio.get_running_loop().create_task(self._follow())
+
+    def stop(self) -> None:
+        """Follow the namespace no more."""
+        self._maker.stop()
+        for task in (self._reading, self._follower):
+            if task is not None:
+                task.cancel()
+
+    @property
+    def is_read(self) -> bool:
+        """Whether its names are in memory."""
+        return self._follower is not None
+
+    def push(self, change: Change) -> None:
+        """Take a change of the feed; it is applied in its turn."""
+        if len(self._pending) >= MAX_PENDING_CHANGES:
+            self._pending.clear()
+            self._behind = True
+        self._pending.append(change)
+        self._arrived.set()
+
+    # -- sets ---------------------------------------------------------------------------------
+
+    async def watched_set(self, pattern: str) -> WatchedSet:
+        """Return what a pattern keeps; made once for all who ask for it.
+
+        Raises:
+            InvalidPatternError: The pattern takes too long.
+            StoreError: The store cannot be read.
+        """
+        await self.read()
+        return self.sets.get(pattern) or await self._maker.made(pattern)
+
+    def leave(self, watched: WatchedSet) -> None:
+        """Forget a set if nobody watches it any more."""
+        self._maker.leave(watched)
+
+    # -- changes ------------------------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        backoff = Backoff()
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            try:
+                await self._catch_up()
+            except StoreError as error:
+                # What was told so far stays true of its version; the rest comes when it can.
+                logger.warning("%s is not followed now: %s", self.namespace, error)
+                self._behind = True
+                await clock_sleep(self._parts.clock, backoff.next())
+                self._arrived.set()
+            except Exception:
+                logger.exception("following %s failed; it is listed again", self.namespace)
+                self._behind = True
+                await clock_sleep(self._parts.clock, backoff.next())
+                self._arrived.set()
+            else:
+                backoff.reset()
+
+    async def _catch_up(self) -> None:
+        while self._pending or self._behind:
+            change = self._pending.popleft() if self._pending else None
+            if change is not None and change.version <= self._version:
+                continue
+            in_order = change is not None and change.version == self._version + 1
+            if self._behind or change is None or not change.complete or not in_order:
+                await self._list_again()
+                continue
+            await self._apply(change.added, change.removed)
+            self._version = change.version
+
+    async def _list_again(self) -> None:
+        """Compare with the newest version, whatever was missed before it."""
+        snapshot = await self._parts.store.snapshot(self.namespace)
+        self._parts.totals.relistings += 1
+        added, removed = list[bytes](), list[bytes]()
+        names = snapshot.persistent.names() if snapshot is not None else iter(())
+        for step, (name, came) in enumerate(differences(self.sets.everything.names(), names)):
+            if name is not None:
+                (added if came else removed).append(name)
+            elif step:
+                await asyncio.sleep(0)
+        await self._apply(added, removed, at_once=True)
+        self._version = snapshot.version if snapshot is not None else 0
+        self._behind = False
+
+    async def _apply(
+        self, added: Sequence[bytes], removed: Sequence[bytes], *, at_once: bool = False
+    ) -> None:
+        """Change names and sets, then tell who watches them."""
+        changed = SetDifferences()
+        try:
+            async with self._turn:
+                steps = 0
+                for name, came in each_name(added, removed):
+                    found = self._index.matching(name)
+                    self._give_up(found.undecided)
+                    versions = [one.names for one in found.keys]
+                    self.sets.change(name, found.keys, added=came)
+                    self._maker.touched(name)
+                    changed.note(name, found.keys, versions, came=came)
+                    if self._parts.one_by_one and not at_once:
+                        await self._tell(changed)
+                        changed = SetDifferences()
+                    steps += 1 + len(versions)
+                    if steps >= SETS_A_STEP:
+                        steps = 0
+                        await asyncio.sleep(0)
+        except Exception:
+            await self._tell(changed)  # Listing again will find no difference in these.
+            raise
+        await self._tell(changed)
+
+    async def _tell(self, changed: SetDifferences) -> None:
+        payment, steps = UpdatePayment(), 0
+        try:
+            for watched, update in changed.updates(payment):
+                for watcher in tuple(watched.watchers):
+                    if watcher in watched.watchers:  # It may have been closed at a pause.
+                        _tell_one(watcher, update)
+                    steps += 1
+                    if steps % WATCHERS_A_STEP == 0:
+                        await asyncio.sleep(0)
+        finally:
+            payment.told_all()
+
+    def _give_up(self, undecided: Iterable[WatchedSet]) -> None:
+        """End the watches of sets whose pattern could not be evaluated in time."""
+        for watched in undecided:
+            logger.warning("%s: %r takes too long on a name", self.namespace, watched.pattern)
+            for watcher in tuple(watched.watchers):
+                watcher.give_up()
+
+
+def _tell_one(watcher: SetWatcher, update: SetUpdate) -> None:
+    """Tell one watcher; what breaks here ends its connection only."""
+    try:
+        watcher.changed(update)
+    except Exception:
+        logger.exception("closing %r after an error of ours", watcher)
+        watcher.give_up()
+
+
+def _failed(task: asyncio.Task[Any]) -> bool:
+    return task.done() and (task.cancelled() or task.exception() is not None)
+
+
+async def _names_of(snapshot: NamespaceSnapshot | None) -> SortedNames:
+    """Read a namespace's persistent user topics, some blocks at a time."""
+    builder = SortedNamesBuilder()
+    if snapshot is not None:
+        for step, block in enumerate(snapshot.persistent.blocks(), 1):
+            builder.extend(block.names())
+            if step % BLOCKS_A_STEP == 0:
+                await asyncio.sleep(0)
+    return builder.finished()

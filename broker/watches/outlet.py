@@ -1,0 +1,167 @@
+"""Sends one watcher its answers and updates, each under a permit for direct memory.
+
+What is not granted is asked for again, later each time: an answer or an update may come late, it
+is never left out (upstream: TopicListService, which retries without end).
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from broker.errors import too_large_for_a_frame
+from limiter.clock import clock_sleep
+from limiter.errors import (
+    PermitAcquireCancelledError,
+    PermitAcquireClosedError,
+    PermitAcquireError,
+    PermitTooLargeError,
+)
+from proto.watch_commands import command_bytes, watch_success
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from broker.watches.totals import WatchTotals
+    from broker.watches.watched_sets import EncodedNames, SetUpdate
+    from limiter.backoff import Backoff
+    from limiter.clock import Clock
+    from limiter.response_memory import ResponseMemory
+    from server.served_connection import ServedConnection
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class OutletParts:
+    """What every outlet works with.
+
+    Attributes:
+        max_frame_bytes: An answer's frame at most; 0 is unlimited.
+        private_buffers: Whether every answer is put together into bytes of its own.
+    """
+
+    memory: ResponseMemory
+    totals: WatchTotals
+    clock: Clock
+    max_frame_bytes: int
+    private_buffers: bool
+
+
+class WatchOutlet:
+    """One watcher's way out.
+
+    Args:
+        parts: What all have in common.
+        cnx: The connection it is on.
+        backoff: The connection's: shared by all that waits for permits on it.
+        watcher_id: The client's.
+        namespace: ``tenant/namespace``.
+    """
+
+    __slots__ = ("_namespace", "_parts", "backoff", "closed", "cnx", "watcher_id")
+
+    def __init__(
+        self,
+        parts: OutletParts,
+        cnx: ServedConnection,
+        backoff: Backoff,
+        watcher_id: int,
+        namespace: str,
+    ) -> None:
+        self._parts = parts
+        self.backoff = backoff
+        self._namespace = namespace
+        self.cnx = cnx
+        self.watcher_id = watcher_id
+        self.closed = False
+
+    async def send_success(self, request_id: int, encoded: EncodedNames, topics_hash: str) -> None:
+        """Queue the answer to a watch.
+
+        Raises:
+            PermitTooLargeError: It is larger than the limit for direct memory.
+            RequestError: It is larger than a frame may be.
+        """
+        answer = watch_success(request_id, self.watcher_id, encoded.parts, topics_hash)
+        if answer.size > self._parts.max_frame_bytes > 0:
+            raise too_large_for_a_frame(answer.size, self._parts.max_frame_bytes)
+        # An empty answer shares nothing: its few bytes are its own.
+        shared = encoded if encoded.parts else (self, request_id)
+        give_back = await self._direct(shared, answer.command_bytes)
+        if give_back is not None:
+            answer = answer.joined() if self._parts.private_buffers else answer
+            paid_bytes = answer.command_bytes if self._parts.memory.pays else 0
+            left = _keeping(encoded, give_back)
+            self.cnx.enqueue(answer.buffers, answer.size, left, paid_bytes)
+
+    def update_through(self, update: SetUpdate) -> bool:
+        """Send an update past the queue, if nothing is in it and its memory is to be had now."""
+        payment, parts = update.payment, self._parts
+        if payment is None or not (payment.paid or payment.pay(parts.memory, self._namespace)):
+            return False
+        frame = update.command.frame(self.watcher_id)
+        paid_bytes = len(frame) if parts.memory.pays else 0
+        if not self.cnx.write_through(frame, payment.part, paid_bytes):
+            return False
+        parts.totals.updates += 1
+        return True
+
+    def update_at_once(self, update: SetUpdate) -> bool:
+        """Queue an update if a permit of its own is to be had without waiting."""
+        frame = update.command.frame(self.watcher_id)
+        size_bytes, memory = command_bytes(frame), self._parts.memory
+        try:
+            give_back = memory.direct_at_once(update, size_bytes, self.cnx, self._namespace)
+        except PermitTooLargeError:
+            return False
+        if give_back is not None:
+            self._enqueue_update(frame, give_back)
+        return give_back is not None
+
+    async def update(self, update: SetUpdate) -> None:
+        """Queue an update as soon as its permit is granted; one that can never be ends the peer."""
+        frame = update.command.frame(self.watcher_id)
+        try:
+            give_back = await self._direct(update, command_bytes(frame))
+        except PermitTooLargeError as error:
+            # It would be in a state of its own for ever; a new watch is told why.
+            logger.warning("closing %s: its update cannot be sent: %s", self.cnx.peer, error)
+            self.cnx.close()
+            return
+        if give_back is not None:
+            self._enqueue_update(frame, give_back)
+
+    def _enqueue_update(self, frame: bytes, give_back: Callable[[], object]) -> None:
+        self._parts.totals.updates += 1
+        paid_bytes = command_bytes(frame) if self._parts.memory.pays else 0
+        self.cnx.enqueue([frame], len(frame), give_back, paid_bytes)
+
+    async def _direct(self, key: Hashable, size_bytes: int) -> Callable[[], object] | None:
+        """Return how direct memory is given back; None when nobody wants it any more."""
+        parts = self._parts
+        while not self.closed:
+            try:
+                give_back = await parts.memory.direct(key, size_bytes, self.cnx, self._namespace)
+            except (PermitAcquireCancelledError, PermitAcquireClosedError):
+                return None
+            except PermitAcquireError:
+                parts.totals.retries += 1
+                await clock_sleep(parts.clock, self.backoff.next())
+                continue
+            self.backoff.reset()
+            if not self.closed:
+                return give_back
+            give_back()
+        return None
+
+
+def _keeping(encoded: EncodedNames, give_back: Callable[[], object]) -> Callable[[], object]:
+    """Return what gives memory back and, until then, keeps the encoded names for the others."""
+    return partial(_give_back, give_back, encoded)
+
+
+def _give_back(give_back: Callable[[], object], _: EncodedNames) -> None:
+    give_back()

@@ -1,0 +1,31 @@
+"""What every followed namespace works with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broker.pattern_filter import PatternFilter
+    from broker.stores.store import MetadataStore
+    from broker.watches.totals import WatchTotals
+    from limiter.clock import Clock
+    from proto.patterns import RegexImplementation
+
+
+@dataclass(frozen=True, slots=True)
+class FollowingParts:
+    """What every followed namespace works with.
+
+    Attributes:
+        pattern_filter: Makes the first version of a set.
+        implementation: topicsPatternRegexImplementation.
+        one_by_one: Profile pulsar: each name is an update of its own.
+    """
+
+    store: MetadataStore
+    pattern_filter: PatternFilter
+    implementation: RegexImplementation
+    totals: WatchTotals
+    clock: Clock
+    one_by_one: bool

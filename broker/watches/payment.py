@@ -1,0 +1,70 @@
+"""Direct memory for the updates of one change, acquired once for all who are told at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from limiter.errors import PermitTooLargeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from limiter.response_memory import ResponseMemory
+
+
+class UpdatePayment:
+    """What the updates of one change take: one copy for each set, however many watch it.
+
+    Mostly the kernel has a frame before the next is sent, so a permit for each would be granted and
+    given back a thousand times in a turn. It is held until everybody was told, and then until the
+    last frame that the kernel did not take at once has left.
+
+    Attributes:
+        size_bytes: Of all copies; their makers add theirs.
+        paid: Whether they are paid for.
+    """
+
+    __slots__ = ("_asked", "_give_back", "_parts", "_told_all", "paid", "size_bytes")
+
+    def __init__(self) -> None:
+        self.size_bytes = 0
+        self.paid = False
+        self._asked = False
+        self._give_back: Callable[[], object] | None = None
+        self._parts = 0
+        self._told_all = False
+
+    def __repr__(self) -> str:
+        return f"updates of {self.size_bytes} bytes"
+
+    def pay(self, memory: ResponseMemory, namespace: str) -> bool:
+        """Acquire the memory in nobody's name, once; false where that has to wait."""
+        if not self._asked:
+            self._asked = True
+            try:
+                self._give_back = memory.direct_at_once(self, self.size_bytes, self, namespace)
+            except PermitTooLargeError:
+                return False  # Each watcher asks for its own, which may be smaller.
+            self.paid = self._give_back is not None
+        return self.paid
+
+    def part(self) -> Callable[[], object]:
+        """Take part for a frame that did not leave at once; return how that is given back."""
+        self._parts += 1
+        return self._part_left
+
+    def told_all(self) -> None:
+        """Nobody else will take part."""
+        self._told_all = True
+        self._end_if_unused()
+
+    def _part_left(self) -> None:
+        self._parts -= 1
+        if self._told_all:
+            self._end_if_unused()
+
+    def _end_if_unused(self) -> None:
+        give_back = self._give_back
+        if not self._parts and give_back is not None:
+            self._give_back, self.paid = None, False
+            give_back()

@@ -1,0 +1,167 @@
+"""Makes the first version of watched sets, while their namespace goes on changing.
+
+A set is made from the store's newest snapshot, which may be ahead of what the namespace's follower
+has applied, or behind it at the end. So every name that was touched meanwhile is brought, under the
+lock that changes take, to what the namespace says of it then; from there on changes find the set.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from proto.patterns import compile_pattern
+from proto.sorted_names import SortedNames, SortedNamesBuilder
+from proto.topic_blocks import TopicSequence
+from proto.topic_hash import in_java_order
+from proto.topic_listing import TopicListing
+
+if TYPE_CHECKING:
+    from broker.watches.parts import FollowingParts
+    from broker.watches.watched_sets import WatchedSet, WatchedSets
+    from proto.names import NamespaceName
+    from proto.pattern_index import PatternIndex
+
+BLOCKS_A_STEP = 4
+"""Blocks of about 650 names that are read in one turn of the loop."""
+
+
+class _Making:
+    """One set that is being made, and how many wait for it."""
+
+    __slots__ = ("task", "touched", "waiting")
+
+    def __init__(self) -> None:
+        self.touched: set[bytes] = set()
+        self.waiting = 0
+        self.task: asyncio.Task[WatchedSet]
+
+
+class SetMaker:
+    """Makes the sets of one namespace, each once for all who ask for it.
+
+    Bound: one making a pattern that somebody waits for; the names it notes are the namespace's.
+
+    Args:
+        namespace: Which one.
+        parts: What it works with.
+        sets: Where sets are put.
+        index: Which patterns a name is matched against.
+        turn: Held while sets change.
+    """
+
+    def __init__(
+        self,
+        namespace: NamespaceName,
+        parts: FollowingParts,
+        sets: WatchedSets,
+        index: PatternIndex[WatchedSet],
+        turn: asyncio.Lock,
+    ) -> None:
+        self._namespace = namespace
+        self._parts = parts
+        self._sets = sets
+        self._index = index
+        self._turn = turn
+        self._making: dict[str, _Making] = {}
+
+    def stop(self) -> None:
+        """Make nothing more."""
+        for making in self._making.values():
+            making.task.cancel()
+
+    def touched(self, name: bytes) -> None:
+        """A name came or went; whoever makes a set looks at it once more."""
+        for making in self._making.values():
+            making.touched.add(name)
+
+    async def made(self, pattern: str) -> WatchedSet:
+        """Return a pattern's set, made with all who ask for it; when all have left, not at all.
+
+        Raises:
+            InvalidPatternError: The pattern takes too long.
+            StoreError: The store cannot be read.
+        """
+        making = self._making.get(pattern) or self._begin(pattern)
+        making.waiting += 1
+        try:
+            return await asyncio.shield(making.task)
+        except asyncio.CancelledError:
+            if making.waiting == 1:
+                self._abandon(pattern, making)
+            raise
+        finally:
+            making.waiting -= 1
+
+    def _begin(self, pattern: str) -> _Making:
+        making = self._making[pattern] = _Making()
+        making.task = asyncio.get_running_loop().create_task(self._make(pattern, making))
+        making.task.add_done_callback(lambda _: self._ended(pattern, making))
+        return making
+
+    def _forget(self, pattern: str, making: _Making) -> None:
+        if self._making.get(pattern) is making:
+            del self._making[pattern]
+
+    def _ended(self, pattern: str, making: _Making) -> None:
+        self._forget(pattern, making)
+        if not making.task.cancelled():
+            making.task.exception()  # Told to those who waited, if any were left.
+
+    def _abandon(self, pattern: str, making: _Making) -> None:
+        """Nobody wants the set any more: it may be finished by now. Nobody may join its end."""
+        self._forget(pattern, making)
+        if not making.task.done():
+            making.task.cancel()
+        elif not making.task.cancelled() and making.task.exception() is None:
+            self.leave(making.task.result())
+
+    def leave(self, watched: WatchedSet) -> None:
+        """Forget a set if nobody watches it any more."""
+        if not watched.watchers and self._sets.get(watched.pattern) is watched:
+            self._sets.discard(watched)
+            self._index.discard(watched)
+
+    async def _make(self, pattern: str, making: _Making) -> WatchedSet:
+        everything = compile_pattern(pattern, self._parts.implementation).matches_all
+        names = self._sets.everything if everything else await self._kept(pattern)
+        async with self._turn:
+            if everything:
+                names = self._sets.everything
+            elif making.touched:
+                names = await self._brought_up(pattern, names, making.touched)
+            watched = self._sets.add(pattern, names)
+            self._index.add(watched, pattern, self._parts.implementation)
+            self._making.pop(pattern, None)
+        return watched
+
+    async def _kept(self, pattern: str) -> SortedNames:
+        """Return what a pattern keeps of the newest snapshot, as the namespace's name objects."""
+        base = self._sets.everything
+        builder = SortedNamesBuilder()
+        snapshot = await self._parts.store.snapshot(self._namespace)
+        if snapshot is None:
+            return builder.finished()
+        listing = TopicListing(snapshot.persistent)
+        kept = await self._parts.pattern_filter.filter(listing, pattern)
+        for sequence in kept.sequences:
+            for step, block in enumerate(sequence.blocks(), 1):
+                builder.extend(base.own_objects(block.names()))
+                if step % BLOCKS_A_STEP == 0:
+                    await asyncio.sleep(0)
+        return builder.finished()
+
+    async def _brought_up(
+        self, pattern: str, names: SortedNames, touched: set[bytes]
+    ) -> SortedNames:
+        """Bring the names that were touched meanwhile to what the namespace says of them now."""
+        everything = self._sets.everything
+        there = in_java_order(name for name in touched if name in everything)
+        listing = TopicListing(TopicSequence.from_sorted(there))
+        kept = await self._parts.pattern_filter.filter(listing, pattern)
+        matching = [name for sequence in kept.sequences for name in sequence.names()]
+        for name in touched.difference(matching):
+            names = names.without_name(name)
+        for name in everything.own_objects(matching):
+            names = names.with_name(name)
+        return names

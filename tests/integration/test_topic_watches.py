@@ -1,0 +1,282 @@
+"""Topic list watches over real connections: first the set, then every change, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.stores.store import TopicChanges
+from proto.names import NamespaceName
+from proto.topic_hash import topics_hash
+from tests.support.cluster import cluster, topic_names, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tests.support.cluster import Cluster
+    from tests.support.raw_peer import RawPeer
+
+GOLD = NamespaceName.parse("public/gold")
+ALPHA = [f"persistent://public/gold/alpha-{n}" for n in range(3)]
+BETA = [f"persistent://public/gold/beta-{n}" for n in range(2)]
+TOPICS = {"public/gold": ALPHA + BETA}
+PROFILES = ["pulsar", "floodgate"]
+
+
+def watch(
+    pattern: str = "public/gold/alpha.*",
+    request_id: int = 1,
+    watcher_id: int = 1,
+    known_hash: str | None = None,
+) -> pb.BaseCommand:
+    request = pb.CommandWatchTopicList(
+        request_id=request_id,
+        watcher_id=watcher_id,
+        namespace="public/gold",
+        topics_pattern=pattern,
+        topics_hash=known_hash,
+    )
+    return pb.BaseCommand(type=pb.BaseCommand.WATCH_TOPIC_LIST, watchTopicList=request)
+
+
+def close(watcher_id: int = 1, request_id: int = 9) -> pb.BaseCommand:
+    request = pb.CommandWatchTopicListClose(request_id=request_id, watcher_id=watcher_id)
+    return pb.BaseCommand(type=pb.BaseCommand.WATCH_TOPIC_LIST_CLOSE, watchTopicListClose=request)
+
+
+async def change(parts: Cluster, added: Iterable[str] = (), removed: Iterable[str] = ()) -> None:
+    await parts.broker.store.apply(
+        GOLD, TopicChanges([n.encode() for n in added], [n.encode() for n in removed])
+    )
+
+
+async def watching(parts: Cluster, *requests: pb.BaseCommand) -> RawPeer:
+    """Return a peer whose watches have been answered."""
+    peer = await parts.peer("broker")
+    for request in requests or (watch(),):
+        await peer.send(request)
+        answer = await peer.command()
+        assert answer.type == pb.BaseCommand.WATCH_TOPIC_LIST_SUCCESS, answer
+    return peer
+
+
+class Client:
+    """What a client of a watch knows: it applies updates and checks every hash."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = set(names)
+
+    def apply(self, answer: pb.BaseCommand) -> None:
+        assert answer.type == pb.BaseCommand.WATCH_TOPIC_UPDATE, answer
+        update = answer.watchTopicUpdate
+        assert not self.names & set(update.new_topics)
+        assert self.names >= set(update.deleted_topics)
+        self.names = (self.names | set(update.new_topics)) - set(update.deleted_topics)
+        assert update.topics_hash == topics_hash(self.names)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_watch_is_answered_with_what_its_pattern_keeps(profile: str) -> None:
+    async with cluster(TOPICS, profile=profile) as parts:
+        peer = await parts.peer("broker")
+        # When
+        await peer.send(watch())
+        answer = (await peer.command()).watchTopicListSuccess
+        # Then
+        assert (answer.request_id, answer.watcher_id) == (1, 1)
+        assert list(answer.topic) == ALPHA
+        assert answer.topics_hash == topics_hash(ALPHA)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_what_comes_and_goes_is_told_with_the_hash_after_it(profile: str) -> None:
+    async with cluster(TOPICS, profile=profile) as parts:
+        peer, client = await watching(parts), Client(ALPHA)
+        # When
+        await change(parts, added=["persistent://public/gold/alpha-x"])
+        await change(parts, removed=[ALPHA[1]])
+        # Then
+        client.apply(await peer.command())
+        client.apply(await peer.command())
+        assert client.names == {ALPHA[0], ALPHA[2], "persistent://public/gold/alpha-x"}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_what_the_pattern_does_not_keep_is_not_told(profile: str) -> None:
+    async with cluster(TOPICS, profile=profile) as parts:
+        peer = await watching(parts)
+        # When
+        others = ["gamma", "__change_events", "alpha-system/__change_events"]
+        await change(parts, added=[f"persistent://public/gold/{name}" for name in others])
+        await change(parts, added=["non-persistent://public/gold/alpha-n"])
+        await change(parts, added=["persistent://public/gold/alpha-y"])
+        # Then
+        update = (await peer.command()).watchTopicUpdate
+        assert list(update.new_topics) == ["persistent://public/gold/alpha-y"]
+
+
+async def test_one_change_of_several_names_is_one_update() -> None:
+    async with cluster(TOPICS) as parts:
+        peer = await watching(parts)
+        # When
+        await change(parts, added=topic_names("public/gold/alpha", 5), removed=[ALPHA[0]])
+        # Then
+        update = (await peer.command()).watchTopicUpdate
+        assert (len(update.new_topics), list(update.deleted_topics)) == (5, [ALPHA[0]])
+
+
+async def test_as_shipped_each_name_is_an_update() -> None:
+    async with cluster(TOPICS, profile="pulsar") as parts:
+        peer, client = await watching(parts), Client(ALPHA)
+        # When
+        await change(parts, added=[f"persistent://public/gold/alpha-p-partition-{n}" for n in "012"])
+        # Then
+        for _ in range(3):
+            update = await peer.command()
+            assert len(update.watchTopicUpdate.new_topics) == 1
+            client.apply(update)
+
+
+async def test_a_client_whose_hash_is_right_is_sent_no_names() -> None:
+    async with cluster(TOPICS) as parts:
+        peer = await parts.peer("broker")
+        # When
+        await peer.send(watch(known_hash=topics_hash(ALPHA)), watch(watcher_id=2, known_hash="00"))
+        answers = [(await peer.command()).watchTopicListSuccess for _ in range(2)]
+        # Then
+        assert [list(answer.topic) for answer in answers] == [[], ALPHA]
+        assert {answer.topics_hash for answer in answers} == {topics_hash(ALPHA)}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_the_same_id_again_is_answered_with_the_first_pattern(profile: str) -> None:
+    async with cluster(TOPICS, profile=profile) as parts:
+        peer = await watching(parts)
+        # When
+        await peer.send(watch("public/gold/beta.*", request_id=2))
+        answer = (await peer.command()).watchTopicListSuccess
+        # Then
+        assert (answer.request_id, list(answer.topic)) == (2, ALPHA)
+
+
+async def test_the_same_id_twice_in_a_row_is_answered_with_two_full_lists() -> None:
+    async with cluster(TOPICS) as parts:
+        peer = await parts.peer("broker")
+        # When
+        await peer.send(watch(request_id=1), watch(request_id=2))
+        answers = [(await peer.command()).watchTopicListSuccess for _ in range(2)]
+        # Then
+        assert [(one.request_id, list(one.topic)) for one in answers] == [(1, ALPHA), (2, ALPHA)]
+
+
+async def test_as_shipped_a_second_request_empties_the_first_answer() -> None:
+    async with cluster(TOPICS, profile="pulsar") as parts:
+        peer = await parts.peer("broker")
+        # When
+        await peer.send(watch(request_id=1), watch(request_id=2))
+        answers = [(await peer.command()).watchTopicListSuccess for _ in range(2)]
+        # Then
+        assert [(list(one.topic), one.topics_hash) for one in answers] == [
+            ([], "00000000"),
+            (ALPHA, topics_hash(ALPHA)),
+        ]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_closed_watch_is_told_nothing_more(profile: str) -> None:
+    async with cluster(TOPICS, profile=profile) as parts:
+        peer = await watching(parts, watch(), watch(watcher_id=2))
+        # When
+        await peer.send(close(watcher_id=1, request_id=5))
+        answer = await peer.command()
+        await change(parts, added=["persistent://public/gold/alpha-z"])
+        update = (await peer.command()).watchTopicUpdate
+        # Then
+        assert answer.success.request_id == 5
+        assert update.watcher_id == 2
+        assert parts.broker.watches.totals.watchers == 1
+
+
+async def test_closing_what_is_not_there_succeeds() -> None:
+    async with cluster(TOPICS) as parts:
+        peer = await parts.peer("broker")
+        await peer.send(close(watcher_id=77, request_id=3))
+        assert (await peer.command()).success.request_id == 3
+
+
+async def test_who_watches_the_same_shares_one_set() -> None:
+    async with cluster(TOPICS) as parts:
+        # When
+        await watching(parts, watch(), watch("persistent://public/gold/alpha.*", watcher_id=2))
+        await watching(parts)
+        # Then
+        assert (parts.broker.watches.totals.watchers, parts.broker.watches.registry.sets) == (3, 1)
+
+
+async def test_nothing_is_kept_of_who_has_left() -> None:
+    async with cluster(TOPICS) as parts:
+        peer = await watching(parts, watch(), watch(".*", watcher_id=2))
+        held = parts.broker.watches.registry.held_bytes
+        # When
+        peer.close()
+        await until(lambda: not parts.broker.watches.totals.watchers)
+        # Then
+        assert held > 0
+        assert (parts.broker.watches.registry.sets, parts.broker.watches.registry.held_bytes) == (0, 0)
+
+
+async def test_a_namespace_that_does_not_exist_can_be_watched_and_come() -> None:
+    async with cluster({}) as parts:
+        peer = await parts.peer("broker")
+        await peer.send(watch(".*"))
+        answer = (await peer.command()).watchTopicListSuccess
+        # When
+        await change(parts, added=ALPHA)
+        update = (await peer.command()).watchTopicUpdate
+        # Then
+        assert (list(answer.topic), answer.topics_hash) == ([], "00000000")
+        assert list(update.new_topics) == ALPHA
+
+
+async def test_a_peer_that_read_nothing_is_told_all_it_missed_at_once() -> None:
+    async with cluster(TOPICS, both={"floodgateSocketSendBufferBytes": "4096"}) as parts:
+        peer, client = await watching(parts, watch(".*")), Client(ALPHA + BETA)
+        names = topic_names("public/gold", 3_000, 200)
+        # When
+        for start in range(0, len(names), 10):
+            await change(parts, added=names[start : start + 10])
+        await change(parts, removed=names[:500])
+        await until(lambda: parts.broker.watches.totals.lagging)
+        updates = 0
+        while client.names != {*ALPHA, *BETA, *names[500:]}:
+            client.apply(await peer.command())
+            updates += 1
+        # Then
+        assert updates < 301
+        assert parts.broker.watches.totals.reconciling
+
+
+async def test_updates_follow_the_answer_whatever_happens_meanwhile() -> None:
+    async with cluster({"public/gold": topic_names("public/gold", 20_000, 60)}) as parts:
+        peer = await parts.peer("broker")
+        changing = asyncio.ensure_future(_many_changes(parts))
+        # When
+        await peer.send(watch(".*"))
+        answer = await peer.command()
+        await changing
+        # Then
+        client = Client(answer.watchTopicListSuccess.topic)
+        assert answer.watchTopicListSuccess.topics_hash == topics_hash(client.names)
+        snapshot = await parts.broker.store.snapshot(GOLD)
+        assert snapshot is not None
+        while topics_hash(client.names) != snapshot.persistent.hash:
+            client.apply(await peer.command())
+
+
+async def _many_changes(parts: Cluster) -> None:
+    for number in range(60):
+        await change(parts, added=[f"persistent://public/gold/new-{number}"])
+        await asyncio.sleep(0)

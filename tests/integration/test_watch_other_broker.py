@@ -1,0 +1,96 @@
+"""A topic made on one broker reaches who watches on another that shares its PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.service import BrokerService
+from limiter.clock import LoopClock, deadline
+from proto.topic_hash import topics_hash
+from tests.support.cluster import broker_config, until
+from tests.support.raw_peer import RawPeer
+from tests.support.topic_stores import A, changes, topic
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.support.postgresql import PostgresqlServer
+
+SEEN_SECONDS = 1.0
+"""What a change may take from one broker to who watches on the other."""
+
+
+@asynccontextmanager
+async def watched_from_afar(
+    url: str,
+) -> AsyncIterator[tuple[BrokerService, BrokerService, RawPeer]]:
+    """Two brokers on one database, and a peer that watches on the second."""
+    config = broker_config({"metadataStoreUrl": url})
+    async with BrokerService(config) as one, BrokerService(config) as other:
+        await one.store.apply(A, changes(topic("first")))
+        async with await RawPeer.shaken_hands(other.service_url) as peer:
+            request = pb.CommandWatchTopicList(
+                request_id=1, watcher_id=1, namespace=str(A), topics_pattern=".*"
+            )
+            command = pb.BaseCommand.WATCH_TOPIC_LIST
+            await peer.send(pb.BaseCommand(type=command, watchTopicList=request))
+            answer = (await peer.command()).watchTopicListSuccess
+            assert list(answer.topic) == [topic("first").decode()]
+            yield one, other, peer
+
+
+async def next_update(peer: RawPeer) -> pb.CommandWatchTopicUpdate:
+    async with deadline(LoopClock(), SEEN_SECONDS):
+        return (await peer.command()).watchTopicUpdate
+
+
+async def test_a_topic_made_on_one_reaches_a_watcher_on_the_other(postgresql_url: str) -> None:
+    async with watched_from_afar(postgresql_url) as (one, _, peer):
+        # When
+        await one.store.apply(A, changes(topic("new"), removed=(topic("first"),)))
+        # Then
+        update = await next_update(peer)
+        assert list(update.new_topics) == [topic("new").decode()]
+        assert list(update.deleted_topics) == [topic("first").decode()]
+        assert update.topics_hash == topics_hash([topic("new").decode()])
+
+
+async def test_it_does_again_after_the_database_was_restarted(
+    postgresql_url: str, postgresql: PostgresqlServer
+) -> None:
+    async with watched_from_afar(postgresql_url) as (one, other, peer):
+        # Given
+        await asyncio.to_thread(postgresql.stop)
+        await until(lambda: not one.store.connected and not other.store.connected)
+        await asyncio.to_thread(postgresql.start)
+        await until(lambda: one.store.connected and other.store.connected)
+        # When
+        await one.store.apply(A, changes(topic("new")))
+        # Then
+        assert list((await next_update(peer)).new_topics) == [topic("new").decode()]
+
+
+async def test_what_was_missed_meanwhile_comes_as_one_update(postgresql_url: str) -> None:
+    async with watched_from_afar(postgresql_url) as (one, other, peer):
+        # Given
+        again = asyncio.Event()
+        connect = other.store._listener._connect
+
+        async def later() -> object:
+            await again.wait()
+            return await connect()
+
+        other.store._listener._connect = later
+        other.store._listener._connection.terminate()
+        await until(lambda: not other.store.connected)
+        for name in ("a", "b", "c"):
+            await one.store.apply(A, changes(topic(name)))
+        # When
+        again.set()
+        await until(lambda: other.store.connected)
+        # Then
+        names = [topic(name).decode() for name in ("a", "b", "c")]
+        assert list((await next_update(peer)).new_topics) == names

@@ -1,0 +1,471 @@
+"""A followed namespace: what the feed says reaches who watches, and what it lacks is listed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from broker.stores.feed import MAX_TOLD_NAMES, Change
+from broker.stores.store import StoreError, TopicChanges
+from broker.watches import namespace_watch
+from tests.support.cluster import until
+from tests.support.followed import NAMESPACE, Followed, full, texts
+from tests.support.settle import settle, started
+
+AS = "t/n/a.*"
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+async def test_names_are_read_once_for_all_who_ask() -> None:
+    # Given
+    followed = await Followed.of("a1", "b1")
+    followed.store.go_on.clear()
+    asking = [await started(followed.watch.watched_set(pattern)) for pattern in (".*", ".*")]
+    assert (followed.store.asked, followed.watch.is_read) == (1, False)
+    # When
+    followed.store.go_on.set()
+    # Then
+    for each in asking:
+        assert texts((await each).names) == ["a1", "b1"]
+    assert (followed.store.asked, followed.watch.is_read) == (1, True)
+
+
+async def test_what_could_not_be_read_is_read_for_who_asks_next() -> None:
+    # Given
+    followed = await Followed.of("a1")
+    followed.store.fails = True
+    with pytest.raises(StoreError):
+        await followed.watch.watched_set(".*")
+    assert not followed.watch.is_read
+    # When
+    followed.store.fails = False
+    # Then
+    assert texts((await followed.watch.watched_set(".*")).names) == ["a1"]
+
+
+async def test_who_leaves_while_names_are_read_takes_them_from_nobody() -> None:
+    # Given
+    followed = await Followed.of("a1")
+    followed.store.go_on.clear()
+    first, second = [await started(followed.watch.watched_set(".*")) for _ in range(2)]
+    # When
+    first.cancel()
+    await settle()
+    followed.store.go_on.set()
+    # Then
+    assert texts((await second).names) == ["a1"]
+
+
+async def test_what_changes_while_names_are_read_is_told_once() -> None:
+    # Given: the store was asked before the change, and answers after it
+    followed = await Followed.of("a1")
+    followed.store.go_on.clear()
+    asking = await started(followed.watch.watched_set(".*"))
+    await followed.change(added=["a2"])
+    await followed.tell()
+    # When
+    followed.store.go_on.set()
+    watched = await asking
+    await followed.tell()
+    # Then
+    assert texts(watched.names) == ["a1", "a2"]
+
+
+@pytest.mark.parametrize("when", ["reading", "making", "followed"])
+async def test_a_namespace_that_is_followed_no_more_leaves_no_task(when: str) -> None:
+    # Given
+    followed, tasks = await Followed.of("a1", "b1"), asyncio.all_tasks()
+    if when == "followed":
+        await followed.listener()
+    (followed.store if when == "reading" else followed.filter).go_on.clear()
+    if when != "followed":
+        await started(followed.watch.watched_set(AS))
+    assert asyncio.all_tasks() > tasks
+    # When
+    followed.watch.stop()
+    await settle()
+    # Then
+    assert asyncio.all_tasks() == tasks
+
+
+# -- changes as the feed tells them ---------------------------------------------------------------
+
+
+async def test_a_change_is_applied_to_the_sets_its_names_belong_to() -> None:
+    # Given
+    followed = await Followed.of("a1", "b1")
+    everything, some = await followed.listener(), await followed.listener(AS)
+    # When
+    await followed.change(added=["a2"])
+    await followed.change(added=["b2"], removed=["b1"])
+    await followed.tell()
+    # Then
+    assert everything.updates == [(["a2"], []), (["b2"], ["b1"])]
+    assert some.updates == [(["a2"], [])]
+    assert texts(some.watched.names) == ["a1", "a2"]
+    assert (followed.store.asked, followed.totals.relistings) == (2, 0)
+
+
+async def test_a_change_that_is_known_already_is_ignored() -> None:
+    # Given
+    followed = await Followed.of("a1")
+    listener = await followed.listener()
+    # When
+    followed.watch.push(Change(NAMESPACE, 1, [], [b"persistent://t/n/a1"]))
+    followed.watch.push(Change(NAMESPACE, 1, complete=False))
+    await settle()
+    # Then
+    assert (listener.updates, followed.totals.relistings) == ([], 0)
+
+
+async def test_after_a_gap_the_namespace_is_listed_again_and_told_at_once() -> None:
+    # Given
+    followed = await Followed.of("a1", "a2")
+    everything, some = await followed.listener(), await followed.listener(AS)
+    # When: the first change is lost
+    await followed.change(added=["a3", "b1"])
+    await followed.change(removed=["a1"])
+    await followed.tell(skip=1)
+    # Then
+    assert everything.updates == [(["a3", "b1"], ["a1"])]
+    assert some.updates == [(["a3"], ["a1"])]
+    assert followed.totals.relistings == 1
+
+
+async def test_after_listing_again_the_feed_goes_on_from_the_newest() -> None:
+    # Given: three changes of which the first is lost, and the store knows all of them
+    followed = await Followed.of("a1")
+    listener = await followed.listener()
+    for name in ("a2", "a3", "a4"):
+        await followed.change(added=[name])
+    # When
+    await followed.tell(skip=1)
+    await followed.change(added=["a5"])
+    await followed.tell()
+    # Then
+    assert listener.updates == [(["a2", "a3", "a4"], []), (["a5"], [])]
+    assert followed.totals.relistings == 1
+
+
+@pytest.mark.parametrize("count", [MAX_TOLD_NAMES, MAX_TOLD_NAMES + 1])
+async def test_a_change_whose_names_are_not_told_is_one_update_as_well(count: int) -> None:
+    # Given
+    followed = await Followed.of("a1")
+    listener = await followed.listener()
+    names = [f"b{number:06d}" for number in range(count)]
+    # When
+    await followed.change(added=names)
+    await followed.tell()
+    await followed.until_idle()
+    # Then
+    assert listener.updates == [(names, [])]
+    assert followed.totals.relistings == (count > MAX_TOLD_NAMES)
+
+
+async def test_nothing_is_told_when_nothing_was_missed() -> None:
+    # Given
+    followed = await Followed.of("a1")
+    listener = await followed.listener()
+    await followed.change(added=["a2"])
+    await followed.change(removed=["a2"])
+    # When
+    followed.watch.push(Change(NAMESPACE, 3, complete=False))
+    await settle()
+    await followed.tell()
+    # Then
+    assert (listener.updates, followed.totals.relistings) == ([], 1)
+
+
+async def test_what_was_told_before_changes_were_missed_is_told_as_it_differs() -> None:
+    # Given: known are 1, 2 and 3
+    followed = await Followed.of("a1", "a2", "a3")
+    listener = await followed.listener()
+    # When: the store was away; now there are 2, 4 and 5
+    await followed.change(added=["a4"], removed=["a1"])
+    await followed.change(added=["a5"], removed=["a3"])
+    followed.watch.push(Change(NAMESPACE, 3, complete=False))
+    await settle()
+    # Then
+    assert listener.updates == [(["a4", "a5"], ["a1", "a3"])]
+
+
+async def test_a_change_without_names_moves_the_version_on() -> None:
+    # Given: partition counts or properties have changed
+    followed = await Followed.of("a1")
+    listener = await followed.listener()
+    # When
+    followed.watch.push(Change(NAMESPACE, 2))
+    followed.watch.push(Change(NAMESPACE, 3, [b"persistent://t/n/a2"]))
+    await settle()
+    # Then
+    assert (listener.updates, followed.totals.relistings) == ([(["a2"], [])], 0)
+
+
+async def test_system_topics_and_the_other_domain_are_not_watched() -> None:
+    # Given
+    followed = await Followed.of("a1")
+    listener = await followed.listener()
+    # When
+    names = [*full("__change_events"), "non-persistent://t/n/a2"]
+    await followed.store.apply(NAMESPACE, TopicChanges([name.encode() for name in names]))
+    await followed.tell()
+    # Then
+    assert (listener.updates, texts(listener.watched.names)) == ([], ["a1"])
+    assert followed.totals.relistings == 0
+
+
+async def test_a_namespace_that_is_deleted_and_made_again_is_followed_through() -> None:
+    # Given: another broker deletes it
+    followed = await Followed.of("a1")
+    listener = await followed.listener()
+    await followed.change(removed=["a1"])
+    await followed.tell()
+    await followed.store.delete_namespace(NAMESPACE)
+    followed.feed._queued.clear()
+    # When
+    followed.watch.push(Change(NAMESPACE, 3, complete=False))
+    await settle()
+    await followed.change(added=["a2"])
+    await followed.change(added=["a3"])
+    await followed.tell()
+    # Then: one after the other, or at once
+    assert texts(listener.watched.names) == texts(listener.names) == ["a2", "a3"]
+    assert [added for added, _ in listener.updates] in (
+        [[], ["a2"], ["a3"]],
+        [[], ["a2", "a3"]],
+    )
+
+
+async def test_a_namespace_that_vanished_with_its_topics_tells_that_they_are_gone() -> None:
+    # Given
+    followed = await Followed.of("a1", "a2")
+    listener = await followed.listener()
+    # When
+    followed.store._snapshots.clear()
+    followed.watch.push(Change(NAMESPACE, 2, complete=False))
+    await settle()
+    # Then
+    assert listener.updates == [([], ["a1", "a2"])]
+
+
+async def test_one_change_costs_a_set_one_update_and_as_shipped_one_a_name() -> None:
+    for one_by_one in (False, True):
+        # Given
+        followed = await Followed.of("a1", one_by_one=one_by_one)
+        listener = await followed.listener()
+        # When
+        await followed.change(added=["a2", "a3"], removed=["a1"])
+        await followed.tell()
+        # Then
+        at_once = [(["a2", "a3"], ["a1"])]
+        assert listener.updates == (
+            [([], ["a1"]), (["a2"], []), (["a3"], [])] if one_by_one else at_once
+        )
+
+
+async def test_as_shipped_too_what_was_missed_is_one_update() -> None:
+    # Given
+    followed = await Followed.of("a1", one_by_one=True)
+    listener = await followed.listener()
+    # When
+    await followed.change(added=["a2", "a3"], removed=["a1"])
+    followed.feed._queued.clear()
+    followed.watch.push(Change(NAMESPACE, 2, complete=False))
+    await settle()
+    # Then
+    assert listener.updates == [(["a2", "a3"], ["a1"])]
+
+
+# -- bounds, faults -------------------------------------------------------------------------------
+
+
+async def test_too_many_changes_that_wait_are_replaced_by_a_listing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(namespace_watch, "MAX_PENDING_CHANGES", 3)
+    followed = await Followed.of("a1")
+    listener = await followed.listener()
+    # When: five come in one turn
+    for name in ("a2", "a3", "a4", "a5", "a6"):
+        await followed.change(added=[name])
+    while followed.feed._queued:
+        followed.watch.push(await anext(followed.feed))
+        assert len(followed.watch._pending) <= 3
+    await settle()
+    # Then
+    assert listener.updates == [(["a2", "a3", "a4", "a5", "a6"], [])]
+    assert followed.totals.relistings == 1
+
+
+def test_ten_thousand_changes_may_wait() -> None:
+    assert namespace_watch.MAX_PENDING_CHANGES == 10_000
+
+
+async def test_a_store_that_cannot_be_listed_is_asked_again_and_nothing_is_lost() -> None:
+    # Given
+    followed = await Followed.of("a1")
+    listener = await followed.listener()
+    followed.store.fails = True
+    # When
+    await followed.change(added=["a2"])
+    await followed.change(added=["a3"])
+    await followed.tell(skip=1)
+    asked = [followed.store.asked]
+    for seconds in (0.089, 0.011, 0.179, 0.021):
+        await followed.passes(seconds)
+        asked.append(followed.store.asked)
+    await followed.change(removed=["a1"])
+    await followed.tell()
+    # Then: asked again after 0.1 s, then after up to 0.2 s
+    assert asked[0] == asked[1] == asked[2] - 1 == asked[3] - 1 == asked[4] - 2
+    assert listener.updates == []
+    followed.store.fails = False
+    await followed.passes(25.0)
+    assert listener.updates == [(["a2", "a3"], ["a1"])]
+
+
+async def test_delays_begin_anew_after_the_store_was_there() -> None:
+    # Given
+    followed = await Followed.of("a1")
+    listener = await followed.listener()
+    for _ in range(2):
+        # When
+        followed.store.fails = True
+        await followed.change(added=["a2"])
+        followed.feed._queued.clear()
+        version = await followed.store.version(NAMESPACE)
+        followed.watch.push(Change(NAMESPACE, version, complete=False))
+        await settle()
+        await followed.passes(0.1)
+        followed.store.fails = False
+        await followed.passes(0.2)
+        # Then
+        assert listener.updates.pop() == (["a2"], [])
+        await followed.change(removed=["a2"])
+        await followed.tell()
+        listener.updates.clear()
+
+
+async def test_a_watcher_that_breaks_does_not_keep_the_others_from_being_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given
+    followed = await Followed.of("a1")
+    before = await followed.listener()
+    broken = await followed.listener(raises=True)
+    behind, other = await followed.listener(), await followed.listener(AS)
+    # When
+    with caplog.at_level(logging.ERROR):
+        await followed.change(added=["a2"])
+        await followed.tell()
+    # Then
+    assert before.updates == behind.updates == other.updates == [(["a2"], [])]
+    assert (broken.given_up, behind.given_up) == (1, 0)
+    assert "after an error of ours" in caplog.text
+
+
+async def test_who_leaves_while_the_others_are_told_is_told_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(namespace_watch, "WATCHERS_A_STEP", 1)
+    followed = await Followed.of("a1")
+    first, second = await followed.listener(), await followed.listener()
+    # When
+    await followed.change(added=["a2"])
+    followed.watch.push(await anext(followed.feed))
+    await until(lambda: first.updates)
+    second.leave()
+    await settle()
+    # Then
+    assert (first.updates, second.updates) == ([(["a2"], [])], [])
+
+
+async def test_who_comes_while_a_change_is_applied_gets_all_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(namespace_watch, "SETS_A_STEP", 1)
+    followed = await Followed.of("a1")
+    first = await followed.listener()
+    # When
+    names = [f"a{number}" for number in range(10, 30)]
+    await followed.change(added=names)
+    followed.watch.push(await anext(followed.feed))
+    await until(lambda: len(first.watched.names) >= 5)
+    second = await followed.listener(AS)
+    await settle()
+    # Then
+    assert len(second.watched.names) == 21
+    assert texts(second.names) == texts(second.watched.names)
+
+
+async def test_a_fault_of_ours_is_followed_by_a_listing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    followed = await Followed.of("a1")
+    listener = await followed.listener()
+    original, broken = followed.watch._index.matching, [True]
+
+    def matching(name: bytes) -> object:
+        if broken.pop() if broken else False:
+            raise RuntimeError("cannot match")
+        return original(name)
+
+    monkeypatch.setattr(followed.watch._index, "matching", matching)
+    # When
+    with caplog.at_level(logging.ERROR):
+        await followed.change(added=["a2"])
+        await followed.tell()
+    assert listener.updates == []
+    await followed.passes(0.1)
+    # Then
+    assert listener.updates == [(["a2"], [])]
+    assert "it is listed again" in caplog.text
+
+
+async def test_a_fault_in_the_middle_of_a_change_loses_none_of_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given: the second name cannot be matched
+    followed = await Followed.of("a1")
+    listener = await followed.listener(AS)
+    original, results = followed.watch._index.matching, [True, False]
+
+    def matching(name: bytes) -> object:
+        if results and not results.pop(0):
+            raise RuntimeError("cannot match")
+        return original(name)
+
+    monkeypatch.setattr(followed.watch._index, "matching", matching)
+    # When
+    with caplog.at_level(logging.ERROR):
+        await followed.change(added=["a2", "b1"])
+        await followed.tell()
+        await followed.passes(0.1)
+    # Then
+    assert texts(followed.watch.sets.everything) == ["a1", "a2", "b1"]
+    assert listener.updates == [(["a2"], [])]
+
+
+async def test_who_watches_with_a_pattern_that_takes_too_long_is_given_up(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given: what only a backtracking engine can compile
+    followed = await Followed.of("b1")
+    stuck, other = await followed.listener(r"(?=t)t/n/(?:a|a)+b"), await followed.listener()
+    # When
+    name = "a" * 60 + "c"
+    with caplog.at_level(logging.WARNING):
+        await followed.change(added=[name])
+        await followed.tell()
+    # Then
+    assert (stuck.given_up, other.given_up) == (1, 0)
+    assert other.updates == [([name], [])]
+    assert "takes too long on a name" in caplog.text

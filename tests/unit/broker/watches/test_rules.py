@@ -1,0 +1,82 @@
+"""Which patterns of a client a broker watches."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.errors import RequestError
+from broker.watches.rules import WatchRules, accepted_pattern
+from proto.patterns import RegexImplementation
+
+
+def rules(*, evaluates: bool = True, as_shipped: bool = False) -> WatchRules:
+    return WatchRules(
+        evaluates_patterns=evaluates,
+        max_pattern_length=10,
+        implementation=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
+        max_bytes=0,
+        max_update_bytes=1_000,
+        max_frame_bytes=0,
+        as_shipped=as_shipped,
+        private_buffers=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern"),
+    [
+        ("t/n/.*", "t/n/.*"),
+        ("persistent://t/n/.*", "t/n/.*"),
+        ("non-persistent://t/n/.*", "t/n/.*"),
+        ("^persistent://t/n/.*", "^t/n/.*"),
+        ("persistent://" + 10 * "é", 10 * "é"),
+        ("", ""),
+    ],
+)
+def test_a_pattern_is_taken_without_its_domain(text: str, pattern: str) -> None:
+    assert accepted_pattern(text, rules()) == pattern
+
+
+@pytest.mark.parametrize("text", ["t/n/abcdefg", "persistent://t/n/abcdefg"])
+def test_a_pattern_longer_than_the_maximum_is_left_to_the_client(text: str) -> None:
+    with pytest.raises(RequestError) as refused:
+        accepted_pattern(text, rules())
+    assert refused.value.server_error == pb.NotAllowedError
+    assert refused.value.message == (
+        "Unable to create topic list watcher: Pattern longer than maximum: 10"
+    )
+
+
+@pytest.mark.parametrize("as_shipped", [False, True])
+def test_without_evaluation_every_pattern_is_left_to_the_client(as_shipped: bool) -> None:
+    with pytest.raises(RequestError) as refused:
+        accepted_pattern(".*", rules(evaluates=False, as_shipped=as_shipped))
+    assert refused.value.server_error == pb.NotAllowedError
+    assert refused.value.message == (
+        "Unable to create topic list watcher: Evaluating subscription patterns is disabled."
+    )
+
+
+@pytest.mark.parametrize("text", ["t/n/(", "a)|(b", "(?<x"])
+def test_a_pattern_that_cannot_be_compiled_is_refused(text: str) -> None:
+    with pytest.raises(RequestError) as refused:
+        accepted_pattern(text, rules())
+    assert refused.value.server_error == pb.InvalidTopicName
+    assert refused.value.message.startswith("Invalid topics pattern: ")
+
+
+def test_a_domain_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(RequestError) as refused:
+        accepted_pattern("foo://t/n/a", rules())
+    assert refused.value.server_error == pb.InvalidTopicName
+    assert "foo" in refused.value.message
+
+
+def test_as_shipped_a_domain_that_nobody_knows_is_an_authorization_error() -> None:
+    with pytest.raises(RequestError) as refused:
+        accepted_pattern("foo://t/n/a", rules(as_shipped=True))
+    assert (refused.value.server_error, refused.value.message) == (
+        pb.AuthorizationError,
+        "Exception occurred while trying to handle command WatchTopicList",
+    )

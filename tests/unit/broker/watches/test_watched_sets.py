@@ -1,0 +1,145 @@
+"""The watched sets of a namespace: equal ones are held once, and changed once."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+
+from broker.watches.watched_sets import EncodedNames, WatchedSet, WatchedSets
+from proto.sorted_names import EMPTY_NAMES, SortedNames
+
+
+def numbered(count: int) -> list[bytes]:
+    return [f"persistent://t/n/{number:06d}".encode() for number in range(count)]
+
+
+def sets_of(count: int = 100) -> WatchedSets:
+    return WatchedSets(SortedNames.from_sorted(numbered(count)))
+
+
+def some(sets: WatchedSets, step: int = 2) -> SortedNames:
+    """Names of a set as the namespace's objects, in a tree of their own."""
+    return SortedNames.from_sorted(list(sets.everything.names())[::step])
+
+
+def test_a_set_with_all_names_is_the_namespace_itself() -> None:
+    sets = sets_of()
+    watched = sets.add("t/n/.*", some(sets, 1))
+    assert watched.names is sets.everything
+
+
+def test_equal_sets_of_two_patterns_are_held_once() -> None:
+    # Given
+    sets = sets_of()
+    first = sets.add("one", some(sets))
+    held = sets.held_bytes
+    # When
+    second = sets.add("other", some(sets))
+    # Then
+    assert second.names is first.names
+    assert (sets.held_bytes, len(sets)) == (held, 2)
+
+
+def test_different_sets_are_held_beside_each_other() -> None:
+    # Given
+    sets = sets_of(1_000)
+    sets.add("one", some(sets, 2))
+    held = sets.held_bytes
+    # When
+    other = sets.add("other", some(sets, 3))
+    # Then: not its names, which they share
+    assert sets.held_bytes - held == other.names.own_bytes < other.names.name_bytes
+
+
+def test_equal_sets_stay_one_through_the_changes_they_share() -> None:
+    # Given
+    sets = sets_of()
+    one, other = sets.add("one", some(sets)), sets.add("other", some(sets))
+    # When
+    different = sets.change(b"persistent://t/n/x", [one, other], added=True)
+    # Then
+    assert different == [one, other]
+    assert one.names is other.names
+    # When
+    sets.change(b"persistent://t/n/y", [one], added=True)
+    # Then
+    assert (len(one.names), len(other.names)) == (52, 51)
+
+
+def test_a_name_that_a_set_has_already_changes_nothing() -> None:
+    # Given
+    sets = sets_of()
+    watched = sets.add("one", some(sets))
+    before = watched.names
+    # When
+    there = sets.change(numbered(1)[0], [watched], added=True)
+    absent = sets.change(b"persistent://t/n/x", [watched], added=False)
+    # Then
+    assert (there, absent) == ([], [])
+    assert watched.names is before
+
+
+def test_a_name_belongs_to_the_namespace_whoever_watches_it() -> None:
+    sets = sets_of()
+    sets.change(b"persistent://t/n/x", [], added=True)
+    assert b"persistent://t/n/x" in sets.everything
+
+
+def test_nothing_is_charged_where_nothing_is_watched() -> None:
+    # Given
+    sets = sets_of()
+    watched = sets.add("one", some(sets))
+    assert sets.held_bytes > 0
+    # When
+    sets.discard(watched)
+    # Then
+    assert (sets.held_bytes, len(sets), sets.get("one")) == (0, 0, None)
+
+
+def test_what_is_charged_is_near_what_is_used() -> None:
+    # Given
+    tracemalloc.start()
+    # When
+    sets = sets_of(10_000)
+    for step in (2, 3, 5):
+        sets.add(str(step), some(sets, step))
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # Then
+    assert sets.held_bytes == pytest.approx(used, rel=0.25)
+
+
+def test_encoded_names_are_shared_while_somebody_keeps_them() -> None:
+    # Given
+    watched = WatchedSet("one", EMPTY_NAMES)
+    assert watched.encoded() is None
+    encoded = EncodedNames(EMPTY_NAMES, ())
+    # When
+    watched.remember(encoded)
+    # Then
+    assert watched.encoded() is encoded
+    del encoded
+    assert watched.encoded() is None
+
+
+def test_what_leads_from_a_version_to_the_newest() -> None:
+    # Given
+    watched = WatchedSet("one", SortedNames.from_sorted(numbered(100)))
+    before = watched.names
+    assert watched.update_since(before) is None
+    # When
+    watched.names = before.with_name(b"persistent://t/n/x").without_name(numbered(1)[0])
+    update = watched.update_since(before)
+    # Then
+    assert update is not None
+    assert (update.before, update.after) == (before, watched.names)
+    assert before.names is not watched.names
+
+
+def test_a_version_that_is_as_it_was_before_needs_no_update() -> None:
+    watched = WatchedSet("one", SortedNames.from_sorted(numbered(100)))
+    before = watched.names
+    watched.names = before.with_name(b"x").without_name(b"x")
+    assert watched.names is not before
+    assert watched.update_since(before) is None
