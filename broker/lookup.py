@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.errors import RequestError
-from broker.stores.store import NamespaceSnapshot, StoreError, TopicChanges
-from proto.names import PARTITION_SEPARATOR, InvalidNameError, TopicName
+from broker.stores.store import StoreError
+from broker.topic_rules import Refusal, RefusedError
+from proto.names import InvalidNameError, TopicName
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from broker.stores.store import MetadataStore
+    from broker.stores.store import MetadataStore, NamespaceSnapshot
+    from broker.topic_service import TopicService
 
 NAMESPACE_NOT_FOUND = "Namespace not found"
-
-
-@dataclass(frozen=True, slots=True)
-class AutoCreation:
-    """What is made when a client asks for a topic that does not exist.
-
-    Attributes:
-        allowed: allowAutoTopicCreation.
-        partitions: Partitions to make; 0 for topics that are not partitioned.
-    """
-
-    allowed: bool
-    partitions: int
 
 
 class LookupHandler:
@@ -38,18 +26,18 @@ class LookupHandler:
     Args:
         store: Where the topics are.
         broker_service_url: What clients are told to connect to.
-        auto_creation: What is made when a topic is missing.
+        topics: Makes a topic that is missing, where that is allowed.
     """
 
     def __init__(
         self,
         store: MetadataStore,
         broker_service_url: Callable[[], str],
-        auto_creation: AutoCreation,
+        topics: TopicService,
     ) -> None:
         self._store = store
         self._url = broker_service_url
-        self._auto_creation = auto_creation
+        self._topics = topics
 
     async def lookup(self, request: pb.CommandLookupTopic) -> pb.CommandLookupTopicResponse:
         """Return which broker serves a topic; it need not exist, its namespace must.
@@ -87,8 +75,7 @@ class LookupHandler:
         if topic.partition_index < 0:
             count = snapshot.partitioned.get(str(topic), 0)
             if not count and not snapshot.contains(topic):
-                allowed = request.metadata_auto_creation_enabled and self._auto_creation.allowed
-                count = await self._create(topic, allowed=allowed)
+                count = await self._missing(topic, create=request.metadata_auto_creation_enabled)
         return pb.CommandPartitionedTopicMetadataResponse(
             request_id=request.request_id,
             response=pb.CommandPartitionedTopicMetadataResponse.Success,
@@ -104,19 +91,16 @@ class LookupHandler:
             raise RequestError(pb.TopicNotFound, NAMESPACE_NOT_FOUND)
         return snapshot
 
-    async def _create(self, topic: TopicName, *, allowed: bool) -> int:
+    async def _missing(self, topic: TopicName, *, create: bool) -> int:
         """Make a missing topic if it is partitioned; others come with their first producer."""
-        if not allowed:
-            raise RequestError(pb.TopicNotFound, "")
-        count = self._auto_creation.partitions
-        if count:
-            names = [f"{topic}{PARTITION_SEPARATOR}{index}".encode() for index in range(count)]
-            changes = TopicChanges(names, (), {str(topic): count})
-            try:
-                await self._store.apply(topic.namespace, changes)
-            except StoreError as error:
-                raise RequestError(pb.MetadataError, str(error)) from None
-        return count
+        try:
+            return await self._topics.partitions(topic, create=create)
+        except RefusedError as error:
+            if error.refusal is Refusal.NOT_FOUND:
+                raise RequestError(pb.TopicNotFound, "") from None
+            raise RequestError(pb.NotAllowedError, error.reason) from None
+        except StoreError as error:
+            raise RequestError(pb.MetadataError, str(error)) from None
 
 
 def _parse(text: str) -> TopicName:

@@ -5,18 +5,19 @@ Errors are JSON objects with one member ``reason``, as Pulsar's admin answers th
 
 from __future__ import annotations
 
+import json
 import logging
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from aiohttp import web
+from aiohttp import ClientPayloadError, web
 
 from server.exposition import CONTENT_TYPE, exposition
 from server.listener import Listener, listen
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from prometheus_client import CollectorRegistry
 
@@ -24,6 +25,9 @@ logger = logging.getLogger(__name__)
 
 # A request's body: admin requests are small, and a larger one is refused with 413.
 MAX_REQUEST_BYTES = 1024 * 1024
+
+# Java's servers name no character set beside it, and a few clients compare the whole value.
+JSON_TYPE = "application/json"
 
 # How long requests in flight may take to end when the server closes.
 CLOSE_SECONDS = 2.0
@@ -69,6 +73,17 @@ class HttpServer:
         """Stop accepting, give requests in flight two seconds, and close. Idempotent."""
         self.listener.close()
         await self.runner.cleanup()
+
+
+def json_response(
+    value: object, status: int = 200, headers: Mapping[str, str] | None = None
+) -> web.Response:
+    """Return an answer of JSON, written as Pulsar writes it."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    # What a client sent may be in it, and need not be what UTF-8 can hold.
+    body = text.encode(errors="backslashreplace")
+    given = {"Content-Type": JSON_TYPE, **(headers or {})}
+    return web.Response(body=body, status=status, headers=given)
 
 
 def application(
@@ -118,7 +133,7 @@ def _own_routes(registry: CollectorRegistry, readiness: Readiness) -> list[web.A
     async def ready(_: web.Request) -> web.Response:
         if readiness.state is not ProcessState.READY:
             raise RestError(503, readiness.state.value)
-        return web.Response(text="ok", content_type="application/json")
+        return web.Response(body=b"ok", headers={"Content-Type": JSON_TYPE})
 
     return [
         web.get("/metrics", without_slash),
@@ -135,13 +150,22 @@ async def _errors_as_json(
     try:
         return await handler(request)
     except RestError as error:
-        return web.json_response({"reason": error.reason}, status=error.status)
+        return json_response({"reason": error.reason}, error.status)
     except web.HTTPException as error:
-        if error.status < 400:
-            raise
-        kept = {name: error.headers[name] for name in ("Allow",) if name in error.headers}
-        return web.json_response({"reason": error.reason}, status=error.status, headers=kept)
+        return _http_error(request, error)
+    except (ConnectionError, ClientPayloadError):
+        # The client has left in the middle of its request: nobody reads what is answered.
+        return web.Response(status=400)
     except Exception:
         # A bug of ours: it costs one answer, and the endpoint goes on.
         logger.exception("%s %s failed", request.method, request.path)
-        return web.json_response({"reason": "Internal Server Error"}, status=500)
+        return json_response({"reason": "Internal Server Error"}, 500)
+
+
+def _http_error(request: web.Request, error: web.HTTPException) -> web.Response:
+    if error.status < 400:
+        raise error
+    kept = {name: error.headers[name] for name in ("Allow",) if name in error.headers}
+    if request.method == "OPTIONS" and isinstance(error, web.HTTPMethodNotAllowed):
+        return web.Response(headers=kept)
+    return json_response({"reason": error.reason}, error.status, kept)

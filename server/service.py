@@ -152,7 +152,7 @@ class ServerService(ABC, Generic[CnxT]):
     async def _serve_http(
         self,
         prefix: MetricPrefix,
-        own: Collector,
+        own: Iterable[Collector],
         routes: Iterable[web.AbstractRouteDef] = (),
     ) -> None:
         """Serve metrics, readiness and ``routes``; not ready yet."""
@@ -164,7 +164,7 @@ class ServerService(ABC, Generic[CnxT]):
         lag = EventLoopLag(config.cluster_name, self._clock)
         lag.start()
         self._exits.callback(lag.stop)
-        for collector in (metrics, own, ProcessMetrics(config.cluster_name), lag):
+        for collector in (metrics, *own, ProcessMetrics(config.cluster_name), lag):
             registry.register(collector)
         reporter = LimiterReporter(self.limiter, self.ledgers, self._clock)
         app = application(registry, self._readiness, [*routes, *limiter_routes(reporter)])

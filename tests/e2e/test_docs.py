@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.documentation import AS_IT_IS, Block, blocks, flags, make_targets, programs
+from tests.support.documentation import (
+    AS_IT_IS,
+    Block,
+    blocks,
+    flags,
+    make_targets,
+    prints,
+    programs,
+)
 from tests.support.server_process import REPOSITORY, running_server
 
 if TYPE_CHECKING:
@@ -27,10 +35,13 @@ pytestmark = pytest.mark.processes
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 BLOCKS = [block for page in PAGES for block in blocks(page)]
 MARKED = [page for page in PAGES if any(block.set_up for block in blocks(page))]
-SET_UPS = {AS_IT_IS, "corpus", "broker", "load", "storm", "metrics", "report"}
+SET_UPS = {AS_IT_IS, "corpus", "broker", "load", "storm", "metrics", "report", "transcript"}
 # What a page may call besides what is here.
 FOREIGN = {"cd", "curl", "docker", "git", "grep", "promtool", "pulsar-admin", "make", "export"}
 SCRIPTS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["scripts"]
+
+# How many words behind a program say what it does.
+VERBS = {"loadgen": 1, "client.admin": 2}
 
 SMALL = {"--topics": "600", "--namespaces": "3", "--clients": "12", "--spread-seconds": "1"}
 WITHOUT_SPARK = ("topics", "run", "demo")
@@ -79,9 +90,10 @@ def module_of(words: list[str]) -> tuple[list[str], list[str]] | None:
         name = SCRIPTS[program].partition(":")[0].removesuffix(".__main__")
     else:
         return None
-    if name == "loadgen" and rest and not rest[0].startswith("-"):
-        return [name, rest[0]], rest[1:]
-    return [name], rest
+    verbs = 0
+    while verbs < VERBS.get(name, 0) and len(rest) > verbs and not rest[verbs].startswith("-"):
+        verbs += 1
+    return [name, *rest[:verbs]], rest[verbs:]
 
 
 def check(words: list[str]) -> None:
@@ -114,7 +126,7 @@ class Desk:
     def __init__(self, directory: Path, stack: ExitStack) -> None:
         self.directory = directory
         self._stack = stack
-        self._servers: set[str] = set()
+        self._servers: dict[str, ExitStack] = {}
         # Two servers of a page and what its commands ask never meet others on this machine.
         self.ports = {port: free_port() for port in ("6650", "8080", "6651", "8081")}
         for path in REPOSITORY.iterdir():
@@ -129,23 +141,36 @@ class Desk:
                 self._serve(self._moved(command))
             elif block.set_up == AS_IT_IS:
                 self._shell(command)
-            else:
+            elif block.set_up != "transcript":
                 self._shell(self._moved(small(command)))
+        for command, expected in zip(block.commands, block.outputs, strict=False):
+            self._compare(command, expected)
 
     def _moved(self, command: str) -> str:
         """The command with the ports of this desk."""
         return re.sub(r"\b(6650|8080|6651|8081)\b", lambda port: self.ports[port[0]], command)
 
     def _shell(self, command: str) -> None:
-        done = subprocess.run(
+        done = self._run(command)
+        assert done.returncode in ALLOWED_EXITS, f"{command}\n{done.stdout}{done.stderr}"
+
+    def _compare(self, command: str, expected: str) -> None:
+        """Run a command of a transcript; it prints what the page shows, with the page's ports."""
+        printed = self._run(f"{{ {self._moved(command)}; }} 2>&1").stdout
+        for page, moved in self.ports.items():
+            printed = printed.replace(moved, page)
+        assert prints(expected, printed), f"{command}\n{printed}"
+
+    def _run(self, command: str) -> subprocess.CompletedProcess[str]:
+        asked = {"FLOODGATE_ADMIN_URL": f"http://127.0.0.1:{self.ports['8080']}"}
+        return subprocess.run(
             ["bash", "-o", "pipefail", "-c", command],
             cwd=self.directory,
-            env=environment(self.directory),
+            env=environment(self.directory) | asked,
             capture_output=True,
             text=True,
             timeout=100,
         )
-        assert done.returncode in ALLOWED_EXITS, f"{command}\n{done.stdout}{done.stderr}"
 
     def _serve(self, command: str) -> None:
         found = module_of(shlex.split(command))
@@ -157,9 +182,14 @@ class Desk:
             f"--set={key}={value}" for key, value in keys.items() if f"{key}=" not in command
         ]
         log = self.directory / f"{role}.log"
-        self._stack.enter_context(
-            running_server(["-m", role, *rest, *missing], log, cwd=self.directory)
-        )
+        if role in self._servers:
+            self._servers.pop(role).close()  # a page that starts a role again replaces it
+        server = self._servers[role] = self._stack.enter_context(ExitStack())
+        server.enter_context(running_server(["-m", role, *rest, *missing], log, cwd=self.directory))
+
+
+def needs_curl(block: Block) -> bool:
+    return any(words[0] == "curl" for command in block.commands for words in programs(command))
 
 
 def small(command: str) -> str:
@@ -186,7 +216,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 @pytest.mark.parametrize("page", MARKED, ids=lambda page: page.name)
 def test_marked_commands_run_in_their_order(page: Path, desk: Desk) -> None:
     for block in blocks(page):
-        if block.set_up == "metrics" and shutil.which("curl") is None:
+        if needs_curl(block) and shutil.which("curl") is None:
             continue
         if block.set_up:
             desk.run(block)
@@ -210,12 +240,40 @@ def test_blocks_are_found_with_their_directives(tmp_path: Path) -> None:
     assert list(programs(found[0].commands[1])) == [["c"]]
 
 
+def test_a_transcript_is_commands_and_what_they_print(tmp_path: Path) -> None:
+    # Given
+    page = tmp_path / "page.md"
+    page.write_text(
+        "<!-- runs: transcript -->\n```console\n$ a --x\n$ b \\\n    --y\none\n...\ntwo\n```\n"
+    )
+    # When
+    (found,) = blocks(page)
+    # Then
+    assert (found.set_up, found.commands) == ("transcript", ("a --x", "b      --y"))
+    assert found.outputs == ("", "one\n...\ntwo")
+
+
+@pytest.mark.parametrize(
+    ("expected", "printed", "same"),
+    [
+        ("", "", True), ("", "x\n", False), ("a.b", "a.b\n", True), ("a.b", "axb\n", False),
+        ("a\n...\nb", "a\nx\ny\nb\n", True), ("a\n...", "a\nb\n", True), ("a", "a\nb\n", False),
+        ("a\n...\nb", "a\nx\n", False),
+    ],
+)  # fmt: skip
+def test_what_is_printed_is_compared_but_for_what_is_left_out(
+    expected: str, printed: str, same: bool
+) -> None:
+    assert prints(expected, printed) == same
+
+
 @pytest.mark.parametrize(
     "command",
     [
         ".venv/bin/loadgen rnu", ".venv/bin/loadgen run --clints 3", "make cake",
         ".venv/bin/floodgate-brokr", ".venv/bin/python -m proxi",
-        ".venv/bin/floodgate-proxy --port 6651",
+        ".venv/bin/floodgate-proxy --port 6651", ".venv/bin/floodgate-admin topics lst",
+        ".venv/bin/floodgate-admin topics list a/b --mode all",
     ],
 )  # fmt: skip
 def test_what_does_not_exist_is_found_out(command: str) -> None:

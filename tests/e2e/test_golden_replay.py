@@ -1,25 +1,22 @@
 """The recorded exchanges of a real Pulsar, replayed against a broker and a proxy process.
 
-The test can be turned on other servers, for one on a real Pulsar, to show that it is fair: set
-``FLOODGATE_GOLDEN_BROKER=host:port`` (and ``FLOODGATE_GOLDEN_PROXY=host:port`` for a proxy in front
-of it). Nothing is started then, the deviations are not applied, and the namespace ``public/gold``
-must hold the persistent topics alpha-1, alpha-2, beta-1, gamma.x and the partitioned topic parted
+The test can be turned on other servers: see ``golden_targets``. The namespace ``public/gold`` must
+then hold the persistent topics alpha-1, alpha-2, beta-1, gamma.x and the partitioned topic parted
 (3 partitions). A real proxy needs ``brokerProxyAllowedTargetPorts`` to name the broker's port.
 """
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.golden import load_cases, load_deviations
-from tests.support.golden_connection import replay
+from tests.support.golden_connection import Place, replay
 from tests.support.golden_masks import complaint
-from tests.support.server_process import running_server
+from tests.support.golden_targets import FOREIGN_BROKER, Target, golden_broker, golden_proxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,59 +26,32 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.processes
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-GROUPS = frozenset({"connect", "lookup", "partitions", "topics", "frames"})
-CASES = load_cases(GOLDEN, GROUPS)
-DEVIATIONS = load_deviations(GOLDEN / "deviations.toml")
-LOCAL_NAMES = [
-    "alpha-1",
-    "alpha-2",
-    "beta-1",
-    "gamma.x",
-    *(f"parted-partition-{n}" for n in range(3)),
+GROUPS = frozenset({"connect", "lookup", "partitions", "topics", "frames", "watch"})
+NEEDS_PRODUCERS = "watch/auto_created_by_producer"
+"""Its topic is made by a producer: it is left out until there is messaging."""
+CASES = [
+    case
+    for case in load_cases(GOLDEN, GROUPS)
+    if case.name != NEEDS_PRODUCERS or case.target != "broker"
 ]
-AS_RECORDED = ["--set", "floodgateProfile=pulsar", "--set", "bindAddress=127.0.0.1"]
-AS_RECORDED += ["--set", "webServicePort=0"]
-
-
-FOREIGN_BROKER = os.environ.get("FLOODGATE_GOLDEN_BROKER", "")
-FOREIGN_PROXY = os.environ.get("FLOODGATE_GOLDEN_PROXY", "")
-
-
-@dataclass(frozen=True)
-class Target:
-    """A process to replay against: where it listens, and the web port of one of our own."""
-
-    address: str
-    web_url: str = ""
+TUNNELLED = [case for case in CASES if case.target == "broker" and case.group == "watch"]
+DEVIATIONS = load_deviations(GOLDEN / "deviations.toml")
 
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     """One broker for all cases, prepared by import, or the one that the environment names."""
-    if FOREIGN_BROKER:
-        yield Target(FOREIGN_BROKER)
-        return
-    folder = tmp_path_factory.mktemp("golden-broker")
-    names = folder / "public-gold.txt"
-    names.write_text("".join(f"persistent://public/gold/{name}\n" for name in LOCAL_NAMES))
-    command = ["-m", "broker", *AS_RECORDED, "--set", "brokerServicePort=0"]
-    command += ["--set", "metadataStoreUrl=memory:local", "--import", str(names)]
-    command += ["--set", "advertisedAddress=127.0.0.1", "--set", "clusterName=standalone"]
-    with running_server(command, folder / "broker.log") as server:
-        yield Target(server.address, server.web_url)
+    with golden_broker(tmp_path_factory.mktemp("golden-broker")) as target:
+        yield target
 
 
 @pytest.fixture(scope="module")
 def proxy(broker: Target, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     """One proxy in front of the broker, or the one that the environment names."""
-    if FOREIGN_BROKER or FOREIGN_PROXY:
-        yield Target(FOREIGN_PROXY)
-        return
-    command = ["-m", "proxy", *AS_RECORDED, "--set", "servicePort=0"]
-    command += ["--set", f"brokerServiceURL=pulsar://{broker.address}"]
-    command += ["--set", f"brokerWebServiceURL={broker.web_url}"]
-    with running_server(command, tmp_path_factory.mktemp("golden-proxy") / "proxy.log") as server:
-        yield Target(server.address, server.web_url)
+    with golden_proxy(tmp_path_factory.mktemp("golden-proxy"), broker) as target:
+        if not target.address:
+            pytest.skip("FLOODGATE_GOLDEN_PROXY names no proxy to replay this against.")
+        yield target
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.target}-{case.name}")
@@ -89,20 +59,30 @@ def test_every_recorded_field_agrees(case: Case, request: pytest.FixtureRequest)
     # Given
     target: Target = request.getfixturevalue(case.target)
     broker: Target = request.getfixturevalue("broker")
-    if not target.address:
-        pytest.skip("FLOODGATE_GOLDEN_PROXY names no proxy to replay this against.")
     # When
-    found = replay(case, target.address, broker.address)
+    found = replay(case, Place(target.address, broker.address, broker.web))
     # Then
     deviation = None if FOREIGN_BROKER else DEVIATIONS.get((case.name, case.target))
     assert not complaint(found, deviation)
 
 
-def test_every_deviation_names_a_recorded_case() -> None:
+@pytest.mark.parametrize("case", TUNNELLED, ids=lambda case: case.name)
+def test_watches_agree_through_the_proxys_tunnel(case: Case, broker: Target, proxy: Target) -> None:
+    # Given
+    place = Place(proxy.address, broker.address, broker.web, tunnel_to=broker.address)
+    # When
+    found = replay(replace(case, target="tunnel"), place)
+    # Then
+    deviation = None if FOREIGN_BROKER else DEVIATIONS.get((case.name, "broker"))
+    assert not complaint(found, deviation)
+
+
+def test_every_deviation_of_an_exchange_names_a_recorded_case() -> None:
     # Given
     known = {(case.name, case.target) for case in CASES}
+    exchanges = {key for key in DEVIATIONS if "/" in key[0]}
     # When
-    unknown = sorted(DEVIATIONS.keys() - known)
+    unknown = sorted(exchanges - known)
     # Then
     assert not unknown, f"deviations.toml names cases that are not replayed: {unknown}"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 import pytest
 
-from broker.admin import IMPORT_PATH
+from broker.admin.imports import IMPORT_PATH
 from broker.stores.store import StoreError
 from tests.support.cluster import cluster, topic_names
 

@@ -2,6 +2,9 @@
 
 An HTML comment on the line before a block says how it is tried: ``<!-- run -->`` as it is,
 ``<!-- runs: NAME -->`` in the named set-up. Without one its commands are only looked up.
+
+A ```console block is a transcript: commands behind ``$ ``, and below each what it prints, where
+``...`` stands for lines that are left out.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 AS_IT_IS = "run"
@@ -20,6 +23,8 @@ _FENCE = re.compile(r"^```(\w*)\s*$")
 _DIRECTIVE = re.compile(r"^<!-- (?:(run)|runs: ([\w-]+)) -->$")
 _TARGET = re.compile(r"^([a-z]+):", re.MULTILINE)
 _COMMENT = re.compile(r"\s+# .*$|^#.*$")
+_PROMPT = "$ "
+_LEFT_OUT = "..."
 
 
 @dataclass(frozen=True)
@@ -31,19 +36,21 @@ class Block:
         line: Number of its first command's line.
         set_up: ``run``, the name of a set-up, or empty.
         commands: One command line each; continuation lines are joined, comments left out.
+        outputs: What each command of a transcript prints; empty for other blocks.
     """
 
     page: Path
     line: int
     set_up: str
     commands: tuple[str, ...]
+    outputs: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.page.name}:{self.line}"
 
 
 def blocks(page: Path) -> list[Block]:
-    """The ```sh blocks of a page, in their order."""
+    """The ```sh and ```console blocks of a page, in their order."""
     return list(_blocks(page, page.read_text(encoding="utf-8").splitlines()))
 
 
@@ -55,9 +62,9 @@ def _blocks(page: Path, lines: list[str]) -> Iterator[Block]:
             if not begun and line.strip():
                 before = line
         elif begun:
-            if language == "sh":
+            if language in _READERS:
                 body = lines[begun : number - 1]
-                yield Block(page, begun + 1, _set_up(before), tuple(_commands(body)))
+                yield Block(page, begun + 1, _set_up(before), *_READERS[language](body))
             begun, before = 0, ""
         else:
             begun, language = number, fence[1]
@@ -72,6 +79,29 @@ def _commands(lines: list[str]) -> Iterator[str]:
     for line in "\n".join(lines).replace("\\\n", " ").splitlines():
         if command := _COMMENT.sub("", line).strip():
             yield command
+
+
+def _script(lines: list[str]) -> tuple[tuple[str, ...]]:
+    return (tuple(_commands(lines)),)
+
+
+def _transcript(lines: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The commands, and what is printed below each of them."""
+    steps = "\n".join(lines).replace("\\\n", " ").split(f"\n{_PROMPT}")
+    pairs = [step.removeprefix(_PROMPT).partition("\n") for step in steps]
+    return tuple(pair[0] for pair in pairs), tuple(pair[2] for pair in pairs)
+
+
+_READERS: dict[str, Callable[[list[str]], tuple[tuple[str, ...], ...]]] = {
+    "sh": _script,
+    "console": _transcript,
+}
+
+
+def prints(expected: str, printed: str) -> bool:
+    """Whether a command printed what a transcript shows."""
+    lines = [".*" if line == _LEFT_OUT else re.escape(line) for line in expected.splitlines()]
+    return re.fullmatch("\n".join(lines), printed.rstrip("\n"), re.DOTALL) is not None
 
 
 def make_targets(makefile: Path) -> set[str]:

@@ -3,8 +3,10 @@
 A recording is a file of JSON lines under ``tests/golden``. Each line is a case, and its
 ``exchange`` lists rows in order: ``["C", text]`` or ``["C", words, hex]`` is what the client sends,
 ``["S", text]`` what comes back. Text is protobuf text format of ``BaseCommand``, or ``(nothing)``,
-or ``(closed)``. Files whose name begins with ``broker`` are held against the broker, those that
-begin with ``proxy`` against the proxy; a later recording is added by dropping in a file.
+or ``(closed)``. ``["REST", request, status]`` is a call of the broker's admin in between, and
+``["second connection", row]`` happens on another connection. Files whose name begins with
+``broker`` are held against the broker, those that begin with ``proxy`` against the proxy; a later
+recording is added by dropping in a file.
 
 Nothing here compares (``golden_masks``), reads a socket (``golden_connection``) or starts a server
 (``server_process``).
@@ -16,8 +18,8 @@ import enum
 import json
 import re
 import tomllib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf import text_format
 
@@ -45,6 +47,12 @@ class Silence(enum.Enum):
 
 Answer = pb.BaseCommand | Silence
 
+_SILENCES = {
+    "(nothing)": Silence.NOTHING,
+    "(closed)": Silence.CLOSED,
+    "(closed: the rest was not sent)": Silence.CLOSED,
+}
+
 
 @dataclass(frozen=True)
 class Send:
@@ -54,18 +62,46 @@ class Send:
         command: The command, or None when raw bytes were recorded.
         raw: The recorded bytes, empty when a command was recorded.
         one_byte_at_a_time: Whether each byte leaves in a write of its own.
+        connection: Which of the case's connections, counted from 0.
     """
 
     command: pb.BaseCommand | None
     raw: bytes = b""
     one_byte_at_a_time: bool = False
+    connection: int = 0
 
 
 @dataclass(frozen=True)
 class Expect:
-    """One thing that must come back."""
+    """One thing that must come back.
+
+    Attributes:
+        answer: What.
+        connection: On which of the case's connections, counted from 0.
+    """
 
     answer: Answer
+    connection: int = 0
+
+
+@dataclass(frozen=True)
+class Rest:
+    """A call of the broker's admin REST.
+
+    Attributes:
+        method: ``GET`` and so on.
+        path: With its query, as it goes on the wire.
+        body: What is sent with it; None for nothing.
+        status: What must be answered.
+    """
+
+    method: str
+    path: str
+    body: str | None
+    status: int
+
+
+Step = Send | Expect | Rest
 
 
 @dataclass(frozen=True)
@@ -80,7 +116,7 @@ class Case:
 
     name: str
     target: str
-    steps: tuple[Send | Expect, ...]
+    steps: tuple[Step, ...]
 
     @property
     def group(self) -> str:
@@ -155,7 +191,7 @@ def load_deviations(path: Path) -> dict[tuple[str, str], Deviation]:
     return deviations
 
 
-def parse_row(row: list[str]) -> Send | Expect:
+def parse_row(row: list[Any]) -> Step:
     """One row of an exchange as a step.
 
     Raises:
@@ -166,11 +202,20 @@ def parse_row(row: list[str]) -> Send | Expect:
             return Send(parse_command(text))
         case ["C", words, digits]:
             return Send(None, bytes.fromhex(digits), "one byte at a time" in words)
-        case ["S", "(nothing)" | "(closed)" as words]:
-            return Expect(Silence(words))
         case ["S", text]:
-            return Expect(parse_command(text))
+            return Expect(_SILENCES.get(text) or parse_command(text))
+        case ["REST", request, status]:
+            return parse_request(request, int(status))
+        case ["second connection", ["C" | "S", *_] as inner]:
+            step = parse_row(inner)
+            return step if isinstance(step, Rest) else replace(step, connection=1)
     raise ValueError(f"a row that is neither ['C', ...] nor ['S', text]: {row}")
+
+
+def parse_request(text: str, status: int) -> Rest:
+    """A call from ``METHOD path`` or ``METHOD path body``."""
+    method, path, *body = text.split(" ", 2)
+    return Rest(method, path, body[0] if body else None, status)
 
 
 def parse_command(text: str) -> pb.BaseCommand:

@@ -1,4 +1,4 @@
-"""A client that replays recorded exchanges: plain sockets, blocking, one connection a case.
+"""A client that replays recorded exchanges: plain sockets, blocking.
 
 It knows only the framing, so that a fault in Floodgate's own client library cannot hide one in
 its servers.
@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import socket
 import struct
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from google.protobuf.message import DecodeError
 
 from proto import PulsarApi_pb2 as pb
-from tests.support.golden import RECORDED_BROKER, Expect, Send, Silence, with_address
-from tests.support.golden_masks import differences
+from tests.support.golden import RECORDED_BROKER, Expect, Rest, Send, Silence, with_address
+from tests.support.golden_masks import Difference, differences
+from tests.support.golden_rest import ask
+from tests.support.golden_watches import WatchedTopics, updates_of_one_change, without_hash
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
-    from tests.support.golden import Answer, Case
-    from tests.support.golden_masks import Difference
+    from tests.support.golden import Answer, Case, Step
 
 ANSWER_SECONDS = 10.0
 """How long an answer or a close may take; a real Pulsar's first lookup loads a bundle."""
@@ -109,33 +113,105 @@ def parse_frame(body: bytes) -> pb.BaseCommand:
         raise AssertionError(f"an answer that is not a BaseCommand: {body[:80]!r}") from error
 
 
-def replay(case: Case, address: str, broker_address: str) -> list[Difference]:
-    """Send what the case sent to ``address`` and compare all that comes back.
+@dataclass(frozen=True)
+class Place:
+    """Where a case is replayed; each is ``host:port``.
 
-    Args:
-        case: The recorded exchange.
-        address: ``host:port`` of the process under test.
-        broker_address: ``host:port`` that stands for the recorded broker in what is sent.
+    Attributes:
+        address: The process under test.
+        broker: What stands for the recorded broker in what is sent.
+        web: The web port of that broker, for calls in between.
+        tunnel_to: The broker to which a proxy is asked to tunnel; empty for none.
     """
-    host, _, port = address.rpartition(":")
-    found: list[Difference] = []
-    with GoldenConnection(host, int(port)) as connection:
-        if case.connects_first:
-            _connect(connection)
-        for index, step in enumerate(case.steps):
-            if isinstance(step, Send):
-                connection.send(_to(step, broker_address))
+
+    address: str
+    broker: str
+    web: str = ""
+    tunnel_to: str = ""
+
+
+def replay(case: Case, place: Place) -> list[Difference]:
+    """Send what the case sent, and compare all that comes back."""
+    with ExitStack() as exits:
+        return Replay(case, place, exits).run()
+
+
+class Replay:
+    """One case on its connections, each opened when it is first used."""
+
+    def __init__(self, case: Case, place: Place, exits: ExitStack) -> None:
+        self._case = case
+        self._place = place
+        self._exits = exits
+        self._connections: list[GoldenConnection] = []
+        self._watched = WatchedTopics()
+        self._found: list[Difference] = []
+
+    def run(self) -> list[Difference]:
+        """Take every step; return what differs."""
+        steps, index = self._case.steps, 0
+        while index < len(steps):
+            updates = updates_of_one_change(steps, index)
+            if updates:
+                self._updates(index, updates)
             else:
-                answer = connection.receive(_patience(step))
-                found += differences(index, step.answer, _from(answer, broker_address))
-        found += _surplus(connection, case, broker_address)
-    return found
+                self._step(index, steps[index])
+            index += max(len(updates), 1)
+        self._surplus()
+        return self._found
+
+    def _step(self, index: int, step: Step) -> None:
+        if isinstance(step, Rest):
+            status = ask(self._place.web, step).status
+            if status != step.status:
+                found = Difference(index, f"REST {step.method}", str(step.status), str(status))
+                self._found.append(found)
+        elif isinstance(step, Send):
+            self._connection(step.connection).send(_to(step, self._place.broker))
+        else:
+            answer = self._receive(step.connection, _patience(step))
+            self._watched.take(step.connection, answer)
+            self._found += differences(index, step.answer, answer)
+
+    def _updates(self, index: int, updates: Sequence[Expect]) -> None:
+        """Compare what one change brings: the store decides its order, each hash is the set's."""
+        recorded, answered = [], []
+        for at, step in enumerate(updates, index):
+            answer = self._receive(step.connection, ANSWER_SECONDS)
+            self._found += self._watched.differences(at, step.connection, answer)
+            recorded.append(without_hash(step.answer))
+            answered.append(without_hash(answer))
+        pairs = zip(sorted(recorded, key=str), sorted(answered, key=str), strict=True)
+        for at, pair in enumerate(pairs, index):
+            self._found += differences(at, *pair)
+
+    def _receive(self, connection: int, seconds: float) -> Answer:
+        return _from(self._connection(connection).receive(seconds), self._place.broker)
+
+    def _connection(self, number: int) -> GoldenConnection:
+        while len(self._connections) <= number:
+            host, _, port = self._place.address.rpartition(":")
+            opened = self._exits.enter_context(GoldenConnection(host, int(port)))
+            self._connections.append(opened)
+            if self._case.connects_first:
+                _connect(opened, self._place.tunnel_to)
+        return self._connections[number]
+
+    def _surplus(self) -> None:
+        """An answer, or a close, that comes after the last recorded one."""
+        last = self._case.steps[-1]
+        if not isinstance(last, Expect) or isinstance(last.answer, Silence):
+            return
+        answer = self._receive(last.connection, SURPLUS_SECONDS)
+        self._found += differences(len(self._case.steps), Silence.NOTHING, answer)
 
 
-def _connect(connection: GoldenConnection) -> None:
+def _connect(connection: GoldenConnection, tunnel_to: str) -> None:
     command = pb.BaseCommand(type=pb.BaseCommand.CONNECT)
     command.connect.client_version = "golden-1"
     command.connect.protocol_version = 20
+    if tunnel_to:
+        command.connect.proxy_to_broker_url = tunnel_to
     connection.send(Send(command))
     answer = connection.receive(ANSWER_SECONDS)
     assert isinstance(answer, pb.BaseCommand), f"CONNECT was answered by {answer}"
@@ -144,15 +220,6 @@ def _connect(connection: GoldenConnection) -> None:
 
 def _patience(step: Expect) -> float:
     return SILENCE_SECONDS if step.answer is Silence.NOTHING else ANSWER_SECONDS
-
-
-def _surplus(connection: GoldenConnection, case: Case, broker_address: str) -> list[Difference]:
-    """An answer, or a close, that comes after the last recorded one."""
-    last = case.steps[-1]
-    if isinstance(last, Send) or isinstance(last.answer, Silence):
-        return []
-    answer = connection.receive(SURPLUS_SECONDS)
-    return differences(len(case.steps), Silence.NOTHING, _from(answer, broker_address))
 
 
 def _to(step: Send, broker_address: str) -> Send:

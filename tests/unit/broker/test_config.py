@@ -102,6 +102,8 @@ def test_the_profile_sets_what_is_not_chosen(
         ({}, "memory:local", False),
         ({"metadataStoreUrl": "memory:local"}, "memory:local", False),
         ({"metadataStoreUrl": "sqlite:///a.sqlite"}, "sqlite:///a.sqlite", False),
+        ({"metadataStoreUrl": "postgresql://u:p@h/d"}, "postgresql://u:p@h/d", False),
+        ({"metadataStoreUrl": "postgres:///d?host=/tmp"}, "postgres:///d?host=/tmp", False),
         ({"metadataStoreUrl": "zk:localhost:2181"}, "memory:local", True),
         ({"metadataStoreUrl": "localhost:2181"}, "memory:local", True),
         ({"zookeeperServers": "localhost:2181"}, "memory:local", True),
@@ -127,11 +129,27 @@ def test_our_own_store_key_decides_and_a_foreign_store_is_warned_of(
     )
 
 
-@pytest.mark.parametrize("url", ["zk:a", "sqlite:", "sqlite:///", "memory:", "sqlite://host/x"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("zk:a", "sqlite:", "sqlite:///", "memory:", "sqlite://host/x"),
+        *("postgresql:", "postgresql://", "postgresql://host:port/d", "postgresql://[::1/d"),
+    ],
+)
 def test_our_own_store_key_takes_only_our_stores(url: str) -> None:
     assert problems(floodgateMetadataStoreUrl=url) == (
-        f"floodgateMetadataStoreUrl={url!r}: expected memory:local or sqlite:///path",
+        f"floodgateMetadataStoreUrl={url!r}: expected memory:local, sqlite:///path or "
+        "postgresql://user@host:port/database",
     )
+
+
+@pytest.mark.parametrize("key", ["metadataStoreUrl", "floodgateMetadataStoreUrl"])
+def test_a_password_in_a_store_url_is_never_shown(key: str) -> None:
+    # When
+    (refused,) = problems(**{key: "postgresql://u:s3cret@host:port/d?password=s3cret"})
+    # Then
+    assert "postgresql://u:***@host:port/d?password=***" in refused
+    assert "s3cret" not in refused
 
 
 @pytest.mark.parametrize(
@@ -182,9 +200,9 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         "webServicePort",
         "numIOThreads",
         "authenticationEnabled",
-        "pulsarResourcesExtendedClassName",
         "floodgateTopicListMaxBytesPerTenant",
         "pulsarChannelWriteBufferLowWaterMark",
+        "pulsarResourcesExtendedClassName",
         "maxMessageSize",
         "defaultNumPartitions",
     ]

@@ -192,10 +192,10 @@ async def test_properties_stay_with_their_topics(tmp_path: Path, group: int) -> 
     await import_topics(store, path)
     # Then
     for space, start, end in (("tenant/a", 0, 8), ("tenant/b", 8, 12)):
-        found = await store.select(NamespaceName.parse(space), {"n": "1", "odd": "yes"})
+        found = await store.select(NamespaceName.parse(space), PERSISTENT, {"n": "1", "odd": "yes"})
         wanted = {"n": "1", "odd": "yes"}
         expected = [topics[n] for n in range(start, end) if properties[n] == wanted]
-        assert [name.decode() for name in found.names()] == expected
+        assert list(found.names()) == expected
 
 
 async def test_null_properties_are_none(tmp_path: Path) -> None:
@@ -207,8 +207,8 @@ async def test_null_properties_are_none(tmp_path: Path) -> None:
     # When
     await import_topics(store, path)
     # Then
-    found = await store.select(NamespaceName.parse("tenant/a"), {"k": "v"})
-    assert [name.decode() for name in found.names()] == names("tenant/a", 3)[1:2]
+    found = await store.select(NamespaceName.parse("tenant/a"), PERSISTENT, {"k": "v"})
+    assert list(found.names()) == names("tenant/a", 3)[1:2]
 
 
 async def test_a_file_without_rows_is_an_import_of_nothing(tmp_path: Path) -> None:

@@ -6,9 +6,11 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.errors import RequestError
-from broker.lookup import AutoCreation, LookupHandler
+from broker.lookup import LookupHandler
 from broker.stores.memory import MemoryStore
 from broker.stores.store import StoreError, TopicChanges
+from broker.topic_rules import TopicRules
+from broker.topic_service import TopicService
 from proto.names import NamespaceName
 
 NAMESPACE = NamespaceName.parse("tenant/ns")
@@ -24,7 +26,8 @@ async def handler(
 ) -> LookupHandler:
     store = MemoryStore()
     await store.apply(NAMESPACE, TOPICS)
-    return LookupHandler(store, lambda: url, AutoCreation(allowed, partitions))
+    rules = TopicRules(auto_creation=allowed, auto_partitions=partitions)
+    return LookupHandler(store, lambda: url, TopicService(store, lambda: rules))
 
 
 def lookup_of(topic: str, **fields: object) -> pb.CommandLookupTopic:

@@ -9,13 +9,15 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.errors import RequestError, UnansweredRequestError
 from broker.estimates import ListingEstimates
-from broker.listing import PatternFilter, TopicLister
+from broker.listing import TopicLister
+from broker.pattern_filter import PatternFilter, PatternRules
 from broker.stores.memory import MemoryStore
 from broker.stores.store import StoreError, TopicChanges
-from broker.topics import GetTopicsHandler
+from broker.topics import AnswerRules, GetTopicsHandler
 from limiter.dual import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from limiter.estimate import SizeEstimate
 from limiter.response_memory import PrivateMemory, SharedMemory
+from proto.frames import DEFAULT_MAX_MESSAGE_BYTES
 from proto.names import NamespaceName
 from proto.patterns import RegexImplementation
 from proto.topic_hash import topics_hash
@@ -45,6 +47,7 @@ class Setup:
         as_shipped: bool = False,
         estimate: SizeEstimate = SizeEstimate.EXACT,
         pattern_length: int = 50,
+        max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         queue: int = 10,
     ) -> None:
         self.clock = ManualClock()
@@ -54,10 +57,12 @@ class Setup:
         self.store = MemoryStore()
         lister = TopicLister(self.store)
         pattern_filter = PatternFilter(
-            enabled=pattern_length > 0,
-            max_length=pattern_length,
-            implementation=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
-            share=not as_shipped,
+            PatternRules(
+                enabled=pattern_length > 0,
+                max_length=pattern_length,
+                implementation=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
+                share=not as_shipped,
+            ),
         )
         self.memory = PrivateMemory(self.limiter) if as_shipped else SharedMemory(self.limiter)
         self.handler = GetTopicsHandler(
@@ -65,8 +70,11 @@ class Setup:
             pattern_filter,
             ListingEstimates(estimate, lister, as_shipped=as_shipped),
             self.memory,
-            as_shipped=as_shipped,
-            private_buffers=as_shipped,
+            AnswerRules(
+                as_shipped=as_shipped,
+                private_buffers=as_shipped,
+                max_message_bytes=max_message_bytes,
+            ),
         )
         self.wire = Wire(Connection())
 
@@ -455,3 +463,115 @@ async def test_a_failure_resets_anothers_measurement_as_shipped_only(
     setup.limiter.release(all_of_it)
     await asyncio.gather(measures, behind)
     assert held(setup.limiter) == {}
+
+
+LONG_NAMES = topic_names("tenant/ns", 100, 300)
+LONG_FRAME_BYTES = 8 + 2 + 5 + 2 + 100 * (3 + 300) + 14
+FRAME_PADDING = 10_240
+
+
+async def with_long_names(max_message_bytes: int, *, as_shipped: bool = False) -> Setup:
+    """Return a setup whose one listing is a frame of LONG_FRAME_BYTES."""
+    setup = Setup(max_message_bytes=max_message_bytes, as_shipped=as_shipped)
+    await setup.store.apply(NAMESPACE, TopicChanges([name.encode() for name in LONG_NAMES]))
+    return setup
+
+
+async def test_the_largest_frame_a_client_takes_is_sent() -> None:
+    # Given
+    setup = await with_long_names(LONG_FRAME_BYTES - FRAME_PADDING)
+    # When
+    await setup.serve()
+    # Then
+    assert list(setup.answer().topics) == LONG_NAMES
+
+
+async def test_a_larger_one_is_refused_for_good_before_it_waits_for_direct_memory() -> None:
+    # Given
+    setup = await with_long_names(LONG_FRAME_BYTES - FRAME_PADDING - 1)
+    others = await setup.limiter.acquire(DIRECT, PLENTY)
+    # When
+    error = await refused(setup)
+    # Then
+    assert error.server_error == pb.NotAllowedError
+    assert error.message == (
+        f"the answer of {LONG_FRAME_BYTES} bytes is larger than the frame limit of "
+        f"{LONG_FRAME_BYTES - 1} bytes: raise maxMessageSize on broker and proxy, or ask with a "
+        "pattern that keeps less"
+    )
+    setup.limiter.release(others)
+    assert held(setup.limiter) == {}
+
+
+async def test_what_a_pattern_keeps_of_it_is_sent() -> None:
+    # Given
+    setup = await with_long_names(1)
+    # When
+    await setup.serve(topics_pattern="tenant/ns/.*1x*")
+    # Then
+    assert len(setup.answer().topics) == 10
+
+
+async def test_who_has_the_list_already_is_told_that_it_is_right() -> None:
+    # Given
+    setup = await with_long_names(1)
+    # When
+    await setup.serve(topics_hash=topics_hash(LONG_NAMES))
+    # Then
+    assert not setup.answer().changed
+
+
+async def test_as_shipped_a_frame_of_any_size_is_sent() -> None:
+    # Given
+    setup = await with_long_names(1, as_shipped=True)
+    # When
+    await setup.serve()
+    # Then
+    assert list(setup.answer().topics) == LONG_NAMES
+
+
+def ask_at_once(setup: Setup, **fields: object) -> bool:
+    """Ask for what needs no wait; tell whether it was answered."""
+    request = MODE(request_id=1, namespace=str(NAMESPACE), **fields)
+    return setup.handler.answer_at_once(request, NAMESPACE, setup.wire.cnx)
+
+
+@pytest.mark.parametrize(("fields", "changed"), [({}, True), ({"topics_hash": "00000000"}, False)])
+async def test_an_empty_namespace_is_answered_at_once_also_without_any_memory(
+    fields: dict[str, str], changed: bool
+) -> None:
+    # Given
+    setup = Setup()
+    await setup.limiter.acquire(HEAP, PLENTY)
+    await setup.limiter.acquire(DIRECT, PLENTY)
+    # When
+    answered = ask_at_once(setup, **fields)
+    # Then
+    assert answered
+    answer = setup.answer()
+    assert (list(answer.topics), answer.topics_hash) == ([], "00000000")
+    assert (answer.filtered, answer.changed) == (False, changed)
+
+
+async def test_the_answer_at_once_is_the_one_that_others_get() -> None:
+    # Given
+    at_once, served = Setup(), Setup()
+    # When
+    ask_at_once(at_once)
+    await served.serve()
+    # Then
+    assert at_once.answer() == served.answer()
+
+
+@pytest.mark.parametrize("fields", [{"topics_pattern": "((("}, {"topics_pattern": ".*"}])
+async def test_a_pattern_is_looked_at_also_where_there_is_nothing(fields: dict[str, str]) -> None:
+    assert not ask_at_once(Setup(), **fields)
+
+
+async def test_whoever_has_topics_or_is_as_shipped_is_served_in_turn() -> None:
+    # Given
+    filled, shipped = await Setup().fill(), Setup(as_shipped=True)
+    # When, Then
+    assert not ask_at_once(filled)
+    assert not ask_at_once(shipped)
+    assert (filled.wire.answers(), shipped.wire.answers()) == ([], [])

@@ -17,10 +17,11 @@ import broker.topics
 import proto.PulsarApi_pb2 as pb
 from broker.errors import NO_DIRECT_MEMORY, RequestError
 from broker.estimates import ListingEstimates
-from broker.listing import PatternFilter, TopicLister
+from broker.listing import TopicLister
+from broker.pattern_filter import PatternFilter, PatternRules
 from broker.stores.memory import MemoryStore
 from broker.stores.store import TopicChanges
-from broker.topics import GetTopicsHandler
+from broker.topics import AnswerRules, GetTopicsHandler
 from limiter.admission import AdmissionPolicy, AdmissionRules
 from limiter.dual import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from limiter.estimate import SizeEstimate
@@ -66,15 +67,16 @@ class Writing:
         self.handler = GetTopicsHandler(
             lister,
             PatternFilter(
-                enabled=False,
-                max_length=0,
-                implementation=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
-                share=not shipped,
+                PatternRules(
+                    enabled=False,
+                    max_length=0,
+                    implementation=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
+                    share=not shipped,
+                ),
             ),
             ListingEstimates(SizeEstimate.EXACT, lister, as_shipped=shipped),
             self.memory,
-            as_shipped=shipped,
-            private_buffers=shipped,
+            AnswerRules(as_shipped=shipped, private_buffers=shipped),
         )
         self.wire = Wire(Connection())
 

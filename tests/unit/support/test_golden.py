@@ -8,6 +8,7 @@ import pytest
 from proto import PulsarApi_pb2 as pb
 from tests.support.golden import (
     Expect,
+    Rest,
     Send,
     Silence,
     load_cases,
@@ -38,8 +39,36 @@ def test_rows_become_what_is_sent_and_what_must_come_back() -> None:
     assert answer == Expect(ping)
 
 
-@pytest.mark.parametrize("row", [["X", PING], ["C"], ["S", "type: NO_SUCH"], ["C", "w", "0g"]])
-def test_a_row_of_no_known_form_is_refused(row: list[str]) -> None:
+def test_a_call_in_between_is_a_row() -> None:
+    assert parse_row(["REST", "PUT /a?b=c 3 4", "204"]) == Rest("PUT", "/a?b=c", "3 4", 204)
+    assert parse_row(["REST", "DELETE /a", "404"]) == Rest("DELETE", "/a", None, 404)
+
+
+def test_a_row_may_be_of_the_second_connection() -> None:
+    # When
+    sent = parse_row(["second connection", ["C", PING]])
+    silent = parse_row(["second connection", ["S", "(nothing)"]])
+    # Then
+    assert isinstance(sent, Send)
+    assert sent.connection == 1
+    assert silent == Expect(Silence.NOTHING, connection=1)
+
+
+def test_what_a_closed_connection_was_not_sent_is_a_close() -> None:
+    assert parse_row(["S", "(closed: the rest was not sent)"]) == Expect(Silence.CLOSED)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ["X", PING],
+        ["C"],
+        ["S", "type: NO_SUCH"],
+        ["C", "w", "0g"],
+        ["second connection", ["REST", "GET /", "200"]],
+    ],
+)
+def test_a_row_of_no_known_form_is_refused(row: list[object]) -> None:
     # When / Then
     with pytest.raises(ValueError, match=r"row|text format|hexadecimal"):
         parse_row(row)
@@ -47,9 +76,10 @@ def test_a_row_of_no_known_form_is_refused(row: list[str]) -> None:
 
 def test_every_recorded_exchange_of_the_replayed_groups_can_be_read() -> None:
     # When
-    cases = load_cases(GOLDEN, frozenset({"connect", "lookup", "partitions", "topics", "frames"}))
+    groups = {"connect", "lookup", "partitions", "topics", "frames", "watch"}
+    cases = load_cases(GOLDEN, frozenset(groups))
     # Then
-    assert len(cases) == 200
+    assert len(cases) == 236
     assert {case.target for case in cases} == {"broker", "proxy"}
 
 

@@ -1,0 +1,127 @@
+"""Writes listings of names as JSON, a block at a time, at the client's pace.
+
+A namespace of a million topics is 100 MB of JSON: it is never held as a whole. What is in memory
+for one client is a block and what the connection takes ahead of the kernel, about 200 KiB; a
+client that takes nothing for half a minute is cut off.
+
+Not accounted by the memory limiter, as upstream; bounded by how many are written at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from limiter.clock import deadline
+from server.http import JSON_TYPE, RestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from limiter.clock import Clock
+    from proto.topic_blocks import TopicSequence
+
+MAX_LISTINGS = 256
+"""Listings that may be written at once."""
+AT_ONCE_BYTES = 65_536
+"""Names of so many bytes are written at once, as one body of known length."""
+WRITE_SECONDS = 30.0
+"""How long a client may take nothing of its listing."""
+_NEEDS_ESCAPE = re.compile(rb'[\x00-\x1f"\\]')
+
+
+class ListingResponses:
+    """Writes listings to clients.
+
+    Args:
+        clock: Where time comes from.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.active = 0
+
+    async def respond(
+        self,
+        request: web.Request,
+        sequences: Sequence[TopicSequence],
+        keep: Callable[[list[bytes]], list[bytes]] | None = None,
+    ) -> web.StreamResponse:
+        """Answer with an array of the names of some sequences.
+
+        Args:
+            request: Who asks.
+            sequences: The names, side by side.
+            keep: Returns those of a block's names that are asked for; None keeps all.
+
+        Raises:
+            RestError: 503, too many listings are being written.
+        """
+        if sum(sequence.totals.wire_bytes for sequence in sequences) <= AT_ONCE_BYTES:
+            parts = [json_names(kept) for kept in _kept(sequences, keep) if kept]
+            body = b"[" + b",".join(parts) + b"]"
+            return web.Response(body=body, headers={"Content-Type": JSON_TYPE})
+        response = web.StreamResponse(headers={"Content-Type": JSON_TYPE})
+        with self._place():
+            await response.prepare(request)
+            if request.method != "HEAD":
+                await self._write(response, request, _kept(sequences, keep))
+        return response
+
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        if self.active >= MAX_LISTINGS:
+            raise RestError(503, f"{MAX_LISTINGS} listings are being written: ask again later")
+        self.active += 1
+        try:
+            yield
+        finally:
+            self.active -= 1
+
+    async def _write(
+        self, response: web.StreamResponse, request: web.Request, parts: Iterable[list[bytes]]
+    ) -> None:
+        separator = b"["
+        try:
+            for names in parts:
+                if names:
+                    await self._send(response, separator + json_names(names))
+                    separator = b","
+                # A client that reads fast never makes us wait: others get their turn here.
+                await asyncio.sleep(0)
+            await self._send(response, b"[]" if separator == b"[" else b"]")
+        except BaseException:
+            # The answer has begun: whoever reads it must not take what came for the whole.
+            if request.transport is not None:
+                request.transport.abort()
+            raise
+
+    async def _send(self, response: web.StreamResponse, data: bytes) -> None:
+        try:
+            async with deadline(self._clock, WRITE_SECONDS):
+                await response.write(data)
+        except TimeoutError:
+            raise ConnectionResetError("a listing was not read") from None
+
+
+def json_names(names: Sequence[bytes]) -> bytes:
+    """Return UTF-8 names as JSON strings with commas between them; there is at least one."""
+    if _NEEDS_ESCAPE.search(b"".join(names)):
+        texts = [name.decode() for name in names]
+        return json.dumps(texts, ensure_ascii=False, separators=(",", ":"))[1:-1].encode()
+    return b'"' + b'","'.join(names) + b'"'
+
+
+def _kept(
+    sequences: Sequence[TopicSequence], keep: Callable[[list[bytes]], list[bytes]] | None
+) -> Iterator[list[bytes]]:
+    """Yield the names to write, block by block."""
+    for sequence in sequences:
+        for block in sequence.blocks():
+            names = list(block.names())
+            yield names if keep is None else keep(names)

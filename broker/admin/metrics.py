@@ -1,0 +1,38 @@
+"""Metrics of the admin REST. Upstream has none of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client.registry import Collector
+
+from server.connection_metrics import gauge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prometheus_client.core import Metric
+
+    from broker.admin.listing_response import ListingResponses
+
+
+class AdminMetrics(Collector):
+    """Reads the admin's counters when somebody scrapes.
+
+    Args:
+        cluster: The value of the label ``cluster``.
+        listings: Writes listings.
+    """
+
+    def __init__(self, cluster: str, listings: ListingResponses) -> None:
+        self._labels = {"cluster": cluster}
+        self._listings = listings
+
+    def collect(self) -> Iterator[Metric]:
+        """Return all families."""
+        yield gauge(
+            "floodgate_admin_listings",
+            "Listings that are being written over HTTP",
+            self._labels,
+            self._listings.active,
+        )

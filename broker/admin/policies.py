@@ -1,0 +1,103 @@
+"""A namespace's policies as JSON: what is kept of them, and upstream's defaults for the rest.
+
+Source: upstream Policies; the recorded body of ``GET /admin/v2/namespaces/{tenant}/{namespace}``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.admin.requests import BadBodyError, strings
+from broker.bundles import MAX_BUNDLES, boundaries
+from broker.stores.store import NamespacePolicies
+from server.http import RestError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from proto.names import NamespaceName
+
+
+def policies_body(policies: NamespacePolicies, cluster: str) -> dict[str, object]:
+    """Return the body of a namespace's policies."""
+    return {
+        "auth_policies": {
+            "namespace_auth": {},
+            "destination_auth": {},
+            "subscription_auth_roles": {},
+        },
+        "replication_clusters": [cluster],
+        "allowed_clusters": [],
+        "bundles": {"boundaries": boundaries(policies.bundles), "numBundles": policies.bundles},
+        **_DEFAULTS,
+    }
+
+
+_DEFAULTS: dict[str, object] = {
+    "backlog_quota_map": {},
+    "clusterDispatchRate": {},
+    "topicDispatchRate": {},
+    "subscriptionDispatchRate": {},
+    "replicatorDispatchRate": {},
+    "clusterSubscribeRate": {},
+    "publishMaxMessageRate": {},
+    "latency_stats_sample_rate": {},
+    "deleted": False,
+    "encryption_required": False,
+    "subscription_auth_mode": "None",
+    "offload_threshold": -1,
+    "offload_threshold_in_seconds": -1,
+    "schema_compatibility_strategy": "UNDEFINED",
+    "is_allow_auto_update_schema": True,
+    "schema_validation_enforced": False,
+    "subscription_types_enabled": [],
+    "properties": {},
+    "migrated": False,
+}
+
+
+def policies_of(
+    body: dict[str, object] | None,
+    namespace: NamespaceName,
+    allowed_clusters: Sequence[str],
+    default_bundles: int,
+) -> NamespacePolicies:
+    """Read policies from a body; what is not kept is not looked at.
+
+    Args:
+        body: What was sent; None for nothing.
+        namespace: Whose policies they are to be.
+        allowed_clusters: Those of its tenant.
+        default_bundles: defaultNumberOfNamespaceBundles.
+
+    Raises:
+        RestError: A cluster is not allowed, or the bundles cannot be kept.
+        BadBodyError: It is of another form.
+    """
+    values = body or {}
+    clusters = strings(values.get("replication_clusters"), "replication_clusters") or ()
+    for cluster in clusters:
+        if cluster not in allowed_clusters:
+            raise RestError(
+                403,
+                f"Cluster [{cluster}] is not in the list of allowed clusters list for tenant "
+                f"[{namespace.tenant}]",
+            )
+    return NamespacePolicies(_bundles(values.get("bundles"), default_bundles))
+
+
+def _bundles(value: object, default: int) -> int:
+    if value is None:
+        return default
+    if not isinstance(value, dict):
+        raise BadBodyError("bundles should be an object with numBundles")
+    count, given = value.get("numBundles", 0), strings(value.get("boundaries"), "boundaries")
+    if not isinstance(count, int) or isinstance(count, bool):
+        raise BadBodyError("bundles.numBundles should be a whole number")
+    if given:
+        count = len(given) - 1
+    if count > MAX_BUNDLES:
+        raise RestError(412, f"Invalid number of bundles: a namespace may have {MAX_BUNDLES}")
+    if given and list(given) != boundaries(max(count, 1)):
+        raise RestError(501, "bundles of unequal size are not kept here: give numBundles only")
+    return count if count > 0 else default

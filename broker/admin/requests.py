@@ -1,0 +1,236 @@
+"""What an admin request says: names in its path, values in its body; and how it is refused.
+
+Names are decoded here, from the path as it was sent: a client encodes each segment by itself, and
+a slash within a topic's name would otherwise look like the end of one.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import wraps
+from typing import TYPE_CHECKING, NoReturn
+from urllib.parse import unquote_plus
+
+from aiohttp import web
+
+from broker.stores.store import StoreError
+from broker.topic_rules import RefusedError
+from proto.names import InvalidNameError, NamespaceName, TopicName
+from server.http import RestError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+    from typing import TypeAlias
+
+    Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+TOPIC_REASON = "Topic name is not valid"
+NAMESPACE_REASON = "Namespace name is not valid"
+TENANT_REASON = "Tenant name is not valid"
+
+
+class BadBodyError(Exception):
+    """A body is not what was expected: 400, and a sentence of plain text, as Pulsar answers it."""
+
+
+def routes(*handlers: tuple[str, str, Handler]) -> list[web.RouteDef]:
+    """Return the routes of (method, path, handler).
+
+    What the parts of a broker raise becomes an answer. GET answers HEAD, too.
+    """
+    return [_route(method, path, _answered(handler)) for method, path, handler in handlers]
+
+
+def _route(method: str, path: str, handler: Handler) -> web.RouteDef:
+    return web.get(path, handler) if method == "GET" else web.route(method, path, handler)
+
+
+def _answered(handler: Handler) -> Handler:
+    @wraps(handler)
+    async def handle(request: web.Request) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except RefusedError as error:
+            raise RestError(error.refusal.value, error.reason) from None
+        except StoreError as error:
+            raise RestError(500, str(error)) from None
+        except BadBodyError as error:
+            text = str(error).encode(errors="backslashreplace")
+            return web.Response(body=text, status=400, headers={"Content-Type": "text/plain"})
+
+    return handle
+
+
+def done(status: int = 204) -> web.Response:
+    """Return the answer of a change that was made: nothing."""
+    return web.Response(status=status)
+
+
+# -- names ----------------------------------------------------------------------------------------
+
+
+def segment(request: web.Request, name: str) -> str:
+    """Return one variable of the path, decoded as Java's clients encode it: ``+`` is a blank.
+
+    Raises:
+        RestError: 400, it is not UTF-8.
+    """
+    resource = request.match_info.route.resource
+    if resource is None:
+        raise RuntimeError("a handler without a path")
+    position = resource.canonical.split("/").index(f"{{{name}}}")
+    # What follows a semicolon is a parameter of the segment (RFC 3986), and no part of it.
+    raw = request.rel_url.raw_path.split("/")[position].partition(";")[0]
+    try:
+        return unquote_plus(raw, errors="strict")
+    except UnicodeDecodeError:
+        raise RestError(400, f"{raw[:100]!r} in the path is not UTF-8") from None
+
+
+def tenant_name(request: web.Request) -> str:
+    """Return the tenant in the path.
+
+    Raises:
+        RestError: 412, it has characters that a name may not have.
+    """
+    try:
+        return NamespaceName.parse(f"{segment(request, 'tenant')}/x").tenant
+    except InvalidNameError:
+        raise RestError(412, TENANT_REASON) from None
+
+
+def namespace_name(request: web.Request, reason: str = NAMESPACE_REASON) -> NamespaceName:
+    """Return the namespace in the path.
+
+    Raises:
+        RestError: 412 with ``reason``, it has characters that a name may not have.
+    """
+    text = f"{segment(request, 'tenant')}/{segment(request, 'namespace')}"
+    try:
+        return NamespaceName.parse(text)
+    except InvalidNameError:
+        raise RestError(412, reason) from None
+
+
+def topic_name(request: web.Request, namespace_reason: str = TOPIC_REASON) -> TopicName:
+    """Return the topic in the path.
+
+    Args:
+        request: Whose path has a domain, a tenant, a namespace and a topic.
+        namespace_reason: What is said of a namespace that is none.
+
+    Raises:
+        RestError: 412, it is none.
+    """
+    namespace = namespace_name(request, namespace_reason)
+    text = f"{segment(request, 'domain')}://{namespace}/{segment(request, 'topic')}"
+    try:
+        return TopicName.parse(text)
+    except InvalidNameError:
+        raise RestError(412, TOPIC_REASON) from None
+
+
+def flag(request: web.Request, name: str) -> bool:
+    """Return a boolean of the query; as in Java, anything but true is false."""
+    return request.query.get(name, "").lower() == "true"
+
+
+# -- bodies ---------------------------------------------------------------------------------------
+
+
+async def json_body(request: web.Request) -> object:
+    """Return the body's value; None for none.
+
+    Whatever its media type says, a body is JSON. Differs: upstream answers 415 to others.
+
+    Raises:
+        BadBodyError: It is not JSON.
+        web.HTTPRequestEntityTooLarge: It is too large.
+    """
+    body = await request.read()
+    if not body.strip():
+        return None
+    try:
+        value: object = json.loads(body, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise BadBodyError("the body cannot be read: it is nested too deeply") from None
+    except ValueError as error:
+        raise BadBodyError(f"the body is not JSON: {str(error)[:200]}") from None
+    return value
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not JSON")
+
+
+async def json_object(request: web.Request) -> dict[str, object] | None:
+    """Return the body's object; None for none.
+
+    Raises:
+        BadBodyError: It is something else.
+    """
+    value = await json_body(request)
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise BadBodyError(f"the body is {_kind(value)}, and should be an object")
+    return value
+
+
+async def string_map(request: web.Request) -> dict[str, str]:
+    """Return the body's object of strings, as properties are; empty for none.
+
+    Raises:
+        BadBodyError: It is something else.
+    """
+    return string_map_of(await json_object(request) or {}, "the body")
+
+
+def string_map_of(values: dict[str, object], what: str) -> dict[str, str]:
+    """Return an object of strings; numbers and booleans become strings, as in Java.
+
+    Raises:
+        BadBodyError: A value is something else, or not text that can be kept.
+    """
+    for key, value in values.items():
+        if not isinstance(value, (str, int, float)):
+            raise BadBodyError(f"{what} has {_kind(value)} at {key[:40]!r}: expected a string")
+    texts = {key: _text(value) for key, value in values.items()}
+    check_unicode(text for pair in texts.items() for text in pair)
+    return texts
+
+
+def strings(values: object, what: str) -> tuple[str, ...] | None:
+    """Return an array of strings; None for none.
+
+    Raises:
+        BadBodyError: It is something else.
+    """
+    if values is None:
+        return None
+    if not isinstance(values, list) or not all(isinstance(one, str) for one in values):
+        raise BadBodyError(f"{what} should be an array of strings")
+    check_unicode(values)
+    return tuple(values)
+
+
+def check_unicode(texts: Iterable[str]) -> None:
+    r"""Refuse text that UTF-8 cannot hold, such as a lone ``\ud800``.
+
+    Raises:
+        BadBodyError: There is some.
+    """
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise BadBodyError(f"the body has {text[:40]!a}, which is not Unicode text") from None
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _kind(value: object) -> str:
+    kinds = {list: "an array", dict: "an object", str: "a string", bool: "a boolean"}
+    return "null" if value is None else kinds.get(type(value), "a number")

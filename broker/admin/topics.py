@@ -1,0 +1,224 @@
+"""Topics: ``/admin/v2/persistent`` and ``/admin/v2/non-persistent``.
+
+Source: upstream PersistentTopicsBase, v2.PersistentTopics, v2.NonPersistentTopics.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.admin.partition_body import partition_count, partitions_and_properties
+from broker.admin.property_query import parse_properties
+from broker.admin.requests import (
+    NAMESPACE_REASON,
+    done,
+    flag,
+    namespace_name,
+    routes,
+    segment,
+    string_map,
+    topic_name,
+)
+from broker.admin.system_topics import with_system_topics
+from broker.bundles import bundle_named
+from broker.resource_calls import ResourcesError
+from broker.topic_properties import check_properties
+from broker.topic_rules import no_namespace, not_found
+from proto.names import PERSISTENT, TopicName, is_system_topic
+from proto.topic_blocks import TopicSequence
+from server.http import RestError, json_response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from aiohttp import web
+
+    from broker.admin.admin_parts import AdminParts
+    from broker.stores.store import NamespaceSnapshot
+    from proto.names import NamespaceName
+
+DOMAIN = "/admin/v2/{domain:persistent|non-persistent}"
+NAMESPACE = f"{DOMAIN}/{{tenant}}/{{namespace}}"
+TOPIC = f"{NAMESPACE}/{{topic:[^/]+}}"
+NO_NAMESPACE = "Namespace does not exist"
+MODE = pb.CommandGetTopicsOfNamespace
+
+
+class TopicAdmin:
+    """Answers for topics of both domains.
+
+    Args:
+        parts: What handlers work with.
+    """
+
+    def __init__(self, parts: AdminParts) -> None:
+        self._parts = parts
+
+    def routes(self) -> list[web.RouteDef]:
+        """Return the routes."""
+        return routes(
+            ("GET", NAMESPACE, self.list_topics),
+            ("GET", f"{NAMESPACE}/partitioned", self.list_partitioned),
+            ("PUT", TOPIC, self.create),
+            ("DELETE", TOPIC, self.delete),
+            ("GET", f"{TOPIC}/partitions", self.get_partitions),
+            ("PUT", f"{TOPIC}/partitions", self.create_partitioned),
+            ("POST", f"{TOPIC}/partitions", self.grow),
+            ("DELETE", f"{TOPIC}/partitions", self.delete_partitioned),
+            ("GET", f"{TOPIC}/properties", self.get_properties),
+            ("PUT", f"{TOPIC}/properties", self.update_properties),
+            ("DELETE", f"{TOPIC}/properties", self.remove_property),
+            ("GET", f"{TOPIC}/subscriptions", self.list_subscriptions),
+        )
+
+    # -- lists --------------------------------------------------------------------------------
+
+    async def list_topics(self, request: web.Request) -> web.StreamResponse:
+        """Return the topics of a domain, partitions one by one."""
+        namespace = namespace_name(request)
+        snapshot = await self._snapshot(namespace)
+        persistent = segment(request, "domain") == PERSISTENT
+        keep = await self._bundle_filter(request, namespace)
+        listed = snapshot.persistent if persistent else snapshot.non_persistent
+        sequences: Sequence[TopicSequence] = (listed,)
+        if persistent and self._parts.lister.filters and request.query.get("properties"):
+            sequences = await self._with_properties(request, namespace)
+        elif flag(request, "includeSystemTopic"):
+            sequences = with_system_topics(snapshot, sequences)
+        return await self._parts.listings.respond(request, sequences, keep)
+
+    async def _with_properties(
+        self, request: web.Request, namespace: NamespaceName
+    ) -> Sequence[TopicSequence]:
+        """Return what the configured plug-in lists (PIP-452)."""
+        lister = self._parts.lister
+        text, as_shipped = request.query["properties"], self._parts.as_shipped
+        properties = parse_properties(text, lister.bounds, as_shipped=as_shipped)
+        try:
+            listing = await lister.list_topics(namespace, MODE.PERSISTENT, properties)
+        except ResourcesError as error:
+            raise RestError(500, str(error)) from None
+        return listing.sequences
+
+    async def _bundle_filter(
+        self, request: web.Request, namespace: NamespaceName
+    ) -> Callable[[list[bytes]], list[bytes]] | None:
+        """Return what keeps the topics of the bundle that is asked for; None without one."""
+        text = request.query.get("bundle")
+        if text is None:
+            return None
+        policies = await self._parts.store.policies(namespace)
+        if policies is None:
+            raise RestError(404, NO_NAMESPACE)
+        bundle = bundle_named(text, policies.bundles)
+        if bundle is not None:
+            return bundle.kept
+        if self._parts.as_shipped:
+            return lambda _: []
+        raise RestError(
+            412,
+            f"bundle={text[:40]!r} is none of the {policies.bundles} bundles of {namespace}: "
+            f"they are at /admin/v2/namespaces/{namespace}/bundles",
+        )
+
+    async def list_partitioned(self, request: web.Request) -> web.StreamResponse:
+        """Return the partitioned topics of a domain, in order."""
+        snapshot = await self._snapshot(namespace_name(request))
+        start, system = f"{segment(request, 'domain')}://", flag(request, "includeSystemTopic")
+        names = [
+            name.encode()
+            for name in snapshot.partitioned
+            if name.startswith(start) and (system or not is_system_topic(name))
+        ]
+        return await self._parts.listings.respond(request, (TopicSequence.from_names(names),))
+
+    # -- topics without partitions ------------------------------------------------------------
+
+    async def create(self, request: web.Request) -> web.Response:
+        """Create a topic; the body may hold its properties."""
+        properties, topic = await string_map(request), topic_name(request, NAMESPACE_REASON)
+        check_properties(properties)
+        await self._parts.topics.create(topic, properties)
+        return done()
+
+    async def delete(self, request: web.Request) -> web.Response:
+        """Delete a topic; nobody is connected to one, so that force makes no difference."""
+        await self._parts.topics.delete(topic_name(request))
+        return done()
+
+    async def list_subscriptions(self, request: web.Request) -> web.Response:
+        """Return the subscriptions of a topic: it has none."""
+        topic = topic_name(request)
+        await self.check_exists(topic)
+        return json_response([])
+
+    async def check_exists(self, topic: TopicName) -> None:
+        """Refuse what is asked about a topic that does not exist.
+
+        Raises:
+            RefusedError: It does not, or its namespace.
+        """
+        snapshot = await self._parts.store.snapshot(topic.namespace)
+        if snapshot is None:
+            raise no_namespace()
+        if not snapshot.contains(topic):
+            raise not_found(topic)
+
+    # -- partitioned topics -------------------------------------------------------------------
+
+    async def get_partitions(self, request: web.Request) -> web.Response:
+        """Return how many partitions a topic has, 0 for one without."""
+        topic = topic_name(request)
+        create = flag(request, "checkAllowAutoCreation")
+        count = await self._parts.topics.partitions(topic, create=create)
+        body: dict[str, object] = {"partitions": count, "deleted": False}
+        if count:
+            properties = await self._parts.store.properties(topic.namespace, str(topic))
+            body |= {"properties": dict(properties)} if properties else {}
+        return json_response(body)
+
+    async def create_partitioned(self, request: web.Request) -> web.Response:
+        """Create a partitioned topic; the body is a number, or partitions with properties."""
+        count, properties = await partitions_and_properties(request)
+        topic = topic_name(request, NAMESPACE_REASON)
+        check_properties(properties)
+        await self._parts.topics.create_partitioned(topic, count, properties)
+        return done()
+
+    async def grow(self, request: web.Request) -> web.Response:
+        """Give a partitioned topic more partitions."""
+        count = await partition_count(request)
+        await self._parts.topics.grow(topic_name(request), count)
+        return done()
+
+    async def delete_partitioned(self, request: web.Request) -> web.Response:
+        """Delete a partitioned topic with its partitions."""
+        await self._parts.topics.delete_partitioned(topic_name(request))
+        return done()
+
+    # -- properties ---------------------------------------------------------------------------
+
+    async def get_properties(self, request: web.Request) -> web.Response:
+        """Return a topic's properties."""
+        return json_response(dict(await self._parts.properties.of(topic_name(request))))
+
+    async def update_properties(self, request: web.Request) -> web.Response:
+        """Add properties to a topic, or replace them."""
+        properties = await string_map(request)
+        await self._parts.properties.update(topic_name(request), properties)
+        return done()
+
+    async def remove_property(self, request: web.Request) -> web.Response:
+        """Remove one property of a topic."""
+        key = request.query.get("key")
+        if not key:
+            raise RestError(412, "the query should name the property to remove: ?key=...")
+        await self._parts.properties.remove(topic_name(request), key)
+        return done()
+
+    async def _snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot:
+        snapshot = await self._parts.store.snapshot(namespace)
+        if snapshot is None:
+            raise RestError(404, NO_NAMESPACE)
+        return snapshot

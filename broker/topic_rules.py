@@ -1,0 +1,270 @@
+"""What an operator allows of topics, and how a change that breaks a rule is refused.
+
+Plain decisions; ``topic_service`` waits for the store. The sentences are upstream's where clients
+may know them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from broker.config import TopicType
+from proto.names import PARTITION_SEPARATOR, TopicName
+
+if TYPE_CHECKING:
+    from broker.config import BrokerConfig
+    from broker.stores.store import NamespaceSnapshot
+
+MAX_NAME_BYTES = 2_048
+"""UTF-8 bytes of the full name of a topic that is created."""
+MAX_PARTITIONS = 100_000
+"""Partitions of one topic, where maxNumPartitionsPerPartitionedTopic allows as many."""
+PARTITIONS_PER_CHANGE = 5_000
+"""Partitions that are made or removed as one change, which holds the loop for about 60 ms. More come
+in several: who looks meanwhile sees a part of them, as on a real broker, which makes them one by
+one."""
+_NUMBERED = re.compile(r"(?P<base>.*)-partition-[0-9]+", re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class Refusal(Enum):
+    """Why something is refused; the value is the HTTP status that says so."""
+
+    NOT_FOUND = 404
+    NOT_ALLOWED = 405
+    NOT_ACCEPTABLE = 406
+    CONFLICT = 409
+    PRECONDITION_FAILED = 412
+    UNPROCESSABLE = 422
+
+
+class RefusedError(Exception):
+    """Something cannot be created, changed or deleted as asked.
+
+    Attributes:
+        refusal: The kind.
+        reason: One sentence; upstream's own where clients may know it.
+    """
+
+    def __init__(self, refusal: Refusal, reason: str) -> None:
+        super().__init__(reason)
+        self.refusal = refusal
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRules:
+    """What an operator allows.
+
+    Attributes:
+        auto_creation: allowAutoTopicCreation.
+        auto_partitions: Partitions of a topic made for a client; 0 for one without
+            (allowAutoTopicCreationType, defaultNumPartitions).
+        max_partitions: maxNumPartitionsPerPartitionedTopic; 0 or less is unlimited.
+        max_topics: maxTopicsPerNamespace, partitions one by one; 0 or less is unlimited.
+    """
+
+    auto_creation: bool = True
+    auto_partitions: int = 0
+    max_partitions: int = 0
+    max_topics: int = 0
+
+    @staticmethod
+    def of(config: BrokerConfig) -> TopicRules:
+        """Return what a configuration allows."""
+        partitioned = config.allow_auto_topic_creation_type is TopicType.PARTITIONED
+        return TopicRules(
+            config.allow_auto_topic_creation,
+            config.default_num_partitions if partitioned else 0,
+            config.max_num_partitions_per_partitioned_topic,
+            config.max_topics_per_namespace,
+        )
+
+    @property
+    def most_partitions(self) -> int:
+        """Partitions that one topic may have."""
+        return (
+            min(self.max_partitions, MAX_PARTITIONS)
+            if self.max_partitions > 0
+            else (MAX_PARTITIONS)
+        )
+
+
+def partition_name(topic: TopicName, index: int) -> str:
+    """Return the full name of one partition."""
+    return f"{topic}{PARTITION_SEPARATOR}{index}"
+
+
+def partition_names(topic: TopicName, indices: range) -> list[bytes]:
+    """Return the full names of some partitions, as UTF-8."""
+    start = f"{topic}{PARTITION_SEPARATOR}"
+    return [f"{start}{index}".encode() for index in indices]
+
+
+def in_changes(indices: range) -> list[range]:
+    """Return the parts in which some partitions are made or removed, at least one."""
+    starts = range(indices.start, max(indices.stop, indices.start + 1), PARTITIONS_PER_CHANGE)
+    return [range(one, min(one + PARTITIONS_PER_CHANGE, indices.stop)) for one in starts]
+
+
+def partitioned_of(topic: TopicName) -> TopicName | None:
+    """Return the partitioned topic that a name ending in a number needs; None for other names.
+
+    Differs from TopicName.partitioned_name: here ``-partition-007`` is a number, too.
+    """
+    numbered = _NUMBERED.fullmatch(topic.local_name)
+    return TopicName(topic.domain, topic.namespace, numbered["base"]) if numbered else None
+
+
+# -- what must hold -------------------------------------------------------------------------------
+
+
+def check_name(topic: TopicName) -> None:
+    """Refuse a name that a store may not be able to keep.
+
+    Raises:
+        RefusedError: It is too long, or has a control character.
+    """
+    size = len(str(topic).encode())
+    if size > MAX_NAME_BYTES:
+        raise _precondition(
+            f"Topic name is not valid: it has {size} bytes, and at most {MAX_NAME_BYTES} are kept"
+        )
+    if _CONTROL.search(topic.local_name):
+        raise _precondition(
+            "Topic name is not valid: it has a control character, such as an end of line"
+        )
+
+
+def check_not_a_partition(topic: TopicName) -> None:
+    """Refuse a partitioned topic whose name ends as that of a partition.
+
+    Raises:
+        RefusedError: It does.
+    """
+    if partitioned_of(topic) is not None:
+        raise _precondition(f"Partitioned Topic Name should not contain '{PARTITION_SEPARATOR}'")
+
+
+def check_partition(topic: TopicName, base: TopicName, snapshot: NamespaceSnapshot) -> None:
+    """Refuse to create a partition that its partitioned topic does not have.
+
+    Raises:
+        RefusedError: There is no such partitioned topic, or it has fewer partitions.
+    """
+    count = snapshot.partitioned.get(str(base))
+    if count is None:
+        raise no_such_partition(topic, base)
+    if not 0 <= topic.partition_index < count:
+        raise _precondition(
+            f'Can\'t create topic {topic.local_name} with "{PARTITION_SEPARATOR}" followed by a '
+            f"number smaller than number of partition of partitioned topic {base.local_name}"
+        )
+
+
+def check_count(partitions: int, rules: TopicRules) -> None:
+    """Refuse a partitioned topic of too few or too many partitions.
+
+    Raises:
+        RefusedError: It has.
+    """
+    if partitions <= 0:
+        reason = "Number of partitions should be more than 0"
+        raise RefusedError(Refusal.NOT_ACCEPTABLE, reason)
+    most = rules.most_partitions
+    if partitions > most:
+        reason = f"Number of partitions should be less than or equal to {most}"
+        raise RefusedError(Refusal.NOT_ACCEPTABLE, reason)
+
+
+def check_growth(topic: TopicName, count: int, partitions: int, rules: TopicRules) -> None:
+    """Refuse a change of the number of partitions that is no growth, or too much of it.
+
+    Args:
+        topic: Whose partitions.
+        count: How many it has; 0 when it is no partitioned topic.
+        partitions: How many it is to have.
+        rules: What is allowed.
+
+    Raises:
+        RefusedError: It is.
+    """
+    if not count:
+        raise RefusedError(Refusal.CONFLICT, f"Topic {topic} is not the partitioned topic.")
+    wrong = None
+    if partitions < count:
+        wrong = f"less than the current partitions {count}."
+    elif partitions > rules.most_partitions:
+        wrong = f"greater than the maximum partitions per topic {rules.most_partitions}."
+    if wrong:
+        reason = f"Desired partitions {partitions} can't be {wrong}"
+        raise RefusedError(Refusal.UNPROCESSABLE, reason)
+
+
+def check_room(snapshot: NamespaceSnapshot, more: int, rules: TopicRules) -> None:
+    """Refuse topics beyond maxTopicsPerNamespace; system topics do not count.
+
+    Raises:
+        RefusedError: There would be too many.
+    """
+    count = len(snapshot.persistent) + len(snapshot.non_persistent)
+    if 0 < rules.max_topics < count + more:
+        raise _precondition("Exceed maximum number of topics in namespace.")
+
+
+# -- refusals -------------------------------------------------------------------------------------
+
+
+def no_namespace() -> RefusedError:
+    """Return the refusal of a change in a namespace that does not exist."""
+    return RefusedError(Refusal.NOT_FOUND, "Namespace not found")
+
+
+def not_found(topic: TopicName) -> RefusedError:
+    """Return the refusal of a question about a topic that does not exist."""
+    return RefusedError(Refusal.NOT_FOUND, f"Topic {topic} not found")
+
+
+def already_exists() -> RefusedError:
+    """Return the refusal of a topic whose name is taken."""
+    return RefusedError(Refusal.CONFLICT, "This topic already exists")
+
+
+def overtaken(topic: TopicName) -> RefusedError:
+    """Return the refusal of a change that others overtook again and again."""
+    return RefusedError(Refusal.CONFLICT, f"{topic} is being changed by others: ask again")
+
+
+def no_such_partition(topic: TopicName, base: TopicName) -> RefusedError:
+    """Return the refusal of a partition of nothing."""
+    return _precondition(
+        f'Can\'t create topic {topic.local_name} with "{PARTITION_SEPARATOR}" followed by numeric '
+        f"value if there isn't a partitioned topic {base.local_name} created."
+    )
+
+
+def is_partitioned(topic: TopicName) -> RefusedError:
+    """Return the refusal to delete a partitioned topic as if it were one without partitions."""
+    reason = (
+        f"{topic} is a partitioned topic, instead of calling delete topic, please call "
+        "delete-partitioned-topic."
+    )
+    return RefusedError(Refusal.CONFLICT, reason)
+
+
+def not_partitioned(topic: TopicName, snapshot: NamespaceSnapshot | None) -> RefusedError:
+    """Return the refusal to delete what is no partitioned topic."""
+    if snapshot is None or not snapshot.contains(topic):
+        return RefusedError(Refusal.NOT_FOUND, f"Topic {topic} not found.")
+    reason = (
+        f"{topic} is a non-partitioned topic. Instead of calling delete-partitioned-topic please "
+        "call delete."
+    )
+    return RefusedError(Refusal.CONFLICT, reason)
+
+
+def _precondition(reason: str) -> RefusedError:
+    return RefusedError(Refusal.PRECONDITION_FAILED, reason)

@@ -1,0 +1,88 @@
+"""The recorded calls of a real Pulsar's admin REST, made again in their order, on one broker.
+
+The test can be turned on another broker: see ``golden_targets``. It must be fresh then: each call
+needs what those before it changed, and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.golden import load_deviations
+from tests.support.golden_masks import complaint
+from tests.support.golden_rest import ask, complete_names, load_rest_cases, rest_differences
+from tests.support.golden_targets import FOREIGN_BROKER, Target, golden_broker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.golden_rest import RestAnswer, RestCase
+
+pytestmark = pytest.mark.processes
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+CASES = load_rest_cases(GOLDEN)
+DEVIATIONS = load_deviations(GOLDEN / "deviations.toml")
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    """A broker of its own."""
+    with golden_broker(tmp_path_factory.mktemp("golden-rest")) as target:
+        if not target.web:
+            pytest.skip("FLOODGATE_GOLDEN_WEB names no web port to replay this against.")
+        yield target
+
+
+@pytest.fixture(scope="module")
+def answers(broker: Target) -> dict[str, RestAnswer]:
+    """What every call was answered, in the order of the recording."""
+    return {case.name: ask(broker.web, case.request) for case in CASES}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_status_headers_and_body_agree(
+    case: RestCase, answers: dict[str, RestAnswer], broker: Target
+) -> None:
+    # When
+    found = rest_differences(case, answers[case.name], broker.address, broker.web)
+    # Then
+    deviation = None if FOREIGN_BROKER else DEVIATIONS.get((case.name, "broker"))
+    assert not complaint(found, deviation)
+
+
+def test_the_keys_that_change_at_run_time_are_those_recorded(
+    answers: dict[str, RestAnswer],
+) -> None:
+    # Given
+    keys = json.loads((GOLDEN / "broker-keys.json").read_text(encoding="utf-8"))
+    recorded = {entry["key"] for entry in keys if entry.get("dynamic")}
+    # When
+    names = json.loads(answers["dynamic names"].body)
+    # Then
+    assert set(names) == recorded
+    assert len(names) == len(recorded)
+
+
+def test_the_whole_recording_is_replayed() -> None:
+    # When
+    names = [case.name for case in CASES]
+    # Then
+    assert len(names) == len(set(names)) == 110
+
+
+def test_every_deviation_of_a_call_names_a_recorded_case() -> None:
+    # Given
+    calls = {name for name, _ in DEVIATIONS if "/" not in name}
+    # When
+    unknown = sorted(calls - {case.name for case in CASES})
+    # Then
+    assert not unknown, f"deviations.toml names calls that are not replayed: {unknown}"
+
+
+def test_a_cut_list_is_read_up_to_its_last_whole_name() -> None:
+    assert complete_names('["a","b","c') == ['"a"', '"b"']

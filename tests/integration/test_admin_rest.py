@@ -1,0 +1,534 @@
+"""The admin REST beyond what was recorded: odd names, odd bodies, rules, and what is not built."""
+
+from __future__ import annotations
+
+import io
+import json
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.stores.store import StoreError
+from server.http import MAX_REQUEST_BYTES
+from tests.support.cluster import cluster
+from tests.support.rest_client import RestClient, rest_client
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.support.cluster import Cluster
+
+TOPICS = "/admin/v2/persistent/public/default"
+NAMESPACES = "/admin/v2/namespaces"
+TENANTS = "/admin/v2/tenants"
+
+
+@asynccontextmanager
+async def broker(profile: str = "floodgate", **keys: str) -> AsyncIterator[RestClient]:
+    """A broker, and a client of its REST."""
+    async with cluster(profile=profile, broker=keys) as parts, rest_client(parts.broker) as rest:
+        yield rest
+
+
+# -- names ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("segment", "local"),
+    [
+        ("plain", "plain"),
+        ("sp%20ace", "sp ace"),
+        ("pl+us", "pl us"),
+        ("pl%2Bus", "pl+us"),
+        ("per%2525cent", "per%25cent"),
+        ("sla%252Fsh", "sla%2Fsh"),
+        ("uml%C3%A4ut", "umläut"),
+        ("%F0%9F%98%80", "😀"),
+        ("que%3Fst", "que?st"),
+        ("semi%3Bcolon", "semi;colon"),
+        ("semi;colon", "semi"),
+        ("quo%22te%5C", 'quo"te\\'),
+        ("br%7Bace%7D", "br{ace}"),
+        ("%2E%2E", ".."),
+        ("partitioned", "partitioned"),
+    ],
+)
+async def test_a_topic_is_named_by_its_segment_decoded_once(segment: str, local: str) -> None:
+    async with broker() as rest:
+        # When
+        created = await rest.ask("PUT", f"{TOPICS}/{segment}")
+        listed = await rest.ask("GET", TOPICS)
+        deleted = await rest.ask("DELETE", f"{TOPICS}/{segment}")
+        # Then
+        assert (created.status, deleted.status) == (204, 204)
+        assert listed.value == [f"persistent://public/default/{local}"]
+
+
+@pytest.mark.parametrize(
+    ("segment", "status", "reason"),
+    [
+        ("a%2Fb", 412, "Topic name is not valid"),
+        ("%20", 412, "Topic name is not valid"),
+        ("nul%00", 412, "Topic name is not valid: it has a control character"),
+        ("new%0Aline", 412, "Topic name is not valid: it has a control character"),
+        ("x" * 2_030, 412, "Topic name is not valid: it has 2058 bytes"),
+        ("bad%FF", 400, "'bad%FF' in the path is not UTF-8"),
+    ],
+)
+async def test_a_name_that_cannot_be_is_refused(segment: str, status: int, reason: str) -> None:
+    async with broker() as rest:
+        # When
+        answer = await rest.ask("PUT", f"{TOPICS}/{segment}")
+        # Then
+        assert answer.status == status
+        assert answer.reason.startswith(reason)
+        assert (await rest.ask("GET", TOPICS)).value == []
+
+
+@pytest.mark.parametrize("domain", ["weird", "Persistent", "persistent:"])
+async def test_a_domain_that_does_not_exist_is_a_path_that_does_not_exist(domain: str) -> None:
+    async with broker() as rest:
+        assert (await rest.ask("GET", f"/admin/v2/{domain}/public/default")).status == 404
+
+
+# -- bodies ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{bad",
+        "[1]",
+        '"text"',
+        "7",
+        '{"a": [1]}',
+        '{"a": null}',
+        '{"a": NaN}',
+        '{"a": "\\ud800"}',
+        '{"\\ud800": "a"}',
+        "[" * 100_000,
+        "9" * 10_000,
+        b"\xff\xfe",
+    ],
+)
+async def test_a_body_that_holds_no_properties_is_400_in_plain_text(body: str | bytes) -> None:
+    async with broker() as rest:
+        # When
+        answer = await rest.ask("PUT", f"{TOPICS}/t", body)
+        # Then
+        assert (answer.status, answer.headers["Content-Type"]) == (400, "text/plain")
+        assert "body" in answer.text
+        assert len(answer.text) < 400
+        assert (await rest.ask("GET", TOPICS)).value == []
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [(None, {}), ("", {}), ("null", {}), ("{}", {}), ('{"a":"b","n":1,"t":true}', None)],
+)
+async def test_a_body_holds_properties_or_nothing(body: str | None, kept: object) -> None:
+    async with broker() as rest:
+        # When
+        await rest.done("PUT", f"{TOPICS}/t", body)
+        # Then
+        properties = (await rest.ask("GET", f"{TOPICS}/t/properties")).value
+        assert properties == ({"a": "b", "n": "1", "t": "true"} if kept is None else kept)
+
+
+@pytest.mark.parametrize("media_type", ["text/plain", "application/x-www-form-urlencoded", "x"])
+async def test_a_body_is_json_whatever_its_media_type_says(media_type: str) -> None:
+    async with broker() as rest:
+        # When
+        answer = await rest.ask("PUT", f"{TOPICS}/t", '{"a":"b"}', media_type)
+        # Then
+        assert answer.status == 204
+        assert (await rest.ask("GET", f"{TOPICS}/t/properties")).value == {"a": "b"}
+
+
+async def test_a_body_beyond_its_bound_is_413() -> None:
+    async with broker() as rest:
+        # When
+        answer = await rest.ask("PUT", f"{TOPICS}/t", io.BytesIO(b" " * (MAX_REQUEST_BYTES + 1)))
+        # Then
+        assert answer.status == 413
+        assert answer.reason
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [("3", 3), ('"3"', 3), ("3.7", 3), ('{"partitions":2}', 2), ('{"partitions":2,"x":1}', 2)],
+)
+async def test_partitions_are_a_number_however_it_is_written(body: str, count: int) -> None:
+    async with broker() as rest:
+        # When
+        await rest.done("PUT", f"{TOPICS}/p/partitions", body)
+        # Then
+        answer = await rest.ask("GET", f"{TOPICS}/p/partitions")
+        assert answer.value == {"partitions": count, "deleted": False}
+
+
+@pytest.mark.parametrize(
+    "body", [None, "abc", "[3]", "true", "1e999", "99999999999", '{"partitions":"x"}', '"x"']
+)
+@pytest.mark.parametrize("method", ["PUT", "POST"])
+async def test_what_is_no_number_of_partitions_is_400(method: str, body: str | None) -> None:
+    async with broker() as rest:
+        assert (await rest.ask(method, f"{TOPICS}/p/partitions", body)).status == 400
+
+
+# -- methods --------------------------------------------------------------------------------------
+
+
+async def test_head_answers_as_get_without_a_body() -> None:
+    async with broker() as rest:
+        # When
+        answer = await rest.ask("HEAD", TOPICS)
+        # Then
+        assert (answer.status, answer.text) == (200, "")
+        assert answer.headers["Content-Type"] == "application/json"
+
+
+async def test_options_say_what_is_allowed() -> None:
+    async with broker() as rest:
+        # When
+        answer = await rest.ask("OPTIONS", f"{TOPICS}/t")
+        # Then
+        assert answer.status == 200
+        assert set(answer.headers["Allow"].split(",")) == {"DELETE", "PUT"}
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", f"{TOPICS}/t"), ("PATCH", TENANTS)])
+async def test_another_method_is_405_with_those_that_are_allowed(method: str, path: str) -> None:
+    async with broker() as rest:
+        # When
+        answer = await rest.ask(method, path)
+        # Then
+        assert (answer.status, answer.reason) == (405, "Method Not Allowed")
+        assert answer.headers["Allow"]
+
+
+# -- tenants and namespaces -----------------------------------------------------------------------
+
+
+async def test_a_tenant_is_changed() -> None:
+    async with broker() as rest:
+        # Given
+        await rest.done("PUT", f"{TENANTS}/t", '{"allowedClusters":["standalone"]}')
+        # When
+        body = '{"allowedClusters":["standalone"],"adminRoles":["a","b"]}'
+        await rest.done("POST", f"{TENANTS}/t", body)
+        missing = await rest.ask("POST", f"{TENANTS}/none", body)
+        # Then
+        assert (await rest.ask("GET", f"{TENANTS}/t")).value == json.loads(body)
+        assert (missing.status, missing.reason) == (404, "Tenant none not found")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "reason"),
+    [
+        (None, 412, "TenantInfo is null"),
+        ('{"allowedClusters":[]}', 412, "Clusters cannot be empty or blank"),
+        ('{"allowedClusters":[" "]}', 412, "Clusters cannot be empty or blank"),
+    ],
+)
+async def test_a_tenant_needs_a_cluster(body: str | None, status: int, reason: str) -> None:
+    async with broker() as rest:
+        answer = await rest.ask("PUT", f"{TENANTS}/t", body)
+        assert (answer.status, answer.reason) == (status, reason)
+
+
+@pytest.mark.parametrize("body", ['{"allowedClusters":"x"}', '{"allowedClusters":[1]}', "[]"])
+async def test_a_tenant_of_another_form_is_400(body: str) -> None:
+    async with broker() as rest:
+        assert (await rest.ask("PUT", f"{TENANTS}/t", body)).status == 400
+
+
+async def test_a_tenant_without_namespaces_is_deleted_once() -> None:
+    async with broker() as rest:
+        # Given
+        await rest.done("PUT", f"{TENANTS}/t", '{"allowedClusters":["standalone"]}')
+        # When
+        answers = [await rest.ask("DELETE", f"{TENANTS}/t") for _ in range(2)]
+        # Then
+        assert [answer.status for answer in answers] == [204, 404]
+        assert answers[1].reason == "Tenant doesn't exist"
+
+
+async def test_deletion_with_force_takes_namespaces_and_topics_where_it_is_allowed() -> None:
+    allowed = {"forceDeleteNamespaceAllowed": "true", "forceDeleteTenantAllowed": "true"}
+    async with broker(**allowed) as rest:
+        # Given
+        await rest.done("PUT", f"{TENANTS}/t", '{"allowedClusters":["standalone"]}')
+        for name in ("a", "b"):
+            await rest.done("PUT", f"{NAMESPACES}/t/{name}")
+            await rest.done("PUT", f"/admin/v2/persistent/t/{name}/p/partitions", "3")
+            await rest.done("PUT", f"/admin/v2/non-persistent/t/{name}/n")
+            await rest.done("PUT", f"/admin/v2/persistent/t/{name}/__change_events")
+        # When
+        await rest.done("DELETE", f"{NAMESPACES}/t/a?force=true")
+        left = await rest.ask("GET", f"{NAMESPACES}/t")
+        await rest.done("DELETE", f"{TENANTS}/t?force=true")
+        again = await rest.ask("DELETE", f"{NAMESPACES}/t/a?force=true")
+        # Then
+        assert left.value == ["t/b"]
+        assert (await rest.ask("GET", f"{TENANTS}/t")).status == 404
+        assert again.status == 404
+
+
+async def test_deletion_of_a_tenant_with_force_is_not_allowed_by_default() -> None:
+    async with broker() as rest:
+        # When
+        answer = await rest.ask("DELETE", f"{TENANTS}/public?force=true")
+        # Then
+        reason = "Broker doesn't allow forced deletion of tenants"
+        assert (answer.status, answer.reason) == (405, reason)
+
+
+@pytest.mark.parametrize(
+    ("body", "bundles"),
+    [
+        (None, 4),
+        ('{"bundles":{"numBundles":0}}', 4),
+        ('{"bundles":{"numBundles":-1}}', 4),
+        ('{"bundles":{"numBundles":3}}', 3),
+        ('{"bundles":{"boundaries":[],"numBundles":5}}', 5),
+        ('{"bundles":{"boundaries":["0x00000000","0x80000000","0xffffffff"]}}', 2),
+        ('{"replication_clusters":["standalone"],"bundles":null}', 4),
+    ],
+)
+async def test_a_namespace_has_the_bundles_that_are_asked_for(
+    body: str | None, bundles: int
+) -> None:
+    async with broker() as rest:
+        # When
+        await rest.done("PUT", f"{NAMESPACES}/public/n", body)
+        answer = (await rest.ask("GET", f"{NAMESPACES}/public/n/bundles")).value
+        # Then
+        assert answer["numBundles"] == bundles
+        assert len(answer["boundaries"]) == bundles + 1
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ('{"bundles":{"numBundles":100000}}', 412),
+        ('{"bundles":{"boundaries":["0x00000000","0x00000007","0xffffffff"]}}', 501),
+        ('{"bundles":{"numBundles":"x"}}', 400),
+        ('{"bundles":[]}', 400),
+        ('{"replication_clusters":["nowhere"]}', 403),
+    ],
+)
+async def test_policies_that_cannot_be_kept_are_refused(body: str, status: int) -> None:
+    async with broker() as rest:
+        # When
+        answer = await rest.ask("PUT", f"{NAMESPACES}/public/n", body)
+        # Then
+        assert answer.status == status
+        assert (await rest.ask("GET", f"{NAMESPACES}/public/n")).status == 404
+
+
+async def test_the_numbers_of_tenants_and_namespaces_are_limited() -> None:
+    async with broker(maxTenants="3", maxNamespacesPerTenant="2") as rest:
+        # Given
+        tenant = '{"allowedClusters":["standalone"]}'
+        await rest.done("PUT", f"{TENANTS}/third", tenant)
+        await rest.done("PUT", f"{NAMESPACES}/public/second")
+        # When
+        fourth = await rest.ask("PUT", f"{TENANTS}/fourth", tenant)
+        third = await rest.ask("PUT", f"{NAMESPACES}/public/third")
+        again = await rest.ask("PUT", f"{NAMESPACES}/public/second")
+        # Then
+        assert (fourth.status, third.status, again.status) == (412, 412, 409)
+
+
+# -- clusters, lookups, brokers -------------------------------------------------------------------
+
+
+async def test_the_one_cluster_says_where_it_is() -> None:
+    async with broker() as rest:
+        # When
+        there = await rest.ask("GET", "/admin/v2/clusters/standalone")
+        missing = await rest.ask("GET", "/admin/v2/clusters/none")
+        # Then
+        assert there.value["brokerServiceUrl"].startswith("pulsar://127.0.0.1:")
+        assert (missing.status, missing.reason) == (404, "Cluster does not exist")
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("persistent/public/default/x?listenerName=external", 412),
+        ("persistent/public/default/a%2Fb", 412),
+        ("persistent/public/n%201/x", 412),
+        ("weird/public/default/x", 404),
+        ("persistent/public/none/x/bundle", 404),
+    ],
+)
+async def test_a_lookup_that_cannot_be_answered_says_why(path: str, status: int) -> None:
+    async with broker() as rest:
+        # When
+        answer = await rest.ask("GET", f"/lookup/v2/topic/{path}")
+        # Then
+        assert answer.status == status
+        assert answer.reason
+
+
+async def test_a_topic_tells_its_bundle() -> None:
+    async with broker() as rest:
+        # When
+        answer = await rest.ask("GET", "/lookup/v2/topic/persistent/public/default/x/bundle")
+        # Then
+        assert answer.text.startswith("0x")
+        topic = "persistent://public/default/x"
+        await rest.done("PUT", f"{TOPICS}/x")
+        assert (await rest.ask("GET", f"{TOPICS}?bundle={answer.text}")).value == [topic]
+
+
+async def test_a_client_that_asks_for_partitions_makes_the_topic_where_that_is_allowed() -> None:
+    keys = {"allowAutoTopicCreationType": "partitioned", "defaultNumPartitions": "2"}
+    async with broker(**keys) as rest:
+        # When
+        looked = await rest.ask("GET", f"{TOPICS}/p/partitions")
+        made = await rest.ask("GET", f"{TOPICS}/p/partitions?checkAllowAutoCreation=true")
+        # Then
+        assert looked.status == 404
+        assert made.value["partitions"] == 2
+        assert len((await rest.ask("GET", TOPICS)).value) == 2
+
+
+@pytest.mark.parametrize(
+    "path", ["/admin/v2/brokers/health", f"{TOPICS}", f"{NAMESPACES}/public/default", TENANTS]
+)
+async def test_a_store_that_fails_is_a_sentence(path: str) -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        # Given
+        _fail(parts)
+        # When
+        answer = await rest.ask("GET", path)
+        # Then
+        assert (answer.status, answer.reason) == (500, "the disk is full")
+
+
+def _fail(parts: Cluster) -> None:
+    async def fail(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    for name in ("snapshot", "policies", "tenants", "configuration"):
+        setattr(parts.broker.store, name, fail)
+
+
+# -- what is not built ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", f"{TOPICS}/t/stats"),
+        ("GET", f"{TOPICS}/t/retention"),
+        ("PUT", f"{TOPICS}/t/subscription/s"),
+        ("POST", f"{TOPICS}/t/subscription/s/skip/7"),
+        ("GET", f"{NAMESPACES}/public/default/retention"),
+        ("POST", f"{NAMESPACES}/public/default/permissions/role"),
+        ("PUT", "/admin/v2/clusters/other"),
+        ("GET", "/admin/v2/bookies/all"),
+        ("GET", "/admin/v2/broker-stats/metrics"),
+        ("GET", "/admin/v2/brokers/standalone/127.0.0.1:8080/ownedNamespaces"),
+        ("GET", "/admin/v2/brokers/internal-configuration"),
+    ],
+)
+async def test_what_is_not_built_is_501_with_a_sentence(method: str, path: str) -> None:
+    async with broker() as rest:
+        # Given
+        await rest.done("PUT", f"{TOPICS}/t")
+        # When
+        answer = await rest.ask(method, path)
+        # Then
+        assert answer.status == 501
+        assert "not built here" in answer.reason
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        (f"{TOPICS}/none/stats", "Topic persistent://public/default/none not found"),
+        (f"{TOPICS}/none/subscriptions", "Topic persistent://public/default/none not found"),
+        ("/admin/v2/persistent/public/none/t/stats", "Namespace not found"),
+        (f"{NAMESPACES}/public/none/retention", "Namespace does not exist"),
+        ("/admin/v2/schemas/public/default/t/schema", "Schema not found"),
+    ],
+)
+async def test_what_does_not_exist_is_404_first(path: str, reason: str) -> None:
+    async with broker() as rest:
+        # When
+        answer = await rest.ask("GET", path)
+        # Then
+        assert (answer.status, answer.reason) == (404, reason)
+
+
+# -- configuration at run time --------------------------------------------------------------------
+
+
+async def test_a_limit_set_over_rest_is_in_force_at_once_and_after_a_restart(
+    tmp_path: object,
+) -> None:
+    keys = {"metadataStoreUrl": f"sqlite:///{tmp_path}/topics.db"}
+    path = "/admin/v2/brokers/configuration"
+    async with cluster(broker=keys) as parts, rest_client(parts.broker) as rest:
+        # When
+        await rest.done("POST", f"{path}/maxTopicListInFlightHeapMemSizeMB/7")
+        await rest.done("POST", f"{path}/pulsarChannelWriteBufferLowWaterMark/1000")
+        await rest.done("POST", f"{path}/maxConcurrentLookupRequest/3")
+        # Then
+        assert parts.broker.limiter.statistics().heap.max_permits == 7 * 2**20
+        assert parts.broker.flow.rules.marks.low_bytes == 1_000
+        assert parts.broker.lookups.max_requests == 3
+    async with cluster(broker=keys) as parts, rest_client(parts.broker) as rest:
+        assert parts.broker.limiter.statistics().heap.max_permits == 7 * 2**20
+        assert parts.broker.flow.rules.marks.low_bytes == 1_000
+        assert parts.broker.lookups.max_requests == 3
+        await rest.done("DELETE", f"{path}/maxConcurrentLookupRequest")
+        assert parts.broker.lookups.max_requests == 50_000
+        assert (await rest.ask("GET", f"{path}/values")).value == {
+            "maxTopicListInFlightHeapMemSizeMB": "7",
+            "pulsarChannelWriteBufferLowWaterMark": "1000",
+        }
+
+
+async def test_a_bad_value_is_412_with_key_value_and_what_is_allowed() -> None:
+    async with broker() as rest:
+        # When
+        answer = await rest.ask(
+            "POST", "/admin/v2/brokers/configuration/maxTopicListInFlightHeapMemSizeMB/lots"
+        )
+        # Then
+        assert answer.status == 412
+        expected = "maxTopicListInFlightHeapMemSizeMB='lots': expected a whole number from"
+        assert answer.reason.startswith(expected)
+
+
+async def test_a_value_with_a_slash_is_encoded() -> None:
+    async with broker() as rest:
+        # When
+        path = "/admin/v2/brokers/configuration"
+        await rest.done("POST", f"{path}/loadBalancerLoadSheddingStrategy/a%2Fb")
+        # Then
+        values = (await rest.ask("GET", f"{path}/values")).value
+        runtime = (await rest.ask("GET", f"{path}/runtime")).value
+        assert values == {"loadBalancerLoadSheddingStrategy": "a/b"}
+        assert runtime["loadBalancerLoadSheddingStrategy"] == "a/b"
+
+
+async def test_a_rule_changed_at_run_time_holds_for_the_next_topic() -> None:
+    async with broker() as rest:
+        # Given
+        path = "/admin/v2/brokers/configuration/maxNumPartitionsPerPartitionedTopic"
+        await rest.done("POST", f"{path}/2")
+        # When
+        refused = await rest.ask("PUT", f"{TOPICS}/p/partitions", "3")
+        await rest.done("DELETE", path)
+        allowed = await rest.ask("PUT", f"{TOPICS}/p/partitions", "3")
+        # Then
+        assert refused.status == 406
+        assert refused.reason == "Number of partitions should be less than or equal to 2"
+        assert allowed.status == 204

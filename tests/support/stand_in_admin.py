@@ -1,0 +1,123 @@
+"""An admin REST that answers what a test tells it, and remembers what it was asked."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+JSON_TYPE = "application/json"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request, as it came.
+
+    Attributes:
+        line: Method and path with its query, still percent-encoded.
+        body: What was sent.
+        media_type: What it was called.
+    """
+
+    line: str
+    body: str
+    media_type: str
+
+
+@dataclass(frozen=True)
+class Given:
+    """One answer.
+
+    Attributes:
+        parts: The body, sent part by part; a part that is None is never sent, and the rest waits.
+        breaks: Whether the connection ends before the answer does.
+    """
+
+    parts: tuple[bytes | None, ...] = ()
+    status: int = 200
+    media_type: str = JSON_TYPE
+    location: str = ""
+    breaks: bool = False
+
+
+def given(value: object, status: int = 200) -> Given:
+    """An answer of JSON."""
+    return Given((json.dumps(value).encode(),), status)
+
+
+def refused(status: int, reason: str) -> Given:
+    """A refusal as Pulsar words it."""
+    return given({"reason": reason}, status)
+
+
+DONE = Given(status=204)
+
+
+@dataclass
+class StandInAdmin:
+    """The server: answers by method and path; everything else is a page that says 404.
+
+    Attributes:
+        url: Where it is.
+        answers: What it answers, by ``METHOD /path?query``.
+        asked: What it was asked.
+    """
+
+    url: str = ""
+    answers: dict[str, Given] = field(default_factory=dict)
+    asked: list[Asked] = field(default_factory=list)
+
+    @property
+    def lines(self) -> list[str]:
+        """Method and path of every request."""
+        return [asked.line for asked in self.asked]
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        line = f"{request.method} {request.raw_path}"
+        kind = request.headers.get("Content-Type", "")
+        self.asked.append(Asked(line, await request.text(), kind))
+        answer = self.answers.get(line)
+        if answer is None:
+            return web.Response(status=404, text="<html>Not Found</html>", content_type="text/html")
+        headers = {"Content-Type": answer.media_type}
+        if answer.location:
+            headers["Location"] = answer.location
+        response = web.StreamResponse(status=answer.status, headers=headers)
+        await response.prepare(request)
+        await send(response, answer.parts)
+        if answer.breaks:
+            assert request.transport is not None
+            request.transport.abort()
+        return response
+
+
+async def send(response: web.StreamResponse, parts: Iterable[bytes | None]) -> None:
+    for part in parts:
+        if part is None:
+            await asyncio.Event().wait()
+        else:
+            await response.write(part)
+
+
+@contextlib.asynccontextmanager
+async def stand_in_admin(**answers: Given) -> AsyncIterator[StandInAdmin]:
+    """Run one on a free port of the loopback."""
+    stand_in = StandInAdmin(answers=dict(answers))
+    server = web.Server(stand_in.handle, handler_cancellation=True)
+    runner = web.ServerRunner(server)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    host, port = runner.addresses[0][:2]
+    stand_in.url = f"http://{host}:{port}"
+    try:
+        yield stand_in
+    finally:
+        await runner.cleanup()
