@@ -1,17 +1,27 @@
-"""A client for Pulsar's binary protocol: lookups, partitions, topic lists."""
+"""A client for Pulsar's binary protocol: lookups, partitions, topic lists; and for its admin REST.
 
-from client.errors import (
-    AnswerDeclinedError,
-    AnswerTooLargeError,
-    ClientClosedError,
-    ConnectError,
-    PulsarClientError,
-    RequestTimeoutError,
-    RequestTooLargeError,
-    ServerResponseError,
-    TooManyPendingRequestsError,
-)
-from client.pulsar_client import LookupResult, NamespaceTopics, PulsarClient
+What is named here is imported when it is first asked for: who imports one module of this package,
+as ``floodgate-admin`` does, does not wait half a second for what the others need.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from client.errors import (
+        AnswerDeclinedError,
+        AnswerTooLargeError,
+        ClientClosedError,
+        ConnectError,
+        PulsarClientError,
+        RequestTimeoutError,
+        RequestTooLargeError,
+        ServerResponseError,
+        TooManyPendingRequestsError,
+    )
+    from client.pulsar_client import LookupResult, NamespaceTopics, PulsarClient
 
 __all__ = [
     "AnswerDeclinedError",
@@ -27,3 +37,13 @@ __all__ = [
     "ServerResponseError",
     "TooManyPendingRequestsError",
 ]
+
+_NOT_ERRORS = ("LookupResult", "NamespaceTopics", "PulsarClient")
+
+
+def __getattr__(name: str) -> object:
+    """Import what is asked for (PEP 562)."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = "client.pulsar_client" if name in _NOT_ERRORS else "client.errors"
+    return getattr(import_module(module), name)

@@ -76,6 +76,8 @@ class ConnectOptions:
             that sends not a byte until the next time is given up.
         drain_oversized: Whether a request or an answer above the frame limit costs that request
             an error; otherwise it costs the connection, as upstream.
+        answer_limit_bytes: What a topic list's length field may say at most, where that is less
+            than the server may send: for a proxy whose clients take no larger frames.
     """
 
     client_version: str = CLIENT_VERSION
@@ -86,6 +88,7 @@ class ConnectOptions:
     max_pending_requests: int = MAX_PENDING_REQUESTS
     drain_oversized: bool = False
     keep_alive_seconds: float = KEEP_ALIVE_SECONDS
+    answer_limit_bytes: int | None = None
 
 
 class _Pending:
@@ -305,8 +308,11 @@ class ClientCnx(Connection):
         return refusal is None
 
     def _refusal(self, pending: _Pending, total_size: int) -> PulsarClientError | None:
-        if total_size > self._frame_limit_bytes:
-            return AnswerTooLargeError(total_size, self._frame_limit_bytes)
+        limit_bytes = self._frame_limit_bytes
+        if self._options.answer_limit_bytes is not None:
+            limit_bytes = min(limit_bytes, self._options.answer_limit_bytes)
+        if total_size > limit_bytes:
+            return AnswerTooLargeError(total_size, limit_bytes)
         if pending.admit is not None and not pending.admit(total_size):
             return AnswerDeclinedError(total_size)
         return None

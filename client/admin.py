@@ -1,0 +1,84 @@
+"""``floodgate-admin``: the admin REST of a Floodgate broker or a real Pulsar, by hand.
+
+Verbs and options are pulsar-admin's. Exit status: 0 done, 1 the broker refused or cannot be
+reached, 2 the command line is wrong, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from typing import Annotated
+
+import typer
+from typer.exceptions import TyperException
+
+from client import (
+    admin_brokers_commands,
+    admin_namespaces_commands,
+    admin_tenants_commands,
+    admin_topics_commands,
+)
+from client.admin_call import EXIT_USAGE, PROGRAM, Call
+from client.admin_options import EVERYWHERE, AsJson, RequestTimeout
+from client.admin_url import DEFAULT_ADMIN_URL, REQUEST_TIMEOUT_SECONDS
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Ask and change a broker through its admin REST, with pulsar-admin's verbs.",
+    epilog="""Examples:
+floodgate-admin tenants create acme
+floodgate-admin namespaces create acme/orders
+floodgate-admin topics create acme/orders/eu -p team=red,tier=1
+floodgate-admin topics list acme/orders
+floodgate-admin --admin-url http://10.0.0.7:8080 brokers healthcheck""",
+)
+app.add_typer(admin_topics_commands.app, name="topics")
+app.add_typer(admin_namespaces_commands.app, name="namespaces")
+app.add_typer(admin_tenants_commands.tenants, name="tenants")
+app.add_typer(admin_tenants_commands.clusters, name="clusters")
+app.add_typer(admin_brokers_commands.brokers, name="brokers")
+app.add_typer(admin_brokers_commands.floodgate, name="floodgate")
+
+
+@app.callback()
+def floodgate_admin(
+    context: typer.Context,
+    admin_url: Annotated[
+        str,
+        typer.Option(
+            "--admin-url",
+            metavar="URL",
+            envvar="FLOODGATE_ADMIN_URL",
+            help="Web port of the broker.",
+            rich_help_panel=EVERYWHERE,
+        ),
+    ] = DEFAULT_ADMIN_URL,
+    as_json: AsJson = False,
+    request_timeout: RequestTimeout = None,
+) -> None:
+    """Keep what stands before the verb; the same options may stand behind it."""
+    context.obj = Call(admin_url, as_json, request_timeout or REQUEST_TIMEOUT_SECONDS)
+
+
+def main() -> None:
+    """Run the command line."""
+    # A name may hold what the terminal's encoding has no character for.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    if "--json" not in sys.argv:
+        app(prog_name=PROGRAM)
+        return
+    try:
+        status = app(prog_name=PROGRAM, standalone_mode=False)
+    except TyperException as error:
+        sys.stderr.write(f"{json.dumps({'error': error.format_message()})}\n")
+        status = EXIT_USAGE
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

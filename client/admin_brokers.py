@@ -1,0 +1,78 @@
+"""Brokers, their dynamic configuration, and what only Floodgate serves, over the admin REST."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from client.admin_rest import Body
+from client.admin_url import path, query
+
+if TYPE_CHECKING:
+    from client.admin_rest import AdminRest
+
+_CONFIGURATION = "/admin/v2/brokers/configuration"
+_FLOODGATE = "/admin/v2/floodgate"
+
+
+class Brokers:
+    """What ``pulsar-admin brokers`` does. Every method raises AdminError."""
+
+    def __init__(self, rest: AdminRest) -> None:
+        self._rest = rest
+
+    async def active(self, cluster: str | None = None) -> list[str]:
+        """Return the brokers, ``host:port`` of their web ports."""
+        segments = ["admin", "v2", "brokers"]
+        return await self._rest.strings(path(*segments, *([cluster] if cluster else [])))
+
+    async def leader(self) -> dict[str, Any]:
+        """Return ``serviceUrl`` and ``brokerId`` of the leading broker."""
+        return await self._rest.mapping("/admin/v2/brokers/leaderBroker")
+
+    async def version(self) -> str:
+        """Return the broker's version."""
+        return (await self._rest.text("GET", "/admin/v2/brokers/version")).strip()
+
+    async def health(self, topic_version: str | None = None) -> str:
+        """Return what the broker says of itself, ``ok``; raises where it is not well."""
+        asked = query(topicVersion=topic_version)
+        return (await self._rest.text("GET", f"/admin/v2/brokers/health{asked}")).strip()
+
+    async def dynamic_keys(self) -> list[str]:
+        """Return the keys that can be changed while the broker runs, sorted."""
+        return sorted(await self._rest.strings(_CONFIGURATION))
+
+    async def dynamic_values(self) -> dict[str, Any]:
+        """Return the keys that were changed, with their values, sorted by key."""
+        return dict(sorted((await self._rest.mapping(f"{_CONFIGURATION}/values")).items()))
+
+    async def runtime_configuration(self) -> dict[str, Any]:
+        """Return all keys with the values in use, sorted by key."""
+        return dict(sorted((await self._rest.mapping(f"{_CONFIGURATION}/runtime")).items()))
+
+    async def update_dynamic(self, key: str, value: str) -> None:
+        """Change a key while the broker runs."""
+        await self._rest.text("POST", f"{_CONFIGURATION}{path(key, value)}")
+
+    async def delete_dynamic(self, key: str) -> None:
+        """Take back a change: the key has its value from the configuration file again."""
+        await self._rest.text("DELETE", f"{_CONFIGURATION}{path(key)}")
+
+
+class Floodgate:
+    """What only a Floodgate broker serves. Every method raises AdminError."""
+
+    def __init__(self, rest: AdminRest) -> None:
+        self._rest = rest
+
+    async def limiter(self) -> dict[str, Any]:
+        """Return who holds memory, who waits, and for what."""
+        return await self._rest.mapping(f"{_FLOODGATE}/limiter")
+
+    async def limiter_table(self) -> str:
+        """Return the same as a table for people."""
+        return await self._rest.text("GET", f"{_FLOODGATE}/limiter?format=table")
+
+    async def import_topics(self, file: str) -> dict[str, Any]:
+        """Load topics from a file or folder on the broker's machine; return what was read."""
+        return await self._rest.mapping(f"{_FLOODGATE}/import", "POST", Body({"path": file}))

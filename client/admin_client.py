@@ -1,0 +1,63 @@
+"""A client of the admin REST of a Floodgate broker or a real Pulsar."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from client.admin_brokers import Brokers, Floodgate
+from client.admin_namespaces import Clusters, Namespaces, Tenants
+from client.admin_rest import AdminRest
+from client.admin_topics import Topics
+from client.admin_url import DEFAULT_ADMIN_URL, REQUEST_TIMEOUT_SECONDS
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+class PulsarAdmin:
+    """The admin REST of one address; errors are :class:`client.admin_errors.AdminError`.
+
+    Example:
+        async with PulsarAdmin("http://localhost:8080") as admin:
+            await admin.topics.create(TopicName.parse("orders"), {"team": "red"})
+
+    Args:
+        admin_url: ``http://host:port`` of a broker's web port.
+        request_timeout_seconds: How long a request waits for the next byte.
+
+    Attributes:
+        topics: Topics and their properties.
+        namespaces: Namespaces and their policies.
+        tenants: Tenants.
+        clusters: Clusters.
+        brokers: Brokers and their dynamic configuration.
+        floodgate: What only a Floodgate broker serves.
+
+    Raises:
+        AdminUrlError: The address is no web address.
+    """
+
+    def __init__(
+        self,
+        admin_url: str = DEFAULT_ADMIN_URL,
+        request_timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
+    ) -> None:
+        self._rest = AdminRest(admin_url, request_timeout_seconds)
+        self.topics = Topics(self._rest)
+        self.namespaces = Namespaces(self._rest)
+        self.tenants = Tenants(self._rest)
+        self.clusters = Clusters(self._rest)
+        self.brokers = Brokers(self._rest)
+        self.floodgate = Floodgate(self._rest)
+
+    async def __aenter__(self) -> Self:
+        await self._rest.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._rest.__aexit__(kind, error, trace)

@@ -1,0 +1,216 @@
+"""HTTP with the admin REST of a broker: calls, lists that stream, and errors in plain words."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import aiohttp
+from yarl import URL
+
+from client.admin_errors import (
+    AdminAnswerError,
+    AdminDisconnectedError,
+    AdminRefusedError,
+    AdminTimeoutError,
+    AdminUnreachableError,
+)
+from client.admin_strings import StringArray
+from client.admin_url import REQUEST_TIMEOUT_SECONDS, checked_url, shown_url
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+    from types import TracebackType
+
+    NameBatches = AsyncGenerator[list[str], None]
+
+CONNECT_TIMEOUT_SECONDS = 10.0
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+"""The largest answer held at once; lists of names stream and have no bound."""
+JSON_TYPE = "application/json"
+
+_FIRST_ERROR = 400
+_READ_BYTES = 256 * 1024
+_SHOWN_CHARACTERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What a request sends.
+
+    Attributes:
+        value: Sent as JSON.
+        media_type: What it is called.
+    """
+
+    value: object
+    media_type: str = JSON_TYPE
+
+
+class AdminRest:
+    """The calls below ``/admin/v2`` and ``/lookup/v2`` of one address.
+
+    Args:
+        url: ``http://host:port`` of a broker's web port, with or without a path before ``/admin``.
+        request_timeout_seconds: How long a request waits for the next byte.
+
+    Raises:
+        AdminUrlError: The address is no web address.
+    """
+
+    def __init__(self, url: str, request_timeout_seconds: float = REQUEST_TIMEOUT_SECONDS) -> None:
+        self._url = checked_url(url)
+        self._shown = shown_url(self._url)
+        self._timeout_seconds = request_timeout_seconds
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        # No total: who pages through a million names reads for as long as he likes.
+        timeout = aiohttp.ClientTimeout(
+            total=None,
+            sock_connect=min(CONNECT_TIMEOUT_SECONDS, self._timeout_seconds),
+            sock_read=self._timeout_seconds,
+        )
+        self._session = aiohttp.ClientSession(timeout=timeout)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def text(self, method: str, path: str, body: Body | None = None) -> str:
+        """Return what a call answers.
+
+        Args:
+            method: The HTTP method.
+            path: From ``/admin`` or ``/lookup``, percent-encoded, with its query.
+            body: What is sent.
+
+        Raises:
+            AdminError: Refused, unreachable, too late, or too large.
+        """
+        async with self._answer(method, path, body) as response:
+            return await _whole(response)
+
+    async def mapping(
+        self, path: str, method: str = "GET", body: Body | None = None
+    ) -> dict[str, Any]:
+        """Return the JSON object that a call answers.
+
+        Raises:
+            AdminError: Refused, unreachable, too late, or no JSON object.
+        """
+        text = await self.text(method, path, body)
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise self._not_understood(path, text)
+        return found
+
+    async def strings(self, path: str) -> list[str]:
+        """Return the short list of strings that a GET answers.
+
+        Raises:
+            AdminError: Refused, unreachable, too late, or no list of strings.
+        """
+        return [name async for batch in self.names([path]) for name in batch]
+
+    async def names(self, paths: Sequence[str]) -> NameBatches:
+        """Yield the names of several lists, one list after the other, as they arrive.
+
+        All lists are asked for before the first name is yielded, so that nothing has been said
+        when one of them is refused.
+
+        Raises:
+            AdminError: Refused, unreachable, too late, or no list of strings.
+        """
+        async with AsyncExitStack() as open_answers:
+            answers = [
+                await open_answers.enter_async_context(self._answer("GET", path)) for path in paths
+            ]
+            for answer in answers:
+                decoder = StringArray()
+                async for data in answer.content.iter_chunked(_READ_BYTES):
+                    if batch := decoder.feed(data):
+                        yield batch
+                decoder.close()
+
+    @asynccontextmanager
+    async def _answer(
+        self, method: str, path: str, body: Body | None = None
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Hold one answer whose status is no error; what breaks while it is read is translated."""
+        if self._session is None:
+            raise RuntimeError("use `async with` before calls")
+        data = None if body is None else json.dumps(body.value)
+        headers = {} if body is None else {"Content-Type": body.media_type}
+        url = URL(f"{self._url}{path}", encoded=True)
+        try:
+            async with self._session.request(method, url, data=data, headers=headers) as answer:
+                if answer.status >= _FIRST_ERROR:
+                    raise AdminRefusedError(answer.status, reason_of(await _whole(answer), path))
+                yield answer
+        except TimeoutError:
+            raise AdminTimeoutError(self._silent()) from None
+        except aiohttp.ClientConnectorError as error:
+            raise AdminUnreachableError(
+                f"{self._shown} cannot be reached ({_cause(error)})"
+            ) from None
+        except aiohttp.ClientError as error:
+            raise AdminDisconnectedError(f"{self._shown} broke off ({_cause(error)})") from None
+
+    def _silent(self) -> str:
+        return (
+            f"{self._shown} sent nothing for {self._timeout_seconds:g} s: "
+            "is it busy, or no admin REST? --request-timeout waits longer"
+        )
+
+    def _not_understood(self, path: str, text: str) -> AdminAnswerError:
+        return AdminAnswerError(
+            f"{self._shown}{path} answered {text[:_SHOWN_CHARACTERS]!r}, which is not what the "
+            "admin REST answers"
+        )
+
+
+def _cause(error: aiohttp.ClientError) -> str:
+    """Return the system's own words where it has some."""
+    cause = getattr(error, "os_error", None)
+    if not isinstance(cause, OSError):
+        return str(error) or type(error).__name__
+    known = cause.errno is not None and cause.errno in errno.errorcode
+    return os.strerror(cause.errno or 0) if known else str(cause.strerror or cause)
+
+
+async def _whole(answer: aiohttp.ClientResponse) -> str:
+    parts, size = [], 0
+    async for data in answer.content.iter_chunked(_READ_BYTES):
+        parts.append(data)
+        size += len(data)
+        if size > MAX_ANSWER_BYTES:
+            raise AdminAnswerError(f"the answer is larger than {MAX_ANSWER_BYTES} bytes")
+    return b"".join(parts).decode("utf-8", "replace")
+
+
+def reason_of(text: str, path: str) -> str:
+    """Return why the server refused: its reason, or the first line of a plain text.
+
+    Pulsar answers ``{"reason": ...}``; its web server answers pages to paths it does not know.
+    """
+    try:
+        reason = json.loads(text)["reason"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        reason = text.strip().partition("\n")[0]
+    if not reason or str(reason).startswith("<"):
+        return f"the server does not serve {path.partition('?')[0]}"
+    return str(reason)

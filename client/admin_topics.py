@@ -1,0 +1,126 @@
+"""Topics over the admin REST."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from client.admin_rest import Body
+from client.admin_url import namespace_path, path, properties_text, query, topic_path
+from proto.names import DOMAINS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from client.admin_rest import AdminRest, NameBatches
+    from proto.names import NamespaceName, TopicName
+
+PARTITIONED_METADATA = "application/vnd.partitioned-topic-metadata+json"
+"""How a partitioned topic with properties is sent; plain JSON means a bare count."""
+
+
+class Topics:
+    """What ``pulsar-admin topics`` does. Every method raises AdminError."""
+
+    def __init__(self, rest: AdminRest) -> None:
+        self._rest = rest
+
+    def list(
+        self,
+        namespace: NamespaceName,
+        domains: Sequence[str] = DOMAINS,
+        *,
+        bundle: str | None = None,
+        include_system_topics: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> NameBatches:
+        """Yield the full names of a namespace's topics, partitions one by one, as they arrive.
+
+        Args:
+            namespace: Whose topics.
+            domains: Persistent, non-persistent or both; both are asked for at once.
+            bundle: Only those of one hash range, ``0x00000000_0x40000000``.
+            include_system_topics: Also those that listings hide.
+            properties: Given to the broker's listing plug-in (PIP-452).
+        """
+        asked = query(
+            bundle=bundle,
+            includeSystemTopic=include_system_topics,
+            properties=properties_text(properties or {}),
+        )
+        return self._rest.names(
+            [f"{namespace_path(domain, namespace)}{asked}" for domain in domains]
+        )
+
+    def list_partitioned(
+        self,
+        namespace: NamespaceName,
+        domains: Sequence[str] = DOMAINS,
+        *,
+        include_system_topics: bool = False,
+    ) -> NameBatches:
+        """Yield the names of a namespace's partitioned topics, without their partitions."""
+        asked = query(includeSystemTopic=include_system_topics)
+        return self._rest.names(
+            [f"{namespace_path(domain, namespace)}/partitioned{asked}" for domain in domains]
+        )
+
+    async def create(self, topic: TopicName, properties: Mapping[str, str] | None = None) -> None:
+        """Create a topic without partitions."""
+        await self._rest.text("PUT", topic_path(topic), Body(dict(properties or {})))
+
+    async def delete(self, topic: TopicName, *, force: bool = False) -> None:
+        """Delete a topic that is not partitioned; ``force`` also with users connected to it."""
+        await self._rest.text("DELETE", f"{topic_path(topic)}{query(force=force)}")
+
+    async def create_partitioned(
+        self, topic: TopicName, partitions: int, properties: Mapping[str, str] | None = None
+    ) -> None:
+        """Create a topic and its partitions."""
+        body = Body(partitions)
+        if properties:
+            metadata = {"partitions": partitions, "properties": dict(properties)}
+            body = Body(metadata, PARTITIONED_METADATA)
+        await self._rest.text("PUT", f"{topic_path(topic)}/partitions", body)
+
+    async def update_partitioned(
+        self, topic: TopicName, partitions: int, *, force: bool = False, local_only: bool = False
+    ) -> None:
+        """Give a partitioned topic more partitions; they can never become fewer."""
+        asked = query(updateLocalTopicOnly=local_only, force=force)
+        await self._rest.text("POST", f"{topic_path(topic)}/partitions{asked}", Body(partitions))
+
+    async def delete_partitioned(self, topic: TopicName, *, force: bool = False) -> None:
+        """Delete a partitioned topic with all its partitions."""
+        await self._rest.text("DELETE", f"{topic_path(topic)}/partitions{query(force=force)}")
+
+    async def partitioned_metadata(self, topic: TopicName) -> dict[str, Any]:
+        """Return ``partitions`` (0: not partitioned), ``deleted`` and ``properties``."""
+        return await self._rest.mapping(f"{topic_path(topic)}/partitions")
+
+    async def lookup(self, topic: TopicName) -> dict[str, Any]:
+        """Return the addresses of the broker that serves a topic."""
+        return await self._rest.mapping(_lookup_path(topic))
+
+    async def bundle_range(self, topic: TopicName) -> str:
+        """Return the hash range that a topic lies in, ``0x00000000_0x40000000``."""
+        return (await self._rest.text("GET", f"{_lookup_path(topic)}/bundle")).strip()
+
+    async def properties(self, topic: TopicName) -> dict[str, Any]:
+        """Return a topic's properties."""
+        return await self._rest.mapping(f"{topic_path(topic)}/properties")
+
+    async def update_properties(self, topic: TopicName, properties: Mapping[str, str]) -> None:
+        """Set some properties of a topic; its others stay."""
+        await self._rest.text("PUT", f"{topic_path(topic)}/properties", Body(dict(properties)))
+
+    async def remove_property(self, topic: TopicName, key: str) -> None:
+        """Remove one property of a topic."""
+        await self._rest.text("DELETE", f"{topic_path(topic)}/properties{query(key=key)}")
+
+
+def _lookup_path(topic: TopicName) -> str:
+    namespace = topic.namespace
+    return path(
+        "lookup", "v2", "topic", topic.domain, namespace.tenant, namespace.local_name,
+        topic.local_name,
+    )  # fmt: skip

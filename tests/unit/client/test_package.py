@@ -1,0 +1,27 @@
+"""The package ``client``: what it offers, and what importing it costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import client
+from tests.support.server_process import REPOSITORY
+
+
+@pytest.mark.parametrize("name", client.__all__)
+def test_everything_that_is_offered_is_there(name: str) -> None:
+    assert getattr(client, name).__name__ == name
+
+
+def test_what_is_not_offered_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="'client' has no attribute 'nothing'"):
+        _ = client.nothing
+
+
+@pytest.mark.parametrize("module", ["aiohttp", "numpy", "pyarrow", "proto.PulsarApi_pb2"])
+def test_help_of_the_command_line_does_not_wait_for(module: str) -> None:
+    source = f"import sys, client.admin; sys.exit({module!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", source], cwd=REPOSITORY).returncode == 0
