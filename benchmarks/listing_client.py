@@ -3,8 +3,8 @@
 ``python -m benchmarks.listing_client HOST PORT ANSWER_BYTES SECONDS PID...`` keeps CONNECTIONS
 connections busy with one request each, and prints as JSON how many answers were complete in
 SECONDS and how much processor time each server PID used meanwhile. It looks at nothing but the
-length field, so that it is seldom what limits. With ``--authority FILE`` before all that it speaks
-TLS.
+length field, so that it is seldom what limits. Options come first: ``--authority FILE`` to
+speak TLS, ``--namespace NAME``, ``--pattern TEXT``; ``{}`` in it is a new number in each request.
 """
 
 from __future__ import annotations
@@ -15,12 +15,16 @@ import ssl
 import struct
 import sys
 import time
-from typing import cast
+from itertools import count, repeat
+from typing import TYPE_CHECKING, cast
 
 from benchmarks.listing_corpus import NAMESPACE, REQUEST_ID
 from benchmarks.processor_time import cpu_seconds
 from loadgen.storm_frames import connect_frame, request_frame
 from server.loop import run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CONNECTIONS = 16
 BUFFER_BYTES = 262_144
@@ -29,10 +33,10 @@ _LENGTH = struct.Struct(">I")
 
 
 class Load:
-    """What all connections have in common: the request, the expectation and the count."""
+    """What all connections have in common: the requests, the expectation and the count."""
 
-    def __init__(self, answer_bytes: int) -> None:
-        self.request = request_frame(NAMESPACE, None, REQUEST_ID)
+    def __init__(self, answer_bytes: int, requests: Iterator[bytes] | None = None) -> None:
+        self.requests = requests or listing_requests()
         self.answer_bytes = answer_bytes
         self.answers = 0
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -91,12 +95,20 @@ class ListingClient(asyncio.BufferedProtocol):
             self._load.answers += 1
         self._greeted = True
         if self._transport is not None:
-            self._transport.write(self._load.request)
+            self._transport.write(next(self._load.requests))
+
+
+def listing_requests(namespace: str = NAMESPACE, pattern: str | None = None) -> Iterator[bytes]:
+    """Return requests without end, each with a new number where the pattern has ``{}``."""
+    if pattern is None or "{}" not in pattern:
+        return repeat(request_frame(namespace, pattern, REQUEST_ID))
+    patterns = (pattern.replace("{}", str(number)) for number in count())
+    return (request_frame(namespace, one, REQUEST_ID) for one in patterns)
 
 
 async def measure(
     address: tuple[str, int],
-    answer_bytes: int,
+    load: Load,
     seconds: float,
     pids: list[int],
     tls: ssl.SSLContext | None = None,
@@ -107,7 +119,6 @@ async def measure(
         RuntimeError: A connection ended, or an answer had another length.
     """
     loop = asyncio.get_running_loop()
-    load = Load(answer_bytes)
     for _ in range(CONNECTIONS):
         await loop.create_connection(lambda: ListingClient(load), *address, ssl=tls)
     await _run_on(load, WARM_UP_SECONDS)
@@ -130,16 +141,23 @@ async def _run_on(load: Load, seconds: float) -> None:
         load.failed.result()
 
 
+async def _work(arguments: list[str], options: dict[str, str]) -> dict[str, object]:
+    host, port, answer_bytes, seconds, *pids = arguments
+    authority = options.get("--authority")
+    tls = ssl.create_default_context(cafile=authority) if authority else None
+    requests = listing_requests(options.get("--namespace", NAMESPACE), options.get("--pattern"))
+    load = Load(int(answer_bytes), requests)
+    return await measure((host, int(port)), load, float(seconds), [*map(int, pids)], tls)
+
+
 def main() -> None:
     """Measure once and print the result; a failure is one sentence."""
-    arguments, tls = sys.argv[1:], None
-    if arguments[0] == "--authority":
-        _, authority, *arguments = arguments
-        tls = ssl.create_default_context(cafile=authority)
-    host, port, answer_bytes, seconds, *pids = arguments
-    work = measure((host, int(port)), int(answer_bytes), float(seconds), [*map(int, pids)], tls)
+    arguments, options = sys.argv[1:], dict[str, str]()
+    while arguments[0].startswith("--"):
+        name, value, *arguments = arguments
+        options[name] = value
     try:
-        result = run(work)
+        result = run(_work(arguments, options))
     except (OSError, RuntimeError) as error:
         sys.exit(f"listing client: {error}")
     sys.stdout.write(json.dumps(result) + "\n")

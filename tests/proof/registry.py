@@ -35,11 +35,17 @@ PROOFS = {
     "import_1m": Proof(
         "A million topics come into memory", "tests.proof.imports", "prove_memory_import"
     ),
+    "import_10m": Proof(
+        "Ten million topics come in within their memory", "tests.proof.large_imports"
+    ),
     "import_sqlite": Proof(
         "kill -9 loses nothing that SQLite holds", "tests.proof.imports", "prove_sqlite_import"
     ),
     "limiter_soak": Proof("Random use of a limiter loses no permit", "tests.proof.limiter_soak"),
     "churn_soak": Proof("Clients that vanish leave nothing behind", "tests.proof.churn_soak"),
+    "kill_creations": Proof(
+        "kill -9 of the broker loses no acknowledged topic", "tests.proof.kill_creations"
+    ),
     "kill_servers": Proof("kill -9 of broker and proxy under load", "tests.proof.kill_servers"),
     "recorded_overload": Proof(
         "As shipped, one client that does not read starves all others",
@@ -53,6 +59,9 @@ PROOFS = {
     ),
     "many_large_answers": Proof(
         "Thousands of large answers pass through little memory", "tests.proof.many_large_answers"
+    ),
+    "large_namespace": Proof(
+        "A million topics in one namespace hold up nobody", "tests.proof.large_namespace"
     ),
     "old_versions": Proof(
         "Old versions of a namespace are charged once and come whole", "tests.proof.old_versions"

@@ -1,0 +1,33 @@
+"""The other side of ``controlled_process``: a process that reads commands and answers them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    Handler = Callable[..., Awaitable[Mapping[str, Any]]]
+
+
+async def answer_commands(ready: Mapping[str, Any], handlers: Mapping[str, Handler]) -> None:
+    """Say what is ready, then answer commands until there are no more.
+
+    Args:
+        ready: The first line.
+        handlers: By command; each is called with what else the command says.
+    """
+    _write(ready)
+    loop = asyncio.get_running_loop()
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        command = json.loads(line)
+        handler = handlers[command.pop("do")]
+        _write(await handler(**command))
+
+
+def _write(answer: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
