@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from server.oversized import illegal_argument_text, oversized_text
+from server.oversized import (
+    TOO_LARGE_FOR_A_FRAME,
+    frame_text,
+    illegal_argument_text,
+    oversized_text,
+)
 
 if TYPE_CHECKING:
     from limiter.dual import LimitType
@@ -45,6 +50,11 @@ def too_large(error: PermitTooLargeError, what: str, limit_type: LimitType) -> R
 def illegal_argument(error: PermitTooLargeError) -> RequestError:
     """Return the same refusal as recorded of a real broker."""
     return RequestError(pb.MetadataError, illegal_argument_text(error))
+
+
+def too_large_for_a_frame(size_bytes: int, limit_bytes: int) -> RequestError:
+    """Return the refusal of an answer that no client would take, both sizes of whole frames."""
+    return RequestError(TOO_LARGE_FOR_A_FRAME, frame_text(size_bytes, limit_bytes))
 
 
 TOO_MANY_LOOKUPS = "Failed due to too many pending lookup requests"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.registry import Collector
 
-from server.connection_metrics import gauge, unanswered_metric
+from server.connection_metrics import counter, gauge, unanswered_metric
 from server.flow_metrics import flow_metrics, throttled_connections
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from prometheus_client.core import Metric
 
+    from broker.listing_cache import ListingCache
+    from broker.resource_calls import ResourceCalls
     from limiter.flow_totals import FlowTotals
     from server.counters import ConnectionCounters
 
@@ -78,3 +80,66 @@ class BrokerMetrics(Collector):
             ("connection_closed_total_count", "Connections that ended", counts.closed_total),
         ):
             yield gauge(f"pulsar_{name}", documentation, labels, value)
+
+
+class ResourceMetrics(Collector):
+    """Reads what a listing plug-in does when somebody scrapes.
+
+    Args:
+        cluster: The value of the label ``cluster``.
+        calls: Its calls.
+    """
+
+    def __init__(self, cluster: str, calls: ResourceCalls) -> None:
+        self._labels = {"cluster": cluster}
+        self._calls = calls
+
+    def collect(self) -> Iterator[Metric]:
+        """Return all families."""
+        yield gauge(
+            "floodgate_resources_calls",
+            "Calls of the listing plug-in that requests wait for",
+            self._labels,
+            self._calls.under_way,
+        )
+        yield gauge(
+            "floodgate_resources_overdue_calls",
+            "Calls of the listing plug-in that were given up and still run",
+            self._labels,
+            self._calls.overdue,
+        )
+        yield counter(
+            "floodgate_resources_failures",
+            "Calls of the listing plug-in that raised, took too long or answered nonsense",
+            self._labels,
+            self._calls.failures_total,
+        )
+
+
+class ListingCacheMetrics(Collector):
+    """Reads the counters of what is remembered of listings when somebody scrapes.
+
+    Args:
+        cluster: The value of the label ``cluster``.
+        cache: Whose.
+    """
+
+    def __init__(self, cluster: str, cache: ListingCache) -> None:
+        self._labels = {"cluster": cluster}
+        self._cache = cache
+
+    def collect(self) -> Iterator[Metric]:
+        """Return all families."""
+        held = self._cache.statistics()
+        for name, documentation, value in (
+            ("bytes", "Bytes of results and columns remembered of listings", held.bytes),
+            ("limit_bytes", "Their limit; 0 remembers nothing", self._cache.max_bytes),
+            ("entries", "Results and columns remembered of listings", held.entries),
+        ):
+            yield gauge(f"floodgate_listing_cache_{name}", documentation, self._labels, value)
+        for name, documentation, value in (
+            ("hits", "Results and columns that were remembered when asked for", held.hits),
+            ("misses", "Results and columns that had to be made", held.misses),
+            ("evictions", "Results and columns that gave way to others", held.evictions),
+        ):
+            yield counter(f"floodgate_listing_cache_{name}", documentation, self._labels, value)

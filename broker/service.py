@@ -7,18 +7,33 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from broker.admin import import_routes
+from broker.admin.admin_parts import AdminParts
+from broker.admin.admin_routes import admin_routes
+from broker.admin.imports import import_routes
+from broker.admin.listing_response import ListingResponses
+from broker.admin.metrics import AdminMetrics
 from broker.cnx import BrokerParts, ServerCnx
-from broker.config import TopicType
+from broker.dynamic_config import DynamicConfiguration
 from broker.estimates import ListingEstimates
 from broker.importer import ImportFailedError, import_topics
-from broker.listing import PatternFilter, TopicLister
-from broker.lookup import AutoCreation, LookupHandler
-from broker.metrics import BrokerMetrics
+from broker.listing import TopicLister, open_lister
+from broker.listing_cache import ListingCache
+from broker.lookup import LookupHandler
+from broker.metrics import BrokerMetrics, ListingCacheMetrics, ResourceMetrics
+from broker.pattern_filter import PatternFilter, PatternRules
+from broker.pattern_workers import PatternWorkers
 from broker.stores.open_store import store_for_url
 from broker.stores.store import StoreError
-from broker.topics import GetTopicsHandler
+from broker.topic_properties import TopicProperties
+from broker.topic_rules import TopicRules
+from broker.topic_service import TopicService
+from broker.topics import AnswerRules, GetTopicsHandler
+from broker.watches.metrics import WatchMetrics
+from broker.watches.rules import WatchRules
+from broker.watches.topic_list_service import TopicListService, WatchParts
+from limiter.dual import LimitType
 from limiter.response_memory import PrivateMemory, ResponseMemory, SharedMemory
+from proto.frames import FRAME_PADDING_BYTES, LENGTH_FIELD_BYTES
 from proto.names import NamespaceName
 from server.errors import StartError
 from server.limits_config import Profile, ResponseBuffers
@@ -26,7 +41,7 @@ from server.service import ServerService
 from server.unanswered import UnansweredRequests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from broker.config import BrokerConfig
@@ -62,30 +77,79 @@ class BrokerService(ServerService["ServerCnx"]):
         self.config = config
         self._imports = tuple(imports)
         self.unanswered = UnansweredRequests(self._clock, " and keeps its lookup permit")
+        self._admin_listings = ListingResponses(self._clock)
+        self.listing_cache = ListingCache(config.listing_cache_max_bytes)
         self.store: MetadataStore
+        self.lister: TopicLister
+        self.dynamic: DynamicConfiguration
+        self.topics: TopicService
+        self.watches: TopicListService
 
     async def _start(self) -> None:
         config = self.config
         await self._open_store()
-        routes = import_routes(lambda: self.store, config.import_directory)
-        await self._serve_http("pulsar_broker", self._metrics(), routes)
+        opened = open_lister(self.store, config, self._clock)
+        self.lister = await self._exits.enter_async_context(opened)
+        await self._take_dynamic_configuration()
+        routes = [
+            *import_routes(lambda: self.store, config.import_directory),
+            *admin_routes(self._admin_parts()),
+        ]
+        parts = self._parts()
+        watches = WatchMetrics(config.cluster_name, parts.watches)
+        await self._serve_http("pulsar_broker", [*self._metrics(), watches], routes)
         for path in self._imports:
             await self._import(path)
         pa.default_memory_pool().release_unused()
-        parts = self._parts()
         await self._serve_clients(lambda: ServerCnx(parts), config.broker_service_port)
 
     async def _open_store(self) -> None:
         try:
-            self.store = store_for_url(
-                self.config.metadata_store_url, self.config.snapshot_cache_max_bytes
-            )
+            url, cache_bytes = self.config.metadata_store_url, self.config.snapshot_cache_max_bytes
+            self.store = store_for_url(url, cache_bytes, self._clock)
             await self.store.open()
             self._exits.push_async_callback(self.store.close)
             for name in FIRST_NAMESPACES:
                 await self.store.create_namespace(NamespaceName.parse(name))
         except StoreError as error:
             raise StartError(str(error)) from None
+
+    async def _take_dynamic_configuration(self) -> None:
+        self.dynamic = DynamicConfiguration(self.config, self.store, self._put_in_force)
+        try:
+            await self.dynamic.start()
+        except StoreError as error:
+            raise StartError(str(error)) from None
+        self._exits.push_async_callback(self.dynamic.close)
+        self.topics = TopicService(self.store, lambda: TopicRules.of(self.dynamic.config))
+
+    def _put_in_force(self, config: BrokerConfig) -> None:
+        """Make effective what was changed at run time."""
+        limits = config.topic_list_limits
+        for limit_type, limit in (
+            (LimitType.HEAP_MEMORY, limits.heap),
+            (LimitType.DIRECT_MEMORY, limits.direct),
+        ):
+            self.limiter.change_limit(
+                limit_type, limit.max_bytes, limit.max_queue_size, limit.timeout_seconds
+            )
+        if config.flow.rules.marks != self.flow.rules.marks:
+            self.change_water_marks(config.flow.rules.marks)
+        self.lookups.max_requests = config.max_concurrent_lookup_requests
+        self._drain_seconds = config.broker_shutdown_timeout_seconds
+
+    def _admin_parts(self) -> AdminParts:
+        return AdminParts(
+            store=self.store,
+            lister=self.lister,
+            topics=self.topics,
+            properties=TopicProperties(self.store),
+            dynamic=self.dynamic,
+            listings=self._admin_listings,
+            service_url=lambda: self.service_url,
+            web_service_url=lambda: self.web_service_url,
+            as_shipped=self.config.profile is Profile.PULSAR,
+        )
 
     async def _import(self, path: Path) -> None:
         try:
@@ -100,8 +164,10 @@ class BrokerService(ServerService["ServerCnx"]):
             result.seconds,
         )
 
-    def _metrics(self) -> BrokerMetrics:
-        return BrokerMetrics(
+    def _metrics(
+        self,
+    ) -> Iterator[BrokerMetrics | ListingCacheMetrics | AdminMetrics | ResourceMetrics]:
+        yield BrokerMetrics(
             self.config.cluster_name,
             self.config.advertised_address,
             self.connection_counters,
@@ -109,10 +175,17 @@ class BrokerService(ServerService["ServerCnx"]):
             lambda: self.unanswered.total,
             self.flow.totals,
         )
+        yield ListingCacheMetrics(self.config.cluster_name, self.listing_cache)
+        yield AdminMetrics(self.config.cluster_name, self._admin_listings)
+        if self.lister.calls is not None:
+            yield ResourceMetrics(self.config.cluster_name, self.lister.calls)
 
     def _parts(self) -> BrokerParts:
         config = self.config
-        memory = self._memory()
+        listing = self._listing_parts()
+        watches = self.watches = self._topic_list_service(listing)
+        watches.start()
+        self._exits.callback(watches.stop)
         return BrokerParts(
             config=config,
             as_shipped=config.profile is Profile.PULSAR,
@@ -120,11 +193,36 @@ class BrokerService(ServerService["ServerCnx"]):
             lookups=self.lookups,
             unanswered=self.unanswered,
             lookup_handler=self._lookup_handler(),
-            topics_handler=self._topics_handler(memory),
-            memory=memory,
+            topics_handler=self._topics_handler(listing),
+            watches=watches,
+            memory=listing.memory,
             counters=self.connection_counters,
             connections=self.connections,
         )
+
+    def _listing_parts(self) -> WatchParts:
+        """Make what listings and watches have in common."""
+        config = self.config
+        lister = self.lister
+        pattern_filter = self._pattern_filter()
+        as_shipped = config.profile is Profile.PULSAR
+        estimates = ListingEstimates(config.size_estimate, lister, as_shipped=as_shipped)
+        return WatchParts(
+            self.store, lister, estimates, pattern_filter, self._memory(), self._clock
+        )
+
+    def _pattern_filter(self) -> PatternFilter:
+        config = self.config
+        rules = PatternRules(
+            enabled=config.enable_broker_side_subscription_pattern_evaluation,
+            max_length=config.subscription_pattern_max_length,
+            implementation=config.topics_pattern_regex_implementation,
+            share=config.response_buffers is ResponseBuffers.SHARED,
+            timeout_seconds=config.pattern_timeout_seconds,
+        )
+        workers = PatternWorkers()
+        self._exits.push_async_callback(workers.close)
+        return PatternFilter(rules, self.listing_cache, workers, self._clock)
 
     def _memory(self) -> ResponseMemory:
         if self.config.response_buffers is ResponseBuffers.SHARED:
@@ -132,29 +230,33 @@ class BrokerService(ServerService["ServerCnx"]):
         return PrivateMemory(self.limiter)
 
     def _lookup_handler(self) -> LookupHandler:
-        config = self.config
-        partitioned = config.allow_auto_topic_creation_type is TopicType.PARTITIONED
-        partitions = config.default_num_partitions if partitioned else 0
-        auto_creation = AutoCreation(config.allow_auto_topic_creation, partitions)
-        return LookupHandler(self.store, lambda: self.service_url, auto_creation)
+        return LookupHandler(self.store, lambda: self.service_url, self.topics)
 
-    def _topics_handler(self, memory: ResponseMemory) -> GetTopicsHandler:
-        config = self.config
-        shared = config.response_buffers is ResponseBuffers.SHARED
-        as_shipped = config.profile is Profile.PULSAR
-        lister = TopicLister(self.store)
-        pattern_filter = PatternFilter(
-            enabled=config.enable_broker_side_subscription_pattern_evaluation,
-            max_length=config.subscription_pattern_max_length,
-            implementation=config.topics_pattern_regex_implementation,
-            share=shared,
-            clock=self._clock,
-        )
+    def _topics_handler(self, parts: WatchParts) -> GetTopicsHandler:
         return GetTopicsHandler(
-            lister,
-            pattern_filter,
-            ListingEstimates(config.size_estimate, lister, as_shipped=as_shipped),
-            memory,
-            as_shipped=as_shipped,
-            private_buffers=not shared,
+            parts.lister,
+            parts.pattern_filter,
+            parts.estimates,
+            parts.memory,
+            AnswerRules(
+                as_shipped=self.config.profile is Profile.PULSAR,
+                private_buffers=self.config.response_buffers is ResponseBuffers.PRIVATE,
+                max_message_bytes=self.config.max_message_size,
+            ),
         )
+
+    def _topic_list_service(self, parts: WatchParts) -> TopicListService:
+        config = self.config
+        as_shipped = config.profile is Profile.PULSAR
+        largest_frame = config.max_message_size + FRAME_PADDING_BYTES + LENGTH_FIELD_BYTES
+        rules = WatchRules(
+            evaluates_patterns=config.enable_broker_side_subscription_pattern_evaluation,
+            max_pattern_length=config.subscription_pattern_max_length,
+            implementation=config.topics_pattern_regex_implementation,
+            max_bytes=config.topic_watch_max_bytes,
+            max_update_bytes=config.max_message_size // 2,
+            max_frame_bytes=0 if as_shipped else largest_frame,
+            as_shipped=as_shipped,
+            private_buffers=config.response_buffers is ResponseBuffers.PRIVATE,
+        )
+        return TopicListService(parts, rules)

@@ -20,18 +20,25 @@ from broker.errors import (
     UnansweredRequestError,
     illegal_argument,
     too_large,
+    too_large_for_a_frame,
 )
+from broker.listing import NO_PROPERTIES
+from broker.listing_properties import TooManyPropertiesError
+from broker.resource_calls import ResourcesError
 from broker.stores.store import StoreError
 from limiter.dual import LimitType
 from limiter.errors import PermitAcquireError, PermitTooLargeError
-from proto.patterns import InvalidPatternError
+from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES, LENGTH_FIELD_BYTES
+from proto.pattern_errors import InvalidPatternError
+from proto.topic_hash import EMPTY_HASH
 from proto.topic_listing import EMPTY_LISTING, TopicListing, TopicsResponse, topics_response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from broker.estimates import ListingEstimate, ListingEstimates
-    from broker.listing import PatternFilter, TopicLister
+    from broker.listing import TopicLister
+    from broker.pattern_filter import PatternFilter
     from broker.stores.store import Mode
     from limiter.response_memory import ResponseMemory
     from proto.names import NamespaceName
@@ -48,6 +55,23 @@ class TopicsAnswer:
     changed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerRules:
+    """How listings are answered.
+
+    Attributes:
+        as_shipped: Profile pulsar: a listing larger than the limit is refused once and then
+            never answered; otherwise it is refused every time, with the figures.
+        private_buffers: Whether every response is assembled into bytes of its own.
+        max_message_bytes: maxMessageSize: a frame may have 10,240 bytes more. As shipped larger
+            ones are sent regardless, and cost the client its connection.
+    """
+
+    as_shipped: bool
+    private_buffers: bool
+    max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES
+
+
 class GetTopicsHandler:
     """Serves topic lists under the memory limits.
 
@@ -56,9 +80,7 @@ class GetTopicsHandler:
         pattern_filter: Applies clients' patterns.
         estimates: Says how much to reserve first.
         memory: Accounts for heap and direct memory.
-        as_shipped: Profile pulsar: a listing larger than the limit is refused once and then
-            never answered; otherwise it is refused every time, with the figures.
-        private_buffers: Whether every response is assembled into bytes of its own.
+        rules: How it answers.
     """
 
     def __init__(
@@ -67,20 +89,52 @@ class GetTopicsHandler:
         pattern_filter: PatternFilter,
         estimates: ListingEstimates,
         memory: ResponseMemory,
-        *,
-        as_shipped: bool,
-        private_buffers: bool,
+        rules: AnswerRules,
     ) -> None:
         self._lister = lister
         self._pattern_filter = pattern_filter
         self._estimates = estimates
         self._memory = memory
-        self._as_shipped = as_shipped
-        self._private_buffers = private_buffers
+        self._rules = rules
 
-    def expected_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
+    def expected_bytes(
+        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
+    ) -> int | None:
         """Return what an answer will probably take, for flow control; None before the first."""
-        return self._estimates.expected_bytes(namespace, mode)
+        return self._estimates.expected_bytes(namespace, mode, properties)
+
+    def properties_of(self, request: pb.CommandGetTopicsOfNamespace) -> Mapping[str, str]:
+        """Return the properties that matter for a request.
+
+        Raises:
+            RequestError: It has too many; nothing was copied.
+        """
+        try:
+            return self._lister.properties_of(request)
+        except TooManyPropertiesError as error:
+            raise RequestError(pb.NotAllowedError, str(error)) from None
+
+    def answer_at_once(
+        self, request: pb.CommandGetTopicsOfNamespace, namespace: NamespaceName, cnx: Connection
+    ) -> bool:
+        """Answer for a namespace that is known to be empty: that needs no memory, and no wait.
+
+        Returns:
+            False for all other requests, which are ``serve``'s, and always as shipped.
+        """
+        asks_for_less = request.HasField("topics_pattern") or request.properties
+        if self._rules.as_shipped or asks_for_less:
+            return False
+        if self._lister.known_bytes(namespace, request.mode) != 0:
+            return False
+        changed = request.topics_hash != EMPTY_HASH
+        response = topics_response(
+            request.request_id, EMPTY_LISTING, EMPTY_HASH, filtered=False, changed=changed
+        )
+        frame = b"".join(response.buffers)
+        if not cnx.write_through(frame, _nothing_to_give_back, 0):
+            cnx.enqueue([frame], len(frame))
+        return True
 
     async def serve(
         self,
@@ -97,9 +151,10 @@ class GetTopicsHandler:
             RequestError: The request is refused.
             UnansweredRequestError: As shipped, nothing is answered.
         """
-        estimate = self._estimates.of(namespace, request.mode)
+        properties = self.properties_of(request)
+        estimate = self._estimates.of(namespace, request.mode, properties)
         try:
-            await self._serve(request, namespace, cnx, estimate)
+            await self._serve(request, namespace, properties, cnx, estimate)
         finally:
             estimate.failed()
 
@@ -107,17 +162,18 @@ class GetTopicsHandler:
         self,
         request: pb.CommandGetTopicsOfNamespace,
         namespace: NamespaceName,
+        properties: Mapping[str, str],
         cnx: Connection,
         estimate: ListingEstimate,
     ) -> None:
         pattern, reserved = self._evaluated_pattern(request), await estimate.size()
         # What a pattern keeps is made for who asks with it: nobody else's charge covers it.
-        key = (namespace, request.mode, pattern)
+        key = (namespace, request.mode, frozenset(properties.items()), pattern)
         listed = False
         try:
             async with self._memory.heap(key, reserved, cnx, str(namespace)) as heap:
                 listed = True
-                listing = await self._list(namespace, request)
+                listing = await self._list(namespace, request.mode, properties)
                 await heap.resize(estimate.actual(listing))
                 answer = await self._answer(request, listing, pattern)
                 await self._respond(request.request_id, namespace, answer, cnx)
@@ -127,11 +183,11 @@ class GetTopicsHandler:
             raise self._too_large_for_heap(error, estimate, listed=listed) from None
 
     async def _list(
-        self, namespace: NamespaceName, request: pb.CommandGetTopicsOfNamespace
+        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing:
         try:
-            return await self._lister.list_topics(namespace, request.mode)
-        except StoreError as error:
+            return await self._lister.list_topics(namespace, mode, properties)
+        except (StoreError, ResourcesError) as error:
             raise RequestError(pb.MetadataError, str(error)) from None
 
     def _evaluated_pattern(self, request: pb.CommandGetTopicsOfNamespace) -> str | None:
@@ -149,7 +205,8 @@ class GetTopicsHandler:
             try:
                 listing = await self._pattern_filter.filter(listing, pattern)
             except InvalidPatternError as error:
-                raise RequestError(pb.MetadataError, str(error)) from None
+                text = error.java_text if self._rules.as_shipped else str(error)
+                raise RequestError(pb.MetadataError, text) from None
         if request.HasField("topics_hash") and request.topics_hash == listing.hash:
             return TopicsAnswer(EMPTY_LISTING, listing.hash, filtered, changed=False)
         return TopicsAnswer(listing, listing.hash, filtered, changed=True)
@@ -165,6 +222,7 @@ class GetTopicsHandler:
             filtered=answer.filtered,
             changed=answer.changed,
         )
+        self._check_frame(response)
         # An empty answer shares nothing: its few bytes are its own.
         shared = answer.listing if len(answer.listing) else (cnx, request_id)
         try:
@@ -175,17 +233,27 @@ class GetTopicsHandler:
             raise RequestError(pb.TooManyRequests, NO_DIRECT_MEMORY) from None
         except PermitTooLargeError as error:
             raise self._too_large_for_direct(error) from None
-        if self._private_buffers:
+        if self._rules.private_buffers:
             response = _joined(response, give_back)
         paid_bytes = response.command_bytes if self._memory.pays else 0
         cnx.enqueue(response.buffers, response.size, give_back, paid_bytes)
 
     # -- refusals -----------------------------------------------------------------------------
 
+    def _check_frame(self, response: TopicsResponse) -> None:
+        """Refuse what the client would take for the end of the connection: nothing waits for it.
+
+        Raises:
+            RequestError: The frame is larger than the client was told it may be.
+        """
+        limit_bytes = self._rules.max_message_bytes + FRAME_PADDING_BYTES + LENGTH_FIELD_BYTES
+        if response.size > limit_bytes and not self._rules.as_shipped:
+            raise too_large_for_a_frame(response.size, limit_bytes)
+
     def _too_large_for_heap(
         self, error: PermitTooLargeError, estimate: ListingEstimate, *, listed: bool
     ) -> RequestError | UnansweredRequestError:
-        if not self._as_shipped:
+        if not self._rules.as_shipped:
             estimate.forget()
             return too_large(error, "heap estimate", LimitType.HEAP_MEMORY)
         if listed or not estimate.refused_before(error.requested):
@@ -193,9 +261,13 @@ class GetTopicsHandler:
         return UnansweredRequestError(str(error))
 
     def _too_large_for_direct(self, error: PermitTooLargeError) -> RequestError:
-        if self._as_shipped:
+        if self._rules.as_shipped:
             return illegal_argument(error)
         return too_large(error, "response", LimitType.DIRECT_MEMORY)
+
+
+def _nothing_to_give_back() -> Callable[[], object]:
+    return _nothing_to_give_back
 
 
 def _joined(response: TopicsResponse, give_back: Callable[[], object]) -> TopicsResponse:

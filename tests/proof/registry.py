@@ -63,6 +63,9 @@ PROOFS = {
     "large_namespace": Proof(
         "A million topics in one namespace hold up nobody", "tests.proof.large_namespace"
     ),
+    "many_patterns": Proof(
+        "100,000 patterns leave no more behind than one cache", "tests.proof.many_patterns"
+    ),
     "old_versions": Proof(
         "Old versions of a namespace are charged once and come whole", "tests.proof.old_versions"
     ),

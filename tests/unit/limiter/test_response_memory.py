@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from limiter.dual import AsyncDualMemoryLimiter, LimitType, MemoryLimit
-from limiter.errors import PermitAcquireCancelledError, PermitAcquireTimeoutError
+from limiter.errors import (
+    PermitAcquireCancelledError,
+    PermitAcquireTimeoutError,
+    PermitTooLargeError,
+)
 from limiter.response_memory import PrivateMemory, ResponseMemory, SharedMemory
 from tests.support.manual_clock import ManualClock
 from tests.support.settle import started
@@ -169,3 +173,148 @@ async def test_a_shared_hold_can_be_resized_only_inside_its_block() -> None:
         await block.resize(200)  # type: ignore[attr-defined]
     await block.__aexit__(None, None, None)
     assert budget.used == (0, 0)
+
+
+# -- without waiting ------------------------------------------------------------------------------
+
+
+@BOTH
+async def test_what_is_free_is_had_at_once(kind: type[PrivateMemory | SharedMemory]) -> None:
+    # Given
+    budget = Budget()
+    memory: ResponseMemory = kind(budget.limiter)
+    # When
+    give_back = memory.direct_at_once("update", 1_000, "cnx")
+    # Then
+    assert give_back is not None
+    assert budget.used == (0, 1_000)
+    give_back()
+    give_back()
+    assert budget.used == (0, 0)
+
+
+@BOTH
+async def test_what_would_have_to_wait_is_not_had_and_leaves_no_place(
+    kind: type[PrivateMemory | SharedMemory],
+) -> None:
+    # Given
+    budget = Budget()
+    memory: ResponseMemory = kind(budget.limiter)
+    blocker = await budget.limiter.acquire(DIRECT, 901)
+    # When, Then
+    assert memory.direct_at_once("update", 100, "cnx") is None
+    assert budget.limiter.queue_size(DIRECT) == 0
+    budget.limiter.release(blocker)
+    assert budget.used == (0, 0)
+
+
+@BOTH
+async def test_nobody_goes_past_those_who_wait(kind: type[PrivateMemory | SharedMemory]) -> None:
+    # Given
+    budget = Budget()
+    memory: ResponseMemory = kind(budget.limiter)
+    blocker = await budget.limiter.acquire(DIRECT, 500)
+    waiting = await started(memory.direct("answer", 600, "patient"))
+    # When
+    hasty = memory.direct_at_once("update", 100, "hasty")
+    # Then
+    assert hasty is None
+    budget.limiter.release(blocker)
+    give_back = await waiting
+    assert budget.used == (0, 600)
+    give_back()
+
+
+@BOTH
+async def test_a_full_queue_is_no_error_for_who_does_not_wait(
+    kind: type[PrivateMemory | SharedMemory],
+) -> None:
+    # Given
+    budget = Budget()
+    memory: ResponseMemory = kind(budget.limiter)
+    blocker = await budget.limiter.acquire(DIRECT, 1_000)
+    waiting = [await started(memory.direct(number, 1, number)) for number in range(10)]
+    # When, Then
+    assert memory.direct_at_once("update", 1, "cnx") is None
+    budget.limiter.release(blocker)
+    for each in waiting:
+        (await each)()
+    assert budget.used == (0, 0)
+
+
+@BOTH
+async def test_what_can_never_be_had_is_an_error_for_who_does_not_wait(
+    kind: type[PrivateMemory | SharedMemory],
+) -> None:
+    # Given
+    budget = Budget()
+    memory: ResponseMemory = kind(budget.limiter)
+    # When, Then
+    with pytest.raises(PermitTooLargeError):
+        memory.direct_at_once("update", 1_001, "cnx")
+    assert budget.used == (0, 0)
+
+
+@BOTH
+async def test_a_closed_limiter_gives_nothing_at_once(
+    kind: type[PrivateMemory | SharedMemory],
+) -> None:
+    # Given
+    budget = Budget()
+    memory: ResponseMemory = kind(budget.limiter)
+    # When
+    budget.limiter.close()
+    # Then
+    assert memory.direct_at_once("update", 1, "cnx") is None
+
+
+@pytest.mark.parametrize(("kind", "charged"), [(PrivateMemory, 200), (SharedMemory, 100)])
+async def test_two_who_send_the_same_at_once(
+    kind: type[PrivateMemory | SharedMemory], charged: int
+) -> None:
+    # Given
+    budget = Budget()
+    memory: ResponseMemory = kind(budget.limiter)
+    # When
+    returns = [memory.direct_at_once("update", 100, owner) for owner in (1, 2)]
+    used = budget.used
+    # Then
+    assert memory.shares is (kind is SharedMemory)
+    assert used == (0, charged)
+    for give_back in returns:
+        assert give_back is not None
+        give_back()
+    assert budget.used == (0, 0)
+
+
+@BOTH
+async def test_who_is_cancelled_gives_back_what_he_had_at_once(
+    kind: type[PrivateMemory | SharedMemory],
+) -> None:
+    # Given
+    budget = Budget()
+    memory: ResponseMemory = kind(budget.limiter)
+    give_back = memory.direct_at_once("update", 100, "gone")
+    # When
+    memory.cancel_owner("gone")
+    # Then
+    assert budget.used == (0, 0)
+    assert give_back is not None
+    give_back()
+    assert budget.used == (0, 0)
+
+
+@BOTH
+async def test_without_a_limit_all_is_had_at_once_and_nothing_counted(
+    kind: type[PrivateMemory | SharedMemory],
+) -> None:
+    # Given
+    unlimited = MemoryLimit(0, 10, 5.0)
+    limiter = AsyncDualMemoryLimiter(unlimited, unlimited, ManualClock())
+    memory: ResponseMemory = kind(limiter)
+    # When
+    give_back = memory.direct_at_once("update", 10**12, "cnx")
+    # Then
+    assert give_back is not None
+    assert (limiter.acquired_permits(DIRECT), memory.pays) == (0, False)
+    give_back()

@@ -197,3 +197,24 @@ async def test_a_namespace_that_shrank_below_the_limit_is_answered_again(as_ship
         setup.broker._bodies.clear()
         # Then
         assert await setup.list_topics() == NAMES[:10]
+
+
+@pytest.mark.parametrize(
+    "selective",
+    [
+        {"topics_pattern": ".*"},
+        {"topics_hash": "00000000"},
+        {"properties": [pb.KeyValue(key="team", value="x")]},
+    ],
+    ids=lambda fields: next(iter(fields)),
+)
+async def test_what_may_select_says_nothing_about_the_whole_list(selective: dict) -> None:
+    # Given
+    async with exact(as_shipped=False) as setup:
+        await setup.list_topics()
+        # When
+        whole = pb.CommandGetTopicsOfNamespace(request_id=1, namespace=BIG)
+        part = pb.CommandGetTopicsOfNamespace(request_id=1, namespace=BIG, **selective)
+        # Then
+        assert setup.charging.expected_bytes(whole) == COMMAND_BYTES
+        assert setup.charging.expected_bytes(part) is None
