@@ -141,10 +141,10 @@ def _sorting_as_java(names: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
     if pc.all(ascii_only, min_count=0).as_py():
         return names
     _, offsets, data = names.buffers()
-    lifted = bytearray(data.size)
+    lifted = np.empty(data.size, np.uint8)
     for start in range(0, data.size, BLOCK_BYTES):  # each step holds the interpreter's lock
         part = data.slice(start, min(BLOCK_BYTES, data.size - start))
-        lifted[start : start + BLOCK_BYTES] = java_order(part.to_pybytes())
+        lifted[start : start + part.size] = np.frombuffer(java_order(part.to_pybytes()), np.uint8)
     buffers = [None, offsets, pa.py_buffer(lifted)]
     return pa.Array.from_buffers(names.type, len(names), buffers, 0, names.offset)
 

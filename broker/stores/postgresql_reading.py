@@ -20,7 +20,8 @@ _LOG = """
 SELECT version, complete, added, removed, bases, partitions FROM floodgate.changes
 WHERE namespace = $1 AND version > $2 AND version <= $3 ORDER BY version LIMIT $4
 """
-# The order keeps the planner on the index, whatever it knows of the values so far.
+# Written so that every plan is a good one, whatever the database knows of the values so far: what is
+# looked for is the whole of an index's entry, or its beginning in the order of the index.
 _HOW_MANY = """
 SELECT w.key, w.value, (SELECT count(*) FROM (
     SELECT 1 FROM floodgate.properties p
@@ -31,8 +32,9 @@ FROM unnest($2::bytea[], $3::bytea[]) AS w (key, value) ORDER BY found LIMIT 1
 _SELECT = """
 SELECT p.name FROM floodgate.properties p
 WHERE p.namespace = $1 AND p.key = $2 AND p.value = $3
-AND (SELECT count(*) FROM floodgate.properties q WHERE q.namespace = $1 AND q.name = p.name
-    AND (q.key, q.value) IN (SELECT * FROM unnest($4::bytea[], $5::bytea[]))) = $6
+AND (SELECT count(*) FROM unnest($4::bytea[], $5::bytea[]) AS w (key, value)
+    WHERE (SELECT count(*) FROM floodgate.properties q WHERE q.namespace = $1
+        AND q.name = p.name AND q.key = w.key AND q.value = w.value) = 1) = $6
 ORDER BY p.name
 """
 _SOME_PARTITIONED = """

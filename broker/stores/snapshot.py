@@ -47,8 +47,8 @@ class NamespaceSnapshot:
         partitioned: Mapping[str, int] | None = None,
     ) -> None:
         self.version = version
-        self.persistent = persistent or TopicSequence()
-        self.non_persistent = non_persistent or TopicSequence()
+        self.persistent = TopicSequence() if persistent is None else persistent
+        self.non_persistent = TopicSequence() if non_persistent is None else non_persistent
         self.system = system
         self.partitioned: Mapping[str, int] = partitioned or {}
         self._listings: dict[Mode, TopicListing] = {}

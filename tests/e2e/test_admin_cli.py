@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from client.admin import main
+from client.admin.command_line import main
 from tests.support.server_process import REPOSITORY, ServerProcess, running_server
 
 if TYPE_CHECKING:

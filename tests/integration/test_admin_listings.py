@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -192,11 +192,12 @@ class SlowReader:
         self.socket.sendall(f"GET {PATH} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
 
     async def read_all(self) -> bytes:
-        """Read until the broker closes."""
+        """Read until the broker closes or resets."""
         self.socket.setblocking(False)
         loop, received = asyncio.get_running_loop(), b""
-        while data := await loop.sock_recv(self.socket, 65_536):
-            received += data
+        with suppress(ConnectionResetError):
+            while data := await loop.sock_recv(self.socket, 65_536):
+                received += data
         return received
 
 
@@ -230,8 +231,9 @@ async def test_a_client_that_takes_nothing_is_cut_off_after_its_time() -> None:
         # Then
         await until(lambda: listings.active == 0, "the listing was given up")
         assert still == 1
-        with pytest.raises((ConnectionResetError, json.JSONDecodeError)):
-            json.loads((await reader.read_all()).partition(b"\r\n\r\n")[2])
+        received = await reader.read_all()
+        assert received.count(b"HTTP/1.1") <= 1
+        assert not received.endswith(b"]\r\n0\r\n\r\n")
         reader.socket.close()
 
 

@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from loadgen.storm_frames import PONG
 from proto.frames import encode_command
 from proto.topic_hash import topics_hash
 from tests.proof.result import ProofError
@@ -74,10 +75,13 @@ class LargeClient:
         kind = pb.BaseCommand.GET_TOPICS_OF_NAMESPACE
         began = perf_counter()
         self._socket.sendall(encode_command(pb.BaseCommand(type=kind, getTopicsOfNamespace=request)))
-        frame = self._frame()
-        seconds = perf_counter() - began
-        command = pb.BaseCommand.FromString(frame[_LENGTH_BYTES:])
-        return Answer(seconds, len(frame) + _LENGTH_BYTES, command)
+        while True:
+            frame = self._frame()
+            seconds = perf_counter() - began
+            command = pb.BaseCommand.FromString(frame[_LENGTH_BYTES:])
+            if command.type != pb.BaseCommand.PING:
+                return Answer(seconds, len(frame) + _LENGTH_BYTES, command)
+            self._socket.sendall(PONG)
 
     def leave(self) -> None:
         """Close."""

@@ -66,6 +66,9 @@ PROOFS = {
     "many_patterns": Proof(
         "100,000 patterns leave no more behind than one cache", "tests.proof.many_patterns"
     ),
+    "slow_patterns": Proof(
+        "Patterns that never end cost nobody else's time", "tests.proof.slow_patterns"
+    ),
     "old_versions": Proof(
         "Old versions of a namespace are charged once and come whole", "tests.proof.old_versions"
     ),

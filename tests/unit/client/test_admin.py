@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from client.admin import main
-from client.admin_output import MAX_KEY_COLUMNS
+from client.admin.command_line import main
+from client.admin.output import MAX_KEY_COLUMNS
 from tests.support.stand_in_admin import DONE, Given, given, refused, stand_in_admin
 
 if TYPE_CHECKING:

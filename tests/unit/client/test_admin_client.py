@@ -1,4 +1,4 @@
-"""client.admin_client: what is asked of the admin REST, and how its errors look."""
+"""client.admin.pulsar_admin: what is asked of the admin REST, and how its errors look."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from client.admin_client import PulsarAdmin
-from client.admin_errors import (
+from client.admin.errors import (
     AdminAnswerError,
     AdminDisconnectedError,
     AdminRefusedError,
     AdminTimeoutError,
     AdminUnreachableError,
 )
-from client.admin_rest import MAX_ANSWER_BYTES
+from client.admin.pulsar_admin import PulsarAdmin
+from client.admin.rest import MAX_ANSWER_BYTES
 from proto.names import NamespaceName, TopicName
 from tests.support.stand_in_admin import DONE, Given, given, refused, stand_in_admin
 

@@ -1,4 +1,4 @@
-"""client.admin_output: names that are written while more of them come."""
+"""client.admin.output: names that are written while more of them come."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from client import admin_output
-from client.admin_errors import AdminDisconnectedError
-from client.admin_output import Output
+from client.admin import output as admin_output
+from client.admin.errors import AdminDisconnectedError
+from client.admin.output import Output
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

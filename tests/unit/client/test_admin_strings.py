@@ -1,4 +1,4 @@
-"""client.admin_strings: a JSON array of names that arrives in pieces."""
+"""client.admin.strings: a JSON array of names that arrives in pieces."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.admin_errors import AdminAnswerError
-from client.admin_strings import MAX_STRING_BYTES, StringArray
+from client.admin.errors import AdminAnswerError
+from client.admin.strings import MAX_STRING_BYTES, StringArray
 
 
 def decoded(*pieces: bytes) -> list[str]:

@@ -1,11 +1,11 @@
-"""client.admin_url: addresses, paths and queries of the admin REST."""
+"""client.admin.url: addresses, paths and queries of the admin REST."""
 
 from __future__ import annotations
 
 import pytest
 
-from client.admin_errors import AdminUrlError
-from client.admin_url import checked_url, properties_text, query, shown_url, topic_path
+from client.admin.errors import AdminUrlError
+from client.admin.url import checked_url, properties_text, query, shown_url, topic_path
 from proto.names import TopicName
 
 

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from broker.stores.changing import MANY_NAMES
+from broker.stores.feed import MAX_TOLD_NAMES
+from broker.stores.store import NamespaceNotEmptyError
 from proto.names import TopicName
 from proto.topic_hash import topics_hash
 from tests.support.topic_stores import (
@@ -304,3 +307,55 @@ async def test_a_known_estimate_is_the_listings_own(open_store: OpenStore) -> No
 async def test_a_store_may_be_closed_twice(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.close()
+
+
+async def test_the_feed_tells_only_what_came_and_went(open_store: OpenStore) -> None:
+    # Given
+    async with open_store() as store:
+        await store.apply(A, changes(topic("a"), topic("b"), topic("__change_events")))
+        feed = store.changes()
+        # When
+        gone = (topic("b"), topic("none"), topic("both"), topic("b"))
+        new = [topic(name) for name in ("d", "a", "c", "d", "both", "__change_events")]
+        await store.apply(A, changes(*new, removed=gone))
+        await store.apply(A, changes(topic("a"), removed=(topic("none"),)))
+        feed.close()
+        # Then
+        told = [(list(one.added), list(one.removed), one.complete) async for one in feed]
+        assert told == [([topic("d"), topic("c")], [topic("b")], True), ([], [], True)]
+
+
+async def test_a_change_of_many_names_is_told_without_them(open_store: OpenStore) -> None:
+    # Given
+    async with open_store() as store:
+        feed = store.changes()
+        most = [topic(f"t{number:04d}") for number in range(MAX_TOLD_NAMES)]
+        # When
+        await store.apply(A, changes(*most))
+        await store.apply(A, changes(topic("new"), removed=tuple(most)))
+        feed.close()
+        # Then
+        told = [(one.version, len(one.added), len(one.removed), one.complete) async for one in feed]
+        assert told == [(1, MAX_TOLD_NAMES, 0, True), (2, 0, 0, False)]
+
+
+async def test_changes_in_both_sizes_stay_in_order(open_store: OpenStore) -> None:
+    # Given
+    async with open_store() as store:
+        many = [topic(f"t{number:04d}") for number in range(MANY_NAMES + 1)]
+        # When
+        done = await asyncio.gather(
+            store.apply(A, changes(*many)),
+            store.apply(A, changes(topic("small"), removed=tuple(many[:1]))),
+            store.create_namespace(A),
+            store.delete_namespace(A),
+            return_exceptions=True,
+        )
+        # Then
+        assert done[:2] == [1, 2]
+        assert done[2] is False
+        assert isinstance(done[3], NamespaceNotEmptyError)
+        snapshot = await store.snapshot(A)
+        assert snapshot.version == 2
+        assert len(snapshot.persistent) == len(many)
+        assert not snapshot.holds(many[0])

@@ -223,6 +223,11 @@ async def test_what_is_selected_is_found_by_indexes_before_the_database_has_stat
             for query, values in statements:
                 plan = "\n".join(row[0] for row in await other.fetch(f"EXPLAIN {query}", *values))
                 assert "Seq Scan" not in plan, plan
+                if query == _SELECT:
+                    assert "using properties_by_value on properties p" in plan, plan
+                    (looked_up,) = (line for line in plan.splitlines() if "= w.key)" in line)
+                    by_value = "(value = w.value) AND (name = p.name)"
+                    assert by_value in looked_up or "properties_pkey" in plan, plan
     assert len(statements) == 4
 
 

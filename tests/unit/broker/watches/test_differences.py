@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import TYPE_CHECKING
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,9 @@ from broker.watches.payment import UpdatePayment
 from broker.watches.watched_sets import WatchedSet
 from proto.sorted_names import SortedNames
 from proto.topic_hash import in_java_order
+
+if TYPE_CHECKING:
+    import pytest
 
 NAMES = st.sets(st.text("ab\ue000\U0001f600", min_size=1, max_size=3).map(str.encode))
 T = b"persistent://t/n/"

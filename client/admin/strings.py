@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from client.admin_errors import AdminAnswerError
+from client.admin.errors import AdminAnswerError
 
 MAX_STRING_BYTES = 1024 * 1024
 """The longest string waited for: what has no end within this is no list of names."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from client.admin_call import Call
+from client.admin.call import Call
 from proto.names import DOMAINS, InvalidNameError, NamespaceName, TopicName
 
 if TYPE_CHECKING:

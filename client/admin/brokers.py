@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from client.admin_rest import Body
-from client.admin_url import path, query
+from client.admin.rest import Body
+from client.admin.url import path, query
 
 if TYPE_CHECKING:
-    from client.admin_rest import AdminRest
+    from client.admin.rest import AdminRest
 
 _CONFIGURATION = "/admin/v2/brokers/configuration"
 _FLOODGATE = "/admin/v2/floodgate"

@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from client.admin_errors import (
+from client.admin.errors import (
     AdminError,
     AdminRefusedError,
     AdminUnreachableError,
     AdminUrlError,
 )
-from client.admin_output import Output, printable
-from client.admin_remedies import remedy
+from client.admin.output import Output, printable
+from client.admin.remedies import remedy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
-    from client.admin_client import PulsarAdmin
+    from client.admin.pulsar_admin import PulsarAdmin
 
 PROGRAM = "floodgate-admin"
 EXIT_FAILED = 1
@@ -136,7 +136,7 @@ class Call:
             raise typer.Exit(status) from None
 
     async def _run(self, work: Callable[[PulsarAdmin, Output], Awaitable[None]]) -> None:
-        from client.admin_client import PulsarAdmin  # 0.2 s that --help need not wait for
+        from client.admin.pulsar_admin import PulsarAdmin  # 0.2 s that --help need not wait for
 
         async with PulsarAdmin(self.admin_url, self.request_timeout_seconds) as admin:
             await work(admin, Output(as_json=self.as_json))

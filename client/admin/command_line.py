@@ -14,15 +14,15 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from client import (
-    admin_brokers_commands,
-    admin_namespaces_commands,
-    admin_tenants_commands,
-    admin_topics_commands,
+from client.admin import (
+    brokers_commands,
+    namespaces_commands,
+    tenants_commands,
+    topics_commands,
 )
-from client.admin_call import EXIT_USAGE, PROGRAM, Call
-from client.admin_options import EVERYWHERE, AsJson, RequestTimeout
-from client.admin_url import DEFAULT_ADMIN_URL, REQUEST_TIMEOUT_SECONDS
+from client.admin.call import EXIT_USAGE, PROGRAM, Call
+from client.admin.options import EVERYWHERE, AsJson, RequestTimeout
+from client.admin.url import DEFAULT_ADMIN_URL, REQUEST_TIMEOUT_SECONDS
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -35,12 +35,12 @@ floodgate-admin topics create acme/orders/eu -p team=red,tier=1
 floodgate-admin topics list acme/orders
 floodgate-admin --admin-url http://10.0.0.7:8080 brokers healthcheck""",
 )
-app.add_typer(admin_topics_commands.app, name="topics")
-app.add_typer(admin_namespaces_commands.app, name="namespaces")
-app.add_typer(admin_tenants_commands.tenants, name="tenants")
-app.add_typer(admin_tenants_commands.clusters, name="clusters")
-app.add_typer(admin_brokers_commands.brokers, name="brokers")
-app.add_typer(admin_brokers_commands.floodgate, name="floodgate")
+app.add_typer(topics_commands.app, name="topics")
+app.add_typer(namespaces_commands.app, name="namespaces")
+app.add_typer(tenants_commands.tenants, name="tenants")
+app.add_typer(tenants_commands.clusters, name="clusters")
+app.add_typer(brokers_commands.brokers, name="brokers")
+app.add_typer(brokers_commands.floodgate, name="floodgate")
 
 
 @app.callback()
@@ -78,7 +78,3 @@ def main() -> None:
         sys.stderr.write(f"{json.dumps({'error': error.format_message()})}\n")
         status = EXIT_USAGE
     sys.exit(status)
-
-
-if __name__ == "__main__":
-    main()

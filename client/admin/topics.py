@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from client.admin_rest import Body
-from client.admin_url import namespace_path, path, properties_text, query, topic_path
+from client.admin.rest import Body
+from client.admin.url import namespace_path, path, properties_text, query, topic_path
 from proto.names import DOMAINS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from client.admin_rest import AdminRest, NameBatches
+    from client.admin.rest import AdminRest, NameBatches
     from proto.names import NamespaceName, TopicName
 
 PARTITIONED_METADATA = "application/vnd.partitioned-topic-metadata+json"

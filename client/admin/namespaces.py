@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from client.admin_rest import Body
-from client.admin_url import namespace_path, path, query
+from client.admin.rest import Body
+from client.admin.url import namespace_path, path, query
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from client.admin_rest import AdminRest, NameBatches
+    from client.admin.rest import AdminRest, NameBatches
     from proto.names import NamespaceName
 
 GLOBAL_CLUSTER = "global"

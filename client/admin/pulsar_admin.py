@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from client.admin_brokers import Brokers, Floodgate
-from client.admin_namespaces import Clusters, Namespaces, Tenants
-from client.admin_rest import AdminRest
-from client.admin_topics import Topics
-from client.admin_url import DEFAULT_ADMIN_URL, REQUEST_TIMEOUT_SECONDS
+from client.admin.brokers import Brokers, Floodgate
+from client.admin.namespaces import Clusters, Namespaces, Tenants
+from client.admin.rest import AdminRest
+from client.admin.topics import Topics
+from client.admin.url import DEFAULT_ADMIN_URL, REQUEST_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 
 class PulsarAdmin:
-    """The admin REST of one address; errors are :class:`client.admin_errors.AdminError`.
+    """The admin REST of one address; errors are :class:`client.admin.errors.AdminError`.
 
     Example:
         async with PulsarAdmin("http://localhost:8080") as admin:

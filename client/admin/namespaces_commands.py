@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from client.admin_call import Call, Changed
-from client.admin_options import Force, Namespace, SystemTopics, Tenant, verb, words_of
+from client.admin.call import Call, Changed
+from client.admin.options import Force, Namespace, SystemTopics, Tenant, verb, words_of
 
 if TYPE_CHECKING:
-    from client.admin_client import PulsarAdmin
-    from client.admin_output import Output
+    from client.admin.output import Output
+    from client.admin.pulsar_admin import PulsarAdmin
 
 app = typer.Typer(
     no_args_is_help=True,

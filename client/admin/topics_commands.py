@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from client.admin_call import Call, Changed
-from client.admin_options import (
+from client.admin.call import Call, Changed
+from client.admin.options import (
     Domain,
     Filter,
     Force,

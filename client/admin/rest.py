@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Self
 import aiohttp
 from yarl import URL
 
-from client.admin_errors import (
+from client.admin.errors import (
     AdminAnswerError,
     AdminDisconnectedError,
     AdminRefusedError,
     AdminTimeoutError,
     AdminUnreachableError,
 )
-from client.admin_strings import StringArray
-from client.admin_url import REQUEST_TIMEOUT_SECONDS, checked_url, shown_url
+from client.admin.strings import StringArray
+from client.admin.url import REQUEST_TIMEOUT_SECONDS, checked_url, shown_url
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode, urlsplit
 
-from client.admin_errors import AdminUrlError
+from client.admin.errors import AdminUrlError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,0 +1,8 @@
+"""``python -m client.admin``."""
+
+from __future__ import annotations
+
+from client.admin.command_line import main
+
+if __name__ == "__main__":
+    main()

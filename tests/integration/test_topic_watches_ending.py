@@ -1,0 +1,290 @@
+"""Watches that end at any moment: nothing of them is left, and nobody else is kept waiting."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.stores.store import StoreError
+from tests.integration.test_topic_watches import (
+    ALPHA,
+    BETA,
+    PROFILES,
+    TOPICS,
+    Client,
+    change,
+    close,
+    watch,
+    watching,
+)
+from tests.support.cluster import cluster, until
+from tests.support.held_broker import BlockedFilter, held_at
+from tests.support.manual_clock import ManualClock
+from tests.support.settle import settle
+
+if TYPE_CHECKING:
+    from tests.support.cluster import Cluster
+    from tests.support.raw_peer import RawPeer
+
+PLACES = ["store", "filter", "heap", "direct"]
+CLOSED_EARLY = "Closed watcher before creation was complete"
+
+
+async def making(parts: Cluster, peer: RawPeer, *requests: pb.BaseCommand) -> None:
+    """Ask for watches, and return when they wait for what is held."""
+    pending = parts.broker.lookups.pending_requests
+    await peer.send(*(requests or (watch(),)))
+    count = len(requests) or 1
+    await until(lambda: parts.broker.lookups.pending_requests == pending + count)
+    await settle()
+
+
+def nothing_is_left(parts: Cluster) -> bool:
+    """Whether no watch, no set, no followed namespace and no byte of them is there."""
+    totals, registry = parts.broker.watches.totals, parts.broker.watches.registry
+    held = (totals.watchers, totals.lagging, registry.sets, registry.held_bytes)
+    watches = [one for cnx in registry._watches.values() for one in cnx.by_id]
+    return not any((*held, watches, registry._namespaces))
+
+
+# -- the peer vanishes ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("place", PLACES)
+async def test_a_peer_that_vanishes_while_its_watch_is_made_leaves_nothing(
+    profile: str, place: str
+) -> None:
+    async with cluster(TOPICS, profile=profile) as parts:
+        tasks = asyncio.all_tasks()
+        async with held_at(parts.broker, place):
+            peer = await parts.peer("broker")
+            await making(parts, peer, watch(), watch(request_id=2), watch(".*", 3, watcher_id=2))
+            # When
+            peer.close()
+            await until(lambda: not parts.broker.connections)
+            # Then: while the others would still have to wait
+            await until(lambda: nothing_is_left(parts))
+            await until(lambda: asyncio.all_tasks() == tasks)
+            assert parts.broker.lookups.pending_requests == 0
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("place", ["heap", "direct"])
+async def test_a_peer_that_vanishes_between_two_attempts_leaves_nothing(
+    profile: str, place: str
+) -> None:
+    clock = ManualClock()
+    async with cluster(TOPICS, profile=profile, clock=clock) as parts:
+        tasks = asyncio.all_tasks()
+        async with held_at(parts.broker, place):
+            peer = await parts.peer("broker")
+            await making(parts, peer)
+            clock.advance(25.0)
+            await until(lambda: parts.broker.watches.totals.retries)
+            # When
+            peer.close()
+            # Then
+            await until(lambda: nothing_is_left(parts))
+            await until(lambda: asyncio.all_tasks() == tasks)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_peer_that_vanishes_while_an_update_waits_leaves_nothing(profile: str) -> None:
+    async with cluster(TOPICS, profile=profile) as parts:
+        tasks = asyncio.all_tasks()
+        peer = await watching(parts)
+        async with held_at(parts.broker, "direct"):
+            await change(parts, added=["persistent://public/gold/alpha-x"])
+            await change(parts, removed=[ALPHA[0]])
+            await settle()
+            # When
+            peer.close()
+            # Then
+            await until(lambda: nothing_is_left(parts))
+            await until(lambda: asyncio.all_tasks() == tasks)
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_the_second_is_answered_when_the_first_who_asked_has_left(place: str) -> None:
+    async with cluster(TOPICS) as parts:
+        first, second = await parts.peer("broker"), await parts.peer("broker")
+        async with held_at(parts.broker, place):
+            await making(parts, first)
+            await making(parts, second)
+            # When
+            first.close()
+            await until(lambda: parts.broker.watches.totals.watchers == 1)
+        # Then
+        assert list((await second.command()).watchTopicListSuccess.topic) == ALPHA
+        await change(parts, added=["persistent://public/gold/alpha-x"])
+        client = Client(ALPHA)
+        client.apply(await second.command())
+
+
+async def test_a_set_whose_only_watcher_leaves_while_it_is_made_is_not_kept_for_the_others() -> (
+    None
+):
+    async with cluster(TOPICS) as parts:
+        other = await watching(parts, watch("public/gold/beta.*"))
+        held = parts.broker.watches.registry.held_bytes
+        blocked, peer = BlockedFilter(parts.broker), await parts.peer("broker")
+        await making(parts, peer)
+        # When
+        peer.close()
+        await until(lambda: parts.broker.watches.totals.watchers == 1)
+        blocked.go_on.set()
+        await settle()
+        # Then
+        registry = parts.broker.watches.registry
+        assert (registry.sets, registry.held_bytes) == (1, held)
+        await change(parts, added=["persistent://public/gold/beta-x"])
+        Client(BETA).apply(await other.command())
+
+
+# -- closed by its client -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("place", PLACES)
+async def test_a_close_while_a_watch_is_made_answers_all_who_wait_for_it(
+    profile: str, place: str
+) -> None:
+    async with cluster(TOPICS, profile=profile) as parts:
+        peer = await parts.peer("broker")
+        async with held_at(parts.broker, place):
+            await making(parts, peer, watch(), watch(request_id=2))
+            # When
+            await peer.send(close(request_id=3))
+            answers = [await peer.command() for _ in range(3)]
+            # Then
+            java = "java.lang.IllegalStateException: " if profile == "pulsar" else ""
+            assert [(one.error.request_id, one.error.message) for one in answers[:2]] == [
+                (1, java + CLOSED_EARLY),
+                (2, java + CLOSED_EARLY),
+            ]
+            assert {one.error.error for one in answers[:2]} == {pb.MetadataError}
+            assert answers[2].success.request_id == 3
+            await until(lambda: not parts.broker.watches.totals.watchers)
+            assert parts.broker.lookups.pending_requests == 0
+        # Then: nothing else comes, and the id is free again
+        await peer.send(watch(request_id=4))
+        assert (await peer.command()).watchTopicListSuccess.request_id == 4
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_an_id_that_was_closed_can_watch_something_else(profile: str) -> None:
+    async with cluster(TOPICS, profile=profile) as parts:
+        peer = await watching(parts)
+        # When
+        await peer.send(close(), watch("public/gold/beta.*", request_id=2))
+        answers = [await peer.command() for _ in range(2)]
+        # Then
+        assert answers[0].type == pb.BaseCommand.SUCCESS
+        assert list(answers[1].watchTopicListSuccess.topic) == BETA
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_close_while_an_update_waits_leaves_nothing_to_be_told(profile: str) -> None:
+    async with cluster(TOPICS, profile=profile) as parts:
+        peer = await watching(parts)
+        async with held_at(parts.broker, "direct"):
+            await change(parts, added=["persistent://public/gold/alpha-x"])
+            await settle()
+            await peer.send(close(request_id=2))
+            assert (await peer.command()).success.request_id == 2
+        # When
+        await peer.send(close(request_id=3))
+        # Then
+        assert (await peer.command()).success.request_id == 3
+        assert nothing_is_left(parts)
+
+
+# -- ids ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_the_same_id_on_two_connections_is_two_watches(profile: str) -> None:
+    async with cluster(TOPICS, profile=profile) as parts:
+        one = await watching(parts)
+        other = await watching(parts, watch("public/gold/beta.*"))
+        # When
+        await one.send(close(request_id=2))
+        await one.command()
+        await change(parts, added=["persistent://public/gold/beta-x"])
+        # Then
+        Client(BETA).apply(await other.command())
+        assert parts.broker.watches.totals.watchers == 1
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_the_same_id_again_while_the_first_fails_is_told_the_same(profile: str) -> None:
+    async with cluster(TOPICS, profile=profile) as parts:
+        peer = await parts.peer("broker")
+        blocked = _FailingStore(parts)
+        await making(parts, peer, watch(), watch(request_id=2))
+        # When
+        blocked.go_on.set()
+        answers = [(await peer.command()).error for _ in range(2)]
+        # Then
+        assert [one.request_id for one in answers] == [1, 2]
+        assert [one.error for one in answers] == [pb.MetadataError] * 2
+        assert all("the store is down" in one.message for one in answers)
+        assert nothing_is_left(parts)
+        # When
+        blocked.fails = False
+        await peer.send(watch(request_id=3))
+        # Then
+        assert list((await peer.command()).watchTopicListSuccess.topic) == ALPHA
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_refresh_that_fails_is_an_error_and_the_watch_goes_on(profile: str) -> None:
+    async with cluster(TOPICS, profile=profile) as parts:
+        peer = await watching(parts)
+        blocked = _FailingStore(parts)
+        blocked.go_on.set()
+        # When
+        await peer.send(watch(request_id=2))
+        answer = await peer.command()
+        # Then: only as shipped the namespace is listed for it
+        if profile == "pulsar":
+            assert (answer.error.request_id, answer.error.error) == (2, pb.MetadataError)
+        else:
+            assert list(answer.watchTopicListSuccess.topic) == ALPHA
+        await change(parts, added=["persistent://public/gold/alpha-x"])
+        Client(ALPHA).apply(await peer.command())
+
+
+class _FailingStore:
+    """Holds what reads the store; then it fails."""
+
+    def __init__(self, parts: Cluster) -> None:
+        self.go_on = asyncio.Event()
+        self.fails = True
+        original = parts.broker.store.snapshot
+
+        async def snapshot(namespace: object) -> object:
+            await self.go_on.wait()
+            if self.fails:
+                raise StoreError("the store is down")
+            return await original(namespace)  # type: ignore[arg-type]
+
+        parts.broker.store.snapshot = snapshot  # type: ignore[method-assign,assignment]
+
+
+async def test_many_watches_of_a_connection_end_with_it_in_one_turn() -> None:
+    async with cluster(TOPICS) as parts:
+        requests = [watch(".*", number, number) for number in range(50)]
+        peer = await watching(parts, *requests)
+        assert parts.broker.watches.totals.watchers == 50
+        cnx = parts.cnx(peer, "broker")
+        # When
+        cnx.abort()
+        await until(lambda: not parts.broker.connections)
+        # Then
+        assert nothing_is_left(parts)
+        assert not parts.broker.watches.registry._watches

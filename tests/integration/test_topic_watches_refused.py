@@ -1,0 +1,308 @@
+"""Watches that are refused: why, in what words, and that nothing of them is left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+import proto.PulsarApi_pb2 as pb
+from broker.watches.metrics import WatchMetrics
+from broker.watches.registry import WATCHER_BYTES
+from tests.integration.test_topic_watches import (
+    ALPHA,
+    BETA,
+    PROFILES,
+    TOPICS,
+    change,
+    close,
+    watch,
+    watching,
+)
+from tests.support.blocked_store import BlockedStore
+from tests.support.cluster import cluster, topic_names, until
+from tests.support.samples import read_samples
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.support.cluster import Cluster
+    from tests.support.raw_peer import RawPeer
+
+MANY = {"public/gold": [*topic_names("public/gold/alpha", 1_000), *BETA]}
+REFUSED = "Unable to create topic list watcher: "
+
+
+async def refused(peer: RawPeer, command: pb.BaseCommand) -> tuple[int, str]:
+    """Return code and text of the error that answers a watch."""
+    await peer.send(command)
+    answer = await peer.command()
+    assert answer.type == pb.BaseCommand.ERROR, answer
+    assert answer.error.request_id == command.watchTopicList.request_id
+    return answer.error.error, answer.error.message
+
+
+def nothing_is_left(parts: Cluster) -> None:
+    watches = parts.broker.watches
+    assert (watches.totals.watchers, watches.registry.sets, watches.registry.held_bytes) == (
+        0,
+        0,
+        0,
+    )
+    assert not watches.registry._namespaces
+    assert parts.broker.lookups.pending_requests == 0
+
+
+# -- patterns -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(
+    ("pattern", "keys", "code", "text"),
+    [
+        ("p" * 51, {}, pb.NotAllowedError, f"{REFUSED}Pattern longer than maximum: 50"),
+        (
+            ".*",
+            {"enableBrokerSideSubscriptionPatternEvaluation": "false"},
+            pb.NotAllowedError,
+            f"{REFUSED}Evaluating subscription patterns is disabled.",
+        ),
+        ("public/gold/(", {}, pb.InvalidTopicName, "Invalid topics pattern: "),
+    ],
+    ids=["too long", "not evaluated", "invalid"],
+)
+async def test_a_pattern_that_is_refused(
+    profile: str, pattern: str, keys: Mapping[str, str], code: int, text: str
+) -> None:
+    async with cluster(TOPICS, profile=profile, broker=keys) as parts:
+        error, message = await refused(await parts.peer("broker"), watch(pattern, 5))
+        assert error == code
+        assert message.startswith(text)
+        nothing_is_left(parts)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_the_domain_does_not_count_as_a_part_of_the_pattern(profile: str) -> None:
+    async with cluster(TOPICS, profile=profile) as parts:
+        pattern = "public/gold/alpha.*".ljust(50, "*")
+        await watching(parts, watch("persistent://public/gold/" + "a" * 38))
+        assert len(pattern) == 50
+
+
+@pytest.mark.parametrize(
+    ("profile", "code"),
+    [("pulsar", pb.AuthorizationError), ("floodgate", pb.InvalidTopicName)],
+)
+async def test_a_domain_that_nobody_knows(profile: str, code: int) -> None:
+    async with cluster(TOPICS, profile=profile) as parts:
+        peer = await parts.peer("broker")
+        assert (await refused(peer, watch("foo://public/gold/a", 5)))[0] == code
+        nothing_is_left(parts)
+
+
+# -- requests -------------------------------------------------------------------------------------
+
+
+def malformed() -> pb.BaseCommand:
+    command = watch(request_id=5)
+    command.watchTopicList.namespace = "public"
+    return command
+
+
+async def test_a_malformed_namespace_is_an_error_and_the_connection_lives() -> None:
+    async with cluster(TOPICS) as parts:
+        peer = await parts.peer("broker")
+        code, text = await refused(peer, malformed())
+        assert (code, "tenant/namespace" in text) == (pb.InvalidTopicName, True)
+        await peer.send(watch())
+        assert list((await peer.command()).watchTopicListSuccess.topic) == ALPHA
+
+
+async def test_as_shipped_a_malformed_namespace_closes() -> None:
+    async with cluster(TOPICS, profile="pulsar") as parts:
+        peer = await parts.peer("broker")
+        await peer.send(malformed())
+        assert await peer.rest() == b""
+        nothing_is_left(parts)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_watch_needs_a_place_among_the_lookups(profile: str) -> None:
+    keys = {"maxConcurrentLookupRequest": "1"}
+    async with cluster(TOPICS, profile=profile, broker=keys) as parts:
+        peer, store = await parts.peer("broker"), BlockedStore(parts.broker)
+        await peer.send(watch())
+        await until(lambda: parts.broker.lookups.pending_requests)
+        # When
+        code, text = await refused(peer, watch(request_id=2, watcher_id=2))
+        # Then
+        assert code == pb.TooManyRequests
+        assert text == "Failed due to too many pending lookup requests"
+        assert parts.broker.watches.totals.watchers == 1
+        store.go_on.set()
+        assert (await peer.command()).watchTopicListSuccess.request_id == 1
+
+
+# -- memory limits --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("kind", ["heap", "direct"])
+async def test_a_watch_that_no_wait_can_make_fit(profile: str, kind: str) -> None:
+    # Given: limits above the first guess of a size
+    limits = {f"{kind}_max_bytes": 20_000}
+    async with cluster(MANY, profile=profile, broker_limits=limits) as parts:
+        peer = await parts.peer("broker")
+        # When
+        code, text = await refused(peer, watch(".*", 5))
+        # Then
+        if profile == "pulsar":
+            assert code == pb.MetadataError
+            assert text.startswith("java.lang.IllegalArgumentException: Requested permits=")
+        else:
+            assert code == pb.TooManyRequests
+            assert "20000 bytes" in text
+            assert f"maxTopicListInFlight{kind.title()}MemSizeMB" in text
+        nothing_is_left(parts)
+        # Then: what is small enough is watched
+        if kind == "direct":
+            await watching(parts, watch("public/gold/beta.*"))
+
+
+async def test_an_answer_larger_than_a_frame_is_refused_with_the_key_to_raise() -> None:
+    async with cluster(MANY, both={"maxMessageSize": "20000"}) as parts:
+        code, text = await refused(await parts.peer("broker"), watch(".*", 5))
+        assert (code, "raise maxMessageSize" in text) == (pb.NotAllowedError, True)
+        nothing_is_left(parts)
+
+
+async def test_as_shipped_an_answer_larger_than_a_frame_is_sent() -> None:
+    async with cluster(MANY, profile="pulsar", both={"maxMessageSize": "20000"}) as parts:
+        peer = await watching(parts, watch(".*"))
+        await peer.send(close())
+        assert (await peer.command()).type == pb.BaseCommand.SUCCESS
+
+
+# -- the budget of watches ------------------------------------------------------------------------
+
+
+async def cost_of(topics: Mapping[str, list[str]], *requests: pb.BaseCommand) -> int:
+    """What watches are charged with."""
+    async with cluster(topics) as parts:
+        await watching(parts, *requests)
+        return parts.broker.watches.registry.held_bytes
+
+
+def budget(size_bytes: int) -> dict[str, str]:
+    return {"floodgateTopicWatchMaxBytes": str(size_bytes)}
+
+
+async def test_a_watch_beyond_the_budget_is_refused_with_the_key_to_raise() -> None:
+    async with cluster(MANY, broker=budget(50_000)) as parts:
+        peer = await parts.peer("broker")
+        code, text = await refused(peer, watch(".*", 5))
+        assert code == pb.NotAllowedError
+        assert text.startswith(f"{REFUSED}watches would take ")
+        assert "of 50000 bytes: raise floodgateTopicWatchMaxBytes" in text
+        assert parts.broker.watches.totals.refused == 1
+        nothing_is_left(parts)
+
+
+async def test_names_that_are_held_already_are_charged_once() -> None:
+    # Given: room for all names and one small set more
+    alpha, beta = watch("public/gold/alpha.*"), watch("public/gold/beta.*", 2, watcher_id=2)
+    both = await cost_of(MANY, alpha, beta)
+    assert both - await cost_of(MANY, alpha) < 2_000
+    # When, Then
+    async with cluster(MANY, broker=budget(both)) as parts:
+        await watching(parts, alpha, beta)
+        assert parts.broker.watches.registry.held_bytes == both
+
+
+async def test_an_equal_set_of_another_pattern_is_charged_as_a_watcher_only() -> None:
+    one, other = watch("public/gold/alpha.*"), watch("public/gold/al.*", 2, watcher_id=2)
+    cost = await cost_of(MANY, one)
+    assert await cost_of(MANY, one, other) == cost + WATCHER_BYTES
+    async with cluster(MANY, broker=budget(cost + WATCHER_BYTES)) as parts:
+        await watching(parts, one, other)
+
+
+async def test_a_different_set_that_does_not_fit_is_refused_and_leaves_nothing_behind() -> None:
+    # Given
+    one, other = watch("public/gold/alpha.*"), watch(".*0-.*|.*[0-8]", 2, watcher_id=2)
+    cost = await cost_of(MANY, one)
+    async with cluster(MANY, broker=budget(cost + WATCHER_BYTES + 2_000)) as parts:
+        peer = await watching(parts, one)
+        # When
+        code, _ = await refused(peer, other)
+        # Then
+        registry = parts.broker.watches.registry
+        assert code == pb.NotAllowedError
+        assert (registry.sets, registry.held_bytes) == (1, cost)
+        assert parts.broker.watches.totals.watchers == 1
+
+
+async def test_there_is_room_again_after_somebody_has_left() -> None:
+    # Given
+    one, other = watch("public/gold/alpha.*"), watch(".*0-.*|.*[0-8]", 2, watcher_id=2)
+    cost = max(await cost_of(MANY, one), await cost_of(MANY, other))
+    async with cluster(MANY, broker=budget(cost + WATCHER_BYTES)) as parts:
+        peer = await watching(parts, one)
+        await refused(peer, other)
+        # When
+        await peer.send(close(request_id=3))
+        await peer.command()
+        await peer.send(other)
+        # Then
+        assert (await peer.command()).type == pb.BaseCommand.WATCH_TOPIC_LIST_SUCCESS
+
+
+async def test_a_watcher_is_charged_even_where_it_watches_what_others_do() -> None:
+    cost = await cost_of(TOPICS, watch())
+    async with cluster(TOPICS, broker=budget(cost + WATCHER_BYTES)) as parts:
+        peer = await watching(parts, watch(), watch(watcher_id=2))
+        code, _ = await refused(peer, watch(request_id=3, watcher_id=3))
+        assert code == pb.NotAllowedError
+
+
+@pytest.mark.parametrize(
+    ("profile", "keys"), [("floodgate", budget(0)), ("pulsar", {})], ids=["unlimited", "pulsar"]
+)
+async def test_without_a_budget_nothing_is_refused(profile: str, keys: Mapping[str, str]) -> None:
+    async with cluster(MANY, profile=profile, broker=keys) as parts:
+        assert parts.broker.watches.registry.max_bytes == 0
+        await watching(parts, watch(".*"), watch("public/gold/alpha.*", 2, watcher_id=2))
+
+
+# -- metrics --------------------------------------------------------------------------------------
+
+
+async def test_the_metrics_say_what_is_watched_and_what_was_refused() -> None:
+    async with cluster(TOPICS) as parts:
+        peer = await watching(parts, watch(), watch(".*", 2, watcher_id=2))
+        await change(parts, added=["persistent://public/gold/alpha-x"])
+        await peer.command()
+        await peer.command()
+        watches = parts.broker.watches
+        watches.registry.max_bytes = 1_000_000
+        metrics = CollectorRegistry()
+        metrics.register(WatchMetrics("the-cluster", watches))
+        # When
+        samples = read_samples(generate_latest(metrics).decode())
+        # Then
+        assert {sample.labels["cluster"] for sample in samples} == {"the-cluster"}
+        assert {
+            sample.name: sample.value for sample in samples if "created" not in sample.name
+        } == {
+            "floodgate_topic_watchers": 2,
+            "floodgate_topic_watch_sets": 2,
+            "floodgate_topic_watch_bytes": watches.registry.held_bytes,
+            "floodgate_topic_watch_limit_bytes": 1_000_000,
+            "floodgate_topic_watchers_lagging": 0,
+            "floodgate_topic_watch_updates_total": 2,
+            "floodgate_topic_watch_reconciling_updates_total": 0,
+            "floodgate_topic_watch_relistings_total": 0,
+            "floodgate_topic_watch_refused_total": 0,
+            "floodgate_topic_watch_retries_total": 0,
+        }
