@@ -1,8 +1,10 @@
-"""``python -m client.admin``."""
+"""``floodgate-admin`` and ``python -m client.admin``."""
 
 from __future__ import annotations
 
 from client.admin.command_line import main
+
+__all__ = ["main"]
 
 if __name__ == "__main__":
     main()
