@@ -230,13 +230,20 @@ class ServerCnx(ServedConnection):
         namespace = self._namespace_of(request)
         if namespace is None:
             return
+        watches = self._parts.watches
         mode = pb.CommandGetTopicsOfNamespace.PERSISTENT
-        self._start(
-            request.request_id,
-            error_command,
-            lambda _: self._parts.watches.watch(request, namespace, self),
-            self._parts.topics_handler.expected_bytes(namespace, mode),
-        )
+        expected_bytes = self._parts.topics_handler.expected_bytes(namespace, mode)
+        permit = self._lookup_permit(request.request_id, error_command, expected_bytes)
+        if permit is None:
+            return
+        try:
+            # In this turn, so that a close that comes right behind it finds the watch.
+            asked = watches.ask(request, namespace, self)
+        except RequestError as error:
+            with permit:
+                self.send(error_command(request.request_id, error.server_error, error.message))
+        else:
+            self._run(request.request_id, permit, error_command, lambda _: watches.answer(asked))
 
     def handle_watch_topic_list_close(self, command: pb.BaseCommand) -> None:
         """End a watch; that always succeeds."""
@@ -252,7 +259,18 @@ class ServerCnx(ServedConnection):
         work: Callable[[LookupPermit], Coroutine[object, object, None]],
         expected_bytes: int | None = 0,
     ) -> None:
-        """Run a request under a lookup permit; a full house refuses it at once.
+        """Run a request under a lookup permit; a full house refuses it at once."""
+        permit = self._lookup_permit(request_id, failed, expected_bytes)
+        if permit is not None:
+            self._run(request_id, permit, failed, work)
+
+    def _lookup_permit(
+        self,
+        request_id: int,
+        failed: Callable[[int, pb.ServerError.ValueType, str], pb.BaseCommand],
+        expected_bytes: int | None,
+    ) -> LookupPermit | None:
+        """Return a lookup permit; None when the request was refused for want of one.
 
         Its answer counts against the connection's budget until it is queued.
         """
@@ -260,7 +278,15 @@ class ServerCnx(ServedConnection):
         permit = self._parts.lookups.try_acquire(self, reservation)
         if permit is None:
             self.send(failed(request_id, pb.TooManyRequests, TOO_MANY_LOOKUPS))
-            return
+        return permit
+
+    def _run(
+        self,
+        request_id: int,
+        permit: LookupPermit,
+        failed: Callable[[int, pb.ServerError.ValueType, str], pb.BaseCommand],
+        work: Callable[[LookupPermit], Coroutine[object, object, None]],
+    ) -> None:
         under_permit = partial(self._under_permit, request_id, permit, failed, work)
         self._requests.start(request_id, under_permit)
 

@@ -75,7 +75,7 @@ class ResourceCalls:
     @property
     def overdue(self) -> int:
         """Calls that were given up and still run."""
-        return len(self._given_up)
+        return sum(not call.done() for call in self._given_up)
 
     async def list_topics(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
@@ -134,10 +134,10 @@ class ResourceCalls:
             raise self._failed(f"failed: {told(error)}", error) from error
 
     async def _refuse_if_stuck(self) -> None:
-        if len(self._given_up) >= MAX_OVERDUE_CALLS:
+        if self.overdue >= MAX_OVERDUE_CALLS:
             await asyncio.sleep(0)  # Those that were given up just now end in this turn.
-        if len(self._given_up) >= MAX_OVERDUE_CALLS:
-            raise self._failed(f"is stuck: {len(self._given_up)} calls still run after their time")
+        if self.overdue >= MAX_OVERDUE_CALLS:
+            raise self._failed(f"is stuck: {self.overdue} calls still run after their time")
 
     def _give_up(self, call: asyncio.Task[object]) -> None:
         if not call.done():

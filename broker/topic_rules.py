@@ -23,9 +23,11 @@ MAX_NAME_BYTES = 2_048
 MAX_PARTITIONS = 100_000
 """Partitions of one topic, where maxNumPartitionsPerPartitionedTopic allows as many."""
 PARTITIONS_PER_CHANGE = 5_000
-"""Partitions that are made or removed as one change, which holds the loop for about 60 ms. More come
-in several: who looks meanwhile sees a part of them, as on a real broker, which makes them one by
-one."""
+"""Partitions that are made or removed as one change, which holds the loop for about 60 ms.
+
+More come in several: who looks meanwhile sees a part of them, as on a real broker, which makes
+them one by one.
+"""
 _NUMBERED = re.compile(r"(?P<base>.*)-partition-[0-9]+", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 

@@ -20,8 +20,8 @@ _LOG = """
 SELECT version, complete, added, removed, bases, partitions FROM floodgate.changes
 WHERE namespace = $1 AND version > $2 AND version <= $3 ORDER BY version LIMIT $4
 """
-# Written so that every plan is a good one, whatever the database knows of the values so far: what is
-# looked for is the whole of an index's entry, or its beginning in the order of the index.
+# Written so that every plan is a good one, whatever the database knows of the values so far: what
+# is looked for is the whole of an index's entry, or its beginning in the order of the index.
 _HOW_MANY = """
 SELECT w.key, w.value, (SELECT count(*) FROM (
     SELECT 1 FROM floodgate.properties p

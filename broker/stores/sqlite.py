@@ -118,7 +118,8 @@ class SqliteStore:
         self, namespace: NamespaceName, policies: NamespacePolicies = DEFAULT_POLICIES
     ) -> bool:
         """Create an empty namespace, and its tenant if need be; false when it exists."""
-        return await self._run(SqliteFile.create_namespace, str(namespace), policies)
+        async with self._turn:
+            return await self._run(SqliteFile.create_namespace, str(namespace), policies)
 
     async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
         """Return a namespace's policies; None when it does not exist."""

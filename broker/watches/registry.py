@@ -42,6 +42,7 @@ class Watch:
         pattern: The first request's, without its domain; later ones do not change it.
         pending: Requests that wait for its creation, with their tasks.
         asked_again: A second request came before the first was answered.
+        ended: Nobody is to be told anything any more.
     """
 
     namespace: NamespaceWatch
@@ -50,6 +51,7 @@ class Watch:
     created: asyncio.Future[None]
     pending: dict[int, asyncio.Task[None] | None] = field(default_factory=dict)
     asked_again: bool = False
+    ended: bool = False
 
 
 class WatchRegistry:
@@ -166,6 +168,7 @@ class WatchRegistry:
     def _end(self, watch: Watch) -> None:
         """Let go of a watch's set, and of the namespace with its last one."""
         namespace = watch.namespace
+        watch.ended = True
         watch.watcher.close()
         self._totals.watchers -= 1
         if watch.watcher.watched is not None:

@@ -62,6 +62,20 @@ class WatchParts:
     clock: Clock
 
 
+@dataclass(frozen=True, slots=True)
+class AskedWatch:
+    """One WATCH_TOPIC_LIST that is to be answered.
+
+    Attributes:
+        first: It is the first for its id.
+    """
+
+    request: pb.CommandWatchTopicList
+    watch: Watch
+    cnx: ServedConnection
+    first: bool
+
+
 class TopicListService:
     """Every watch of one broker.
 
@@ -129,20 +143,35 @@ class TopicListService:
 
     # -- requests -----------------------------------------------------------------------------
 
-    async def watch(
+    def ask(
         self, request: pb.CommandWatchTopicList, namespace: NamespaceName, cnx: ServedConnection
-    ) -> None:
-        """Answer one WATCH_TOPIC_LIST, and tell what changes from then on.
+    ) -> AskedWatch:
+        """Note a WATCH_TOPIC_LIST, in the turn in which it came; ``answer`` does the rest.
 
         Raises:
             RequestError: It is refused.
         """
         pattern = accepted_pattern(request.topics_pattern, self._rules)
         watch = self.registry.of(cnx).by_id.get(request.watcher_id)
+        first = watch is None
         if watch is None:
-            await self._create(request, pattern, namespace, cnx)
+            watcher = self._watcher(request.watcher_id, namespace, cnx)
+            watch = self.registry.add(cnx, namespace, watcher, pattern)
         else:
-            await self._answer_again(request, watch, cnx)
+            watch.asked_again = True
+        watch.pending[request.request_id] = None
+        return AskedWatch(request, watch, cnx, first)
+
+    async def answer(self, asked: AskedWatch) -> None:
+        """Answer one WATCH_TOPIC_LIST, and tell what changes from then on.
+
+        Raises:
+            RequestError: It is refused.
+        """
+        if asked.watch.ended:
+            return  # Who closed it meanwhile has answered.
+        with _pending(asked.watch, asked.request.request_id):
+            await (self._create(asked) if asked.first else self._answer_again(asked))
 
     def close(self, watcher_id: int, cnx: ServedConnection) -> None:
         """End a watch; one that is being made answers its requests with an error."""
@@ -161,21 +190,13 @@ class TopicListService:
 
     # -- a new watch --------------------------------------------------------------------------
 
-    async def _create(
-        self,
-        request: pb.CommandWatchTopicList,
-        pattern: str,
-        namespace: NamespaceName,
-        cnx: ServedConnection,
-    ) -> None:
-        watcher = self._watcher(request.watcher_id, namespace, cnx)
-        watch = self.registry.add(cnx, namespace, watcher, pattern)
+    async def _create(self, asked: AskedWatch) -> None:
+        watch = asked.watch
         try:
-            with _pending(watch, request.request_id):
-                await self._find_set(watch, cnx)
-                await self._answer_first(request, watch)
+            await self._find_set(watch, asked.cnx)
+            await self._answer_first(asked.request, watch)
         except BaseException as error:
-            self.registry.forget(cnx, watch)
+            self.registry.forget(asked.cnx, watch)
             _settle(watch.created, error)
             raise
         _settle(watch.created, None)
@@ -251,16 +272,13 @@ class TopicListService:
             return
         await self._answer(request, watch)
 
-    async def _answer_again(
-        self, request: pb.CommandWatchTopicList, watch: Watch, cnx: ServedConnection
-    ) -> None:
+    async def _answer_again(self, asked: AskedWatch) -> None:
         """Answer a request for an id that is there with the set as it is, listed anew."""
-        watch.asked_again = True
-        with _pending(watch, request.request_id):
-            await asyncio.shield(watch.created)
-            if self._rules.as_shipped:
-                await self._list(watch.namespace.namespace, cnx, watch.watcher.outlet)
-            await self._answer(request, watch)
+        watch = asked.watch
+        await asyncio.shield(watch.created)
+        if self._rules.as_shipped:
+            await self._list(watch.namespace.namespace, asked.cnx, watch.watcher.outlet)
+        await self._answer(asked.request, watch)
 
     async def _answer(self, request: pb.CommandWatchTopicList, watch: Watch) -> None:
         known_hash = request.topics_hash if request.HasField("topics_hash") else None

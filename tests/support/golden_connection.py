@@ -43,6 +43,7 @@ class GoldenConnection:
         self._socket = socket.create_connection((host, port), timeout=ANSWER_SECONDS)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._received = bytearray()
+        self._unsent = b""
 
     def __enter__(self) -> Self:
         return self
@@ -55,9 +56,16 @@ class GoldenConnection:
     ) -> None:
         self._socket.close()
 
-    def send(self, step: Send) -> None:
-        """Send what a row says; a connection that the server has closed is no error."""
-        data = step.raw if step.command is None else frame(step.command)
+    def send(self, step: Send, *, more_follows: bool = False) -> None:
+        """Send what a row says; a connection that the server has closed is no error.
+
+        What follows at once goes in the same write: whether the server had time for an answer in
+        between must not depend on the machine.
+        """
+        data = self._unsent + (step.raw if step.command is None else frame(step.command))
+        self._unsent = data if more_follows else b""
+        if more_follows:
+            return
         writes = (
             [data[at : at + 1] for at in range(len(data))] if step.one_byte_at_a_time else [data]
         )
@@ -167,7 +175,9 @@ class Replay:
                 found = Difference(index, f"REST {step.method}", str(step.status), str(status))
                 self._found.append(found)
         elif isinstance(step, Send):
-            self._connection(step.connection).send(_to(step, self._place.broker))
+            connection, behind = self._connection(step.connection), self._case.steps[index + 1 :]
+            more_follows = bool(behind) and _goes_with(step, behind[0])
+            connection.send(_to(step, self._place.broker), more_follows=more_follows)
         else:
             answer = self._receive(step.connection, _patience(step))
             self._watched.take(step.connection, answer)
@@ -216,6 +226,12 @@ def _connect(connection: GoldenConnection, tunnel_to: str) -> None:
     answer = connection.receive(ANSWER_SECONDS)
     assert isinstance(answer, pb.BaseCommand), f"CONNECT was answered by {answer}"
     assert answer.type == pb.BaseCommand.CONNECTED, f"CONNECT was answered by {answer}"
+
+
+def _goes_with(step: Send, following: Step) -> bool:
+    """Tell whether a row was sent right behind another on the same connection."""
+    together = isinstance(following, Send) and following.connection == step.connection
+    return together and not step.one_byte_at_a_time and not following.one_byte_at_a_time
 
 
 def _patience(step: Expect) -> float:

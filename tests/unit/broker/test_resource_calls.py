@@ -187,10 +187,13 @@ async def test_many_who_leave_in_one_moment_refuse_nobody() -> None:
     leaving = [await started(setup.listed()) for _ in range(MAX_OVERDUE_CALLS + 1)]
     for one in leaving:
         one.cancel()
+    # When: they have left, and what they asked for has not ended yet
+    await asyncio.sleep(0)
     setup.plug_in.go_on.set()
-    await asyncio.gather(*leaving, return_exceptions=True)
+    overdue = setup.calls.overdue
     # Then
     assert len(await setup.listed()) == 0
+    assert overdue == MAX_OVERDUE_CALLS + 1
 
 
 async def test_the_first_failure_of_a_kind_is_logged_with_its_stack(

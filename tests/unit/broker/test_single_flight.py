@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import TYPE_CHECKING
 
 from broker.single_flight import SingleFlight
@@ -124,6 +125,8 @@ async def test_a_failure_that_nobody_waits_for_is_no_error_of_ours(
     # When
     left.cancel()
     await settle()
-    # Then
     assert left.cancelled()
+    del left
+    gc.collect()
+    # Then
     assert caplog.messages == []

@@ -12,6 +12,7 @@ from broker.stores.feed import MAX_TOLD_NAMES
 from broker.stores.store import NamespaceNotEmptyError
 from proto.names import TopicName
 from proto.topic_hash import topics_hash
+from tests.support.settle import started
 from tests.support.topic_stores import (
     ALL,
     MODES,
@@ -339,13 +340,29 @@ async def test_a_change_of_many_names_is_told_without_them(open_store: OpenStore
         assert told == [(1, MAX_TOLD_NAMES, 0, True), (2, 0, 0, False)]
 
 
+async def test_a_namespace_that_is_created_while_its_first_topic_is_made_is_there_once(
+    open_store: OpenStore,
+) -> None:
+    async with open_store() as store:
+        # When
+        done = await asyncio.gather(
+            *(store.apply(A, changes(topic(name))) for name in "ab"),
+            *(store.create_namespace(A) for _ in range(3)),
+        )
+        # Then
+        assert sorted(done[:2]) == [1, 2]
+        assert sum(done[2:]) <= 1
+        assert await store.namespaces() == [A]
+
+
 async def test_changes_in_both_sizes_stay_in_order(open_store: OpenStore) -> None:
     # Given
     async with open_store() as store:
         many = [topic(f"t{number:04d}") for number in range(MANY_NAMES + 1)]
         # When
+        first = await started(store.apply(A, changes(*many)))
         done = await asyncio.gather(
-            store.apply(A, changes(*many)),
+            first,
             store.apply(A, changes(topic("small"), removed=tuple(many[:1]))),
             store.create_namespace(A),
             store.delete_namespace(A),

@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from broker.stores import postgresql_writing
-from broker.stores.feed import Change
+from broker.stores.feed import MAX_TOLD_NAMES, Change
 from broker.stores.open_store import store_for_url
 from broker.stores.postgresql import PostgresqlStore
 from broker.stores.postgresql_reading import _SELECT
@@ -193,6 +193,25 @@ async def test_what_is_committed_is_told_even_if_the_rest_cannot_be_read(
         # Then
         assert await told(feed, 1) == [Change(A, version, complete=False)]
         assert await names(two) == [base("a"), base("b"), base("c")]
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+async def test_a_large_change_is_written_in_steps_that_are_one_change(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch, fresh: bool
+) -> None:
+    # Given
+    monkeypatch.setattr(postgresql_writing, "ROWS_PER_STATEMENT", 300)
+    async with opened(postgresql(postgresql_url)) as store:
+        if not fresh:
+            await store.apply(A, changes(topic("t0005"), topic("gone")))
+        many = [topic(f"t{number:04d}") for number in range(MAX_TOLD_NAMES)]
+        described = with_properties({name: {"k": name[-1:].decode()} for name in many})
+        # When
+        twice = [*many, *many[:10]]
+        await store.apply(A, replace(described, added=twice, removed=[topic("gone"), many[-1]]))
+        # Then
+        assert await names(store) == [name.decode() for name in many[:-1]]
+        assert len(await store.select(A, PERSISTENT, {"k": "9"})) == MAX_TOLD_NAMES // 10 - 1
 
 
 async def test_the_rarest_property_decides_which_topics_are_looked_at(postgresql_url: str) -> None:

@@ -1,0 +1,203 @@
+"""Following a namespace when something breaks: nothing is lost, and nobody else is harmed."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from broker.stores.feed import Change
+from broker.watches import namespace_watch
+from tests.support.cluster import until
+from tests.support.followed import NAMESPACE, Followed, texts
+from tests.support.settle import settle
+
+AS = "t/n/a.*"
+
+
+async def test_too_many_changes_that_wait_are_replaced_by_a_listing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(namespace_watch, "MAX_PENDING_CHANGES", 3)
+    followed = await Followed.of("a1")
+    listener = await followed.listener()
+    # When: five come in one turn
+    for name in ("a2", "a3", "a4", "a5", "a6"):
+        await followed.change(added=[name])
+    while followed.feed._queued:
+        followed.watch.push(await anext(followed.feed))
+        assert len(followed.watch._pending) <= 3
+    await settle()
+    # Then
+    assert listener.updates == [(["a2", "a3", "a4", "a5", "a6"], [])]
+    assert followed.totals.relistings == 1
+
+
+def test_ten_thousand_changes_may_wait() -> None:
+    assert namespace_watch.MAX_PENDING_CHANGES == 10_000
+
+
+async def test_a_store_that_cannot_be_listed_is_asked_again_and_nothing_is_lost() -> None:
+    # Given
+    followed = await Followed.of("a1")
+    listener = await followed.listener()
+    followed.store.fails = True
+    # When
+    await followed.change(added=["a2"])
+    await followed.change(added=["a3"])
+    await followed.tell(skip=1)
+    asked = [followed.store.asked]
+    for seconds in (0.089, 0.011, 0.179, 0.021):
+        await followed.passes(seconds)
+        asked.append(followed.store.asked)
+    await followed.change(removed=["a1"])
+    await followed.tell()
+    # Then: asked again after 0.1 s, then after up to 0.2 s
+    assert asked[0] == asked[1] == asked[2] - 1 == asked[3] - 1 == asked[4] - 2
+    assert listener.updates == []
+    followed.store.fails = False
+    await followed.passes(25.0)
+    assert listener.updates == [(["a2", "a3"], ["a1"])]
+
+
+async def test_delays_begin_anew_after_the_store_was_there() -> None:
+    # Given
+    followed = await Followed.of("a1")
+    listener = await followed.listener()
+    for _ in range(2):
+        # When
+        followed.store.fails = True
+        await followed.change(added=["a2"])
+        followed.feed._queued.clear()
+        version = await followed.store.version(NAMESPACE)
+        followed.watch.push(Change(NAMESPACE, version, complete=False))
+        await settle()
+        await followed.passes(0.1)
+        followed.store.fails = False
+        await followed.passes(0.2)
+        # Then
+        assert listener.updates.pop() == (["a2"], [])
+        await followed.change(removed=["a2"])
+        await followed.tell()
+        listener.updates.clear()
+
+
+async def test_a_watcher_that_breaks_does_not_keep_the_others_from_being_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given
+    followed = await Followed.of("a1")
+    before = await followed.listener()
+    broken = await followed.listener(raises=True)
+    behind, other = await followed.listener(), await followed.listener(AS)
+    # When
+    with caplog.at_level(logging.ERROR):
+        await followed.change(added=["a2"])
+        await followed.tell()
+    # Then
+    assert before.updates == behind.updates == other.updates == [(["a2"], [])]
+    assert (broken.given_up, behind.given_up) == (1, 0)
+    assert "after an error of ours" in caplog.text
+
+
+async def test_who_leaves_while_the_others_are_told_is_told_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(namespace_watch, "WATCHERS_A_STEP", 1)
+    followed = await Followed.of("a1")
+    first, second = await followed.listener(), await followed.listener()
+    # When
+    await followed.change(added=["a2"])
+    followed.watch.push(await anext(followed.feed))
+    await until(lambda: first.updates)
+    second.leave()
+    await settle()
+    # Then
+    assert (first.updates, second.updates) == ([(["a2"], [])], [])
+
+
+async def test_who_comes_while_a_change_is_applied_gets_all_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(namespace_watch, "SETS_A_STEP", 1)
+    followed = await Followed.of("a1")
+    first = await followed.listener()
+    # When
+    names = [f"a{number}" for number in range(10, 30)]
+    await followed.change(added=names)
+    followed.watch.push(await anext(followed.feed))
+    await until(lambda: len(first.watched.names) >= 5)
+    second = await followed.listener(AS)
+    await settle()
+    # Then
+    assert len(second.watched.names) == 21
+    assert texts(second.names) == texts(second.watched.names)
+
+
+async def test_a_fault_of_ours_is_followed_by_a_listing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    followed = await Followed.of("a1")
+    listener = await followed.listener()
+    original, broken = followed.watch._index.matching, [True]
+
+    def matching(name: bytes) -> object:
+        if broken.pop() if broken else False:
+            raise RuntimeError("cannot match")
+        return original(name)
+
+    monkeypatch.setattr(followed.watch._index, "matching", matching)
+    # When
+    with caplog.at_level(logging.ERROR):
+        await followed.change(added=["a2"])
+        await followed.tell()
+    assert listener.updates == []
+    await followed.passes(0.1)
+    # Then
+    assert listener.updates == [(["a2"], [])]
+    assert "it is listed again" in caplog.text
+
+
+async def test_a_fault_in_the_middle_of_a_change_loses_none_of_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given: the second name cannot be matched
+    followed = await Followed.of("a1")
+    listener = await followed.listener(AS)
+    original, results = followed.watch._index.matching, [True, False]
+
+    def matching(name: bytes) -> object:
+        if results and not results.pop(0):
+            raise RuntimeError("cannot match")
+        return original(name)
+
+    monkeypatch.setattr(followed.watch._index, "matching", matching)
+    # When
+    with caplog.at_level(logging.ERROR):
+        await followed.change(added=["a2", "b1"])
+        await followed.tell()
+        await followed.passes(0.1)
+    # Then
+    assert texts(followed.watch.sets.everything) == ["a1", "a2", "b1"]
+    assert listener.updates == [(["a2"], [])]
+
+
+async def test_who_watches_with_a_pattern_that_takes_too_long_is_given_up(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given: what only a backtracking engine can compile
+    followed = await Followed.of("b1")
+    stuck, other = await followed.listener(r"(?=t)t/n/(?:a|a)+b"), await followed.listener()
+    # When
+    name = "a" * 60 + "c"
+    with caplog.at_level(logging.WARNING):
+        await followed.change(added=[name])
+        await followed.tell()
+    # Then
+    assert (stuck.given_up, other.given_up) == (1, 0)
+    assert other.updates == [([name], [])]
+    assert "takes too long on a name" in caplog.text
