@@ -1,4 +1,4 @@
-"""How late the event loop calls back, sampled from within, and how long garbage collections take."""
+"""How late the event loop calls back, seen from within, and how long garbage collections take."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class FirstStates:
 
     def __init__(self) -> None:
         self._names: dict[bytes, bytes] = {}
-        self._states: dict[tuple[int, str], list[WatchedNames]] = {}
+        self._states: dict[tuple[bytes, ...], WatchedNames] = {}
 
     def of(self, topics: Sequence[str], told_hash: str) -> WatchedNames:
         """Return the state that an answer begins with.
@@ -86,17 +86,13 @@ class FirstStates:
             WatchError: Its hash is wrong.
         """
         known = self._names
-        names = [known.setdefault(name, name) for name in map(str.encode, topics)]
-        if not all(map(bytes.isascii, names)) or names != sorted(names):
-            names.sort(key=java_order)
-        state = WatchedNames(names)
+        own = (known.setdefault(name, name) for name in map(str.encode, topics))
+        names = tuple(sorted(own, key=java_order))
+        state = self._states.get(names)
+        if state is None:
+            state = self._states[names] = WatchedNames(names)
         if state.hash != told_hash:
             raise WatchError(
                 f"an answer says hash {told_hash}, its {len(names)} names have {state.hash}"
             )
-        alike = self._states.setdefault((len(names), state.hash), [])
-        for one in alike:
-            if one.names == names:
-                return one
-        alike.append(state)
         return state

@@ -64,9 +64,7 @@ class ListingEstimates:
             return known
         return self._sizes.holder(self._key(namespace, mode, properties)).last_size_bytes
 
-    def _key(
-        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
-    ) -> Hashable:
+    def _key(self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]) -> Hashable:
         if self._policy is SizeEstimate.LAST or not properties:
             return (namespace, mode)
         return (namespace, mode, frozenset(properties.items()))

@@ -2,17 +2,19 @@
 
 A namespace becomes visible when all of its rows are in, never before: its rows are staged until
 no later row group can hold more of them (Parquet says so in its statistics), then applied as one
-change. What is there already stays; nothing imported is ever deleted as inactive.
+change. What is there already stays; nothing imported is ever deleted as inactive. Files are read,
+checked and sorted in a thread: others are served meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from broker.stores.store import MetadataStore
 
 TEXT_LINES_PER_BATCH = 100_000
+MOST_ROWS_ON_THE_LOOP = 20_000
+"""Rows of a namespace that are made ready where they are applied, in about 2 ms."""
 _TOPIC = r"\A(?:non-)?persistent://(?P<namespace>[-=:.\w]+/[-=:.\w]+)/[^/]*[^/\s][^/]*\z"
 _NAMESPACE_PREFIX = r"\A(?:non-)?persistent://(?P<namespace>[^/]+/[^/]+)/"
 _PARTITION = r"-partition-(?P<index>0|[1-9][0-9]*)\z"
@@ -58,10 +62,10 @@ class ImportResult:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Some rows, and the namespaces of which no more will come."""
+    """Some rows by namespace, and the namespaces so far of which no more will come."""
 
-    table: pa.Table
-    complete: Callable[[str], bool]
+    rows: Mapping[str, pa.Table]
+    complete: Sequence[str]
 
 
 async def import_topics(
@@ -79,14 +83,15 @@ async def import_topics(
     """
     started, topics, namespaces = time.perf_counter(), 0, set()
     staged: dict[str, list[pa.Table]] = {}
-    for batch in _batches(path):
-        _stage(staged, batch.table)
-        for name in [name for name in staged if batch.complete(name)]:
+    batches = await asyncio.to_thread(_batches, path)
+    while (batch := await asyncio.to_thread(next, batches, None)) is not None:
+        for name, rows in batch.rows.items():
+            staged.setdefault(name, []).append(rows)
+        for name in batch.complete:
             topics += await _apply(store, name, staged.pop(name), path)
             namespaces.add(name)
             progress(topics)
             await asyncio.sleep(0)
-        await asyncio.sleep(0)
     return ImportResult(topics, len(namespaces), time.perf_counter() - started)
 
 
@@ -95,14 +100,22 @@ async def _apply(store: MetadataStore, namespace: str, tables: list[pa.Table], p
         name = NamespaceName.parse(namespace)
     except InvalidNameError as error:
         raise ImportFailedError(f"{path}: {error}") from None
+    if sum(map(len, tables)) > MOST_ROWS_ON_THE_LOOP:
+        changes = await asyncio.to_thread(_changes, tables)
+    else:
+        changes = _changes(tables)
+    await store.apply(name, changes)
+    return len(changes.added)
+
+
+def _changes(tables: Sequence[pa.Table]) -> TopicChanges:
+    """Return what is changed by the rows of a namespace."""
     table = pa.concat_tables(tables).combine_chunks()
     names: list[bytes] = table["topic"].cast(pa.binary()).to_pylist()
     properties = None
     if "properties" in table.column_names and len(table):
         properties = PropertyRows.from_map_column(names, table["properties"].chunk(0))
-    changes = TopicChanges(names, (), _partition_counts(table["topic"]), properties)
-    await store.apply(name, changes)
-    return len(names)
+    return TopicChanges(names, (), _partition_counts(table["topic"]), properties)
 
 
 def _partition_counts(topics: pa.ChunkedArray) -> Mapping[str, int]:
@@ -124,14 +137,21 @@ def _as_numbers(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     return short.cast(pa.int64())
 
 
-def _stage(staged: dict[str, list[pa.Table]], table: pa.Table) -> None:
-    """Sort rows of a batch under their namespaces."""
-    namespaces = pc.unique(table["namespace"]).to_pylist()
-    for name in namespaces:
-        rows = table
-        if len(namespaces) > 1:
-            rows = table.filter(pc.equal(table["namespace"], name))
-        staged.setdefault(name, []).append(rows)
+def _by_namespace(table: pa.Table) -> dict[str, pa.Table]:
+    """Sort rows of a batch under their namespaces, however many these are."""
+    column = table["namespace"].combine_chunks().dictionary_encode()
+    names: list[str] = column.dictionary.to_pylist()
+    if len(names) == 1:
+        return {names[0]: table}
+    codes = column.indices.to_numpy(zero_copy_only=False)
+    order = np.argsort(codes, kind="stable")
+    starts = np.searchsorted(codes[order], np.arange(len(names) + 1)).tolist()
+    if not np.array_equal(order, np.arange(len(order))):
+        table = table.take(pa.array(order))
+    return {
+        name: table.slice(start, end - start)
+        for name, (start, end) in zip(names, itertools.pairwise(starts), strict=True)
+    }
 
 
 def _batches(path: Path) -> Iterator[_Batch]:
@@ -175,15 +195,17 @@ class _RowGroup:
 def _parquet_batches(files: Iterable[Path]) -> Iterator[_Batch]:
     groups = [group for file in files for group in _row_groups(file)]
     reader: pq.ParquetFile | None = None
+    open_names: dict[str, None] = {}
     for position, group in enumerate(groups):
         if reader is None or groups[position - 1].file != group.file:
             reader = pq.ParquetFile(group.file)
-        table = _read_row_group(reader, group)
-        yield _Batch(table, partial(_all_read, groups[position + 1 :]))
-
-
-def _all_read(later: Sequence[_RowGroup], namespace: str) -> bool:
-    return not any(group.may_hold(namespace) for group in later)
+        rows = _by_namespace(_read_row_group(reader, group))
+        open_names.update(dict.fromkeys(rows))
+        later = groups[position + 1 :]
+        complete = [name for name in open_names if not any(other.may_hold(name) for other in later)]
+        for name in complete:
+            del open_names[name]
+        yield _Batch(rows, complete)
 
 
 def _row_groups(file: Path) -> Iterator[_RowGroup]:
@@ -254,17 +276,16 @@ def _check_topics(file: Path, table: pa.Table) -> None:
 def _text_batches(path: Path) -> Iterator[_Batch]:
     """Read a text file whole batch by whole batch; its order says nothing, so all is staged."""
     schema = pa.schema(REQUIRED_COLUMNS)
+    open_names: dict[str, None] = {}
     for lines, last in _text_lines(path):
         topics = pa.array(lines, pa.string())
         inside = pc.struct_field(pc.extract_regex(topics, _NAMESPACE_PREFIX), "namespace")
         table = pa.table([pc.fill_null(inside, ""), topics], schema=schema)
         if len(table):
             _check_topics(path, table)
-        yield _Batch(table, partial(_at_the_end, last))
-
-
-def _at_the_end(last: bool, _: str) -> bool:
-    return last
+        rows = _by_namespace(table)
+        open_names.update(dict.fromkeys(rows))
+        yield _Batch(rows, list(open_names) if last else ())
 
 
 def _text_lines(path: Path) -> Iterator[tuple[list[str], bool]]:

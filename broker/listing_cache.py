@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-ENTRY_BYTES = 640
+ENTRY_BYTES = 760
 """What an entry costs beside its value and key text: scope, key, and places in three tables."""
 
 

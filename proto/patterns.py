@@ -26,6 +26,7 @@ from proto.pattern_errors import (
     jdk_description,
     re2j_description,
 )
+from proto.pattern_search import taken_apart
 from proto.topic_paths import path_of, paths_of
 
 if TYPE_CHECKING:
@@ -206,9 +207,14 @@ class LinearTime:
         self.whole: str = compiled.pattern
         self.low, self.high = _key_range(compiled)
         self.program_size: int = compiled.programsize
+        self._search = taken_apart(text)
 
     def matching(self, paths: pa.Array) -> Mask:
         """Match a text column of paths in one call."""
+        if self._search is not None:
+            mask = self._search.matching(paths)
+            if mask is not None:
+                return mask
         found: Mask = pc.match_substring_regex(paths, self.whole).to_numpy(zero_copy_only=False)
         return found
 

@@ -106,6 +106,10 @@ class Sending:
             self._queue.judge()  # As Netty: before the kernel was asked.
         self._hand_over()
         self._queue.judge()
+        self._wait_for_room()
+
+    def _wait_for_room(self) -> None:
+        """Read no more while the process has too much pending, and this peer some of it."""
         if self._process.outbound.full and self.outbound.pending_bytes and not self.in_a_pipe:
             self._process.outbound.call_when_less(self._process_has_room)
             self.gate.close_for(PauseCause.PROCESS_OUTBOUND_FULL)
@@ -141,6 +145,7 @@ class Sending:
         if transport.get_write_buffer_size():
             self._queue.was_written(OutboundEntry([frame], len(frame), part(), paid_bytes))
             self._queue.judge()
+            self._wait_for_room()
         return True
 
     def _process_has_room(self) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MANY_NAMES = 5_000
 """Names that take longer to put into a snapshot than the event loop may be held."""
+COUNTED_TOPICS = (1_000, 50_000)
+"""How many topics with a property a database counts, to find out which of several is the rarest."""
 
 
 def is_large(changes: TopicChanges) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
+from broker.stores.changing import COUNTED_TOPICS
 from broker.stores.postgresql_view import KnownNamespace, LoggedChange
 
 if TYPE_CHECKING:
@@ -22,11 +24,9 @@ WHERE namespace = $1 AND version > $2 AND version <= $3 ORDER BY version LIMIT $
 """
 # Written so that every plan is a good one, whatever the database knows of the values so far: what
 # is looked for is the whole of an index's entry, or its beginning in the order of the index.
-_HOW_MANY = """
-SELECT w.key, w.value, (SELECT count(*) FROM (
-    SELECT 1 FROM floodgate.properties p
-    WHERE p.namespace = $1 AND p.key = w.key AND p.value = w.value
-    ORDER BY p.name LIMIT 1000) few) AS found
+_RAREST = """
+SELECT w.key, w.value, (SELECT count(*) FROM (SELECT 1 FROM floodgate.properties p
+    WHERE p.namespace = $1 AND p.key = w.key AND p.value = w.value LIMIT $4) few) AS found
 FROM unnest($2::bytea[], $3::bytea[]) AS w (key, value) ORDER BY found LIMIT 1
 """
 _SELECT = """
@@ -133,24 +133,41 @@ async def _read_names(connection: Connection, number: int) -> list[bytes]:
 async def select_names(
     connection: Connection, namespace: str, properties: Mapping[str, str]
 ) -> list[bytes]:
-    """Return the topics, system topics too, that have every one of some properties, in order.
-
-    Whichever is given first, the rarest of them decides which topics are looked at.
-    """
-    keys = [key.encode() for key in properties]
-    values = [value.encode() for value in properties.values()]
+    """Return the topics, system topics too, that have every one of some properties, in order."""
     names = list[bytes]()
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         known = await read_version(connection, namespace)
-        rarest = known and await connection.fetchrow(_HOW_MANY, known.id, keys, values)
-        if known is None or not rarest:
+        if known is None:
             return names
-        wanted = (*rarest[:2], keys, values, len(keys))
-        cursor = await connection.cursor(_SELECT, known.id, *wanted)
+        pairs = [(key.encode(), value.encode()) for key, value in properties.items()]
+        query, values = await _selection(connection, known.id, pairs)
+        cursor = await connection.cursor(query, *values)
         while rows := await cursor.fetch(ROWS_PER_FETCH):
             found = [row[0] for row in rows]
             names.extend(await _topics_among(connection, known.id, found))
     return names
+
+
+async def _selection(
+    connection: Connection, number: int, pairs: Sequence[tuple[bytes, bytes]]
+) -> tuple[str, tuple[object, ...]]:
+    """Return the query for topics with some properties, and its values.
+
+    Whichever is given first, the rarest decides which topics are looked at; if even of that there
+    are many, all are read and compared.
+    """
+    keys, values = [key for key, _ in pairs], [value for _, value in pairs]
+    for most in COUNTED_TOPICS if len(pairs) > 1 else ():
+        rarest = await connection.fetchrow(_RAREST, number, keys, values, most)
+        if rarest is not None and rarest[2] < most:
+            return _SELECT, (number, *rarest[:2], keys, values, len(keys))
+    each = [
+        "SELECT name FROM floodgate.properties"
+        f" WHERE namespace = $1 AND key = ${2 * place} AND value = ${2 * place + 1}"
+        for place in range(1, len(pairs) + 1)
+    ]
+    query = f"{' INTERSECT '.join(each)} ORDER BY name"
+    return query, (number, *chain.from_iterable(pairs))
 
 
 async def _topics_among(connection: Connection, number: int, names: list[bytes]) -> list[bytes]:

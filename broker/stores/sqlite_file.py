@@ -6,10 +6,9 @@ import fcntl
 import json
 import sqlite3
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from broker.stores.changing import check_conditions, described, undescribed
+from broker.stores.changing import COUNTED_TOPICS, check_conditions, described, undescribed
 from broker.stores.store import (
     DEFAULT_POLICIES,
     NamespaceNotEmptyError,
@@ -191,7 +190,7 @@ class SqliteFile:
 
     def select(self, name: str, properties: Mapping[str, str]) -> list[bytes]:
         """Return the topics, system topics too, with every one of some properties, in order."""
-        (key, value), *others = sorted(properties.items(), key=partial(self._topics_with, name))
+        (key, value), *others = self._rarest_first(name, list(properties.items()))
         query = (
             "SELECT name FROM properties AS p WHERE namespace=?1 AND key=? AND value=?"
             " AND EXISTS (SELECT 1 FROM topics WHERE namespace=?1 AND name=p.name)"
@@ -202,10 +201,16 @@ class SqliteFile:
         query += " ORDER BY name"
         return [row[0] for row in self._rows(query, name, key, value, *values)]
 
-    def _topics_with(self, name: str, pair: tuple[str, str]) -> int:
-        """Count the topics with a property, up to many: the rarest decides what is looked at."""
-        some = "SELECT 1 FROM properties WHERE namespace=? AND key=? AND value=? LIMIT 1000"
-        return int(self._rows(f"SELECT count(*) FROM ({some})", name, *pair)[0][0])
+    def _rarest_first(self, name: str, pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Whichever is given first, the rarest property decides which topics are looked at."""
+        some = "SELECT 1 FROM properties WHERE namespace=? AND key=? AND value=? LIMIT ?"
+        for most in COUNTED_TOPICS if len(pairs) > 1 else ():
+            count = f"SELECT count(*) FROM ({some})"
+            found = [self._rows(count, name, *pair, most)[0][0] for pair in pairs]
+            rarest = found.index(min(found))
+            if found[rarest] < most:
+                return [pairs[rarest], *pairs[:rarest], *pairs[rarest + 1 :]]
+        return pairs
 
     def properties(self, name: str, topic: str) -> dict[str, str]:
         """Return one topic's properties, by key in order."""

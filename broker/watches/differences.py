@@ -1,12 +1,11 @@
-"""What a change makes of watched sets, and what lies between two versions of a namespace."""
+"""What a change of some names makes of watched sets."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.watches.watched_sets import SetUpdate
+from broker.watches.set_update import SetUpdate
 from proto.names import PERSISTENT, is_system_topic
-from proto.topic_hash import java_order
 from proto.watch_commands import encode_changes
 
 if TYPE_CHECKING:
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from broker.watches.watched_sets import WatchedSet
     from proto.sorted_names import SortedNames
 
-NAMES_A_STEP = 2_000
-"""Names that are compared in one turn of the loop."""
 _PERSISTENT = f"{PERSISTENT}://".encode()
 
 
@@ -71,29 +68,10 @@ class _Difference:
 
 def each_name(added: Iterable[bytes], removed: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
     """Yield the names that can be watched with whether they came; what went goes first."""
-    yield from ((name, False) for name in removed if _can_be_watched(name))
-    yield from ((name, True) for name in added if _can_be_watched(name))
+    yield from ((name, False) for name in removed if can_be_watched(name))
+    yield from ((name, True) for name in added if can_be_watched(name))
 
 
-def _can_be_watched(name: bytes) -> bool:
+def can_be_watched(name: bytes) -> bool:
     """Tell whether a name is that of a persistent user topic."""
     return name.startswith(_PERSISTENT) and not is_system_topic(name.decode())
-
-
-def differences(
-    before: Iterator[bytes], after: Iterator[bytes]
-) -> Iterator[tuple[bytes | None, bool]]:
-    """Yield what differs in two lists in Java's order and whether it came; None: a good pause."""
-    old, new, steps = next(before, None), next(after, None), 0
-    while old is not None or new is not None:
-        if old == new:
-            old, new = next(before, None), next(after, None)
-        elif new is None or (old is not None and java_order(old) < java_order(new)):
-            yield old, False
-            old = next(before, None)
-        else:
-            yield new, True
-            new = next(after, None)
-        steps += 1
-        if steps % NAMES_A_STEP == 0:
-            yield None, False

@@ -10,25 +10,28 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from broker.stores.store import StoreError
-from broker.watches.differences import SetDifferences, differences, each_name
+from broker.watches.differences import SetDifferences, can_be_watched, each_name
+from broker.watches.large_change import LargeChange, is_large
 from broker.watches.payment import UpdatePayment
-from broker.watches.set_maker import BLOCKS_A_STEP, SetMaker
+from broker.watches.set_maker import SetMaker
 from broker.watches.watched_sets import WatchedSets
 from limiter.backoff import Backoff
 from limiter.clock import clock_sleep
+from proto.many_names import differences
 from proto.pattern_index import PatternIndex
 from proto.sorted_names import SortedNames, SortedNamesBuilder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
 
     from broker.stores.feed import Change
     from broker.stores.snapshot import NamespaceSnapshot
     from broker.watches.parts import FollowingParts
-    from broker.watches.watched_sets import SetUpdate, SetWatcher, WatchedSet
+    from broker.watches.watched_sets import SetWatcher, WatchedSet
     from proto.names import NamespaceName
 
 logger = logging.getLogger(__name__)
@@ -59,6 +62,8 @@ class NamespaceWatch:
         self._version = 0
         self._pending: deque[Change] = deque()
         self._behind = False
+        # Sets changed since others had their turn.
+        self._steps = 0
         self._arrived = asyncio.Event()
         # Held while sets change, and while one is added: none may miss a change.
         self._turn = asyncio.Lock()
@@ -80,7 +85,7 @@ class NamespaceWatch:
 
     async def _read(self) -> None:
         snapshot = await self._parts.store.snapshot(self.namespace)
-        self.sets.everything = await _names_of(snapshot)
+        self.sets.everything = await self._parts.steps.take(_names_of(snapshot))
         self._version = snapshot.version if snapshot is not None else 0
         self._follower = asyncio.get_running_loop().create_task(self._follow())
 
@@ -159,14 +164,9 @@ class NamespaceWatch:
         """Compare with the newest version, whatever was missed before it."""
         snapshot = await self._parts.store.snapshot(self.namespace)
         self._parts.totals.relistings += 1
-        added, removed = list[bytes](), list[bytes]()
         names = snapshot.persistent.names() if snapshot is not None else iter(())
-        for step, (name, came) in enumerate(differences(self.sets.everything.names(), names)):
-            if name is not None:
-                (added if came else removed).append(name)
-            elif step:
-                await asyncio.sleep(0)
-        await self._apply(added, removed, at_once=True)
+        found = await self._parts.steps.take(differences(self.sets.everything.names(), names))
+        await self._apply(found.added, found.removed, at_once=True)
         self._version = snapshot.version if snapshot is not None else 0
         self._behind = False
 
@@ -174,28 +174,52 @@ class NamespaceWatch:
         self, added: Sequence[bytes], removed: Sequence[bytes], *, at_once: bool = False
     ) -> None:
         """Change names and sets, then tell who watches them."""
+        if is_large(added, removed) and not self._parts.one_by_one:
+            await self._apply_many(added, removed)
+            return
         changed = SetDifferences()
         try:
             async with self._turn:
-                steps = 0
                 for name, came in each_name(added, removed):
-                    found = self._index.matching(name)
-                    self._give_up(found.undecided)
-                    versions = [one.names for one in found.keys]
-                    self.sets.change(name, found.keys, added=came)
-                    self._maker.touched(name)
-                    changed.note(name, found.keys, versions, came=came)
+                    await self._change(name, changed, came=came)
                     if self._parts.one_by_one and not at_once:
                         await self._tell(changed)
                         changed = SetDifferences()
-                    steps += 1 + len(versions)
-                    if steps >= SETS_A_STEP:
-                        steps = 0
-                        await asyncio.sleep(0)
         except Exception:
             await self._tell(changed)  # Listing again will find no difference in these.
             raise
         await self._tell(changed)
+
+    async def _apply_many(self, added: Sequence[bytes], removed: Sequence[bytes]) -> None:
+        """Change the sets as a whole; then everybody is behind, and is told when it can be."""
+        change = LargeChange(self.sets, self._index, self._maker.touched, self._give_up)
+        came = [name for name in added if can_be_watched(name)]
+        went = [name for name in removed if can_be_watched(name)]
+        async with self._turn:
+            changed = await change.apply(came, went, self._parts.steps)
+        steps = 0
+        for watched in changed:
+            for watcher in tuple(watched.watchers):
+                _guarded(watcher, watcher.fell_behind)
+                steps += 1
+                if steps % WATCHERS_A_STEP == 0:
+                    await asyncio.sleep(0)
+
+    async def _change(self, name: bytes, changed: SetDifferences, *, came: bool) -> None:
+        """Add or remove one name in the namespace and its sets, some of them at a time."""
+        self._maker.touched(name)
+        found = self._index.matching(name)
+        self._give_up(found.undecided)
+        keys, done = found.keys, dict[int, tuple[SortedNames, SortedNames]]()
+        for start in range(0, max(1, len(keys)), SETS_A_STEP):
+            some = keys[start : start + SETS_A_STEP]
+            versions = [one.names for one in some]
+            self.sets.change(name, some, added=came, done=done)
+            changed.note(name, some, versions, came=came)
+            self._steps += 1 + len(some)
+            if self._steps >= SETS_A_STEP:
+                self._steps = 0
+                await asyncio.sleep(0)
 
     async def _tell(self, changed: SetDifferences) -> None:
         payment, steps = UpdatePayment(), 0
@@ -203,7 +227,7 @@ class NamespaceWatch:
             for watched, update in changed.updates(payment):
                 for watcher in tuple(watched.watchers):
                     if watcher in watched.watchers:  # It may have been closed at a pause.
-                        _tell_one(watcher, update)
+                        _guarded(watcher, partial(watcher.changed, update))
                     steps += 1
                     if steps % WATCHERS_A_STEP == 0:
                         await asyncio.sleep(0)
@@ -218,10 +242,10 @@ class NamespaceWatch:
                 watcher.give_up()
 
 
-def _tell_one(watcher: SetWatcher, update: SetUpdate) -> None:
+def _guarded(watcher: SetWatcher, tell: Callable[[], object]) -> None:
     """Tell one watcher; what breaks here ends its connection only."""
     try:
-        watcher.changed(update)
+        tell()
     except Exception:
         logger.exception("closing %r after an error of ours", watcher)
         watcher.give_up()
@@ -231,12 +255,11 @@ def _failed(task: asyncio.Task[Any]) -> bool:
     return task.done() and (task.cancelled() or task.exception() is not None)
 
 
-async def _names_of(snapshot: NamespaceSnapshot | None) -> SortedNames:
-    """Read a namespace's persistent user topics, some blocks at a time."""
+def _names_of(snapshot: NamespaceSnapshot | None) -> Generator[None, None, SortedNames]:
+    """Read a namespace's persistent user topics, in steps."""
     builder = SortedNamesBuilder()
     if snapshot is not None:
-        for step, block in enumerate(snapshot.persistent.blocks(), 1):
+        for block in snapshot.persistent.blocks():
             builder.extend(block.names())
-            if step % BLOCKS_A_STEP == 0:
-                await asyncio.sleep(0)
-    return builder.finished()
+            yield
+    return (yield from builder.finishing())

@@ -22,16 +22,27 @@ from limiter.errors import (
 from proto.watch_commands import command_bytes, watch_success
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Awaitable, Callable, Hashable
 
+    from broker.watches.set_update import SetUpdate
     from broker.watches.totals import WatchTotals
-    from broker.watches.watched_sets import EncodedNames, SetUpdate
+    from broker.watches.watched_sets import EncodedNames
     from limiter.backoff import Backoff
     from limiter.clock import Clock
     from limiter.response_memory import ResponseMemory
+    from proto.sorted_names import SortedNames
+    from proto.topic_listing import TopicsResponse
     from server.served_connection import ServedConnection
 
 logger = logging.getLogger(__name__)
+
+
+_ENTRY_BYTES = 4
+"""Tag and length of a name in an answer, at most."""
+_ENVELOPE_BYTES = 64
+"""What stands around the names, at most."""
+SMALL_UPDATE_BYTES = 16_384
+"""Updates up to this size share one payment, and go past the queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,33 +89,55 @@ class WatchOutlet:
         self.watcher_id = watcher_id
         self.closed = False
 
-    async def send_success(self, request_id: int, encoded: EncodedNames, topics_hash: str) -> None:
-        """Queue the answer to a watch.
+    async def send_success(
+        self,
+        request_id: int,
+        names: SortedNames,
+        encoded: Callable[[SortedNames], Awaitable[EncodedNames]],
+        topics_hash: str,
+    ) -> None:
+        """Queue the answer to a watch; its memory is held before it is made.
+
+        Args:
+            request_id: The client's.
+            names: What is sent: a version, or nothing where the client knows it.
+            encoded: Makes the names' bytes, shared with others who are sent them.
+            topics_hash: The version's.
 
         Raises:
             PermitTooLargeError: It is larger than the limit for direct memory.
             RequestError: It is larger than a frame may be.
         """
-        answer = watch_success(request_id, self.watcher_id, encoded.parts, topics_hash)
+        # An empty answer shares nothing: its few bytes are its own.
+        shared = names if len(names) else (self, request_id)
+        size_bytes = names.name_bytes + _ENTRY_BYTES * len(names) + _ENVELOPE_BYTES
+        give_back = await self._direct(shared, size_bytes)
+        if give_back is None:
+            return
+        try:
+            sent = await encoded(names)
+            answer = self._success(request_id, sent, topics_hash)
+        except BaseException:
+            give_back()
+            raise
+        paid_bytes = answer.command_bytes if self._parts.memory.pays else 0
+        self.cnx.enqueue(answer.buffers, answer.size, _keeping(sent, give_back), paid_bytes)
+
+    def _success(self, request_id: int, sent: EncodedNames, topics_hash: str) -> TopicsResponse:
+        answer = watch_success(request_id, self.watcher_id, sent.parts, topics_hash)
         if answer.size > self._parts.max_frame_bytes > 0:
             raise too_large_for_a_frame(answer.size, self._parts.max_frame_bytes)
-        # An empty answer shares nothing: its few bytes are its own.
-        shared = encoded if encoded.parts else (self, request_id)
-        give_back = await self._direct(shared, answer.command_bytes)
-        if give_back is not None:
-            answer = answer.joined() if self._parts.private_buffers else answer
-            paid_bytes = answer.command_bytes if self._parts.memory.pays else 0
-            left = _keeping(encoded, give_back)
-            self.cnx.enqueue(answer.buffers, answer.size, left, paid_bytes)
+        return answer.joined() if self._parts.private_buffers else answer
 
     def update_through(self, update: SetUpdate) -> bool:
         """Send an update past the queue, if nothing is in it and its memory is to be had now."""
         payment, parts = update.payment, self._parts
-        if payment is None or not (payment.paid or payment.pay(parts.memory, self._namespace)):
+        if payment is None or update.command.body_bytes > SMALL_UPDATE_BYTES:
+            return False  # Each copy of a large one is paid for by itself.
+        if not (payment.paid or payment.pay(parts.memory, self._namespace)):
             return False
         frame = update.command.frame(self.watcher_id)
-        paid_bytes = len(frame) if parts.memory.pays else 0
-        if not self.cnx.write_through(frame, payment.part, paid_bytes):
+        if not self.cnx.write_through(frame, payment.part, len(frame) if payment.pays else 0):
             return False
         parts.totals.updates += 1
         return True

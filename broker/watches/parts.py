@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from broker.steps import Steps
 
 if TYPE_CHECKING:
     from broker.pattern_filter import PatternFilter
@@ -21,6 +23,7 @@ class FollowingParts:
         pattern_filter: Makes the first version of a set.
         implementation: topicsPatternRegexImplementation.
         one_by_one: Profile pulsar: each name is an update of its own.
+        steps: Takes the long work of all namespaces in turns.
     """
 
     store: MetadataStore
@@ -29,3 +32,4 @@ class FollowingParts:
     totals: WatchTotals
     clock: Clock
     one_by_one: bool
+    steps: Steps = field(default_factory=Steps)

@@ -22,13 +22,15 @@ class UpdatePayment:
     Attributes:
         size_bytes: Of all copies; their makers add theirs.
         paid: Whether they are paid for.
+        pays: Whether that is counted at all; see ResponseMemory.pays.
     """
 
-    __slots__ = ("_asked", "_give_back", "_parts", "_told_all", "paid", "size_bytes")
+    __slots__ = ("_asked", "_give_back", "_parts", "_told_all", "paid", "pays", "size_bytes")
 
     def __init__(self) -> None:
         self.size_bytes = 0
         self.paid = False
+        self.pays = False
         self._asked = False
         self._give_back: Callable[[], object] | None = None
         self._parts = 0
@@ -40,7 +42,7 @@ class UpdatePayment:
     def pay(self, memory: ResponseMemory, namespace: str) -> bool:
         """Acquire the memory in nobody's name, once; false where that has to wait."""
         if not self._asked:
-            self._asked = True
+            self._asked, self.pays = True, memory.pays
             try:
                 self._give_back = memory.direct_at_once(self, self.size_bytes, self, namespace)
             except PermitTooLargeError:

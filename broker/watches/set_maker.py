@@ -10,20 +10,27 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import proto.PulsarApi_pb2 as pb
+from proto.many_names import merged
 from proto.patterns import compile_pattern
-from proto.sorted_names import SortedNames, SortedNamesBuilder
+from proto.sorted_names import EMPTY_NAMES, SortedNames, SortedNamesBuilder
 from proto.topic_blocks import TopicSequence
 from proto.topic_hash import in_java_order
 from proto.topic_listing import TopicListing
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from broker.watches.parts import FollowingParts
     from broker.watches.watched_sets import WatchedSet, WatchedSets
     from proto.names import NamespaceName
     from proto.pattern_index import PatternIndex
 
-BLOCKS_A_STEP = 4
-"""Blocks of about 650 names that are read in one turn of the loop."""
+PERSISTENT_MODE = pb.CommandGetTopicsOfNamespace.PERSISTENT
+SETS_AT_A_TIME = 4
+"""Sets of a namespace that are made at a time: of more all would be half done for long."""
+NAMES_A_STEP = 64
+"""Names of which the namespace's objects are looked up in a step, up to 10 us each."""
 
 
 class _Making:
@@ -63,6 +70,7 @@ class SetMaker:
         self._sets = sets
         self._index = index
         self._turn = turn
+        self._room = asyncio.Semaphore(SETS_AT_A_TIME)
         self._making: dict[str, _Making] = {}
 
     def stop(self) -> None:
@@ -124,12 +132,16 @@ class SetMaker:
 
     async def _make(self, pattern: str, making: _Making) -> WatchedSet:
         everything = compile_pattern(pattern, self._parts.implementation).matches_all
-        names = self._sets.everything if everything else await self._kept(pattern)
+        names = self._sets.everything
+        if not everything:
+            async with self._room:
+                names = await self._kept(pattern)
         async with self._turn:
             if everything:
                 names = self._sets.everything
             elif making.touched:
                 names = await self._brought_up(pattern, names, making.touched)
+            names = await self._parts.steps.take(self._sets.like(names))
             watched = self._sets.add(pattern, names)
             self._index.add(watched, pattern, self._parts.implementation)
             self._making.pop(pattern, None)
@@ -137,19 +149,12 @@ class SetMaker:
 
     async def _kept(self, pattern: str) -> SortedNames:
         """Return what a pattern keeps of the newest snapshot, as the namespace's name objects."""
-        base = self._sets.everything
-        builder = SortedNamesBuilder()
         snapshot = await self._parts.store.snapshot(self._namespace)
         if snapshot is None:
-            return builder.finished()
-        listing = TopicListing(snapshot.persistent)
+            return EMPTY_NAMES
+        listing = snapshot.listing(PERSISTENT_MODE)
         kept = await self._parts.pattern_filter.filter(listing, pattern)
-        for sequence in kept.sequences:
-            for step, block in enumerate(sequence.blocks(), 1):
-                builder.extend(base.own_objects(block.names()))
-                if step % BLOCKS_A_STEP == 0:
-                    await asyncio.sleep(0)
-        return builder.finished()
+        return await self._parts.steps.take(_as_objects_of(self._sets.everything, kept))
 
     async def _brought_up(
         self, pattern: str, names: SortedNames, touched: set[bytes]
@@ -160,8 +165,18 @@ class SetMaker:
         listing = TopicListing(TopicSequence.from_sorted(there))
         kept = await self._parts.pattern_filter.filter(listing, pattern)
         matching = [name for sequence in kept.sequences for name in sequence.names()]
-        for name in touched.difference(matching):
-            names = names.without_name(name)
-        for name in everything.own_objects(matching):
-            names = names.with_name(name)
-        return names
+        came = everything.own_objects(matching)
+        went = in_java_order(touched.difference(matching))
+        return await self._parts.steps.take(merged(names, came, went))
+
+
+def _as_objects_of(base: SortedNames, listing: TopicListing) -> Generator[None, None, SortedNames]:
+    """Return the names of a listing, where ``base`` has them as its objects, in steps."""
+    builder = SortedNamesBuilder()
+    for sequence in listing.sequences:
+        for block in sequence.blocks():
+            names = block.names()
+            for start in range(0, len(names), NAMES_A_STEP):
+                builder.extend(base.own_objects(names[start : start + NAMES_A_STEP]))
+                yield
+    return (yield from builder.finishing())

@@ -168,7 +168,7 @@ class TopicListService:
         Raises:
             RequestError: It is refused.
         """
-        if asked.watch.ended:
+        if asked.watch.ended and not _has_failed(asked.watch.created):
             return  # Who closed it meanwhile has answered.
         with _pending(asked.watch, asked.request.request_id):
             await (self._create(asked) if asked.first else self._answer_again(asked))
@@ -305,6 +305,10 @@ def _pending(watch: Watch, request_id: int) -> Iterator[None]:
         yield
     finally:
         watch.pending.pop(request_id, None)
+
+
+def _has_failed(created: asyncio.Future[None]) -> bool:
+    return created.done() and not created.cancelled() and created.exception() is not None
 
 
 def _settle(created: asyncio.Future[None], error: BaseException | None) -> None:

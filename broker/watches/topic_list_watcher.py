@@ -13,17 +13,18 @@ from abc import ABC, abstractmethod
 from collections import deque
 from typing import TYPE_CHECKING
 
-from broker.watches.watched_sets import EncodedNames, SetUpdate
+from broker.watches.watched_sets import EncodedNames
 from proto.sorted_names import EMPTY_NAMES
-from proto.watch_commands import TOPIC_TAG, encode_changes, encode_names
+from proto.watch_commands import TOPIC_TAG, encode_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from broker.watches.outlet import WatchOutlet
+    from broker.watches.set_update import SetUpdate
     from broker.watches.totals import WatchTotals
     from broker.watches.watched_sets import WatchedSet
-    from proto.sorted_names import NameChanges, SortedNames
+    from proto.sorted_names import SortedNames
 
 logger = logging.getLogger(__name__)
 
@@ -31,8 +32,6 @@ MAX_QUEUED_UPDATES = 10_000
 """Updates that may wait for one watcher, as shipped (upstream: TopicListService)."""
 NAMES_A_PART = 1_000
 """Names that are encoded in one turn of the loop."""
-NAMES_A_STEP = 64
-"""Names by which a version is changed in one turn of the loop."""
 
 
 class TopicListWatcher(ABC):
@@ -75,19 +74,15 @@ class TopicListWatcher(ABC):
         """
         async with self._turn:
             names = self._begin()
-            encoded = EncodedNames(names, ())
-            if names.hash != known_hash and len(names):
-                encoded = await self._encoded(names)
-            await self.outlet.send_success(request_id, encoded, names.hash)
+            sent = EMPTY_NAMES if names.hash == known_hash else names
+            await self.outlet.send_success(request_id, sent, self._encoded, names.hash)
             self._answered(names)
         self._go_on()
 
     async def answer_with_nothing(self, request_id: int) -> None:
         """Send an empty set, as shipped where a second request has emptied it meanwhile."""
         async with self._turn:
-            await self.outlet.send_success(
-                request_id, EncodedNames(EMPTY_NAMES, ()), EMPTY_NAMES.hash
-            )
+            await self.outlet.send_success(request_id, EMPTY_NAMES, self._encoded, EMPTY_NAMES.hash)
 
     def close(self) -> None:
         """Be told nothing more."""
@@ -104,6 +99,10 @@ class TopicListWatcher(ABC):
     @abstractmethod
     def changed(self, update: SetUpdate) -> None:
         """The set has changed."""
+
+    @abstractmethod
+    def fell_behind(self) -> None:
+        """The set has changed by more than one update may hold."""
 
     @abstractmethod
     def _begin(self) -> SortedNames:
@@ -135,6 +134,8 @@ class TopicListWatcher(ABC):
 
     async def _encoded(self, names: SortedNames) -> EncodedNames:
         """Return a version's names for the wire; all who are sent it at a time share one copy."""
+        if not len(names):
+            return EncodedNames(names, ())
         watched = self._the_set()
         known = watched.encoded()
         if known is not None and known.names.identity == names.identity:
@@ -189,6 +190,9 @@ class OrderedWatcher(TopicListWatcher):
         self._queued.append(update)
         self._go_on()
 
+    def fell_behind(self) -> None:
+        """As shipped nobody is: every name is an update of its own."""
+
     def _begin(self) -> SortedNames:
         self._queued.clear()
         return self._the_set().names
@@ -228,6 +232,11 @@ class LatestWatcher(TopicListWatcher):
         elif told.identity != update.after.identity:
             self._go_on()
 
+    def fell_behind(self) -> None:
+        """See SetWatcher.fell_behind."""
+        if self._told is not None and not self.outlet.closed:
+            self._go_on()
+
     def _sent_at_once(self, update: SetUpdate) -> bool:
         outlet = self.outlet
         if update.command.body_bytes > self._max_update_bytes:
@@ -252,7 +261,9 @@ class LatestWatcher(TopicListWatcher):
         return self._told is not None and self._told.identity != names.identity
 
     async def _catch_up(self) -> None:
+        reconciler = self._the_set().reconciler
         self._totals.lagging += 1
+        reconciler.fell_behind()
         try:
             while self._is_behind:
                 if not self.outlet.cnx.writable:
@@ -261,6 +272,7 @@ class LatestWatcher(TopicListWatcher):
                     await self._reconcile()
         finally:
             self._totals.lagging -= 1
+            reconciler.caught_up()
 
     async def _writable(self) -> None:
         """Wait until the connection is; one that ends cancels this task."""
@@ -279,30 +291,14 @@ class LatestWatcher(TopicListWatcher):
 
     async def _reconcile(self) -> None:
         """Send one update from what was told to what is true now, or as far as one can go."""
-        told = self._told
-        if told is None:
+        told, watched = self._told, self._the_set()
+        if told is None or told.identity == watched.names.identity:
             return
-        update = self._the_set().update_since(told)
+        newest = watched.names
+        update = await watched.reconciler.update(told, newest, self._max_update_bytes)
         if update is None:
-            self._told = self._the_set().names  # What came has gone again.
+            self._told = newest  # What came has gone again.
             return
-        if update.command.body_bytes > self._max_update_bytes:
-            update = await self._first_part(told, told.changes_to(update.after))
         self._totals.reconciling += 1
         await self.outlet.update(update)
         self._told = update.after
-
-    async def _first_part(self, told: SortedNames, changes: NameChanges) -> SetUpdate:
-        """Return an update with as many of some changes as it may hold."""
-        after, left_bytes = told, self._max_update_bytes
-        taken: tuple[list[bytes], list[bytes]] = ([], [])
-        each = (*((name, 1) for name in changes.removed), *((name, 0) for name in changes.added))
-        for step, (name, gone) in enumerate(each, 1):
-            left_bytes -= len(name) + 4
-            if left_bytes < 0 and after is not told:
-                break
-            after = after.without_name(name) if gone else after.with_name(name)
-            taken[gone].append(name)
-            if step % NAMES_A_STEP == 0:
-                await asyncio.sleep(0)
-        return SetUpdate(told, after, encode_changes(*taken))

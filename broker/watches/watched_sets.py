@@ -9,49 +9,17 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Protocol
 
+from broker.watches.reconciling import Reconciler
+from proto.many_names import alike
 from proto.sorted_names import EMPTY_NAMES, SortedNames
-from proto.watch_commands import WatchUpdate, encode_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
-    from broker.watches.payment import UpdatePayment
+    from broker.watches.set_update import SetUpdate
 
 NAME_OBJECT_BYTES = 33
 """What Python adds to a name's bytes."""
-
-
-class SetUpdate:
-    """One change of a watched set, encoded once for all who are told it.
-
-    Args:
-        before: The set it starts from.
-        after: The set it leads to.
-        names: What came and went, as proto.watch_commands.encode_changes gives it.
-
-    Attributes:
-        command: What is sent.
-        payment: Pays for what is sent to all who are told at once.
-    """
-
-    __slots__ = ("after", "before", "command", "payment")
-
-    def __init__(
-        self,
-        before: SortedNames,
-        after: SortedNames,
-        names: bytes,
-        payment: UpdatePayment | None = None,
-    ) -> None:
-        self.before = before
-        self.after = after
-        self.command = WatchUpdate(names, after.hash)
-        self.payment = payment
-        if payment is not None:
-            payment.size_bytes += self.command.body_bytes
-
-    def __repr__(self) -> str:
-        return f"<update to {self.after.hash}>"
 
 
 class EncodedNames:
@@ -75,6 +43,9 @@ class SetWatcher(Protocol):
     def changed(self, update: SetUpdate) -> None:
         """The set has changed."""
 
+    def fell_behind(self) -> None:
+        """The set has changed by more than one update may hold."""
+
     def give_up(self) -> None:
         """Nobody can tell any more what the set is."""
 
@@ -86,14 +57,16 @@ class WatchedSet:
         pattern: The pattern without its domain.
         names: The newest version.
         watchers: Those who watch it.
+        reconciler: Makes updates for those of them who are behind.
     """
 
-    __slots__ = ("_encoded", "names", "pattern", "watchers")
+    __slots__ = ("_encoded", "names", "pattern", "reconciler", "watchers")
 
     def __init__(self, pattern: str, names: SortedNames) -> None:
         self.pattern = pattern
         self.names = names
         self.watchers: dict[SetWatcher, None] = {}
+        self.reconciler = Reconciler()
         self._encoded: Callable[[], EncodedNames | None] = _nothing
 
     def __repr__(self) -> str:
@@ -106,13 +79,6 @@ class WatchedSet:
     def remember(self, encoded: EncodedNames) -> None:
         """Share encoded names with who asks next, for as long as somebody else keeps them."""
         self._encoded = weakref.ref(encoded)
-
-    def update_since(self, before: SortedNames) -> SetUpdate | None:
-        """Return what leads from an earlier version to the newest; None if they are alike."""
-        changes = before.changes_to(self.names)
-        if not (changes.added or changes.removed):
-            return None
-        return SetUpdate(before, self.names, encode_changes(changes.added, changes.removed))
 
 
 def _nothing() -> None:
@@ -144,19 +110,19 @@ class WatchedSets:
         return self._by_pattern.get(pattern)
 
     def add(self, pattern: str, names: SortedNames) -> WatchedSet:
-        """Add the set of a pattern; equal names as another set has are held once."""
-        watched = self._by_pattern[pattern] = WatchedSet(pattern, self._like(names))
+        """Add the set of a pattern."""
+        watched = self._by_pattern[pattern] = WatchedSet(pattern, names)
         return watched
 
     def discard(self, watched: WatchedSet) -> None:
         """Forget a set that nobody watches."""
         self._by_pattern.pop(watched.pattern, None)
 
-    def _like(self, names: SortedNames) -> SortedNames:
-        """Return a version that is there already and holds the same names, or these."""
+    def like(self, names: SortedNames) -> Generator[None, None, SortedNames]:
+        """Return a version that is there already and holds the same names, or these; in steps."""
         versions = (self.everything, *(one.names for one in self._by_pattern.values()))
         for version in versions:
-            if version.fingerprint == names.fingerprint and version.equals(names):
+            if (yield from alike(version, names)):
                 return version
         return names
 
@@ -172,14 +138,26 @@ class WatchedSets:
         return names_bytes + sum(version.own_bytes for version in versions.values())
 
     def change(
-        self, name: bytes, watched: Iterable[WatchedSet], *, added: bool
+        self,
+        name: bytes,
+        watched: Iterable[WatchedSet],
+        *,
+        added: bool,
+        done: dict[int, tuple[SortedNames, SortedNames]] | None = None,
     ) -> list[WatchedSet]:
         """Add or remove one name, in the namespace and in the sets whose pattern keeps it.
+
+        Args:
+            name: Which one.
+            watched: Those sets, or some of them.
+            added: Whether the name came.
+            done: Where there are more calls for the same name, for all of them the same dict:
+                equal sets stay one.
 
         Returns:
             The sets that are not as they were.
         """
-        done: dict[int, tuple[SortedNames, SortedNames]] = {}
+        done = {} if done is None else done
         self.everything = _changed(self.everything, name, done, added=added)
         different = []
         for one in watched:

@@ -237,6 +237,7 @@ async def test_a_proxy_lists_on_after_an_answer_it_refused_by_its_length() -> No
         # Then
         assert {error.server_error for error in errors} == {pb.NotAllowedError}
         assert store.asked == ["public/big"] * 3
+        assert parts.proxy.limiter.statistics().direct.high_water_permits < FRAME_BYTES // 10
         assert parts.broker.connection_counters.created_total == connections + 1
         assert (await parts.client().topics_of_namespace("public/small")).topics
 

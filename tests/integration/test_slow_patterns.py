@@ -15,6 +15,7 @@ from proto.pattern_errors import InvalidPatternError
 from proto.patterns import RegexImplementation
 from proto.topic_blocks import TopicSequence
 from proto.topic_listing import TopicListing
+from tests.support.cluster import until
 from tests.support.manual_clock import ManualClock
 from tests.support.settle import settle
 
@@ -53,8 +54,7 @@ class Setup:
         before = len(self.processes)
         work = self.filter.filter(listing(), SLOW + suffix)
         task = asyncio.ensure_future(work)
-        while len(self.processes) == before:
-            await asyncio.sleep(0)
+        await until(lambda: len(self.processes) > before)
         await settle()
         return task
 
@@ -74,8 +74,7 @@ def lives(process: int) -> bool:
 
 
 async def until_gone(process: int) -> None:
-    while lives(process):
-        await asyncio.sleep(0)
+    await until(lambda: not lives(process))
 
 
 async def test_a_pattern_that_takes_too_long_costs_its_request_an_error(setup: Setup) -> None:

@@ -203,6 +203,22 @@ async def test_a_close_while_an_update_waits_leaves_nothing_to_be_told(profile: 
         assert nothing_is_left(parts)
 
 
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_set_ends_with_its_last_watcher_while_others_of_the_namespace_go_on(
+    profile: str,
+) -> None:
+    async with cluster(TOPICS, profile=profile) as parts:
+        requests = (watch(), watch(watcher_id=2), watch("public/gold/beta.*", watcher_id=3))
+        peer, sets = await watching(parts, *requests), []
+        # When
+        for watcher_id in (1, 2):
+            await peer.send(close(watcher_id))
+            await peer.command()
+            sets.append(parts.broker.watches.registry.sets)
+        # Then
+        assert sets == [2, 1]
+
+
 # -- ids ------------------------------------------------------------------------------------------
 
 
@@ -239,6 +255,36 @@ async def test_the_same_id_again_while_the_first_fails_is_told_the_same(profile:
         await peer.send(watch(request_id=3))
         # Then
         assert list((await peer.command()).watchTopicListSuccess.topic) == ALPHA
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_the_same_id_twice_in_a_row_is_answered_twice_where_the_first_fails_at_once(
+    profile: str,
+) -> None:
+    limits = {"heap_max_bytes": 100}
+    async with cluster(TOPICS, profile=profile, broker_limits=limits) as parts:
+        peer = await parts.peer("broker")
+        # When: no wait can make it fit
+        await peer.send(watch(), watch(request_id=2))
+        answers = [(await peer.command()).error for _ in range(2)]
+        # Then
+        assert [one.request_id for one in answers] == [1, 2]
+        assert answers[0].error == answers[1].error
+        assert nothing_is_left(parts)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_close_right_behind_a_watch_ends_it(profile: str) -> None:
+    async with cluster(TOPICS, profile=profile) as parts:
+        peer = await parts.peer("broker")
+        # When
+        await peer.send(watch(), watch(request_id=2), close(request_id=3), watch(".*", 4))
+        answers = [await peer.command() for _ in range(4)]
+        # Then
+        assert [one.error.request_id for one in answers[:2]] == [1, 2]
+        assert answers[2].success.request_id == 3
+        assert len(answers[3].watchTopicListSuccess.topic) == len(ALPHA + BETA)
+        assert parts.broker.watches.totals.watchers == 1
 
 
 @pytest.mark.parametrize("profile", PROFILES)

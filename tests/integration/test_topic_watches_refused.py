@@ -264,6 +264,19 @@ async def test_a_watcher_is_charged_even_where_it_watches_what_others_do() -> No
         assert code == pb.NotAllowedError
 
 
+async def test_what_does_not_fit_is_not_read_first() -> None:
+    async with cluster(MANY, broker=budget(50_000)) as parts:
+        peer, store = await parts.peer("broker"), BlockedStore(parts.broker, blocked=False)
+        # When: its size is known from the listing alone
+        await refused(peer, watch("public/gold/beta.*"))
+        assert store.asked == ["public/gold"]
+        # When: there is no room for a watcher even
+        parts.broker.watches.registry.max_bytes = WATCHER_BYTES - 1
+        await refused(peer, watch("public/gold/beta.*"))
+        # Then
+        assert store.asked == ["public/gold"]
+
+
 @pytest.mark.parametrize(
     ("profile", "keys"), [("floodgate", budget(0)), ("pulsar", {})], ids=["unlimited", "pulsar"]
 )

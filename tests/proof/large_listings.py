@@ -73,8 +73,9 @@ class LargeClient:
             properties=[pb.KeyValue(key=key, value=value) for key, value in properties.items()],
         )
         kind = pb.BaseCommand.GET_TOPICS_OF_NAMESPACE
+        asked = encode_command(pb.BaseCommand(type=kind, getTopicsOfNamespace=request))
         began = perf_counter()
-        self._socket.sendall(encode_command(pb.BaseCommand(type=kind, getTopicsOfNamespace=request)))
+        self._socket.sendall(asked)
         while True:
             frame = self._frame()
             seconds = perf_counter() - began

@@ -9,6 +9,7 @@ import json
 import statistics
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from time import sleep
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -20,7 +21,7 @@ from tests.proof.large_topics import (
     NAMESPACE,
     PATTERNS,
     TEAMS,
-    is_kept,
+    keepers,
     kept_by_pattern,
     large_name,
     large_names,
@@ -45,9 +46,11 @@ TOPICS, QUICK_TOPICS = 1_000_000, 50_000
 WATCHERS, QUICK_WATCHERS = PATTERNS, 100
 EVENTS, QUICK_EVENTS = 1_000, 50
 EVENTS_FOR_ALL = 0.1
-"""Share of the created topics that every pattern keeps; the others belong to ten sets."""
+"""Share of the created topics that the 300 patterns for scattered topics all keep."""
 LIMIT_MB = 512
 WATCH_BYTES = 512 * 1024 * 1024
+IDLE_SECONDS = 2.0
+SETUP_SECONDS = 3_600.0
 NAMES_COMPARED = 20
 """Watchers whose every name is compared; of the others number and hash."""
 _KEYS = {
@@ -137,8 +140,8 @@ def _prove_refusal(options: ProofOptions, large: Large, result: ProofResult) -> 
 def _prove_listings(options: ProofOptions, large: Large, result: ProofResult) -> list[Phase]:
     team = {"team": team_of(42)}
     of_team = [name for number, name in enumerate(large.names) if number % TEAMS == 42]
-    kept = [name for name in large.names if is_kept(name, 142)]
-    pattern = pattern_of(142)
+    kept = kept_by_pattern(large.names)
+    both = [name for name in of_team if 144 in keepers(name)]
     keys = {**_RAISED, "pulsarResourcesExtendedClassName": "broker.property_index:PropertyIndex"}
     with _broker(options, large, "listings", **keys) as (server, phases):
         client = LargeClient(server.ready["service_url"])
@@ -146,17 +149,16 @@ def _prove_listings(options: ProofOptions, large: Large, result: ProofResult) ->
         for name, arguments, expected in (
             ("first listing", {}, large.names),
             ("repeated listing", {}, large.names),
-            ("filtered listing, 1 %", {"pattern": pattern}, kept),
-            ("the same again", {"pattern": pattern}, kept),
+            ("filtered listing, 1 % scattered", {"pattern": pattern_of(142)}, kept[142]),
+            ("the same again", {"pattern": pattern_of(142)}, kept[142]),
+            ("filtered listing, 1 % side by side", {"pattern": pattern_of(144)}, kept[144]),
             ("property listing, 0.1 %", {"properties": team}, of_team),
-            ("property listing and pattern", {"properties": team, "pattern": pattern}, None),
+            ("property and pattern", {"properties": team, "pattern": pattern_of(144)}, both),
         ):
             options.note(name)
             with phases.phase(name) as phase:
-                answer = client.list(NAMESPACE, **arguments)  # type: ignore[arg-type]
+                answer = client.list(NAMESPACE, **arguments)
                 phase.seconds = answer.seconds
-            if expected is None:
-                expected = [one for one in of_team if is_kept(one, 142)]
             _check_listing(name, answer, expected, result)
             resident.append(resident_bytes(server.pid))
         client.leave()
@@ -164,9 +166,7 @@ def _prove_listings(options: ProofOptions, large: Large, result: ProofResult) ->
     return phases.done
 
 
-def _check_listing(
-    name: str, answer: Answer, expected: Sequence[str], result: ProofResult
-) -> None:
+def _check_listing(name: str, answer: Answer, expected: Sequence[str], result: ProofResult) -> None:
     problem = answer.problem(expected)
     result.check(
         f"{name}: right",
@@ -183,12 +183,10 @@ def _prove_watches(options: ProofOptions, large: Large, result: ProofResult) -> 
     keys = {**_RAISED, "floodgateTopicWatchMaxBytes": str(WATCH_BYTES)}
     with (
         _broker(options, large, "watches", **keys) as (server, phases),
-        controlled_process(
-            "benchmarks.watch_client", options.out / "watchers.log"
-        ) as watchers,
+        controlled_process("benchmarks.watch_client", options.out / "watchers.log") as watchers,
     ):
         with phases.phase("idle"):
-            server.ask("figures")
+            sleep(IDLE_SECONDS)
         _set_up(options, large, server, watchers, phases, result)
         created = _create(options, large, server, watchers, phases, result)
         options.note("checking what every watcher knows")
@@ -209,6 +207,7 @@ def _set_up(
     with phases.phase(f"{large.watchers:,} watchers are set up") as phase:
         watched = watchers.ask(
             "watch",
+            SETUP_SECONDS,
             url=server.ready["service_url"],
             namespace=NAMESPACE,
             patterns=[pattern_of(index) for index in range(large.watchers)],
@@ -247,9 +246,9 @@ def _create(
     numbers = [number * len(large.names) // large.events for number in range(large.events)]
     some = [large_name(number, len(large.names), "new") for number in numbers[for_all:]]
     everywhere = [large_name(number, len(large.names), EVERY) for number in numbers[:for_all]]
-    for names, what in ((some, "ten sets"), (everywhere, "all sets")):
+    for names, what in ((some, "few sets"), (everywhere, "many sets")):
         options.note(f"{len(names)} topics are created that {what} have")
-        kept = [sum(is_kept(name, index) for index in range(large.watchers)) for name in names]
+        kept = [sum(index < large.watchers for index in keepers(name)) for name in names]
         with phases.phase(f"{len(names)} topics of {what} are created"):
             cpu = [
                 server.ask("change", namespace=NAMESPACE, names=[name], came=True, updates=count)

@@ -1,7 +1,8 @@
 """A namespace of a million topics, of which everything is known: names, sets of 1 %, properties.
 
-A name is 100 bytes: its number, and ten groups of a letter and two digits. Each of the ten times
-100 values a group can have is that of exactly 1 % of the topics.
+A name is 100 bytes: one of 1,000 applications, each with 0.1 % of the topics side by side, a
+number, and three groups of a letter and two digits. Each of the three times 100 values of a group
+is that of exactly 1 % of the topics, which are scattered over the namespace.
 """
 
 from __future__ import annotations
@@ -12,22 +13,26 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 NAMESPACE = "load/large"
 NAME_BYTES = 100
 TEAMS = 1_000
 """Each has 0.1 % of the topics."""
+PATTERNS = 1_000
 EVERY = "every"
-"""Stands in names that each pattern keeps."""
-VALUES = 100
+"""Stands in names that each pattern for scattered topics keeps."""
+APPLICATIONS = 1_000
+WINDOW = 10
+"""Applications that a pattern for neighbours keeps."""
 _PREFIX = f"persistent://{NAMESPACE}/"
-_LETTERS = "abcdefghij"
-# Coprime to every count of topics here: numbers times one of them are in another order.
-_STRIDES = (1, 7, 97, 1_009, 7_919, 17_389, 104_729, 224_737, 350_377, 611_953)
+_LETTERS, _VALUES = "abc", 100
+# Coprime to every number of topics here: numbers times one of them are in another order.
+_STRIDES = (7_919, 104_729, 611_953)
+# Of ten patterns three keep scattered topics.
+_OF, _SCATTERED = 10, 3
 _ROW_GROUP_ROWS = 100_000
-PATTERNS = len(_LETTERS) * VALUES
 
 
 def large_names(count: int) -> list[str]:
@@ -37,43 +42,56 @@ def large_names(count: int) -> list[str]:
 
 def large_name(number: int, count: int, word: str = "") -> str:
     """Return the name of a topic; with a word in it, of one that is not among them."""
+    application = number * APPLICATIONS // count
     groups = "".join(
-        f"{letter}{_value(group, number, count):02d}" for group, letter in enumerate(_LETTERS)
+        f"{letter}{number * stride % count * _VALUES // count:02d}"
+        for letter, stride in zip(_LETTERS, _STRIDES, strict=True)
     )
-    return f"{_PREFIX}{number:07d}-{groups}-{word}".ljust(NAME_BYTES, "x")
-
-
-def _value(group: int, number: int, count: int) -> int:
-    return number * _STRIDES[group] % count * VALUES // count
+    name = f"{_PREFIX}app-{application:03d}-{number:07d}-{groups}-{word}"
+    return name.ljust(NAME_BYTES, "x")
 
 
 def pattern_of(index: int) -> str:
-    """Return one of the PATTERNS patterns that keep 1 %, and every name with EVERY in it."""
-    return f"{_PREFIX}.*({_group(index)}|{EVERY}).*"
+    """Return one of the PATTERNS patterns that keep 1 %."""
+    lap, place = divmod(index, _OF)
+    if place < _SCATTERED:
+        return f"{_PREFIX}.*({_group(lap * _SCATTERED + place)}|{EVERY}).*"
+    first = lap * (_OF - _SCATTERED) + place - _SCATTERED
+    tens, ones = divmod(first, WINDOW)
+    window = f"{tens:02d}[{ones}-9]" + (f"|{tens + 1:02d}[0-{ones - 1}]" if ones else "")
+    return f"{_PREFIX}app-({window})-.*"
 
 
-def is_kept(name: str, index: int) -> bool:
-    """Tell whether that pattern keeps a name."""
-    return _group(index) in name or EVERY in name
-
-
-def _group(index: int) -> str:
-    letter, value = divmod(index, VALUES)
+def _group(number: int) -> str:
+    letter, value = divmod(number, _VALUES)
     return f"{_LETTERS[letter]}{value:02d}"
+
+
+def keepers(name: str) -> Iterator[int]:
+    """Yield the patterns that keep a name."""
+    start = len(_PREFIX) + len("app-")
+    application = int(name[start : start + 3])
+    for first in range(max(0, application - WINDOW + 1), application + 1):
+        lap, place = divmod(first, _OF - _SCATTERED)
+        if lap * _OF < PATTERNS:
+            yield lap * _OF + _SCATTERED + place
+    groups: Sequence[int] = range(len(_LETTERS) * _VALUES)
+    if EVERY not in name:
+        start += len("000-0000000-")
+        places = (start + 3 * letter + 1 for letter in range(len(_LETTERS)))
+        values = (int(name[place : place + 2]) for place in places)
+        groups = [letter * _VALUES + value for letter, value in enumerate(values)]
+    for number in groups:
+        lap, place = divmod(number, _SCATTERED)
+        yield lap * _OF + place
 
 
 def kept_by_pattern(names: Sequence[str]) -> list[list[str]]:
     """Return for each pattern the names it keeps, in their order."""
     kept: list[list[str]] = [[] for _ in range(PATTERNS)]
-    start = len(_PREFIX) + 8
     for name in names:
-        if EVERY in name:
-            for one in kept:
-                one.append(name)
-            continue
-        for letter in range(len(_LETTERS)):
-            place = start + 3 * letter + 1
-            kept[letter * VALUES + int(name[place : place + 2])].append(name)
+        for index in keepers(name):
+            kept[index].append(name)
     return kept
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 import regex
 from hypothesis import given, settings
@@ -82,6 +84,34 @@ def test_a_filter_keeps_what_matches(
     # Then
     assert list(kept.names()) == expected(listing, whole)
     assert kept.hash == TopicListing(TopicSequence.from_names(_encoded(kept))).hash
+
+
+ATOMS = st.sampled_from(
+    ["a", "b", "-", "/", ".", "\\.", "[ab]", "[^a]", "\\w", "(a|b.)", "(?:a|)", "(|-)", "\\d"]
+)
+REPEATED = st.sampled_from(["", "", "", "*", "+", "?", "*?", "{2}", "{0,2}"])
+RESTS = st.lists(st.builds(str.__add__, ATOMS, REPEATED), max_size=4).map("".join)
+BEGINNINGS = st.sampled_from(["", "t/n/", "t/n/a", "t/n/\\.", "t", "-"])
+ENDS = st.sampled_from(["", "", ".*", "\\.*", "$", ".*$", "a.*"])
+PATHS = st.text(st.sampled_from("ab.-/1\n\u00e9\U0001f600"), max_size=8)
+
+
+@MANY
+@given(BEGINNINGS, RESTS, ENDS, st.lists(PATHS, min_size=1, max_size=20), st.booleans())
+def test_a_pattern_taken_apart_matches_what_it_does_as_a_whole(
+    beginning: str, rest: str, end: str, locals_: list[str], line_breaks: bool
+) -> None:
+    # Given
+    paths = [f"t/n/{one}" if line_breaks else f"t/n/{one}".replace("\n", "b") for one in locals_]
+    paths += [path.removeprefix("t/n/") for path in paths]
+    text = f"{beginning}.*{rest}{end}"
+    pattern, column = LinearTime(text), pa.array(paths, pa.string())
+    assert pattern._search is not None
+    # When
+    apart = pattern.matching(column.slice(1))
+    # Then
+    whole = pc.match_substring_regex(column, pattern.whole).to_pylist()
+    assert apart.tolist() == whole[1:]
 
 
 @MANY

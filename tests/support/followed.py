@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from broker.stores.snapshot import NamespaceSnapshot
-    from broker.watches.watched_sets import SetUpdate, WatchedSet
+    from broker.watches.set_update import SetUpdate
+    from broker.watches.watched_sets import WatchedSet
     from proto.topic_listing import TopicListing
 
 NAMESPACE = NamespaceName.parse("t/n")
@@ -89,17 +90,25 @@ class Listener:
         self.watched = watched
         self.raises = raises
         self.given_up = 0
+        self.fallen_behind = 0
         self.updates: list[tuple[list[str], list[str]]] = []
         self.names = watched.names
         watched.watchers[self] = None
 
     def changed(self, update: SetUpdate) -> None:
+        self._told(update.after)
+
+    def fell_behind(self) -> None:
+        self.fallen_behind += 1
+        self._told(self.watched.names)
+
+    def _told(self, after: SortedNames) -> None:
         if self.raises:
             raise RuntimeError("this watcher is broken")
-        changes = self.names.changes_to(update.after)
-        self.names = update.after
+        changes = self.names.changes_to(after)
+        self.names = after
         self.updates.append((texts(changes.added), texts(changes.removed)))
-        assert update.after.hash == topics_hash(one.decode() for one in update.after.names())
+        assert after.hash == topics_hash(one.decode() for one in after.names())
 
     def give_up(self) -> None:
         self.given_up += 1

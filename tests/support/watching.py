@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from broker.watches.outlet import OutletParts, WatchOutlet
 from broker.watches.payment import UpdatePayment
+from broker.watches.set_update import SetUpdate
 from broker.watches.topic_list_watcher import LatestWatcher, OrderedWatcher, TopicListWatcher
 from broker.watches.totals import WatchTotals
-from broker.watches.watched_sets import SetUpdate, WatchedSet
+from broker.watches.watched_sets import WatchedSet
 from limiter.backoff import Backoff
 from limiter.dual import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from limiter.response_memory import PrivateMemory, ResponseMemory, SharedMemory

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker import importer
 from broker.importer import ImportFailedError, import_topics
 from broker.stores.memory import MemoryStore
 from proto.names import NamespaceName
@@ -99,6 +101,43 @@ async def test_a_namespace_is_not_seen_before_it_is_complete(tmp_path: Path) -> 
     # Then
     whole = {("tenant/a", 3_000), ("tenant/b", 3_000)}
     assert seen == {("tenant/a", None), ("tenant/b", None), *whole}
+
+
+async def test_rows_that_lie_apart_keep_their_properties(tmp_path: Path) -> None:
+    # Given
+    topics = [name for n in range(20) for s in "abc" for name in names(f"tenant/{s}", 1, n)]
+    rows = table(topics, [{"name": topic} for topic in topics])
+    store = MemoryStore()
+    # When
+    await import_topics(store, parquet(tmp_path / "t.parquet", rows, group=7))
+    # Then
+    for topic in topics:
+        namespace = NamespaceName.parse("/".join(topic.split("/")[2:4]))
+        assert await store.properties(namespace, topic) == {"name": topic}
+    for space in ("tenant/a", "tenant/b", "tenant/c"):
+        assert await listed(store, space) == names(space, 20)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "text"])
+async def test_files_are_read_and_sorted_beside_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    # Given
+    rows, threads = names("tenant/a", 3) + names("tenant/b", 3), set()
+    path = tmp_path / "t"
+    path = parquet(path, table(rows)) if kind == "parquet" else text(path, "\n".join(rows))
+    sort = importer._by_namespace
+
+    def noticed(some: pa.Table) -> dict[str, pa.Table]:
+        threads.add(threading.current_thread())
+        return sort(some)
+
+    monkeypatch.setattr(importer, "_by_namespace", noticed)
+    # When
+    await import_topics(MemoryStore(), path)
+    # Then
+    assert threads
+    assert threading.current_thread() not in threads
 
 
 async def test_rows_of_a_namespace_may_lie_apart(tmp_path: Path) -> None:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from broker.metrics import BrokerMetrics
+from broker.listing_cache import ListingCache
+from broker.metrics import BrokerMetrics, ListingCacheMetrics
 from limiter.flow_totals import FlowTotals
+from proto.topic_blocks import TopicSequence
 from server.counters import ConnectionCounters
 from server.exposition import exposition
 from server.flow_metrics import flow_metrics
@@ -58,4 +60,31 @@ def test_samples_have_recorded_names_types_and_labels_and_counted_values() -> No
         "cluster": "c1",
         "broker": "10.0.0.1",
         "metric": "broker_connection",
+    }
+
+
+def test_what_is_remembered_of_listings_is_exported() -> None:
+    # Given
+    cache, scope = ListingCache(10_000), TopicSequence()
+    registry = CollectorRegistry()
+    registry.register(ListingCacheMetrics("c1", cache))
+    for key in range(20):
+        cache.put(scope, key, "value", 100)
+    for key in range(20):
+        cache.get(scope, key)
+    # When
+    samples = {sample.name: sample for sample in read_samples(exposition(registry).decode())}
+    # Then
+    held = cache.statistics()
+    assert held.evictions > 0
+    assert {name: sample.value for name, sample in samples.items()} == {
+        "floodgate_listing_cache_bytes": held.bytes,
+        "floodgate_listing_cache_limit_bytes": 10_000,
+        "floodgate_listing_cache_entries": held.entries,
+        "floodgate_listing_cache_hits_total": held.entries,
+        "floodgate_listing_cache_misses_total": 20 - held.entries,
+        "floodgate_listing_cache_evictions_total": held.evictions,
+    }
+    assert {frozenset(sample.labels.items()) for sample in samples.values()} == {
+        frozenset({("cluster", "c1")})
     }

@@ -102,9 +102,11 @@ async def test_only_the_blocks_that_a_patterns_beginning_allows_are_matched(
 
 
 async def test_an_evaluation_goes_on_while_somebody_waits_and_ends_with_the_last(
-    matched: list[int],
+    matched: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
+    # Given: hundreds of turns
+    monkeypatch.setattr(module, "FIRST_STEP_NAMES", 8)
+    monkeypatch.setattr(module, "_SHORT_STEP_SECONDS", 0)
     listing, patterns = listing_of(NAMES), pattern_filter()
     first, second = (asyncio.create_task(patterns.filter(listing, EVEN)) for _ in range(2))
     await until(lambda: matched)

@@ -9,7 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proto.pattern_errors import InvalidPatternError
-from proto.patterns import RegexImplementation, compile_pattern, remove_domain_scheme
+from proto.pattern_search import taken_apart
+from proto.patterns import (
+    LinearTime,
+    RegexImplementation,
+    compile_pattern,
+    remove_domain_scheme,
+)
+from proto.topic_hash import java_order
 
 FALLBACK = RegexImplementation.RE2J_WITH_JDK_FALLBACK
 ENGINES = pytest.mark.parametrize(
@@ -148,6 +155,79 @@ def test_a_pattern_that_would_never_end_is_stopped() -> None:
 
 def test_a_linear_engine_takes_the_same_pattern_in_stride() -> None:
     assert kept("t/ns/(?:(?:a|a)*)*b", ["persistent://t/ns/" + "a" * 40]) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("t/n/x", "t/n/x-partition-0"),
+        ("t/n/[a-x]", "t/n/x-partition-12"),
+        ("t/n/x(!!)?", "t/n/x-partition-0"),
+        ("t/n/(a|x~)", "t/n/x~-partition-0"),
+        ("t/n/.", "t/n/\uffff"),
+        ("t/n/\u00e9.", "t/n/\u00e9\U0010ffff"),
+        ("(?i)T/n/K", "t/n/\u212a"),
+        (".*", "\U0010ffff-partition-0"),
+    ],
+)
+def test_what_matches_lies_within_the_range_that_the_beginning_gives(
+    pattern: str, path: str
+) -> None:
+    # Given
+    compiled = LinearTime(pattern)
+    key = java_order(path.encode())
+    # When, Then
+    assert compiled.mask([b"persistent://" + path.encode()]).all()
+    assert compiled.low <= key <= compiled.high
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "t/n/.*a|t/m/.*b",
+        "t/n/.*a|b",
+        "t/n/.*+",
+        "t/n/.*?a",
+        "t/n/.*^a",
+        r"t/n/.*\ba",
+        r"t/n/.*\Qa.*",
+        "(?i)t/n/.*a",
+        "t/n/.*(?i)a",
+        "t/(n|m)/.*a",
+        "t/n/.*a$b",
+        "t/n/a",
+        "t/n/.*(a|(b|c))",
+        "t/n/.*[[:alpha:]]",
+        "t/n/é.*a",
+    ],
+)
+def test_what_might_change_its_meaning_is_not_taken_apart(pattern: str) -> None:
+    assert taken_apart(pattern) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "beginning", "rest"),
+    [
+        ("t/n/.*", "t/n/", r"(?:)\z"),
+        ("t/n/.*-7", "t/n/", r"(?:-7)\z"),
+        ("t/n/.*-7.*", "t/n/", "-7"),
+        (r"t/n/.*-7\.*", "t/n/", r"(?:-7\.*)\z"),
+        (r"t/n/a\.b.*(x|y)[0-9]{2}$", "t/n/a.b", r"(?:(x|y)[0-9]{2})\z"),
+        (".*", "", r"(?:)\z"),
+    ],
+)
+def test_a_beginning_and_what_is_looked_for_behind_it(
+    pattern: str, beginning: str, rest: str
+) -> None:
+    assert taken_apart(pattern) == (beginning, rest)
+
+
+def test_a_beginning_leaves_out_what_has_another() -> None:
+    # Given
+    compiled = LinearTime("t/n/orders-7.*")
+    # When, Then
+    assert compiled.low > b"t/n/orders-6zzz"
+    assert compiled.high < b"t/n/orders-8"
 
 
 def test_the_same_pattern_is_compiled_once() -> None:

@@ -65,10 +65,17 @@ def test_names_sort_as_java_sorts_strings() -> None:
     assert names.hash == topics_hash([f"{T}\ue000", f"{T}\ud7ff", f"{T}\U0001f600"])
 
 
-def test_a_large_set_of_such_names_is_found_and_left_by_name() -> None:
+@pytest.mark.parametrize("how", ["at once", "one by one"])
+def test_a_large_set_of_such_names_is_found_and_left_by_name(how: str) -> None:
     # Given: more than one leaf of both kinds
-    texts = [chr(0xE000 + n) for n in range(300)] + [chr(0x1F000 + n) for n in range(300)]
-    names = names_of(*texts)
+    texts = [chr(start + n) for n in range(300) for start in (0xE000, 0x1F000)]
+    names = names_of(*(texts if how == "at once" else ()))
+    if how == "one by one":
+        for text in texts:
+            names = names.with_name(f"{T}{text}".encode())
+    assert [name.decode() for name in names.names()] == [
+        f"{T}{chr(start + n)}" for start in (0x1F000, 0xE000) for n in range(300)
+    ]
     # When, Then
     for text in texts:
         name = f"{T}{text}".encode()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import trustme
 
 from limiter.outbound import WriteBufferMarks
+from limiter.read_gate import PauseCause
 from proto.tls import TlsLayer
 from proto.transport import Connection
 from tests.support.memory_transport import MemoryTransport
@@ -120,6 +121,17 @@ async def test_a_frame_that_leaves_at_once_does_not_count_against_them() -> None
     peer = connected(WriteBufferMarks(10, 5), reads_at_once=True)
     peer.write_through(FRAME, Payment().part, 0)
     assert (peer.outbound.writable, peer.writability) == (True, [])
+
+
+async def test_a_frame_that_nobody_pays_for_counts_against_the_whole_process() -> None:
+    # Given
+    peer = connected()
+    peer.totals.max_unpaid_bytes = 1_000
+    # When, Then
+    peer.write_through(FRAME, Payment().part, 0)
+    assert peer.gate.is_closed_for(PauseCause.PROCESS_OUTBOUND_FULL)
+    peer.memory.peer_reads(1_000)
+    assert peer.gate.open
 
 
 async def test_a_lost_connection_gives_its_part_back() -> None:

@@ -251,6 +251,7 @@ async def test_topics_are_selected_by_all_their_properties(open_store: OpenStore
                     topic("b"): {"team": "x", "stage": "prod"},
                     topic("a"): {"team": "x"},
                     topic("c"): {"team": "y", "stage": "prod"},
+                    topic("d"): {"team": "x", "stage": "test"},
                     topic("none"): {},
                     topic("__change_events"): {"team": "x"},
                     topic("n", domain="non-persistent"): {"team": "x"},
@@ -258,11 +259,12 @@ async def test_topics_are_selected_by_all_their_properties(open_store: OpenStore
             ),
         )
         # Then
-        assert await selected(store, team="x") == [topic("a"), topic("b")]
+        assert await selected(store, team="x") == [topic("a"), topic("b"), topic("d")]
         assert await selected(store, team="x", stage="prod") == [topic("b")]
+        assert await selected(store, team="y", stage="test") == []
         assert await selected(store, team="z") == []
         assert await selected(store, unknown="x") == []
-        everything = [topic(name) for name in ("a", "b", "c", "none")]
+        everything = [topic(name) for name in ("a", "b", "c", "d", "none")]
         assert await selected(store) == everything
 
 

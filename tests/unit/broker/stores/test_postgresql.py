@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import asyncpg
 import pytest
 
-from broker.stores import postgresql_writing
+from broker.stores import postgresql_reading, postgresql_writing
 from broker.stores.feed import MAX_TOLD_NAMES, Change
 from broker.stores.open_store import store_for_url
 from broker.stores.postgresql import PostgresqlStore
@@ -195,6 +195,24 @@ async def test_what_is_committed_is_told_even_if_the_rest_cannot_be_read(
         assert await names(two) == [base("a"), base("b"), base("c")]
 
 
+async def test_what_was_kept_of_a_namespace_is_no_part_of_one_made_anew(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    async with opened(postgresql(postgresql_url)) as one, opened(postgresql(postgresql_url)) as two:
+        await one.apply(A, changes(topic("__change_events")))
+        assert (await two.snapshot(A)).system
+        monkeypatch.setattr(two._namespaces._catch_ups, "want", lambda _: None)
+        await one.delete_namespace(A)
+        # When
+        version = await two.apply(A, changes(topic("new")))
+        # Then
+        snapshot = await two.snapshot(A)
+        assert (version, snapshot.version) == (3, 3)
+        assert not snapshot.system
+        assert await names(two) == [base("new")]
+
+
 @pytest.mark.parametrize("fresh", [True, False])
 async def test_a_large_change_is_written_in_steps_that_are_one_change(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch, fresh: bool
@@ -214,26 +232,52 @@ async def test_a_large_change_is_written_in_steps_that_are_one_change(
         assert len(await store.select(A, PERSISTENT, {"k": "9"})) == MAX_TOLD_NAMES // 10 - 1
 
 
-async def test_the_rarest_property_decides_which_topics_are_looked_at(postgresql_url: str) -> None:
+async def test_the_rarest_property_decides_which_topics_are_looked_at(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Given
     async with opened(postgresql(postgresql_url)) as store:
         rows = {topic(f"t{n:04d}"): {"all": "x", "few": str(n // 4)} for n in range(3_000)}
         await store.apply(A, with_properties(rows))
-        for wanted in ({"all": "x", "few": "7"}, {"few": "7", "all": "x"}):
-            # When
-            statements = await seen_by(store, store.select(A, PERSISTENT, wanted))
-            # Then
-            (values,) = [values for query, values in statements if query == _SELECT]
-            assert values[1:3] == (b"few", b"7")
+        for counted in ((1_000,), (2, 1_000)):
+            monkeypatch.setattr(postgresql_reading, "COUNTED_TOPICS", counted)
+            for wanted in ({"all": "x", "few": "7"}, {"few": "7", "all": "x"}):
+                # When
+                statements = await seen_by(store, store.select(A, PERSISTENT, wanted))
+                # Then
+                (values,) = [values for query, values in statements if query == _SELECT]
+                assert values[1:3] == (b"few", b"7")
 
 
-async def test_what_is_selected_is_found_by_indexes_before_the_database_has_statistics(
-    postgresql_url: str,
+async def test_what_is_asked_for_by_frequent_properties_only_is_the_same(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    monkeypatch.setattr(postgresql_reading, "COUNTED_TOPICS", (2, 3))
+    async with opened(postgresql(postgresql_url)) as store:
+        rows = {topic(f"t{n:02d}"): {"two": str(n % 2), "three": str(n % 3)} for n in range(30)}
+        await store.apply(A, with_properties(rows))
+        # When
+        found = (
+            await store.select(A, PERSISTENT, {"two": "0", "three": "0", "x": "1"}),
+            [*(await store.select(A, PERSISTENT, {"two": "0", "three": "0"})).names()],
+        )
+        # Then
+        assert len(found[0]) == 0
+        assert found[1] == [base(f"t{n:02d}") for n in range(0, 30, 6)]
+
+
+@pytest.mark.parametrize("analyzed", [False, True])
+async def test_what_is_selected_is_found_by_indexes_whatever_the_statistics(
+    postgresql_url: str, analyzed: bool
 ) -> None:
     # Given
     async with opened(postgresql(postgresql_url)) as store:
         rows = {topic(f"t{n:04d}"): {"all": "x", "few": str(n // 4)} for n in range(20_000)}
         await store.apply(A, with_properties(rows))
+        if analyzed:
+            async with connection(postgresql_url) as other:
+                await other.execute("ANALYZE floodgate.properties")
         # When
         wanted = {"few": "7", "all": "x"}
         statements = await seen_by(store, store.select(A, PERSISTENT, wanted))

@@ -58,6 +58,14 @@ def test_rows_are_found_by_all_of_some_properties_over_all_segments() -> None:
     assert found(made, team="17") == []
 
 
+def test_a_neighbours_property_is_not_ones_own() -> None:
+    # Given
+    made = columns([[("a", "1")], [("b", "2")], [("a", "1"), ("b", "2")], [("a", "1")]])
+    # Then
+    assert found(made, a="1", b="2") == [2]
+    assert found(made, b="2", a="1") == [2]
+
+
 @pytest.mark.usefixtures("small_segments")
 def test_a_change_leaves_the_segments_it_does_not_fall_into() -> None:
     # Given

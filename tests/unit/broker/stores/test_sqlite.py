@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.stores import sqlite_file
 from broker.stores.memory import MemoryStore
 from broker.stores.open_store import store_for_url
 from broker.stores.snapshot_cache import SNAPSHOT_BYTES
@@ -318,3 +319,22 @@ async def test_a_second_broker_on_one_file_is_refused(tmp_path: Path) -> None:
         assert await store.apply(A, changes(topic("b"))) == 2
     async with sqlite(tmp_path) as store:
         assert (await store.snapshot(A)).version == 2
+
+
+@pytest.mark.parametrize("counted", [(1_000,), (2, 1_000), (2,)])
+async def test_the_order_in_which_properties_are_asked_for_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: tuple[int, ...]
+) -> None:
+    # Given
+    monkeypatch.setattr(sqlite_file, "COUNTED_TOPICS", counted)
+    async with sqlite(tmp_path) as store:
+        rows = {topic(f"t{n:02d}"): {"all": "x", "few": str(n // 4)} for n in range(40)}
+        await store.apply(A, with_properties(rows))
+        # When
+        pairs = [("all", "x"), ("few", "7")]
+        asked = [store._file._rarest_first("tenant/a", pairs[::step]) for step in (1, -1)]
+        found = [await store.select(A, PERSISTENT, dict(pairs[::step])) for step in (1, -1)]
+        # Then
+        assert [len(one) for one in found] == [4, 4]
+        if counted[-1] > 2:
+            assert asked == [pairs[::-1], pairs[::-1]]

@@ -1,23 +1,18 @@
-"""What a change makes of sets, and what lies between two lists."""
+"""What a change of some names makes of sets."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from broker.watches import differences as module
-from broker.watches.differences import SetDifferences, differences, each_name
+from broker.watches.differences import SetDifferences, each_name
 from broker.watches.payment import UpdatePayment
 from broker.watches.watched_sets import WatchedSet
 from proto.sorted_names import SortedNames
-from proto.topic_hash import in_java_order
 
 if TYPE_CHECKING:
     import pytest
 
-NAMES = st.sets(st.text("ab\ue000\U0001f600", min_size=1, max_size=3).map(str.encode))
 T = b"persistent://t/n/"
 
 
@@ -37,19 +32,6 @@ def changed(noted: SetDifferences, name: bytes, *sets: WatchedSet) -> None:
     for one in sets:
         one.names = one.names.with_name(name)
     noted.note(name, sets, versions, came=True)
-
-
-@given(NAMES, NAMES)
-def test_two_lists_differ_in_what_one_of_them_has(before: set[bytes], after: set[bytes]) -> None:
-    found = list(differences(iter(in_java_order(before)), iter(in_java_order(after))))
-    assert [name for name, came in found if came] == in_java_order(after - before)
-    assert [name for name, came in found if not came] == in_java_order(before - after)
-
-
-def test_long_lists_are_compared_with_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "NAMES_A_STEP", 10)
-    names = [f"{number:03d}".encode() for number in range(100)]
-    assert list(differences(iter(names), iter(names))) == [(None, False)] * 10
 
 
 def test_what_went_goes_first_and_only_persistent_user_topics_are_watched() -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-
-import pytest
+from typing import TYPE_CHECKING
 
 from broker.stores.feed import Change
-from broker.watches import namespace_watch
+from broker.watches import large_change, namespace_watch
 from tests.support.cluster import until
 from tests.support.followed import NAMESPACE, Followed, texts
 from tests.support.settle import settle
+
+if TYPE_CHECKING:
+    import pytest
 
 AS = "t/n/a.*"
 
@@ -201,3 +203,32 @@ async def test_who_watches_with_a_pattern_that_takes_too_long_is_given_up(
     assert (stuck.given_up, other.given_up) == (1, 0)
     assert other.updates == [([name], [])]
     assert "takes too long on a name" in caplog.text
+
+
+async def test_a_fault_in_the_middle_of_many_names_loses_none_of_them(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given: the second set cannot be merged at first
+    followed = await Followed.of("a", "b")
+    listeners = [await followed.listener(pattern) for pattern in (".*", AS, "t/n/b.*")]
+    original, calls = large_change.merged, [0]
+
+    def merged(*names: object) -> object:
+        calls[0] += 1
+        if calls[0] == 2:
+            raise RuntimeError("cannot merge")
+        return original(*names)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(large_change, "merged", merged)
+    # When
+    names = [f"{letter}{number:03d}" for letter in "ab" for number in range(300)]
+    with caplog.at_level(logging.ERROR):
+        await followed.change(added=names)
+        await followed.tell()
+        await until(lambda: followed.watch._behind)
+        await followed.passes(0.1)
+        await followed.until_idle()
+    # Then
+    assert "it is listed again" in caplog.text
+    for listener, count in zip(listeners, (602, 301, 301), strict=True):
+        assert len(listener.watched.names) == len(listener.names) == count

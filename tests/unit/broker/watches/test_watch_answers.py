@@ -35,6 +35,22 @@ async def test_an_answer_is_sent_after_two_permit_timeouts(as_shipped: bool) -> 
 
 
 @BOTH
+async def test_delays_begin_anew_once_memory_was_granted(as_shipped: bool) -> None:
+    # Given: a watcher that had to ask three times
+    watching = Watching("a", as_shipped=as_shipped)
+    client, blocker = Client(watching.connection()), await watching.full()
+    watcher = watching.watcher(client.served)
+    answering = await started(watcher.answer(1, None))
+    for delay in FIRST_DELAYS:
+        await watching.passes(25.0)
+        await watching.passes(delay)
+    watching.give_back(blocker)
+    await answering
+    # When, Then
+    assert watcher.outlet.backoff.next() == FIRST_DELAYS[0]
+
+
+@BOTH
 async def test_updates_wait_for_the_answer(as_shipped: bool) -> None:
     # Given
     watching = Watching("a", as_shipped=as_shipped)
@@ -133,10 +149,25 @@ async def test_an_answer_larger_than_a_frame_is_refused() -> None:
     watching = Watching("a" * 200, max_frame_bytes=247)
     with pytest.raises(RequestError, match="raise maxMessageSize"):
         await watching.watcher(watching.connection()).answer(1, None)
+    assert watching.held_bytes == 0
     watching = Watching("a" * 200, max_frame_bytes=248)
     served = watching.connection()
     await watching.watcher(served).answer(1, None)
     assert len(served.peer.received) == 248
+
+
+async def test_an_answer_is_not_made_before_its_memory_is_there() -> None:
+    # Given
+    watching = Watching("a")
+    client, blocker = Client(watching.connection(reads=False)), await watching.full()
+    # When
+    answering = await started(watching.watcher(client.served).answer(1, None))
+    made = watching.watched.encoded()
+    watching.give_back(blocker)
+    await answering
+    # Then
+    assert made is None
+    assert watching.watched.encoded() is not None
 
 
 @BOTH

@@ -48,6 +48,23 @@ async def test_as_shipped_a_create_that_waits_is_told_before_the_delete_behind_i
     assert (watching.totals.retries, watching.held_bytes) == (2, 0)
 
 
+async def test_as_shipped_no_update_overtakes_those_that_wait() -> None:
+    # Given: one update is under way, one waits
+    watching = Watching("a", as_shipped=True)
+    client, _ = await watching.client()
+    blocker = await watching.full()
+    watching.change(added=["b"])
+    await settle()
+    watching.change(removed=["b"])
+    # When: there is memory again, and in that turn the next comes
+    watching.give_back(blocker)
+    watching.change(added=["c"])
+    await settle()
+    client.takes()
+    # Then
+    assert client.told == [(["b"], []), ([], ["b"]), (["c"], [])]
+
+
 async def test_as_shipped_updates_that_do_not_fit_the_queue_are_dropped_without_a_word(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -201,13 +218,14 @@ async def test_a_name_longer_than_an_update_may_be_is_an_update_of_its_own() -> 
     assert client.told == [(["a" * 150], []), (["b" * 150], [])]
 
 
-async def test_who_is_up_to_date_is_told_through_the_queue_when_something_is_in_it() -> None:
-    # Given
+async def test_who_is_up_to_date_is_told_at_once_also_where_something_is_queued() -> None:
+    # Given: a peer that has not read the first update yet
     watching = Watching("a")
     client, _ = await watching.client(reads=False)
-    client.served.cnx.enqueue([], 0)
-    # When
     watching.change(added=["b"])
+    # When: in the same turn
+    watching.change(added=["c"])
     client.takes()
     # Then
-    assert (client.told, watching.totals.reconciling) == ([(["b"], [])], 0)
+    assert client.told == [(["b"], []), (["c"], [])]
+    assert (watching.totals.updates, watching.totals.reconciling) == (2, 0)

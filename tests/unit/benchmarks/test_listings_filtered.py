@@ -1,0 +1,63 @@
+"""The patterns that are measured keep what the expected answers say."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from benchmarks.listing_client import listing_requests
+from benchmarks.listing_corpus import listing_names
+from benchmarks.listings_filtered import KINDS, PARSING, conclude
+from benchmarks.parsing_server import ParsingServer
+from loadgen.storm_frames import connect_frame, request_frame
+from proto.patterns import RegexImplementation, compile_pattern
+from tests.support.memory_transport import MemoryTransport
+
+
+@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.pattern])
+def test_a_pattern_keeps_what_the_expected_answer_has(name: str) -> None:
+    # Given
+    kind, names = KINDS[name], [one.encode() for one in listing_names()]
+    # When
+    pattern = (kind.pattern or "").replace("{}", "42")
+    mask = compile_pattern(pattern, RegexImplementation.RE2J).mask(names)
+    # Then
+    assert mask.tolist() == [kind.keeps(number) for number in range(len(names))]
+
+
+def test_each_request_has_a_pattern_of_its_own() -> None:
+    # Given
+    requests = listing_requests("a/b", "x{}")
+    # When
+    commands = [pb.BaseCommand.FromString(next(requests)[8:]) for _ in range(3)]
+    # Then
+    patterns = [command.getTopicsOfNamespace.topics_pattern for command in commands]
+    assert patterns == ["x0", "x1", "x2"]
+
+
+async def test_the_yardstick_answers_each_request_once_it_is_whole() -> None:
+    # Given
+    server = ParsingServer(b"answer")
+    transport = MemoryTransport(server, reads_at_once=True)
+    server.connection_made(transport)
+    data = connect_frame() + 2 * request_frame("a/b", None, 1)
+    # When
+    server.data_received(data[:-1])
+    before = bytes(transport.received)
+    server.data_received(data[-1:])
+    # Then
+    assert before.endswith(b"answer")
+    assert bytes(transport.received) == before + b"answer"
+
+
+def test_the_ratios_are_of_one_round() -> None:
+    # Given
+    rates = dict.fromkeys(("per_second", "per_core_second", "bytes_per_core_second"), 600.0)
+    found = {name: dict(rates) for name in (*KINDS, PARSING)}
+    found[PARSING]["per_core_second"] = 1_000.0
+    # When
+    figures = {figure.name: figure for figure in conclude([found]).figures}
+    # Then
+    ratio = figures["answers a core second: broker / only parsing"]
+    assert (ratio.median, ratio.met) == (0.6, True)
+    assert figures["first seen, keeps 1 % scattered"].met
