@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from proto.topic_hash import format_hash, java_order, joined_crc
 
@@ -26,12 +27,14 @@ class WatchedNames:
         names: In Java's order.
     """
 
-    __slots__ = ("_next", "hash", "names")
+    __slots__ = ("__weakref__", "_next", "hash", "names")
 
     def __init__(self, names: Sequence[bytes]) -> None:
         self.names = names
         self.hash = format_hash(joined_crc(names)[0])
-        self._next: dict[tuple[Sequence[str], Sequence[str]], WatchedNames] = {}
+        # As long as somebody is in that state: the first would keep all that ever were.
+        self._next: WeakValueDictionary[tuple[Sequence[str], Sequence[str]], WatchedNames]
+        self._next = WeakValueDictionary()
 
     def after(self, new: Sequence[str], deleted: Sequence[str], told_hash: str) -> WatchedNames:
         """Return the state after an update.

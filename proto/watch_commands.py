@@ -90,12 +90,16 @@ class WatchUpdate:
         """Return the whole frame for one watcher; the same for all that have the same id."""
         frame = self._frames.get(watcher_id)
         if frame is None:
-            ids = b"\x08" + encode_varint(watcher_id)
-            head = _UPDATE_START + encode_varint(len(ids) + self.body_bytes) + ids
-            size_bytes = len(head) + self.body_bytes
-            lengths = _LENGTHS.pack(size_bytes + _COMMAND_SIZE_BYTES, size_bytes)
-            frame = self._frames[watcher_id] = lengths + head + self._shared
+            frame = self._frames[watcher_id] = b"".join(self.buffers(watcher_id))
         return frame
+
+    def buffers(self, watcher_id: int) -> tuple[bytes, bytes]:
+        """Return the frame as a head of its own and the bytes that all share."""
+        ids = b"\x08" + encode_varint(watcher_id)
+        head = _UPDATE_START + encode_varint(len(ids) + self.body_bytes) + ids
+        size_bytes = len(head) + self.body_bytes
+        lengths = _LENGTHS.pack(size_bytes + _COMMAND_SIZE_BYTES, size_bytes)
+        return lengths + head, self._shared
 
 
 def encode_changes(added: Sequence[bytes], removed: Sequence[bytes]) -> bytes:
@@ -103,6 +107,6 @@ def encode_changes(added: Sequence[bytes], removed: Sequence[bytes]) -> bytes:
     return encode_names(added, NEW_TOPIC_TAG) + encode_names(removed, TOPIC_TAG)
 
 
-def command_bytes(frame: bytes) -> int:
+def command_bytes(*frame: bytes) -> int:
     """Return the size of the command in a frame, which is what direct memory is charged with."""
-    return len(frame) - _LENGTHS.size
+    return sum(map(len, frame)) - _LENGTHS.size

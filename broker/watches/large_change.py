@@ -78,7 +78,7 @@ class LargeChange:
         }
         # All in this turn: what breaks before it has changed nothing.
         self._sets.everything = after
-        return [watched for watched, names in versions.items() if _take(watched, names)]
+        return [watched for watched, names in versions.items() if self._take(watched, names)]
 
     def _matched(self, names: _Names) -> Generator[None, None, dict[WatchedSet, _Names]]:
         """Return which names belong to which set."""
@@ -107,13 +107,12 @@ class LargeChange:
         merges.append(_Merge(before, names, after))
         return after
 
-
-def _take(watched: WatchedSet, names: SortedNames) -> bool:
-    """Give a set its new version; tell whether it is not as it was."""
-    differs = names.fingerprint != watched.names.fingerprint
-    if differs:
-        watched.names = names
-    return differs
+    def _take(self, watched: WatchedSet, names: SortedNames) -> bool:
+        """Give a set its new version; tell whether it is not as it was."""
+        differs = names.fingerprint != watched.names.fingerprint
+        if differs:
+            self._sets.replace(watched, names)
+        return differs
 
 
 def is_large(added: Sequence[bytes], removed: Sequence[bytes]) -> bool:

@@ -144,33 +144,36 @@ class WatchOutlet:
 
     def update_at_once(self, update: SetUpdate) -> bool:
         """Queue an update if a permit of its own is to be had without waiting."""
-        frame = update.command.frame(self.watcher_id)
-        size_bytes, memory = command_bytes(frame), self._parts.memory
+        buffers, memory = update.command.buffers(self.watcher_id), self._parts.memory
+        size_bytes = command_bytes(*buffers)
         try:
             give_back = memory.direct_at_once(update, size_bytes, self.cnx, self._namespace)
         except PermitTooLargeError:
             return False
         if give_back is not None:
-            self._enqueue_update(frame, give_back)
+            self._enqueue_update(buffers, give_back)
         return give_back is not None
 
     async def update(self, update: SetUpdate) -> None:
         """Queue an update as soon as its permit is granted; one that can never be ends the peer."""
-        frame = update.command.frame(self.watcher_id)
+        buffers = update.command.buffers(self.watcher_id)
         try:
-            give_back = await self._direct(update, command_bytes(frame))
+            give_back = await self._direct(update, command_bytes(*buffers))
         except PermitTooLargeError as error:
             # It would be in a state of its own for ever; a new watch is told why.
             logger.warning("closing %s: its update cannot be sent: %s", self.cnx.peer, error)
             self.cnx.close()
             return
         if give_back is not None:
-            self._enqueue_update(frame, give_back)
+            self._enqueue_update(buffers, give_back)
 
-    def _enqueue_update(self, frame: bytes, give_back: Callable[[], object]) -> None:
+    def _enqueue_update(
+        self, buffers: tuple[bytes, bytes], give_back: Callable[[], object]
+    ) -> None:
         self._parts.totals.updates += 1
-        paid_bytes = command_bytes(frame) if self._parts.memory.pays else 0
-        self.cnx.enqueue([frame], len(frame), give_back, paid_bytes)
+        size_bytes = command_bytes(*buffers)
+        paid_bytes = size_bytes if self._parts.memory.pays else 0
+        self.cnx.enqueue(buffers, sum(map(len, buffers)), give_back, paid_bytes)
 
     async def _direct(self, key: Hashable, size_bytes: int) -> Callable[[], object] | None:
         """Return how direct memory is given back; None when nobody wants it any more."""

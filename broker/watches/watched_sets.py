@@ -10,7 +10,7 @@ import weakref
 from typing import TYPE_CHECKING, Protocol
 
 from broker.watches.reconciling import Reconciler
-from proto.many_names import alike
+from broker.watches.versions import HeldVersions
 from proto.sorted_names import EMPTY_NAMES, SortedNames
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from broker.watches.set_update import SetUpdate
 
+SET_BYTES = 2_048
+"""What a set costs beside its version: its pattern in the index, most of all."""
 NAME_OBJECT_BYTES = 33
 """What Python adds to a name's bytes."""
 
@@ -88,16 +90,26 @@ def _nothing() -> None:
 class WatchedSets:
     """All watched sets of a namespace, and all its names, which they share.
 
-    Attributes:
-        everything: The persistent user topics.
-
     The mutable state is the sets by pattern. Bound: floodgateTopicWatchMaxBytes, which those who
     add a set ask first.
     """
 
     def __init__(self, everything: SortedNames = EMPTY_NAMES) -> None:
-        self.everything = everything
+        self._everything = everything
+        self._versions = HeldVersions()
+        self._versions.hold(everything)
         self._by_pattern: dict[str, WatchedSet] = {}
+
+    @property
+    def everything(self) -> SortedNames:
+        """The persistent user topics."""
+        return self._everything
+
+    @everything.setter
+    def everything(self, names: SortedNames) -> None:
+        self._versions.hold(names)
+        self._versions.release(self._everything)
+        self._everything = names
 
     def __len__(self) -> int:
         return len(self._by_pattern)
@@ -112,30 +124,31 @@ class WatchedSets:
     def add(self, pattern: str, names: SortedNames) -> WatchedSet:
         """Add the set of a pattern."""
         watched = self._by_pattern[pattern] = WatchedSet(pattern, names)
+        self._versions.hold(names)
         return watched
+
+    def replace(self, watched: WatchedSet, names: SortedNames) -> None:
+        """Give a set its next version."""
+        self._versions.hold(names)
+        self._versions.release(watched.names)
+        watched.names = names
 
     def discard(self, watched: WatchedSet) -> None:
         """Forget a set that nobody watches."""
-        self._by_pattern.pop(watched.pattern, None)
+        if self._by_pattern.pop(watched.pattern, None) is not None:
+            self._versions.release(watched.names)
 
     def like(self, names: SortedNames) -> Generator[None, None, SortedNames]:
         """Return a version that is there already and holds the same names, or these; in steps."""
-        versions = (self.everything, *(one.names for one in self._by_pattern.values()))
-        for version in versions:
-            if (yield from alike(version, names)):
-                return version
-        return names
+        return self._versions.like(names)
 
     @property
     def held_bytes(self) -> int:
         """About what names and sets cost in memory; what sets share counts once."""
-        everything = self.everything
         if not self._by_pattern:
             return 0
-        versions = {everything.identity: everything}
-        versions.update((one.names.identity, one.names) for one in self._by_pattern.values())
-        names_bytes = everything.name_bytes + NAME_OBJECT_BYTES * len(everything)
-        return names_bytes + sum(version.own_bytes for version in versions.values())
+        names_bytes = self._everything.name_bytes + NAME_OBJECT_BYTES * len(self._everything)
+        return names_bytes + self._versions.own_bytes + SET_BYTES * len(self._by_pattern)
 
     def change(
         self,
@@ -162,8 +175,9 @@ class WatchedSets:
         different = []
         for one in watched:
             before = one.names
-            one.names = _changed(before, name, done, added=added)
-            if one.names is not before:
+            after = _changed(before, name, done, added=added)
+            if after is not before:
+                self.replace(one, after)
                 different.append(one)
         return different
 

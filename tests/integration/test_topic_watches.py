@@ -132,7 +132,9 @@ async def test_as_shipped_each_name_is_an_update() -> None:
     async with cluster(TOPICS, profile="pulsar") as parts:
         peer, client = await watching(parts), Client(ALPHA)
         # When
-        await change(parts, added=[f"persistent://public/gold/alpha-p-partition-{n}" for n in "012"])
+        await change(
+            parts, added=[f"persistent://public/gold/alpha-p-partition-{n}" for n in "012"]
+        )
         # Then
         for _ in range(3):
             update = await peer.command()
@@ -225,7 +227,10 @@ async def test_nothing_is_kept_of_who_has_left() -> None:
         await until(lambda: not parts.broker.watches.totals.watchers)
         # Then
         assert held > 0
-        assert (parts.broker.watches.registry.sets, parts.broker.watches.registry.held_bytes) == (0, 0)
+        assert (parts.broker.watches.registry.sets, parts.broker.watches.registry.held_bytes) == (
+            0,
+            0,
+        )
 
 
 async def test_a_namespace_that_does_not_exist_can_be_watched_and_come() -> None:

@@ -92,9 +92,17 @@ def test_watchers_with_the_same_id_share_a_frame() -> None:
     assert update.frame(8) is not update.frame(7)
 
 
+def test_all_watchers_share_the_names_whatever_their_ids() -> None:
+    update = WatchUpdate(encode_changes(NAMES, []), "00000000")
+    one, other = update.buffers(7), update.buffers(2**40)
+    assert one[1] is other[1]
+    assert (b"".join(one), b"".join(other)) == (update.frame(7), update.frame(2**40))
+
+
 def test_direct_memory_is_charged_for_the_command_alone() -> None:
-    frame = WatchUpdate(encode_changes(NAMES, []), "00000000").frame(7)
-    assert command_bytes(frame) == parsed(frame).ByteSize()
+    update = WatchUpdate(encode_changes(NAMES, []), "00000000")
+    size_bytes = parsed(update.frame(7)).ByteSize()
+    assert command_bytes(update.frame(7)) == command_bytes(*update.buffers(7)) == size_bytes
 
 
 @pytest.mark.parametrize("names", [NAMES, LONG, []])

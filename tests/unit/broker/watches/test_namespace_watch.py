@@ -8,6 +8,7 @@ import pytest
 
 from broker.stores.feed import MAX_TOLD_NAMES, Change
 from broker.stores.store import StoreError, TopicChanges
+from tests.support.cluster import until
 from tests.support.followed import NAMESPACE, Followed, full, texts
 from tests.support.settle import settle, started
 
@@ -329,3 +330,19 @@ async def test_a_set_that_is_made_while_many_names_come_has_all_of_them() -> Non
     followed.filter.go_on.set()
     # Then
     assert texts((await making).names) == many("a")
+
+
+async def test_who_leaves_while_many_names_come_harms_nobody() -> None:
+    # Given
+    followed = await Followed.of("a", "b")
+    leaving, staying = await followed.listener(AS), await followed.listener("t/n/b.*")
+    # When
+    await followed.change(added=[*many("a"), *many("b")])
+    followed.watch.push(await anext(followed.feed))
+    await until(lambda: followed.watch._turn.locked())
+    leaving.leave()
+    followed.watch.leave(leaving.watched)
+    await followed.until_idle()
+    # Then
+    assert staying.updates == [(many("b"), [])]
+    assert (leaving.updates, followed.watch.sets.get(AS)) == ([], None)

@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from broker.watches.watched_sets import EncodedNames, WatchedSet, WatchedSets
+from broker.watches.watched_sets import SET_BYTES, EncodedNames, WatchedSet, WatchedSets
 from proto.sorted_names import EMPTY_NAMES, SortedNames
 
 
@@ -48,7 +48,7 @@ def test_equal_sets_of_two_patterns_are_held_once() -> None:
     second = add(sets, "other", some(sets))
     # Then
     assert second.names is first.names
-    assert (sets.held_bytes, len(sets)) == (held, 2)
+    assert (sets.held_bytes, len(sets)) == (held + SET_BYTES, 2)
 
 
 def test_different_sets_are_held_beside_each_other() -> None:
@@ -59,7 +59,8 @@ def test_different_sets_are_held_beside_each_other() -> None:
     # When
     other = add(sets, "other", some(sets, 3))
     # Then: not its names, which they share
-    assert sets.held_bytes - held == other.names.own_bytes < other.names.name_bytes
+    assert sets.held_bytes - held == SET_BYTES + other.names.own_bytes
+    assert other.names.own_bytes < other.names.name_bytes
 
 
 def test_equal_sets_stay_one_through_the_changes_they_share() -> None:
@@ -131,3 +132,36 @@ def test_encoded_names_are_shared_while_somebody_keeps_them() -> None:
     assert watched.encoded() is encoded
     del encoded
     assert watched.encoded() is None
+
+
+def test_what_is_charged_follows_every_change() -> None:
+    # Given
+    sets = sets_of()
+    one, other = add(sets, "one", some(sets)), add(sets, "other", some(sets, 3))
+    # When: both change, one of them alone, and one is given a version of its own
+    sets.change(b"persistent://t/n/x", [one, other], added=True)
+    sets.change(b"persistent://t/n/y", [one], added=True)
+    sets.change(numbered(1)[0], [one, other], added=False)
+    sets.replace(other, SortedNames.from_sorted(numbered(3)))
+    sets.replace(other, one.names)
+    # Then: as if they had been so from the beginning
+    fresh = WatchedSets(sets.everything)
+    for watched in (one, other):
+        fresh.add(watched.pattern, watched.names)
+    assert sets.held_bytes == fresh.held_bytes
+    sets.discard(one)
+    sets.discard(other)
+    assert sets._versions.own_bytes == sets.everything.own_bytes
+
+
+def test_a_set_that_was_forgotten_is_changed_at_no_cost() -> None:
+    # Given: it is forgotten while a change of many sets is under way
+    sets = sets_of()
+    gone, other = add(sets, "gone", some(sets)), add(sets, "other", some(sets, 3))
+    sets.discard(gone)
+    # When
+    sets.change(b"persistent://t/n/x", [gone, other], added=True)
+    # Then
+    fresh = WatchedSets(sets.everything)
+    fresh.add("other", other.names)
+    assert sets.held_bytes == fresh.held_bytes
