@@ -187,7 +187,7 @@ def _metadata_store_url(checked: CheckedKeys) -> str:
     upstream = checked.text(upstream_key)
     if own:
         return _usable_store_url(checked, "floodgateMetadataStoreUrl", own)
-    if upstream and upstream.startswith(OUR_STORES):
+    if upstream and upstream.lower().startswith(OUR_STORES):
         return _usable_store_url(checked, upstream_key, upstream)
     if upstream:
         checked.warn(

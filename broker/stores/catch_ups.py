@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from limiter.clock import Clock
+
+logger = logging.getLogger(__name__)
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 LONGEST_RETRY_SECONDS = 5.0
@@ -62,6 +65,11 @@ class CatchUps(Generic[KeyT]):
                 try:
                     await self._catch_up(key)
                 except StoreError:
+                    self._wanted.add(key)
+                    await clock_sleep(self._clock, backoff.next())
+                except Exception:
+                    # Nobody would ask again: what is not caught up stays wrong.
+                    logger.exception("catching up with %s failed; it is tried again", key)
                     self._wanted.add(key)
                     await clock_sleep(self._clock, backoff.next())
         finally:

@@ -34,7 +34,8 @@ class Change:
         removed: UTF-8 names that were there before.
         complete: Whether the names are all that changed since the version before. False, without
             names: a change of more than MAX_TOLD_NAMES names, changes that were missed, or a
-            namespace that another broker deleted.
+            namespace that another broker deleted. A database that came back without its last
+            changes is told so, too, by a version that may be one that was told before.
     """
 
     namespace: NamespaceName

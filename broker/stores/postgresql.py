@@ -94,8 +94,12 @@ class PostgresqlStore:
         try:
             async with self._connections.use() as connection:
                 await make_tables(connection)
+                await self._namespaces.opened(connection)
             await self._listener.open()
-        except (StoreError, UnknownSchemaError) as error:
+        except StoreError as error:
+            await self._connections.close()
+            raise StoreError(f"{error}{_remedy(error)}") from None
+        except UnknownSchemaError as error:
             await self._connections.close()
             raise StoreError(self._connections.sentence("cannot be opened", error)) from None
 
@@ -234,3 +238,10 @@ class PostgresqlStore:
     def _reconnected(self) -> None:
         self._namespaces.reconnected()
         self._configured("somebody, perhaps")
+
+
+def _remedy(error: StoreError) -> str:
+    """Return what to do about a start that failed, where the server's words do not say it."""
+    if "permission denied" in str(error):
+        return "; the role has to make tables: GRANT CREATE ON DATABASE, or an owner's role"
+    return ""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 import asyncpg
 
 from broker.stores.store import StoreError
 from broker.stores.store_url import without_password
-from limiter.clock import deadline
+from limiter.clock import clock_sleep, deadline
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -23,7 +23,16 @@ CONNECT_SECONDS = 10.0
 STATEMENT_SECONDS = 60.0
 """How long one statement may take, in the server and, if that is gone, here."""
 CLOSE_SECONDS = 5.0
-FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError, EOFError)
+BUSY_SECONDS = 0.05
+"""How long to wait before asking again a server that has no connection left."""
+FAILURES = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,
+    TimeoutError,
+    EOFError,
+)
 """What goes wrong with a database, and is told as a StoreError."""
 
 
@@ -83,8 +92,24 @@ class PostgresqlConnections:
         if self._pool is None:
             raise StoreError("the store is closed")
         with self._failures("failed"):
-            async with self._pool.acquire(timeout=CONNECT_SECONDS) as connection:
+            async with self._acquired(self._pool) as connection:
                 yield connection
+
+    @asynccontextmanager
+    async def _acquired(self, pool: Pool) -> AsyncIterator[Connection]:
+        """Take a connection; where the server allows no more, wait for one that comes back."""
+        give_up = self._clock.now() + CONNECT_SECONDS
+        async with AsyncExitStack() as exits:
+            connection: Connection | None = None
+            while connection is None:
+                try:
+                    taking = pool.acquire(timeout=CONNECT_SECONDS)
+                    connection = await exits.enter_async_context(taking)
+                except asyncpg.TooManyConnectionsError:
+                    if self._clock.now() >= give_up:
+                        raise
+                    await clock_sleep(self._clock, BUSY_SECONDS)
+            yield connection
 
     def refuse(self) -> NoReturn:
         """Say that the server is out of reach, without trying.

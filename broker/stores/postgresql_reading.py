@@ -76,6 +76,12 @@ async def read_versions(
     return {row[0]: KnownNamespace(row[1], row[2]) for row in rows}
 
 
+async def read_server_start(connection: Connection) -> str:
+    """Return when the server was started: another time is another start, or another server."""
+    start: str = await connection.fetchval("SELECT pg_postmaster_start_time()::text")
+    return start
+
+
 async def read_names_of(connection: Connection, numbers: Iterable[int]) -> list[str]:
     """Return the names of the namespaces that have these numbers."""
     query = "SELECT name FROM floodgate.namespaces WHERE id = ANY($1::bigint[])"

@@ -72,6 +72,7 @@ class SharedNamespaces:
         self._missed: set[NamespaceName] = set()
         # Numbers of namespaces that nobody looked at since they were made.
         self._unknown: set[int] = set()
+        self._server_start = ""
 
     def __len__(self) -> int:
         return len(self._cache)
@@ -80,6 +81,10 @@ class SharedNamespaces:
     def cached_bytes(self) -> int:
         """Bytes of the snapshots that are kept."""
         return self._cache.held_bytes
+
+    async def opened(self, connection: Connection) -> None:
+        """Remember which start of the server the snapshots are of."""
+        self._server_start = await reading.read_server_start(connection)
 
     async def close(self) -> None:
         """Give up what is being caught up."""
@@ -231,11 +236,27 @@ class SharedNamespaces:
         known = self._view.all_known()
         async with self._use() as connection:
             found = await reading.read_versions(connection, [str(name) for name in known])
+            start = await reading.read_server_start(connection)
+        if start != self._server_start:
+            # It may have come back without its last changes: equal versions say nothing then.
+            for namespace in known:
+                async with self._turns.of(namespace):
+                    self._distrust(namespace, found.get(str(namespace)))
+            self._server_start = start
+            return
         for namespace, seen in known.items():
             newest = found.get(str(namespace))
             if newest != seen and not (newest is None and seen.id == NOT_THERE):
                 self._missed.add(namespace)
                 self._catch_ups.want(namespace)
+
+    def _distrust(self, namespace: NamespaceName, newest: KnownNamespace | None) -> None:
+        """Forget a namespace's snapshot, and have everybody list it again."""
+        if newest is None:
+            self._gone(namespace)
+            return
+        change = Change(namespace, newest.version, complete=False)
+        self._view.show(namespace, newest, None, [change])
 
 
 async def _built(found: reading.NamespaceRows) -> NamespaceSnapshot:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from broker.stores.store import TopicChanges
 
+PAGE_CACHE_KIB = 65_536
+"""Of the file that SQLite keeps in memory: imports write all over the index of properties."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS namespaces (
     name TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
@@ -282,6 +284,7 @@ def _connected(path: Path) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
+        connection.execute(f"PRAGMA cache_size=-{PAGE_CACHE_KIB}")
         connection.executescript(_SCHEMA)
     except BaseException:
         connection.close()

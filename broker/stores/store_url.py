@@ -12,7 +12,7 @@ OUR_STORES = ("memory:", "sqlite:", "postgresql:", "postgres:")
 """Whatever begins like this is meant to be a store of ours, well formed or not."""
 EXPECTED_STORES = "memory:local, sqlite:///path or postgresql://user@host:port/database"
 # As far as the last @: a password that should have been escaped is not to be shown either.
-_USER_INFO = re.compile(r"(?<=://)([^:/@?#]*):.*@")
+_USER_INFO = re.compile(r"\A(\w+:/*[^:/@?#]*):.*@")
 _PASSWORD = re.compile(r"([?&]\w*password=)[^&#]*", re.IGNORECASE)
 
 

@@ -151,8 +151,8 @@ class NamespaceWatch:
     async def _catch_up(self) -> None:
         while self._pending or self._behind:
             change = self._pending.popleft() if self._pending else None
-            if change is not None and change.version <= self._version:
-                continue
+            if change is not None and change.complete and change.version <= self._version:
+                continue  # The snapshot that was read was newer.
             in_order = change is not None and change.version == self._version + 1
             if self._behind or change is None or not change.complete or not in_order:
                 await self._list_again()
