@@ -6,12 +6,10 @@ set is compiled when it is first asked after a pattern was added; adding one com
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import re2
 
-from proto.pattern_errors import InvalidPatternError
 from proto.patterns import Backtracking, LinearTime, compile_pattern, re2_compiled
 from proto.topic_paths import path_of
 
@@ -24,28 +22,16 @@ SET_PATTERNS = 64
 """Patterns asked in one pass: compiling a set takes about 10 us for each."""
 SET_BYTES = 1 << 20
 """What RE2 may spend on one set and on what it remembers while matching."""
-BACKTRACKING_SECONDS_PER_NAME = 0.02
-"""Most time all patterns of the backtracking engine together may spend on one name."""
 _ALWAYS = r"(?s:.*)"
 
 Key = TypeVar("Key", bound="Hashable")
 
 
-@dataclass(frozen=True, slots=True)
-class Matches(Generic[Key]):
-    """What a name matches.
-
-    Attributes:
-        keys: Whose pattern matches.
-        undecided: Whose pattern the backtracking engine had no time for.
-    """
-
-    keys: list[Key]
-    undecided: list[Key] = field(default_factory=list)
-
-
 class PatternIndex(Generic[Key]):
     """Patterns by key. Keys with the same pattern cost one evaluation.
+
+    Patterns that RE2 cannot compile are only kept apart: how long they take nobody knows, so they
+    are not evaluated here.
 
     The mutable state is the patterns, their keys and the compiled sets.
     """
@@ -54,7 +40,7 @@ class PatternIndex(Generic[Key]):
         self._patterns: dict[Key, TopicsPattern] = {}
         self._all: dict[Key, None] = {}
         self._linear: dict[str, _Slot[Key]] = {}
-        self._backtracking: dict[str, tuple[Backtracking, dict[Key, None]]] = {}
+        self._backtracking: dict[str, dict[Key, None]] = {}
         self._sets: list[_PatternSet[Key]] = []
 
     def __len__(self) -> int:
@@ -81,32 +67,24 @@ class PatternIndex(Generic[Key]):
         if not keys:
             self._forget(pattern)
 
-    def matching(self, name: bytes) -> Matches[Key]:
-        """Return the keys whose pattern matches a full topic name."""
+    def matching(self, name: bytes) -> list[Key]:
+        """Return the keys whose pattern matches a full topic name, without ``backtracking``."""
         path = path_of(name)
         keys = list(self._all)
         for one in self._sets:
             for slot in one.matching(path):
                 keys.extend(slot.keys)
-        if not self._backtracking:
-            return Matches(keys)
-        undecided: list[Key] = []
-        self._backtrack(path.decode(), keys, undecided)
-        return Matches(keys, undecided)
+        return keys
 
-    def _backtrack(self, path: str, keys: list[Key], undecided: list[Key]) -> None:
-        share = BACKTRACKING_SECONDS_PER_NAME / len(self._backtracking)
-        for pattern, its_keys in self._backtracking.values():
-            try:
-                if pattern.matches(path, share):
-                    keys.extend(its_keys)
-            except InvalidPatternError:
-                undecided.extend(its_keys)
+    @property
+    def backtracking(self) -> list[Key]:
+        """The keys whose pattern takes a backtracking engine."""
+        return [key for keys in self._backtracking.values() for key in keys]
 
     def _keys_of(self, pattern: TopicsPattern) -> dict[Key, None]:
         """Return the keys of a pattern, which gets its place if it has none."""
         if isinstance(pattern, Backtracking):
-            return self._backtracking.setdefault(pattern.text, (pattern, {}))[1]
+            return self._backtracking.setdefault(pattern.text, {})
         if not isinstance(pattern, LinearTime):
             return self._all
         slot = self._linear.get(pattern.whole)

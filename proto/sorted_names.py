@@ -22,6 +22,7 @@ from proto.topic_hash import (
     joined_crc,
     shift_crc,
 )
+from proto.untracked import untrack
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -54,6 +55,7 @@ class Leaf:
         joined = joined_crc(names)
         self.crc: int = joined[0]
         self.joined_bytes: int = joined[1]
+        untrack(self)
 
 
 class Fork:
@@ -77,6 +79,7 @@ class Fork:
             with_comma = google_crc32c.extend(left.crc, b",")
             crc = combine_crc(with_comma, right.crc, right.joined_bytes)
         self.crc: int = crc
+        untrack(self)
 
 
 Node = Leaf | Fork
@@ -331,9 +334,10 @@ def _add_to_leaf(leaf: Leaf, name: bytes, key: bytes) -> Node:
 
 def _remove(node: Node, name: bytes, key: bytes) -> Node | None:
     if isinstance(node, Leaf):
-        if name not in node.names:
+        place = bisect_left(node.names, key, key=java_order)
+        if node.names[place : place + 1] != (name,):
             return node
-        left_over = tuple(one for one in node.names if one != name)
+        left_over = node.names[:place] + node.names[place + 1 :]
         return Leaf(left_over) if left_over else None
     if key < node.split:
         left = _remove(node.left, name, key)

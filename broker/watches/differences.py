@@ -68,10 +68,10 @@ class _Difference:
 
 def each_name(added: Iterable[bytes], removed: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
     """Yield the names that can be watched with whether they came; what went goes first."""
-    yield from ((name, False) for name in removed if can_be_watched(name))
-    yield from ((name, True) for name in added if can_be_watched(name))
+    yield from ((name, False) for name in removed if _can_be_watched(name))
+    yield from ((name, True) for name in added if _can_be_watched(name))
 
 
-def can_be_watched(name: bytes) -> bool:
+def _can_be_watched(name: bytes) -> bool:
     """Tell whether a name is that of a persistent user topic."""
     return name.startswith(_PERSISTENT) and not is_system_topic(name.decode())

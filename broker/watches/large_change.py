@@ -9,11 +9,11 @@ from proto.many_names import merged
 from proto.topic_hash import in_java_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable
 
     from broker.steps import Steps
+    from broker.watches.matching import ChangeMatching
     from broker.watches.watched_sets import WatchedSet, WatchedSets
-    from proto.pattern_index import PatternIndex
     from proto.sorted_names import SortedNames
 
 LARGE_CHANGE_NAMES = 256
@@ -47,29 +47,26 @@ class LargeChange:
 
     Args:
         sets: Which sets.
-        index: Which patterns a name is matched against.
+        matching: Says to which of them a name belongs.
         touched: Told of every name.
-        give_up: Told of sets whose pattern had no time for a name.
     """
 
     def __init__(
         self,
         sets: WatchedSets,
-        index: PatternIndex[WatchedSet],
+        matching: ChangeMatching,
         touched: Callable[[bytes], object],
-        give_up: Callable[[Iterable[WatchedSet]], object],
     ) -> None:
         self._sets = sets
-        self._index = index
+        self._matching = matching
         self._touched = touched
-        self._give_up = give_up
 
     async def apply(
         self, added: Iterable[bytes], removed: Iterable[bytes], steps: Steps
     ) -> list[WatchedSet]:
         """Change the namespace and its sets; return the sets that are not as they were."""
         everything = _Names(in_java_order(added), in_java_order(removed))
-        by_set = await steps.take(self._matched(everything))
+        by_set = await steps.take(self._by_set(everything))
         merges: list[_Merge] = []
         after = await self._merged(self._sets.everything, everything, merges, steps)
         versions = {
@@ -80,16 +77,14 @@ class LargeChange:
         self._sets.everything = after
         return [watched for watched, names in versions.items() if self._take(watched, names)]
 
-    def _matched(self, names: _Names) -> Generator[None, None, dict[WatchedSet, _Names]]:
+    def _by_set(self, names: _Names) -> Generator[None, None, dict[WatchedSet, _Names]]:
         """Return which names belong to which set."""
         by_set: dict[WatchedSet, _Names] = {}
         step = 0
         for came, some in ((False, names.removed), (True, names.added)):
             for name in some:
                 self._touched(name)
-                found = self._index.matching(name)
-                self._give_up(found.undecided)
-                for watched in found.keys:
+                for watched in self._matching.of(name):
                     by_set.setdefault(watched, _Names()).note(name, came=came)
                 step += 1
                 if step % _NAMES_A_STEP == 0:
@@ -113,8 +108,3 @@ class LargeChange:
         if differs:
             self._sets.replace(watched, names)
         return differs
-
-
-def is_large(added: Sequence[bytes], removed: Sequence[bytes]) -> bool:
-    """Tell whether names are merged rather than applied one by one."""
-    return len(added) + len(removed) > LARGE_CHANGE_NAMES

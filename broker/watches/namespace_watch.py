@@ -14,8 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from broker.stores.store import StoreError
-from broker.watches.differences import SetDifferences, can_be_watched, each_name
-from broker.watches.large_change import LargeChange, is_large
+from broker.watches.differences import SetDifferences, each_name
+from broker.watches.large_change import LARGE_CHANGE_NAMES, LargeChange
+from broker.watches.matching import ChangeMatching, matching_for
 from broker.watches.payment import UpdatePayment
 from broker.watches.set_maker import SetMaker
 from broker.watches.watched_sets import WatchedSets
@@ -26,7 +27,7 @@ from proto.pattern_index import PatternIndex
 from proto.sorted_names import SortedNames, SortedNamesBuilder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from broker.stores.feed import Change
     from broker.stores.snapshot import NamespaceSnapshot
@@ -174,14 +175,16 @@ class NamespaceWatch:
         self, added: Sequence[bytes], removed: Sequence[bytes], *, at_once: bool = False
     ) -> None:
         """Change names and sets, then tell who watches them."""
-        if is_large(added, removed) and not self._parts.one_by_one:
-            await self._apply_many(added, removed)
+        names = list(each_name(added, removed))
+        if len(names) > LARGE_CHANGE_NAMES and not self._parts.one_by_one:
+            await self._apply_many(names)
             return
         changed = SetDifferences()
         try:
             async with self._turn:
-                for name, came in each_name(added, removed):
-                    await self._change(name, changed, came=came)
+                matching = await self._matching(names)
+                for name, came in names:
+                    await self._change(name, matching.of(name), changed, came=came)
                     if self._parts.one_by_one and not at_once:
                         await self._tell(changed)
                         changed = SetDifferences()
@@ -190,12 +193,17 @@ class NamespaceWatch:
             raise
         await self._tell(changed)
 
-    async def _apply_many(self, added: Sequence[bytes], removed: Sequence[bytes]) -> None:
+    async def _matching(self, names: Sequence[tuple[bytes, bool]]) -> ChangeMatching:
+        return await matching_for(
+            [name for name, _ in names], self._index, self._parts.pattern_filter, self._give_up
+        )
+
+    async def _apply_many(self, names: Sequence[tuple[bytes, bool]]) -> None:
         """Change the sets as a whole; then everybody is behind, and is told when it can be."""
-        change = LargeChange(self.sets, self._index, self._maker.touched, self._give_up)
-        came = [name for name in added if can_be_watched(name)]
-        went = [name for name in removed if can_be_watched(name)]
+        came = [name for name, comes in names if comes]
+        went = [name for name, comes in names if not comes]
         async with self._turn:
+            change = LargeChange(self.sets, await self._matching(names), self._maker.touched)
             changed = await change.apply(came, went, self._parts.steps)
         steps = 0
         for watched in changed:
@@ -205,12 +213,12 @@ class NamespaceWatch:
                 if steps % WATCHERS_A_STEP == 0:
                     await asyncio.sleep(0)
 
-    async def _change(self, name: bytes, changed: SetDifferences, *, came: bool) -> None:
+    async def _change(
+        self, name: bytes, keys: Sequence[WatchedSet], changed: SetDifferences, *, came: bool
+    ) -> None:
         """Add or remove one name in the namespace and its sets, some of them at a time."""
         self._maker.touched(name)
-        found = self._index.matching(name)
-        self._give_up(found.undecided)
-        keys, done = found.keys, dict[int, tuple[SortedNames, SortedNames]]()
+        done: dict[int, tuple[SortedNames, SortedNames]] = {}
         for start in range(0, max(1, len(keys)), SETS_A_STEP):
             some = keys[start : start + SETS_A_STEP]
             versions = [one.names for one in some]
@@ -234,12 +242,11 @@ class NamespaceWatch:
         finally:
             payment.told_all()
 
-    def _give_up(self, undecided: Iterable[WatchedSet]) -> None:
-        """End the watches of sets whose pattern could not be evaluated in time."""
-        for watched in undecided:
-            logger.warning("%s: %r takes too long on a name", self.namespace, watched.pattern)
-            for watcher in tuple(watched.watchers):
-                watcher.give_up()
+    def _give_up(self, watched: WatchedSet) -> None:
+        """End the watches of a set whose pattern could not be evaluated in time."""
+        logger.warning("%s: %r takes too long on what came", self.namespace, watched.pattern)
+        for watcher in tuple(watched.watchers):
+            watcher.give_up()
 
 
 def _guarded(watcher: SetWatcher, tell: Callable[[], object]) -> None:

@@ -128,9 +128,10 @@ class WatchedSets:
         return watched
 
     def replace(self, watched: WatchedSet, names: SortedNames) -> None:
-        """Give a set its next version."""
-        self._versions.hold(names)
-        self._versions.release(watched.names)
+        """Give a set its next version; one that was forgotten meanwhile costs nothing."""
+        if self._by_pattern.get(watched.pattern) is watched:
+            self._versions.hold(names)
+            self._versions.release(watched.names)
         watched.names = names
 
     def discard(self, watched: WatchedSet) -> None:

@@ -18,6 +18,7 @@ from proto.names import NamespaceName
 from proto.patterns import RegexImplementation
 from proto.sorted_names import SortedNames
 from proto.topic_hash import topics_hash
+from tests.support.cluster import until
 from tests.support.manual_clock import ManualClock
 from tests.support.settle import settle
 
@@ -164,8 +165,10 @@ class Followed:
 
     async def until_idle(self) -> None:
         """Let the follower come to its end, however much it has to do."""
-        while self.watch._pending or self.watch._behind or self.watch._turn.locked():
-            await settle()
+        watch = self.watch
+        await settle()
+        await until(lambda: not (watch._pending or watch._behind or watch._turn.locked()))
+        await settle()
 
     async def listener(self, pattern: str = ".*", *, raises: bool = False) -> Listener:
         """Return somebody who watches a pattern's set."""

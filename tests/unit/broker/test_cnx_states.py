@@ -6,8 +6,11 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.cnx import TRANSITIONS, BrokerParts, ServerCnx, ServerCnxState
+from broker.listing import TopicLister
 from broker.service import BrokerService
 from broker.stores.memory import MemoryStore
+from broker.topic_rules import TopicRules
+from broker.topic_service import TopicService
 from tests.support.cluster import broker_config, no_errors_logged
 from tests.support.commands import TYPES, Wire, complete_command, outcome, type_name
 from tests.support.raw_peer import connect_command, ping
@@ -23,6 +26,8 @@ LEGAL = {
         Type.LOOKUP: "LOOKUP_RESPONSE",
         Type.PARTITIONED_METADATA: "PARTITIONED_METADATA_RESPONSE",
         Type.GET_TOPICS_OF_NAMESPACE: "ERROR",
+        Type.WATCH_TOPIC_LIST: "ERROR",
+        Type.WATCH_TOPIC_LIST_CLOSE: "SUCCESS",
     },
     FAILED: {},
 }
@@ -38,8 +43,6 @@ REFUSED = {
     Type.CONSUMER_STATS,
     Type.GET_SCHEMA,
     Type.GET_OR_CREATE_SCHEMA,
-    Type.WATCH_TOPIC_LIST,
-    Type.WATCH_TOPIC_LIST_CLOSE,
     Type.NEW_TXN,
     Type.TC_CLIENT_CONNECT_REQUEST,
 }
@@ -49,6 +52,8 @@ REFUSED = {
 def parts(**keys: str) -> BrokerParts:
     service = BrokerService(broker_config(keys))
     service.store = MemoryStore()
+    service.lister = TopicLister(service.store)
+    service.topics = TopicService(service.store, lambda: TopicRules.of(service.config))
     return service._parts()
 
 
@@ -135,7 +140,8 @@ async def test_the_lower_protocol_version_is_spoken(offered: int, spoken: int) -
 @pytest.mark.parametrize(
     ("keys", "announced"),
     [
-        ({}, False),
+        ({}, True),
+        ({"enableBrokerTopicListWatcher": "false"}, False),
         ({"floodgateProfile": "pulsar"}, True),
         ({"floodgateProfile": "pulsar", "enableBrokerTopicListWatcher": "false"}, False),
     ],

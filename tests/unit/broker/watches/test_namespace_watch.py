@@ -114,10 +114,21 @@ async def test_a_change_that_is_known_already_is_ignored() -> None:
     listener = await followed.listener()
     # When
     followed.watch.push(Change(NAMESPACE, 1, [], [b"persistent://t/n/a1"]))
-    followed.watch.push(Change(NAMESPACE, 1, complete=False))
     await settle()
     # Then
     assert (listener.updates, followed.totals.relistings) == ([], 0)
+
+
+async def test_a_change_without_its_names_is_never_taken_for_known() -> None:
+    # Given: the store was put back to an older state
+    followed = await Followed.of("a1")
+    listener = await followed.listener()
+    followed.store._snapshots.clear()
+    # When
+    followed.watch.push(Change(NAMESPACE, 0, complete=False))
+    await settle()
+    # Then
+    assert listener.updates == [([], ["a1"])]
 
 
 async def test_after_a_gap_the_namespace_is_listed_again_and_told_at_once() -> None:
