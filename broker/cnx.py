@@ -121,7 +121,7 @@ class ServerCnx(ServedConnection):
         request_id = _request_id(command)
         if self.state is not ServerCnxState.CONNECTED or request_id is None:
             raise RemoteProtocolError(f"{name} is not legal {self.state.value}")
-        text = f"{name} is not served by this version of Floodgate, which lists and watches topics only"
+        text = f"{name} is not served by this version of Floodgate, which only lists topics"
         self.send(error_command(request_id, pb.NotAllowedError, text))
 
     def handle_connect(self, command: pb.BaseCommand) -> None:

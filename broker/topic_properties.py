@@ -117,7 +117,7 @@ class TopicProperties:
     async def _set(self, topic: TopicName, partitions: int, properties: Mapping[str, str]) -> None:
         check_properties(properties)
         names = [str(topic).encode()]
-        for indices in in_changes(range(partitions)):
+        for indices in in_changes(range(partitions), len(properties)):
             names += partition_names(topic, indices)
             await self._apply(topic, PropertyRows.same_for_all(names, properties))
             names = []

@@ -28,6 +28,7 @@ PARTITIONS_PER_CHANGE = 5_000
 More come in several: who looks meanwhile sees a part of them, as on a real broker, which makes
 them one by one.
 """
+LEAST_PARTITIONS_PER_CHANGE = 100
 _NUMBERED = re.compile(r"(?P<base>.*)-partition-[0-9]+", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -106,10 +107,16 @@ def partition_names(topic: TopicName, indices: range) -> list[bytes]:
     return [f"{start}{index}".encode() for index in indices]
 
 
-def in_changes(indices: range) -> list[range]:
-    """Return the parts in which some partitions are made or removed, at least one."""
-    starts = range(indices.start, max(indices.stop, indices.start + 1), PARTITIONS_PER_CHANGE)
-    return [range(one, min(one + PARTITIONS_PER_CHANGE, indices.stop)) for one in starts]
+def in_changes(indices: range, properties: int = 0) -> list[range]:
+    """Return the parts in which some partitions are made or removed, at least one.
+
+    Args:
+        indices: Of the partitions.
+        properties: How many each has, or gets: each costs about four times as much as the name.
+    """
+    size = max(LEAST_PARTITIONS_PER_CHANGE, PARTITIONS_PER_CHANGE // (1 + 4 * properties))
+    starts = range(indices.start, max(indices.stop, indices.start + 1), size)
+    return [range(one, min(one + size, indices.stop)) for one in starts]
 
 
 def partitioned_of(topic: TopicName) -> TopicName | None:

@@ -125,7 +125,7 @@ class TopicService:
             raise no_namespace()
         check_count(partitions, self._rules())
         await self._check_room(topic, partitions)
-        first, *rest = in_changes(range(partitions))
+        first, *rest = in_changes(range(partitions), len(properties))
         name, names = str(topic), partition_names(topic, first)
         rows = property_rows([name.encode(), *names], properties)
         await self._apply(
@@ -159,9 +159,9 @@ class TopicService:
         """Add partitions to what a snapshot shows; false when it is out of date."""
         name, count = str(topic), snapshot.partitioned[str(topic)]
         check_room(snapshot, partitions - count, self._rules())
-        first, *rest = in_changes(range(count, partitions))
-        names = partition_names(topic, first)
         properties = await self._store.properties(topic.namespace, name)
+        first, *rest = in_changes(range(count, partitions), len(properties))
+        names = partition_names(topic, first)
         # Who else grows it, or makes it anew, meanwhile makes or lacks one of these.
         last_old, last_new = partition_name(topic, count - 1), names[-1].decode()
         changes = TopicChanges(
@@ -214,7 +214,8 @@ class TopicService:
     async def _delete_partitioned(
         self, topic: TopicName, snapshot: NamespaceSnapshot, count: int
     ) -> bool:
-        first, *rest = in_changes(range(count))
+        properties = await self._store.properties(topic.namespace, str(topic))
+        first, *rest = in_changes(range(count), len(properties))
         for indices in reversed(rest):
             names = partition_names(topic, indices)
             changes = TopicChanges((), names, present=[str(topic)], creates_namespace=False)

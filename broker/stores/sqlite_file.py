@@ -93,7 +93,9 @@ class SqliteFile:
             yield
             self._connection.execute("COMMIT")
         except BaseException:
-            self._connection.execute("ROLLBACK")
+            # A full disk has rolled back by itself; its own error is the one to tell.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
             raise
 
     # -- tenants and configuration ------------------------------------------------------------

@@ -85,8 +85,8 @@ class _Asking:
         for number in range(self.asked, self.asked + patterns):
             digit = number % 10
             answer = self.client.list(NAMESPACE, f"{NAMESPACE}/.*({digit}|x{number})")
-            self.wrong += list(answer.command.getTopicsOfNamespaceResponse.topics) != (
-                self._kept[digit]
+            self.wrong += (
+                list(answer.command.getTopicsOfNamespaceResponse.topics) != (self._kept[digit])
             )
         self.asked += patterns
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import proto.PulsarApi_pb2 as pb
 from proto import topic_tree
-from proto.topic_block import Block, encode_entry
+from proto.topic_block import Block
 from proto.topic_blocks import TopicSequence
 from proto.topic_hash import combine_crc, combine_joined, java_order, joined_crc, topics_hash
 
@@ -83,7 +83,11 @@ def test_the_wire_is_the_protobuf_field(names: list[str]) -> None:
 
 
 @MANY
-@given(st.lists(st.integers(0, 600) | st.sampled_from([127, 128, 511, 512, 20_000]), min_size=1, max_size=20))
+@given(
+    st.lists(
+        st.integers(0, 600) | st.sampled_from([127, 128, 511, 512, 20_000]), min_size=1, max_size=20
+    )
+)
 def test_entries_survive_the_wire(sizes: list[int]) -> None:
     names = [bytes([0x12, 0x80 | index])[:size] * -(-size // 2) for index, size in enumerate(sizes)]
     assert Block.of_names(names).names() == names
