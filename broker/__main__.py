@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import logging
+import os
+from typing import TYPE_CHECKING, NoReturn
 
 from broker.config import BrokerConfig
 from server.command_line import Program, application
@@ -10,6 +12,8 @@ from server.lifecycle import drain_on_signals, ready_line
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+logger = logging.getLogger(__name__)
 
 
 async def serve(config: BrokerConfig, imports: tuple[Path, ...]) -> int:
@@ -21,7 +25,16 @@ async def serve(config: BrokerConfig, imports: tuple[Path, ...]) -> int:
             if not drain.is_set():
                 ready_line("broker", broker.service_url, broker.web_service_url)
             await drain.wait()
+    if broker.overdue_calls:
+        _end_at_once(broker.overdue_calls)
     return 0
+
+
+def _end_at_once(overdue_calls: int) -> NoReturn:
+    """End beside calls of a plug-in that never do: the event loop would wait for them."""
+    logger.error("%d calls of the plug-in do not end; the process ends without them", overdue_calls)
+    logging.shutdown()
+    os._exit(0)
 
 
 PROGRAM = Program(

@@ -130,7 +130,7 @@ class ResourceCalls:
         try:
             answer: object = self._resources.list_topics_of_namespace(namespace, mode, properties)
             return await answer if inspect.isawaitable(answer) else _NotAwaitable(answer)
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
             raise self._failed(f"failed: {told(error)}", error) from error
 
     async def _refuse_if_stuck(self) -> None:

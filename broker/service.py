@@ -85,6 +85,12 @@ class BrokerService(ServerService["ServerCnx"]):
         self.topics: TopicService
         self.watches: TopicListService
 
+    @property
+    def overdue_calls(self) -> int:
+        """Calls of a plug-in that were given up and still run: nobody can stop them."""
+        calls = self.lister.calls
+        return calls.overdue if calls is not None else 0
+
     async def _start(self) -> None:
         config = self.config
         await self._open_store()

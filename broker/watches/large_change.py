@@ -6,15 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from proto.many_names import merged
-from proto.topic_hash import in_java_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Generator
 
     from broker.steps import Steps
     from broker.watches.matching import ChangeMatching
     from broker.watches.watched_sets import WatchedSet, WatchedSets
-    from proto.sorted_names import SortedNames
+    from proto.sorted_names import NameChanges, SortedNames
 
 LARGE_CHANGE_NAMES = 256
 """From so many names on a change is merged: one by one each costs every set a path."""
@@ -61,11 +60,9 @@ class LargeChange:
         self._matching = matching
         self._touched = touched
 
-    async def apply(
-        self, added: Iterable[bytes], removed: Iterable[bytes], steps: Steps
-    ) -> list[WatchedSet]:
+    async def apply(self, names: NameChanges, steps: Steps) -> list[WatchedSet]:
         """Change the namespace and its sets; return the sets that are not as they were."""
-        everything = _Names(in_java_order(added), in_java_order(removed))
+        everything = _Names(list(names.added), list(names.removed))
         by_set = await steps.take(self._by_set(everything))
         merges: list[_Merge] = []
         after = await self._merged(self._sets.everything, everything, merges, steps)

@@ -24,7 +24,8 @@ from limiter.backoff import Backoff
 from limiter.clock import clock_sleep
 from proto.many_names import differences
 from proto.pattern_index import PatternIndex
-from proto.sorted_names import SortedNames, SortedNamesBuilder
+from proto.sorted_names import NameChanges, SortedNames, SortedNamesBuilder
+from proto.topic_hash import in_java_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -167,22 +168,35 @@ class NamespaceWatch:
         self._parts.totals.relistings += 1
         names = snapshot.persistent.names() if snapshot is not None else iter(())
         found = await self._parts.steps.take(differences(self.sets.everything.names(), names))
-        await self._apply(found.added, found.removed, at_once=True)
+        await self._apply_found(found)
         self._version = snapshot.version if snapshot is not None else 0
         self._behind = False
+
+    async def _apply_found(self, found: NameChanges) -> None:
+        """Apply what a comparison found: user topics, in Java's order."""
+        many = len(found.added) + len(found.removed) > LARGE_CHANGE_NAMES
+        if many and not self._parts.one_by_one:
+            await self._apply_many(found)
+        else:
+            await self._apply(found.added, found.removed, at_once=True)
 
     async def _apply(
         self, added: Sequence[bytes], removed: Sequence[bytes], *, at_once: bool = False
     ) -> None:
         """Change names and sets, then tell who watches them."""
         names = list(each_name(added, removed))
-        if len(names) > LARGE_CHANGE_NAMES and not self._parts.one_by_one:
-            await self._apply_many(names)
+        if len(names) > LARGE_CHANGE_NAMES and not (self._parts.one_by_one or at_once):
+            await self._apply_many(
+                NameChanges(
+                    in_java_order(name for name, came in names if came),
+                    in_java_order(name for name, came in names if not came),
+                )
+            )
             return
         changed = SetDifferences()
         try:
             async with self._turn:
-                matching = await self._matching(names)
+                matching = await self._matching([name for name, _ in names])
                 for name, came in names:
                     await self._change(name, matching.of(name), changed, came=came)
                     if self._parts.one_by_one and not at_once:
@@ -193,18 +207,15 @@ class NamespaceWatch:
             raise
         await self._tell(changed)
 
-    async def _matching(self, names: Sequence[tuple[bytes, bool]]) -> ChangeMatching:
-        return await matching_for(
-            [name for name, _ in names], self._index, self._parts.pattern_filter, self._give_up
-        )
+    async def _matching(self, names: Sequence[bytes]) -> ChangeMatching:
+        return await matching_for(names, self._index, self._parts.pattern_filter, self._give_up)
 
-    async def _apply_many(self, names: Sequence[tuple[bytes, bool]]) -> None:
+    async def _apply_many(self, names: NameChanges) -> None:
         """Change the sets as a whole; then everybody is behind, and is told when it can be."""
-        came = [name for name, comes in names if comes]
-        went = [name for name, comes in names if not comes]
         async with self._turn:
-            change = LargeChange(self.sets, await self._matching(names), self._maker.touched)
-            changed = await change.apply(came, went, self._parts.steps)
+            matching = await self._matching([*names.added, *names.removed])
+            change = LargeChange(self.sets, matching, self._maker.touched)
+            changed = await change.apply(names, self._parts.steps)
         steps = 0
         for watched in changed:
             for watcher in tuple(watched.watchers):

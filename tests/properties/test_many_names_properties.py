@@ -172,6 +172,12 @@ def test_lists_of_one_length_and_crc_are_compared_by_their_names(
     assert not done(alike(one, other))
 
 
+def test_sets_of_another_size_are_not_compared() -> None:
+    everything = [f"{number:06d}".encode() for number in range(50_000)]
+    half, whole = SortedNames.from_sorted(everything[::2]), SortedNames.from_sorted(everything)
+    assert list(alike(half, whole)) == []
+
+
 @pytest.mark.parametrize("what", ["merged", "many at one place", "compared", "counted"])
 def test_long_work_comes_in_short_steps(what: str) -> None:
     # Given

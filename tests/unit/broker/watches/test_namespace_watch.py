@@ -357,3 +357,18 @@ async def test_who_leaves_while_many_names_come_harms_nobody() -> None:
     # Then
     assert staying.updates == [(many("b"), [])]
     assert (leaving.updates, followed.watch.sets.get(AS)) == ([], None)
+
+
+async def test_a_set_that_had_many_names_already_stays_as_it_is() -> None:
+    # Given: it was made from a store that is ahead of its feed
+    followed = await Followed.of("a")
+    await followed.listener()
+    await followed.change(added=many("a"))
+    ahead = await followed.listener(AS)
+    before = ahead.watched.names
+    # When
+    await followed.tell()
+    await followed.until_idle()
+    # Then
+    assert ahead.watched.names is before
+    assert (len(before), ahead.updates) == (301, [])

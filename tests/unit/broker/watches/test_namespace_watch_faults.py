@@ -104,6 +104,23 @@ async def test_a_watcher_that_breaks_does_not_keep_the_others_from_being_told(
     assert "after an error of ours" in caplog.text
 
 
+async def test_a_watcher_that_breaks_as_many_names_come_does_not_harm_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given
+    followed = await Followed.of("a1")
+    broken, behind = await followed.listener(raises=True), await followed.listener()
+    names = [f"b{number:03d}" for number in range(300)]
+    # When
+    with caplog.at_level(logging.ERROR):
+        await followed.change(added=names)
+        await followed.tell()
+        await followed.until_idle()
+    # Then
+    assert behind.updates == [(names, [])]
+    assert (broken.given_up, behind.given_up) == (1, 0)
+
+
 async def test_who_leaves_while_the_others_are_told_is_told_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -188,3 +188,25 @@ async def test_a_large_update_is_one_copy_for_all_whatever_their_ids() -> None:
         client.takes()
         assert client.known == ["a", *names]
     assert watching.held_bytes == 0
+
+
+@pytest.mark.parametrize(("count", "calls"), [(100, 1), (400, 0)], ids=["small", "large"])
+async def test_only_small_updates_go_past_the_queue(
+    count: int, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    watching, asked = Watching("a", direct_bytes=10**6), list[int]()
+    client, _ = await watching.client()
+    original = client.served.cnx.write_through
+
+    def write_through(frame: bytes, *rest: object) -> bool:
+        asked.append(len(frame))
+        return original(frame, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(client.served.cnx, "write_through", write_through)
+    # When
+    watching.change(added=["n" * 100 + str(number) for number in range(count)])
+    # Then
+    assert len(asked) == calls
+    assert client.takes() == 1
+    assert len(client.known) == count + 1

@@ -133,7 +133,7 @@ async def test_who_missed_changes_is_told_by_one_reconciling_update() -> None:
     # Then: the first was under way
     assert client.told == [(["d"], []), (["e", "g", "h"], ["a"])]
     assert (lagging, watching.totals.lagging, watching.totals.reconciling) == (1, 0, 2)
-    assert watching.held_bytes == 0
+    assert (watching.held_bytes, len(watching.watched.reconciler._known)) == (0, 0)
 
 
 async def test_who_does_not_read_is_told_nothing_until_he_does() -> None:
