@@ -83,6 +83,8 @@ class Fork:
 
 
 Node = Leaf | Fork
+ChangedNodes = dict[int, tuple[Node, Node | None]]
+"""What one name makes of nodes that sets share, by ``id``; the nodes, so that none can end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,18 +180,23 @@ class SortedNames:
             node = node.left if key < node.split else node.right
         return node is not None and name in node.names
 
-    def with_name(self, name: bytes) -> SortedNames:
-        """Return the set with a name added; itself if it has it."""
+    def with_name(self, name: bytes, made: ChangedNodes | None = None) -> SortedNames:
+        """Return the set with a name added; itself if it has it.
+
+        Args:
+            name: The name.
+            made: The same for all sets that the name is added to: what they share is made once.
+        """
         if self._root is None:
             return SortedNames(Leaf((name,)))
-        root = _add(self._root, name, java_order(name))
+        root = _add(self._root, name, java_order(name), {} if made is None else made)
         return self if root is self._root else SortedNames(root)
 
-    def without_name(self, name: bytes) -> SortedNames:
-        """Return the set with a name removed; itself if it lacks it."""
+    def without_name(self, name: bytes, made: ChangedNodes | None = None) -> SortedNames:
+        """Return the set with a name removed; itself if it lacks it. See ``with_name``."""
         if self._root is None:
             return self
-        root = _remove(self._root, name, java_order(name))
+        root = _remove(self._root, name, java_order(name), {} if made is None else made)
         if root is None:
             return EMPTY_NAMES
         return self if root is self._root else SortedNames(root)
@@ -310,13 +317,22 @@ def _leaves(root: Node | None, prefix: bytes = b"") -> Iterator[Leaf]:
             pending.append(node.left)
 
 
-def _add(node: Node, name: bytes, key: bytes) -> Node:
+def _add(node: Node, name: bytes, key: bytes, made: ChangedNodes) -> Node:
+    known = made.get(id(node))
+    if known is not None and known[1] is not None:
+        return known[1]
+    after = _added_to(node, name, key, made)
+    made[id(node)] = (node, after)
+    return after
+
+
+def _added_to(node: Node, name: bytes, key: bytes, made: ChangedNodes) -> Node:
     if isinstance(node, Leaf):
         return _add_to_leaf(node, name, key)
     if key < node.split:
-        left = _add(node.left, name, key)
+        left = _add(node.left, name, key, made)
         return node if left is node.left else _with_left(node, left)
-    right = _add(node.right, name, key)
+    right = _add(node.right, name, key, made)
     return node if right is node.right else _with_right(node, right)
 
 
@@ -332,7 +348,16 @@ def _add_to_leaf(leaf: Leaf, name: bytes, key: bytes) -> Node:
     return Fork(Leaf(grown[:middle]), Leaf(grown[middle:]), java_order(grown[middle]))
 
 
-def _remove(node: Node, name: bytes, key: bytes) -> Node | None:
+def _remove(node: Node, name: bytes, key: bytes, made: ChangedNodes) -> Node | None:
+    known = made.get(id(node))
+    if known is not None:
+        return known[1]
+    after = _removed_from(node, name, key, made)
+    made[id(node)] = (node, after)
+    return after
+
+
+def _removed_from(node: Node, name: bytes, key: bytes, made: ChangedNodes) -> Node | None:
     if isinstance(node, Leaf):
         place = bisect_left(node.names, key, key=java_order)
         if node.names[place : place + 1] != (name,):
@@ -340,9 +365,9 @@ def _remove(node: Node, name: bytes, key: bytes) -> Node | None:
         left_over = node.names[:place] + node.names[place + 1 :]
         return Leaf(left_over) if left_over else None
     if key < node.split:
-        left = _remove(node.left, name, key)
+        left = _remove(node.left, name, key, made)
         return node if left is node.left else _without_some(node, left, node.right)
-    right = _remove(node.right, name, key)
+    right = _remove(node.right, name, key, made)
     return node if right is node.right else _without_some(node, node.left, right)
 
 

@@ -50,6 +50,9 @@ class ChangeFeed:
 
     Versions of a namespace count up: a gap between two changes means that some were dropped, and
     that the reader has to list again.
+
+    Attributes:
+        dropped: Changes that were; what they were about shows no gap until it changes again.
     """
 
     def __init__(self, feeds: ChangeFeeds, max_queued: int = MAX_QUEUED_CHANGES) -> None:
@@ -57,6 +60,7 @@ class ChangeFeed:
         self._queued: deque[Change] = deque(maxlen=max_queued)
         self._arrived = asyncio.Event()
         self._closed = False
+        self.dropped = 0
 
     def __aiter__(self) -> Self:
         return self
@@ -71,6 +75,7 @@ class ChangeFeed:
 
     def push(self, change: Change) -> None:
         """Queue a change; the store's to call."""
+        self.dropped += len(self._queued) == self._queued.maxlen
         self._queued.append(change)
         self._arrived.set()
 

@@ -19,7 +19,7 @@ from broker.watches.large_change import LARGE_CHANGE_NAMES, LargeChange
 from broker.watches.matching import ChangeMatching, matching_for
 from broker.watches.payment import UpdatePayment
 from broker.watches.set_maker import SetMaker
-from broker.watches.watched_sets import WatchedSets
+from broker.watches.watched_sets import SharedChange, WatchedSets
 from limiter.backoff import Backoff
 from limiter.clock import clock_sleep
 from proto.many_names import differences
@@ -109,6 +109,11 @@ class NamespaceWatch:
             self._pending.clear()
             self._behind = True
         self._pending.append(change)
+        self._arrived.set()
+
+    def fall_behind(self) -> None:
+        """A change was missed: list again."""
+        self._behind = True
         self._arrived.set()
 
     # -- sets ---------------------------------------------------------------------------------
@@ -229,7 +234,7 @@ class NamespaceWatch:
     ) -> None:
         """Add or remove one name in the namespace and its sets, some of them at a time."""
         self._maker.touched(name)
-        done: dict[int, tuple[SortedNames, SortedNames]] = {}
+        done = SharedChange()
         for start in range(0, max(1, len(keys)), SETS_A_STEP):
             some = keys[start : start + SETS_A_STEP]
             versions = [one.names for one in some]

@@ -112,6 +112,11 @@ class WatchRegistry:
         if namespace is not None:
             namespace.push(change)
 
+    def missed_some(self) -> None:
+        """Changes were dropped, nobody knows of which namespaces: all are listed again."""
+        for namespace in self._namespaces.values():
+            namespace.fall_behind()
+
     def of(self, cnx: ServedConnection) -> CnxWatches:
         """Return the watches of a connection."""
         return self._watches.setdefault(cnx, CnxWatches())

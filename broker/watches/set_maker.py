@@ -8,10 +8,11 @@ lock that changes take, to what the namespace says of it then; from there on cha
 from __future__ import annotations
 
 import asyncio
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from proto.many_names import merged
+from proto.many_names import differences, merged
 from proto.patterns import compile_pattern
 from proto.sorted_names import EMPTY_NAMES, SortedNames, SortedNamesBuilder
 from proto.topic_blocks import TopicSequence
@@ -31,6 +32,12 @@ SETS_AT_A_TIME = 4
 """Sets of a namespace that are made at a time: of more all would be half done for long."""
 NAMES_A_STEP = 64
 """Names of which the namespace's objects are looked up in a step, up to 10 us each."""
+CHANGES_A_STEP = 32
+"""Names by which a version is changed in a step, about 25 us each."""
+MOST_SHARED = 8
+"""A set that lacks less than this part of its namespace is made from the namespace's own nodes."""
+FEW_CHANGES = 32
+"""Less than this part is taken out name by name, so that more nodes are shared."""
 
 
 class _Making:
@@ -154,7 +161,9 @@ class SetMaker:
             return EMPTY_NAMES
         listing = snapshot.listing(PERSISTENT_MODE)
         kept = await self._parts.pattern_filter.filter(listing, pattern)
-        return await self._parts.steps.take(_as_objects_of(self._sets.everything, kept))
+        base = self._sets.everything
+        most = len(kept) > len(base) - len(base) // MOST_SHARED
+        return await self._parts.steps.take((_out_of if most else _as_objects_of)(base, kept))
 
     async def _brought_up(
         self, pattern: str, names: SortedNames, touched: set[bytes]
@@ -168,6 +177,26 @@ class SetMaker:
         came = everything.own_objects(matching)
         went = in_java_order(touched.difference(matching))
         return await self._parts.steps.take(merged(names, came, went))
+
+
+def _out_of(base: SortedNames, listing: TopicListing) -> Generator[None, None, SortedNames]:
+    """Return the names of a listing that has nearly all of ``base``, sharing its nodes, in steps.
+
+    What a name changes in shared nodes is made once for all sets that have them.
+    """
+    names = chain.from_iterable(sequence.names() for sequence in listing.sequences)
+    changes = yield from differences(base.names(), names)
+    if len(changes.added) + len(changes.removed) > len(base) // FEW_CHANGES:
+        return (yield from merged(base, changes.added, changes.removed))
+    for step, name in enumerate(changes.removed, 1):
+        base = base.without_name(name)
+        if step % CHANGES_A_STEP == 0:
+            yield
+    for step, name in enumerate(changes.added, 1):
+        base = base.with_name(name)
+        if step % CHANGES_A_STEP == 0:
+            yield
+    return base
 
 
 def _as_objects_of(base: SortedNames, listing: TopicListing) -> Generator[None, None, SortedNames]:

@@ -124,7 +124,11 @@ class TopicListService:
             task.cancel()
 
     async def _read_feed(self, feed: ChangeFeed) -> None:
+        dropped = 0
         async for change in feed:
+            if feed.dropped > dropped:
+                dropped = feed.dropped
+                self.registry.missed_some()
             self.registry.push(change)
 
     def _run(self, work: Coroutine[object, object, None]) -> None:

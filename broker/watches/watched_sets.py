@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
     from broker.watches.set_update import SetUpdate
+    from proto.sorted_names import ChangedNodes
 
 SET_BYTES = 2_048
 """What a set costs beside its version: its pattern in the index, most of all."""
@@ -85,6 +86,20 @@ class WatchedSet:
 
 def _nothing() -> None:
     return None
+
+
+class SharedChange:
+    """What one name that comes or goes makes of versions and of their nodes, each made once.
+
+    Equal sets stay one, and sets that were made from the same nodes go on sharing them.
+    """
+
+    __slots__ = ("nodes", "versions")
+
+    def __init__(self) -> None:
+        # By identity; the versions themselves, so that none can end meanwhile.
+        self.versions: dict[int, tuple[SortedNames, SortedNames]] = {}
+        self.nodes: ChangedNodes = {}
 
 
 class WatchedSets:
@@ -157,7 +172,7 @@ class WatchedSets:
         watched: Iterable[WatchedSet],
         *,
         added: bool,
-        done: dict[int, tuple[SortedNames, SortedNames]] | None = None,
+        done: SharedChange | None = None,
     ) -> list[WatchedSet]:
         """Add or remove one name, in the namespace and in the sets whose pattern keeps it.
 
@@ -165,13 +180,12 @@ class WatchedSets:
             name: Which one.
             watched: Those sets, or some of them.
             added: Whether the name came.
-            done: Where there are more calls for the same name, for all of them the same dict:
-                equal sets stay one.
+            done: Where there are more calls for the same name, for all of them the same.
 
         Returns:
             The sets that are not as they were.
         """
-        done = {} if done is None else done
+        done = done or SharedChange()
         self.everything = _changed(self.everything, name, done, added=added)
         different = []
         for one in watched:
@@ -183,18 +197,13 @@ class WatchedSets:
         return different
 
 
-def _changed(
-    names: SortedNames,
-    name: bytes,
-    done: dict[int, tuple[SortedNames, SortedNames]],
-    *,
-    added: bool,
-) -> SortedNames:
-    """Change a version once for all sets that have it; ``done`` keeps those alive it names."""
-    known = done.get(names.identity)
+def _changed(names: SortedNames, name: bytes, done: SharedChange, *, added: bool) -> SortedNames:
+    """Change a version once for all sets that have it."""
+    known = done.versions.get(names.identity)
     if known is None:
-        after = names.with_name(name) if added else names.without_name(name)
-        done[names.identity] = (names, after)
+        change = names.with_name if added else names.without_name
+        after = change(name, done.nodes)
+        done.versions[names.identity] = (names, after)
     else:
         after = known[1]
     return names if after.identity == names.identity else after

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 PROFILES = ["pulsar", "floodgate"]
 ROLES = ["broker", "proxy"]
 BIG = {"public/big": topic_names("public/big", 5_000, 800)}
+# A namespace without topics would be answered at once.
+SMALL = {f"public/none-{n}": topic_names(f"public/none-{n}", 1) for n in range(20)}
 SMALL_SEND_BUFFER = {"floodgateSocketSendBufferBytes": "4096"}
 LIMIT_BYTES = 100 * 1024 * 1024
 
@@ -155,7 +157,7 @@ async def test_who_waited_behind_a_lost_client_is_served_in_the_same_turn(
 async def test_all_requests_of_a_lost_client_come_back_together(role: str, profile: str) -> None:
     # Given
     unbounded = {"floodgateMaxInFlightResponseBytesPerConnection": "0"}
-    async with cluster(BIG, profile, both=unbounded) as parts:
+    async with cluster({**BIG, **SMALL}, profile, both=unbounded) as parts:
         store = BlockedStore(parts.broker)
         lost, other = await parts.peer(role), await parts.peer(role)
         await lost.send(*(topics_command(n, f"public/none-{n}") for n in range(20)))

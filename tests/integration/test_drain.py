@@ -15,6 +15,11 @@ from tests.support.raw_peer import RawPeer, topics_command
 
 NAMES = topic_names("public/default", 2_000, 800)
 TOPICS = {"public/default": NAMES}
+# A namespace without topics would be answered at once.
+SMALL = {
+    f"public/{name}": topic_names(f"public/{name}", 1)
+    for name in ("late", *(f"ns-{n}" for n in range(5)))
+}
 PROFILES = ["pulsar", "floodgate"]
 ROLES = ["broker", "proxy"]
 
@@ -78,7 +83,7 @@ async def test_while_draining_nobody_new_is_taken_and_nothing_new_is_started(rol
 @pytest.mark.parametrize("role", ROLES)
 async def test_while_one_client_is_waited_for_no_other_starts_anything(role: str) -> None:
     # Given
-    async with cluster(TOPICS) as parts:
+    async with cluster({**TOPICS, **SMALL}) as parts:
         store = BlockedStore(parts.broker)
         peers = [await parts.peer(role) for _ in range(5)]
         cnxs = [parts.cnx(peer, role) for peer in peers]

@@ -123,7 +123,7 @@ async def test_a_changed_namespace_is_seen_by_the_next_request() -> None:
 )
 async def test_requests_that_differ_do_not_share_an_answer(other: dict[str, object]) -> None:
     # Given
-    async with cluster(TOPICS) as parts:
+    async with cluster({**TOPICS, "public/other": topic_names("public/other", 1)}) as parts:
         store = BlockedStore(parts.broker)
         # When
         async with asyncio.TaskGroup() as group:

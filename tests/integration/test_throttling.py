@@ -19,6 +19,8 @@ from tests.support.raw_peer import (
 
 NAMES = topic_names("public/default", 200)
 TOPICS = {"public/default": NAMES}
+# A mode without topics would be answered at once.
+OF_BOTH_KINDS = {"public/default": [*NAMES, "non-persistent://public/default/one"]}
 PROFILES = ["pulsar", "floodgate"]
 BROKERS_TEXT = "Failed due to too many pending lookup requests"
 PROXYS_TEXT = "Too many concurrent lookup and partitionsMetadata requests"
@@ -102,7 +104,7 @@ async def test_a_full_heap_queue_refuses_at_once(role: str, profile: str) -> Non
         "floodgateResponseBuffers": "private",
         "floodgateMaxInFlightResponseBytesPerConnection": "0",
     }
-    async with cluster(TOPICS, profile, **{role: keys}, **limits) as parts:
+    async with cluster(OF_BOTH_KINDS, profile, **{role: keys}, **limits) as parts:
         limiter = parts.part(role).limiter
         others = await limiter.acquire(LimitType.HEAP_MEMORY, 2_000_000)
         peer = await parts.peer(role)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.stores.feed import Change
 from broker.stores.store import TopicChanges
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
@@ -285,3 +286,18 @@ async def _many_changes(parts: Cluster) -> None:
     for number in range(60):
         await change(parts, added=[f"persistent://public/gold/new-{number}"])
         await asyncio.sleep(0)
+
+
+async def test_changes_that_the_feed_dropped_are_found_by_listing_again() -> None:
+    async with cluster({**TOPICS, "public/busy": []}) as parts:
+        peer, client = await watching(parts), Client(ALPHA)
+        feed = parts.broker.watches._feed
+        assert feed is not None
+        # When: so much happens in one turn that the change of this namespace is forgotten
+        await change(parts, added=["persistent://public/gold/alpha-new"])
+        busy = NamespaceName.parse("public/busy")
+        for number in range(feed._queued.maxlen or 0):
+            feed.push(Change(busy, number + 1))
+        # Then
+        client.apply(await peer.command())
+        assert "persistent://public/gold/alpha-new" in client.names

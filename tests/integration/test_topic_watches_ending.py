@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.stores.store import StoreError
 from tests.integration.test_topic_watches import (
     ALPHA,
     BETA,
@@ -217,109 +216,6 @@ async def test_a_set_ends_with_its_last_watcher_while_others_of_the_namespace_go
             sets.append(parts.broker.watches.registry.sets)
         # Then
         assert sets == [2, 1]
-
-
-# -- ids ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-async def test_the_same_id_on_two_connections_is_two_watches(profile: str) -> None:
-    async with cluster(TOPICS, profile=profile) as parts:
-        one = await watching(parts)
-        other = await watching(parts, watch("public/gold/beta.*"))
-        # When
-        await one.send(close(request_id=2))
-        await one.command()
-        await change(parts, added=["persistent://public/gold/beta-x"])
-        # Then
-        Client(BETA).apply(await other.command())
-        assert parts.broker.watches.totals.watchers == 1
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-async def test_the_same_id_again_while_the_first_fails_is_told_the_same(profile: str) -> None:
-    async with cluster(TOPICS, profile=profile) as parts:
-        peer = await parts.peer("broker")
-        blocked = _FailingStore(parts)
-        await making(parts, peer, watch(), watch(request_id=2))
-        # When
-        blocked.go_on.set()
-        answers = [(await peer.command()).error for _ in range(2)]
-        # Then
-        assert [one.request_id for one in answers] == [1, 2]
-        assert [one.error for one in answers] == [pb.MetadataError] * 2
-        assert all("the store is down" in one.message for one in answers)
-        assert nothing_is_left(parts)
-        # When
-        blocked.fails = False
-        await peer.send(watch(request_id=3))
-        # Then
-        assert list((await peer.command()).watchTopicListSuccess.topic) == ALPHA
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-async def test_the_same_id_twice_in_a_row_is_answered_twice_where_the_first_fails_at_once(
-    profile: str,
-) -> None:
-    limits = {"heap_max_bytes": 100}
-    async with cluster(TOPICS, profile=profile, broker_limits=limits) as parts:
-        peer = await parts.peer("broker")
-        # When: no wait can make it fit
-        await peer.send(watch(), watch(request_id=2))
-        answers = [(await peer.command()).error for _ in range(2)]
-        # Then
-        assert [one.request_id for one in answers] == [1, 2]
-        assert answers[0].error == answers[1].error
-        assert nothing_is_left(parts)
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-async def test_a_close_right_behind_a_watch_ends_it(profile: str) -> None:
-    async with cluster(TOPICS, profile=profile) as parts:
-        peer = await parts.peer("broker")
-        # When
-        await peer.send(watch(), watch(request_id=2), close(request_id=3), watch(".*", 4))
-        answers = [await peer.command() for _ in range(4)]
-        # Then
-        assert [one.error.request_id for one in answers[:2]] == [1, 2]
-        assert answers[2].success.request_id == 3
-        assert len(answers[3].watchTopicListSuccess.topic) == len(ALPHA + BETA)
-        assert parts.broker.watches.totals.watchers == 1
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-async def test_a_refresh_that_fails_is_an_error_and_the_watch_goes_on(profile: str) -> None:
-    async with cluster(TOPICS, profile=profile) as parts:
-        peer = await watching(parts)
-        blocked = _FailingStore(parts)
-        blocked.go_on.set()
-        # When
-        await peer.send(watch(request_id=2))
-        answer = await peer.command()
-        # Then: only as shipped the namespace is listed for it
-        if profile == "pulsar":
-            assert (answer.error.request_id, answer.error.error) == (2, pb.MetadataError)
-        else:
-            assert list(answer.watchTopicListSuccess.topic) == ALPHA
-        await change(parts, added=["persistent://public/gold/alpha-x"])
-        Client(ALPHA).apply(await peer.command())
-
-
-class _FailingStore:
-    """Holds what reads the store; then it fails."""
-
-    def __init__(self, parts: Cluster) -> None:
-        self.go_on = asyncio.Event()
-        self.fails = True
-        original = parts.broker.store.snapshot
-
-        async def snapshot(namespace: object) -> object:
-            await self.go_on.wait()
-            if self.fails:
-                raise StoreError("the store is down")
-            return await original(namespace)  # type: ignore[arg-type]
-
-        parts.broker.store.snapshot = snapshot  # type: ignore[method-assign,assignment]
 
 
 async def test_many_watches_of_a_connection_end_with_it_in_one_turn() -> None:

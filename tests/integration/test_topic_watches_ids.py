@@ -1,0 +1,145 @@
+"""Watcher ids: two connections may have the same, and one may be asked for again."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.stores.store import StoreError
+from tests.integration.test_topic_watches import (
+    ALPHA,
+    BETA,
+    PROFILES,
+    TOPICS,
+    Client,
+    change,
+    close,
+    watch,
+    watching,
+)
+from tests.support.cluster import cluster, until
+from tests.support.settle import settle
+
+if TYPE_CHECKING:
+    from tests.support.cluster import Cluster
+    from tests.support.raw_peer import RawPeer
+
+
+async def making(parts: Cluster, peer: RawPeer, *requests: pb.BaseCommand) -> None:
+    """Ask for watches, and return when they wait for what is held."""
+    pending = parts.broker.lookups.pending_requests
+    await peer.send(*(requests or (watch(),)))
+    count = len(requests) or 1
+    await until(lambda: parts.broker.lookups.pending_requests == pending + count)
+    await settle()
+
+
+def nothing_is_left(parts: Cluster) -> bool:
+    """Whether no watch, no set, no followed namespace and no byte of them is there."""
+    totals, registry = parts.broker.watches.totals, parts.broker.watches.registry
+    held = (totals.watchers, totals.lagging, registry.sets, registry.held_bytes)
+    watches = [one for cnx in registry._watches.values() for one in cnx.by_id]
+    return not any((*held, watches, registry._namespaces))
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_the_same_id_on_two_connections_is_two_watches(profile: str) -> None:
+    async with cluster(TOPICS, profile=profile) as parts:
+        one = await watching(parts)
+        other = await watching(parts, watch("public/gold/beta.*"))
+        # When
+        await one.send(close(request_id=2))
+        await one.command()
+        await change(parts, added=["persistent://public/gold/beta-x"])
+        # Then
+        Client(BETA).apply(await other.command())
+        assert parts.broker.watches.totals.watchers == 1
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_the_same_id_again_while_the_first_fails_is_told_the_same(profile: str) -> None:
+    async with cluster(TOPICS, profile=profile) as parts:
+        peer = await parts.peer("broker")
+        blocked = _FailingStore(parts)
+        await making(parts, peer, watch(), watch(request_id=2))
+        # When
+        blocked.go_on.set()
+        answers = [(await peer.command()).error for _ in range(2)]
+        # Then
+        assert [one.request_id for one in answers] == [1, 2]
+        assert [one.error for one in answers] == [pb.MetadataError] * 2
+        assert all("the store is down" in one.message for one in answers)
+        assert nothing_is_left(parts)
+        # When
+        blocked.fails = False
+        await peer.send(watch(request_id=3))
+        # Then
+        assert list((await peer.command()).watchTopicListSuccess.topic) == ALPHA
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_the_same_id_twice_in_a_row_is_answered_twice_where_the_first_fails_at_once(
+    profile: str,
+) -> None:
+    limits = {"heap_max_bytes": 100}
+    async with cluster(TOPICS, profile=profile, broker_limits=limits) as parts:
+        peer = await parts.peer("broker")
+        # When: no wait can make it fit
+        await peer.send(watch(), watch(request_id=2))
+        answers = [(await peer.command()).error for _ in range(2)]
+        # Then
+        assert [one.request_id for one in answers] == [1, 2]
+        assert answers[0].error == answers[1].error
+        assert nothing_is_left(parts)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_close_right_behind_a_watch_ends_it(profile: str) -> None:
+    async with cluster(TOPICS, profile=profile) as parts:
+        peer = await parts.peer("broker")
+        # When
+        await peer.send(watch(), watch(request_id=2), close(request_id=3), watch(".*", 4))
+        answers = [await peer.command() for _ in range(4)]
+        # Then
+        assert [one.error.request_id for one in answers[:2]] == [1, 2]
+        assert answers[2].success.request_id == 3
+        assert len(answers[3].watchTopicListSuccess.topic) == len(ALPHA + BETA)
+        assert parts.broker.watches.totals.watchers == 1
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_refresh_that_fails_is_an_error_and_the_watch_goes_on(profile: str) -> None:
+    async with cluster(TOPICS, profile=profile) as parts:
+        peer = await watching(parts)
+        blocked = _FailingStore(parts)
+        blocked.go_on.set()
+        # When
+        await peer.send(watch(request_id=2))
+        answer = await peer.command()
+        # Then: only as shipped the namespace is listed for it
+        if profile == "pulsar":
+            assert (answer.error.request_id, answer.error.error) == (2, pb.MetadataError)
+        else:
+            assert list(answer.watchTopicListSuccess.topic) == ALPHA
+        await change(parts, added=["persistent://public/gold/alpha-x"])
+        Client(ALPHA).apply(await peer.command())
+
+
+class _FailingStore:
+    """Holds what reads the store; then it fails."""
+
+    def __init__(self, parts: Cluster) -> None:
+        self.go_on = asyncio.Event()
+        self.fails = True
+        original = parts.broker.store.snapshot
+
+        async def snapshot(namespace: object) -> object:
+            await self.go_on.wait()
+            if self.fails:
+                raise StoreError("the store is down")
+            return await original(namespace)  # type: ignore[arg-type]
+
+        parts.broker.store.snapshot = snapshot  # type: ignore[method-assign,assignment]
