@@ -68,12 +68,21 @@ class Watching:
     # -- commands -----------------------------------------------------------------------------
 
     async def watch(
-        self, url: str, namespace: str, patterns: Sequence[str], connections: int
+        self, url: str, namespace: str, patterns: Sequence[str], connections: int, at_once: int
     ) -> dict[str, Any]:
-        """Open connections, then ask for all watches at once; return when all were answered."""
+        """Open connections, then ask for all watches; return when all were answered.
+
+        Args:
+            url: The broker's.
+            namespace: What is watched.
+            patterns: One for each watch.
+            connections: How many the watches are spread over.
+            at_once: Most watches that are asked for and not answered.
+        """
         await self._open(url, connections)
         began = time.perf_counter()
         for number, pattern in enumerate(patterns):
+            await self._until(lambda done=number - at_once: len(self.states) > done)
             peer, watcher_id = self.peers[number % connections], number // connections
             self._order.append((peer, watcher_id))
             peer.watch(number, watcher_id, namespace, pattern)
@@ -221,10 +230,10 @@ class Commands:
         self._watching = Watching()
 
     async def watch(
-        self, url: str, namespace: str, patterns: Sequence[str], connections: int
+        self, url: str, namespace: str, patterns: Sequence[str], connections: int, at_once: int
     ) -> dict[str, Any]:
         """See Watching.watch."""
-        return await self._watching.watch(url, namespace, patterns, connections)
+        return await self._watching.watch(url, namespace, patterns, connections, at_once)
 
     async def expect(self, updates: int) -> dict[str, Any]:
         """See Watching.expect."""

@@ -152,6 +152,7 @@ def _measured(case: Case, sides: Sides, options: BenchOptions) -> Found:
         namespace=NAMESPACE,
         patterns=case.patterns,
         connections=case.connections,
+        at_once=WATCHERS,
     )
     found.setup_seconds = watched["seconds"]
     found.setup_cpu_ms = 1000 * (sides.server.ask("figures")["cpu_seconds"] - before)

@@ -55,7 +55,6 @@ class Leaf:
         joined = joined_crc(names)
         self.crc: int = joined[0]
         self.joined_bytes: int = joined[1]
-        untrack(self)
 
 
 class Fork:
@@ -79,7 +78,6 @@ class Fork:
             with_comma = google_crc32c.extend(left.crc, b",")
             crc = combine_crc(with_comma, right.crc, right.joined_bytes)
         self.crc: int = crc
-        untrack(self)
 
 
 Node = Leaf | Fork
@@ -296,11 +294,18 @@ def _build(leaves: Sequence[Leaf], start: int, end: int) -> Generator[None, None
 
 
 def _build_part(leaves: Sequence[Leaf], start: int, end: int) -> Node:
+    """Make a part of a tree; the collector, which would find no cycle, need not look at it.
+
+    What single changes make later stays tracked: telling the collector costs as much as the node.
+    """
     if end - start == 1:
+        untrack(leaves[start])
         return leaves[start]
     middle = (start + end) // 2
     left, right = _build_part(leaves, start, middle), _build_part(leaves, middle, end)
-    return Fork(left, right, java_order(leaves[middle].names[0]))
+    fork = Fork(left, right, java_order(leaves[middle].names[0]))
+    untrack(fork)
+    return fork
 
 
 def _leaves(root: Node | None, prefix: bytes = b"") -> Iterator[Leaf]:

@@ -51,6 +51,8 @@ LIMIT_MB = 512
 WATCH_BYTES = 512 * 1024 * 1024
 IDLE_SECONDS = 2.0
 SETUP_SECONDS = 3_600.0
+ASKED_AT_ONCE = 100
+"""Watches that are asked for and not answered: a thousand requests in one moment are 0.2 s."""
 NAMES_COMPARED = 20
 """Watchers whose every name is compared; of the others number and hash."""
 _KEYS = {
@@ -212,6 +214,7 @@ def _set_up(
             namespace=NAMESPACE,
             patterns=[pattern_of(index) for index in range(large.watchers)],
             connections=large.watchers,
+            at_once=ASKED_AT_ONCE,
         )
         phase.seconds = watched["seconds"]
     after = server.ask("figures")
