@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from benchmarks.listings import BARE, JUDGED, LABELS, PRIVATE, PROXY, SHARED, Round, conclude, valid
+from benchmarks.listings import (
+    BARE,
+    FORWARDER,
+    JUDGED,
+    LABELS,
+    PRIVATE,
+    PROXY,
+    SHARED,
+    Round,
+    conclude,
+    valid,
+)
 from benchmarks.result import Figure
 
 
 def a_round(core_share: float = 0.99, **per_second: float) -> Round:
-    rates = {BARE: 6000.0, SHARED: 3000.0, PRIVATE: 2400.0, PROXY: 1800.0, **per_second}
+    rates = {BARE: 6000.0, SHARED: 3000.0, PRIVATE: 2400.0, FORWARDER: 2000.0, PROXY: 1800.0}
+    rates |= per_second
     return {
         name: {
             "per_second": rates[name],
@@ -46,6 +58,10 @@ def test_a_ratio_compares_what_was_measured_in_the_same_round() -> None:
     rounds = [a_round(), a_round(bare=12000.0, shared=6000.0)]
     # Then
     assert list(figure(rounds, "broker, shared buffers / bare").values) == [0.5, 0.5]
+
+
+def test_the_proxy_is_held_against_a_forwarder() -> None:
+    assert list(figure([a_round()], "proxy, shared buffers / forwarder").values) == [0.9]
 
 
 def test_a_round_in_which_a_judged_server_lacked_its_core_is_left_out() -> None:
