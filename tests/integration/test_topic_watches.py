@@ -7,76 +7,25 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import proto.PulsarApi_pb2 as pb
 from broker.stores.feed import Change
-from broker.stores.store import TopicChanges
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
 from tests.support.cluster import cluster, topic_names, until
+from tests.support.wire_watches import (
+    ALPHA,
+    BETA,
+    GOLD,
+    PROFILES,
+    TOPICS,
+    Client,
+    change,
+    close,
+    watch,
+    watching,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tests.support.cluster import Cluster
-    from tests.support.raw_peer import RawPeer
-
-GOLD = NamespaceName.parse("public/gold")
-ALPHA = [f"persistent://public/gold/alpha-{n}" for n in range(3)]
-BETA = [f"persistent://public/gold/beta-{n}" for n in range(2)]
-TOPICS = {"public/gold": ALPHA + BETA}
-PROFILES = ["pulsar", "floodgate"]
-
-
-def watch(
-    pattern: str = "public/gold/alpha.*",
-    request_id: int = 1,
-    watcher_id: int = 1,
-    known_hash: str | None = None,
-) -> pb.BaseCommand:
-    request = pb.CommandWatchTopicList(
-        request_id=request_id,
-        watcher_id=watcher_id,
-        namespace="public/gold",
-        topics_pattern=pattern,
-        topics_hash=known_hash,
-    )
-    return pb.BaseCommand(type=pb.BaseCommand.WATCH_TOPIC_LIST, watchTopicList=request)
-
-
-def close(watcher_id: int = 1, request_id: int = 9) -> pb.BaseCommand:
-    request = pb.CommandWatchTopicListClose(request_id=request_id, watcher_id=watcher_id)
-    return pb.BaseCommand(type=pb.BaseCommand.WATCH_TOPIC_LIST_CLOSE, watchTopicListClose=request)
-
-
-async def change(parts: Cluster, added: Iterable[str] = (), removed: Iterable[str] = ()) -> None:
-    await parts.broker.store.apply(
-        GOLD, TopicChanges([n.encode() for n in added], [n.encode() for n in removed])
-    )
-
-
-async def watching(parts: Cluster, *requests: pb.BaseCommand) -> RawPeer:
-    """Return a peer whose watches have been answered."""
-    peer = await parts.peer("broker")
-    for request in requests or (watch(),):
-        await peer.send(request)
-        answer = await peer.command()
-        assert answer.type == pb.BaseCommand.WATCH_TOPIC_LIST_SUCCESS, answer
-    return peer
-
-
-class Client:
-    """What a client of a watch knows: it applies updates and checks every hash."""
-
-    def __init__(self, names: Iterable[str]) -> None:
-        self.names = set(names)
-
-    def apply(self, answer: pb.BaseCommand) -> None:
-        assert answer.type == pb.BaseCommand.WATCH_TOPIC_UPDATE, answer
-        update = answer.watchTopicUpdate
-        assert not self.names & set(update.new_topics)
-        assert self.names >= set(update.deleted_topics)
-        self.names = (self.names | set(update.new_topics)) - set(update.deleted_topics)
-        assert update.topics_hash == topics_hash(self.names)
 
 
 @pytest.mark.parametrize("profile", PROFILES)

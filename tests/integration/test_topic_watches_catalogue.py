@@ -13,7 +13,11 @@ from broker.stores.feed import Change
 from broker.stores.store import StoreError, TopicChanges
 from broker.watches import topic_list_watcher
 from proto.topic_hash import topics_hash
-from tests.integration.test_topic_watches import (
+from tests.support.cluster import cluster, topic_names, until
+from tests.support.held_broker import held_at
+from tests.support.manual_clock import ManualClock
+from tests.support.settle import settle
+from tests.support.wire_watches import (
     ALPHA,
     GOLD,
     PROFILES,
@@ -24,10 +28,6 @@ from tests.integration.test_topic_watches import (
     watch,
     watching,
 )
-from tests.support.cluster import cluster, topic_names, until
-from tests.support.held_broker import held_at
-from tests.support.manual_clock import ManualClock
-from tests.support.settle import settle
 
 if TYPE_CHECKING:
     from proto.names import NamespaceName

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from tests.integration.test_topic_watches import (
+from tests.support.cluster import cluster, until
+from tests.support.held_broker import BlockedFilter, held_at
+from tests.support.manual_clock import ManualClock
+from tests.support.settle import settle
+from tests.support.wire_watches import (
     ALPHA,
     BETA,
     PROFILES,
@@ -16,37 +19,14 @@ from tests.integration.test_topic_watches import (
     Client,
     change,
     close,
+    making,
+    nothing_is_left,
     watch,
     watching,
 )
-from tests.support.cluster import cluster, until
-from tests.support.held_broker import BlockedFilter, held_at
-from tests.support.manual_clock import ManualClock
-from tests.support.settle import settle
-
-if TYPE_CHECKING:
-    from tests.support.cluster import Cluster
-    from tests.support.raw_peer import RawPeer
 
 PLACES = ["store", "filter", "heap", "direct"]
 CLOSED_EARLY = "Closed watcher before creation was complete"
-
-
-async def making(parts: Cluster, peer: RawPeer, *requests: pb.BaseCommand) -> None:
-    """Ask for watches, and return when they wait for what is held."""
-    pending = parts.broker.lookups.pending_requests
-    await peer.send(*(requests or (watch(),)))
-    count = len(requests) or 1
-    await until(lambda: parts.broker.lookups.pending_requests == pending + count)
-    await settle()
-
-
-def nothing_is_left(parts: Cluster) -> bool:
-    """Whether no watch, no set, no followed namespace and no byte of them is there."""
-    totals, registry = parts.broker.watches.totals, parts.broker.watches.registry
-    held = (totals.watchers, totals.lagging, registry.sets, registry.held_bytes)
-    watches = [one for cnx in registry._watches.values() for one in cnx.by_id]
-    return not any((*held, watches, registry._namespaces))
 
 
 # -- the peer vanishes ----------------------------------------------------------------------------

@@ -11,24 +11,24 @@ import proto.PulsarApi_pb2 as pb
 from broker.watches.metrics import WatchMetrics
 from broker.watches.registry import WATCHER_BYTES
 from broker.watches.watched_sets import SET_BYTES
-from tests.integration.test_topic_watches import (
+from tests.support.blocked_store import BlockedStore
+from tests.support.cluster import cluster, topic_names, until
+from tests.support.samples import read_samples
+from tests.support.wire_watches import (
     ALPHA,
     BETA,
     PROFILES,
     TOPICS,
     change,
     close,
+    nothing_is_left,
     watch,
     watching,
 )
-from tests.support.blocked_store import BlockedStore
-from tests.support.cluster import cluster, topic_names, until
-from tests.support.samples import read_samples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tests.support.cluster import Cluster
     from tests.support.raw_peer import RawPeer
 
 MANY = {"public/gold": [*topic_names("public/gold/alpha", 1_000), *BETA]}
@@ -42,17 +42,6 @@ async def refused(peer: RawPeer, command: pb.BaseCommand) -> tuple[int, str]:
     assert answer.type == pb.BaseCommand.ERROR, answer
     assert answer.error.request_id == command.watchTopicList.request_id
     return answer.error.error, answer.error.message
-
-
-def nothing_is_left(parts: Cluster) -> None:
-    watches = parts.broker.watches
-    assert (watches.totals.watchers, watches.registry.sets, watches.registry.held_bytes) == (
-        0,
-        0,
-        0,
-    )
-    assert not watches.registry._namespaces
-    assert parts.broker.lookups.pending_requests == 0
 
 
 # -- patterns -------------------------------------------------------------------------------------
@@ -80,7 +69,7 @@ async def test_a_pattern_that_is_refused(
         error, message = await refused(await parts.peer("broker"), watch(pattern, 5))
         assert error == code
         assert message.startswith(text)
-        nothing_is_left(parts)
+        assert nothing_is_left(parts)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -97,7 +86,7 @@ async def test_a_domain_that_nobody_knows(profile: str, code: int) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await parts.peer("broker")
         assert (await refused(peer, watch("foo://public/gold/a", 5)))[0] == code
-        nothing_is_left(parts)
+        assert nothing_is_left(parts)
 
 
 # -- requests -------------------------------------------------------------------------------------
@@ -123,7 +112,7 @@ async def test_as_shipped_a_malformed_namespace_closes() -> None:
         peer = await parts.peer("broker")
         await peer.send(malformed())
         assert await peer.rest() == b""
-        nothing_is_left(parts)
+        assert nothing_is_left(parts)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -163,7 +152,7 @@ async def test_a_watch_that_no_wait_can_make_fit(profile: str, kind: str) -> Non
             assert code == pb.TooManyRequests
             assert "20000 bytes" in text
             assert f"maxTopicListInFlight{kind.title()}MemSizeMB" in text
-        nothing_is_left(parts)
+        assert nothing_is_left(parts)
         # Then: what is small enough is watched
         if kind == "direct":
             await watching(parts, watch("public/gold/beta.*"))
@@ -173,7 +162,7 @@ async def test_an_answer_larger_than_a_frame_is_refused_with_the_key_to_raise() 
     async with cluster(MANY, both={"maxMessageSize": "20000"}) as parts:
         code, text = await refused(await parts.peer("broker"), watch(".*", 5))
         assert (code, "raise maxMessageSize" in text) == (pb.NotAllowedError, True)
-        nothing_is_left(parts)
+        assert nothing_is_left(parts)
 
 
 async def test_as_shipped_an_answer_larger_than_a_frame_is_sent() -> None:
@@ -205,7 +194,7 @@ async def test_a_watch_beyond_the_budget_is_refused_with_the_key_to_raise() -> N
         assert text.startswith(f"{REFUSED}watches would take ")
         assert "of 50000 bytes: raise floodgateTopicWatchMaxBytes" in text
         assert parts.broker.watches.totals.refused == 1
-        nothing_is_left(parts)
+        assert nothing_is_left(parts)
 
 
 async def test_names_that_are_held_already_are_charged_once() -> None:
