@@ -77,11 +77,13 @@ class NamespaceProperties:
         persistent = step.located(after.persistent)
         non_persistent = step.located(after.non_persistent)
         other_names = step.other_names(self._other_names, after, (persistent, non_persistent))
+        others = step.columns(self._others, self._other_names, step.located(other_names))
         return NamespaceProperties(
             step.columns(self._persistent, before.persistent, persistent),
             step.columns(self._non_persistent, before.non_persistent, non_persistent),
-            other_names,
-            step.columns(self._others, self._other_names, step.located(other_names)),
+            # Names are kept only for their properties: without any, changes pass them by.
+            other_names if others else NO_NAMES,
+            others,
         )
 
     def _with_promoted(self, changes: TopicChanges) -> PropertyRows:

@@ -73,5 +73,8 @@ PROOFS = {
         "Old versions of a namespace are charged once and come whole", "tests.proof.old_versions"
     ),
     "demo": Proof("The demo's truth", "tests.proof.demo"),
+    "random_properties": Proof(
+        "Property tests hold with new examples", "tests.proof.random_properties"
+    ),
     "marked_tests": Proof("Tests that are too long for make test", "tests.proof.marked_tests"),
 }

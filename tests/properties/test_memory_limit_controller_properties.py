@@ -135,6 +135,8 @@ class MemoryHistory(RuleBasedStateMachine):
     def reserve(self, sizes: list[int], timeout_seconds: float | None) -> None:
         for size in sizes:
             self.turn()
+            while self.model.answered:  # By one who left in that turn; reserving is a turn as well.
+                self.turn()
             self.reserve_one(size, timeout_seconds)
 
     def reserve_one(self, size: int, timeout_seconds: float | None) -> None:

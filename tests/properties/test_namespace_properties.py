@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import proto.PulsarApi_pb2 as pb
@@ -73,6 +73,17 @@ def told(
             model[name] = rows.of(row)
 
 
+EVENTS = b"persistent://t/n/__change_events"
+
+
+@example(
+    [
+        TopicChanges([EVENTS], [], {}, PropertyRows.from_mappings({EVENTS: {}})),
+        TopicChanges([], [EVENTS], {}, None),
+        TopicChanges([], [], {}, PropertyRows.from_mappings({EVENTS: {"x": "y"}})),
+    ],
+    {"x": "y"},
+)
 @given(st.lists(CHANGES, max_size=8), PROPERTIES.filter(bool))
 def test_properties_are_those_of_a_dict(
     steps: list[TopicChanges], wanted: Mapping[str, str]
