@@ -1,4 +1,4 @@
-"""Property tests with examples that no run had before: ``make test`` has the same ones each time."""
+"""Property tests with examples no run had before: ``make test`` has the same ones each time."""
 
 from __future__ import annotations
 
