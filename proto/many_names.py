@@ -10,13 +10,13 @@ from bisect import bisect_left
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from proto.sorted_names import Leaf, NameChanges, SortedNames
+from proto.name_nodes import NAMES, Leaf, leaf_of
+from proto.sorted_names import FILLED_NAMES, NameChanges, SortedNames
 from proto.topic_hash import in_java_order, java_order
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
 
-_FILLED_NAMES = 96
 _ADDED_A_STEP = 2_000
 """Names that are put into leaves, about 1 us each."""
 _KEPT_LEAVES_A_STEP = 1_000
@@ -41,7 +41,7 @@ def merged(
             if kept % _KEPT_LEAVES_A_STEP == 0:
                 yield
             continue
-        for run in _runs(leaf.names, added[come:next_come], removed[gone:next_gone]):
+        for run in _runs(leaf[NAMES], added[come:next_come], removed[gone:next_gone]):
             leaves += _cut(run)
             yield
         come, gone = next_come, next_gone
@@ -56,10 +56,10 @@ def _bounded(names: SortedNames) -> Iterator[tuple[Leaf, bytes]]:
     before: Leaf | None = None
     for leaf in names.nodes():
         if before is not None:
-            yield before, java_order(leaf.names[0])
+            yield before, java_order(leaf[NAMES][0])
         before = leaf
     if before is not None:
-        yield before, java_order(before.names[-1]) + b"\0"
+        yield before, java_order(before[NAMES][-1]) + b"\0"
 
 
 def _up_to(names: Sequence[bytes], start: int, bound: bytes) -> int:
@@ -87,10 +87,10 @@ def _runs(
 
 def _cut(names: Sequence[bytes]) -> Iterator[Leaf]:
     """Cut names into leaves of equal size."""
-    count = -(-len(names) // _FILLED_NAMES)
+    count = -(-len(names) // FILLED_NAMES)
     for index in range(count):
         start, end = (len(names) * part // count for part in (index, index + 1))
-        yield Leaf(tuple(names[start:end]))
+        yield leaf_of(tuple(names[start:end]))
 
 
 def changes_between(
@@ -122,7 +122,7 @@ def changes_between(
 
 
 def _names_in(leaves: Iterable[Leaf]) -> Iterator[bytes]:
-    return chain.from_iterable(leaf.names for leaf in leaves)
+    return chain.from_iterable(leaf[NAMES] for leaf in leaves)
 
 
 def differences(

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # occur in no other place of valid UTF-8, so lifting them above F0..F4 gives Java's order.
 _LIFT = bytes.maketrans(b"\xee\xef", b"\xfe\xff")
 _POLYNOMIAL = 0x82F63B78
+_PERIOD = (1 << 31) - 1
+"""x to this power is 1, modulo the polynomial; so is x^8."""
 EMPTY_HASH = "00000000"
 
 
@@ -86,12 +88,21 @@ def shift_crc(crc: int, size_bytes: int) -> int:
     """Return what the CRC32C of a string adds to that of the string with ``size_bytes`` behind it.
 
     A CRC is a polynomial, and appending a byte multiplies it by x^8: a table look-up a byte of
-    the CRC for each byte of the length, 1 us for a name's length and 3 us for a megabyte.
+    the CRC for each byte of the length, 0.4 us for a name's length and 1 us for a megabyte. A
+    negative length takes as many bytes back from behind it.
     """
-    place = 0
+    if -256 < size_bytes < 256:  # A name's, most often.
+        table = _shift_table(0, size_bytes)
+        return (
+            table[crc & 255]
+            ^ table[crc >> 8 & 255 | 256]
+            ^ table[crc >> 16 & 255 | 512]
+            ^ table[crc >> 24 | 768]
+        )
+    sign, size_bytes, place = (1 if size_bytes > 0 else -1), abs(size_bytes), 0
     while size_bytes:
         if value := size_bytes & 255:
-            table = _shift_table(place, value)
+            table = _shift_table(place, sign * value)
             crc = (
                 table[crc & 255]
                 ^ table[crc >> 8 & 255 | 256]
@@ -108,13 +119,15 @@ def _shift_table(place: int, value: int) -> array[int]:
     """Return, for each byte of a CRC and each of its values, what a shift makes of it.
 
     The shift is by ``value * 256 ** place`` bytes, and made of those by powers of two.
-    Bound: 255 tables of 4 KB for each byte of the longest text's length.
+    Bound: 511 tables of 4 KB for each byte of the longest text's length.
     """
-    lowest = value & -value
-    if value != lowest:
+    lowest = abs(value) & -abs(value)
+    if abs(value) != lowest:
+        lowest = lowest if value > 0 else -lowest
         first, then = _shift_table(place, lowest), _shift_table(place, value - lowest)
         return array("I", _through(np.array(then), np.array(first)).tobytes())
-    operator = _shift_operator(value << (8 * place))
+    # Powers of x come round again: that is how a shift is taken back.
+    operator = _shift_operator((value << (8 * place)) % _PERIOD)
     table = array("I")
     for part in range(4):
         row = [0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -10,9 +11,20 @@ if TYPE_CHECKING:
 
 ResultT = TypeVar("ResultT")
 
+COLLECT_AFTER = 20_000
+"""Objects that are made between two looks of the garbage collector at the newest.
+
+Python's 700 are a fortieth of what one topic makes of 400 watched sets: half of the time such a
+change took went into looks at what was not garbage. A look at 20,000 takes less than a millisecond.
+"""
+
 
 def run(main: Coroutine[object, object, ResultT]) -> ResultT:
-    """Run ``main`` to its end on a new event loop and return its result."""
+    """Run ``main`` to its end on a new event loop and return its result.
+
+    The process collects garbage more seldom from then on.
+    """
+    gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(main)
 

@@ -28,13 +28,13 @@ class HeldVersions:
     Attributes:
         own_bytes: Of all versions together, without their names.
 
-    The mutable state is the versions, found by identity and by fingerprint.
+    The mutable state is the versions, found by identity and by CRC.
     """
 
     def __init__(self) -> None:
         self.own_bytes = 0
         self._held: dict[int, _Held] = {}
-        self._alike: dict[tuple[int, int, int], SortedNames] = {}
+        self._alike: dict[int, SortedNames] = {}
 
     def hold(self, names: SortedNames) -> None:
         """One more holds a version."""
@@ -42,8 +42,23 @@ class HeldVersions:
         if held is None:
             held = self._held[names.identity] = _Held(names)
             self.own_bytes += names.own_bytes
-            self._alike[names.fingerprint] = names
+            self._alike[names.crc] = names
         held.holders += 1
+
+    def exchange(self, before: SortedNames, after: SortedNames) -> None:
+        """One who holds a version holds another instead."""
+        known = self._held[before.identity]
+        if known.holders > 1 or after.identity in self._held:
+            self.hold(after)
+            self.release(before)
+            return
+        # What a change makes of a set that is like no other: the quick way to the same.
+        del self._held[before.identity]
+        self._held[after.identity] = known
+        known.names = after
+        self.own_bytes += after.own_bytes - before.own_bytes
+        self._forget_alike(before)
+        self._alike[after.crc] = after
 
     def release(self, names: SortedNames) -> None:
         """One less does."""
@@ -54,13 +69,16 @@ class HeldVersions:
             return
         del self._held[identity]
         self.own_bytes -= names.own_bytes
-        known = self._alike.get(names.fingerprint)
-        if known is not None and known.identity == identity:
-            del self._alike[names.fingerprint]
+        self._forget_alike(names)
+
+    def _forget_alike(self, names: SortedNames) -> None:
+        known = self._alike.get(names.crc)
+        if known is not None and known.identity == names.identity:
+            del self._alike[names.crc]
 
     def like(self, names: SortedNames) -> Generator[None, None, SortedNames]:
         """Return a version that is held and has the same names, or these; in steps."""
-        known = self._alike.get(names.fingerprint)
+        known = self._alike.get(names.crc)
         if known is not None and (yield from alike(known, names)):
             return known
         return names

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
     from broker.watches.set_update import SetUpdate
-    from proto.sorted_names import ChangedNodes
+    from proto.name_nodes import ChangedNodes
 
 SET_BYTES = 2_048
 """What a set costs beside its version: its pattern in the index, most of all."""
@@ -122,8 +122,7 @@ class WatchedSets:
 
     @everything.setter
     def everything(self, names: SortedNames) -> None:
-        self._versions.hold(names)
-        self._versions.release(self._everything)
+        self._versions.exchange(self._everything, names)
         self._everything = names
 
     def __len__(self) -> int:
@@ -145,8 +144,7 @@ class WatchedSets:
     def replace(self, watched: WatchedSet, names: SortedNames) -> None:
         """Give a set its next version; one that was forgotten meanwhile costs nothing."""
         if self._by_pattern.get(watched.pattern) is watched:
-            self._versions.hold(names)
-            self._versions.release(watched.names)
+            self._versions.exchange(watched.names, names)
         watched.names = names
 
     def discard(self, watched: WatchedSet) -> None:

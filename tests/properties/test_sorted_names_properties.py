@@ -11,8 +11,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proto import sorted_names
-from proto.sorted_names import EMPTY_NAMES, Fork, Leaf, Node, SortedNames, SortedNamesBuilder
+from proto import name_nodes, sorted_names
+from proto.name_nodes import (
+    COUNT,
+    CRC,
+    JOINED_BYTES,
+    LEAVES,
+    LEFT,
+    NAMES,
+    RIGHT,
+    SPLIT,
+    ChangedNodes,
+    Node,
+    is_fork,
+    leaf_for,
+)
+from proto.sorted_names import EMPTY_NAMES, SortedNames, SortedNamesBuilder
 from proto.topic_hash import combine_crc, in_java_order, java_order, shift_crc, topics_hash
 
 if TYPE_CHECKING:
@@ -22,8 +36,8 @@ MANY = settings(max_examples=50, deadline=None)
 # Few different names, so that many are added twice and removed; among them some above U+FFFF and
 # some of U+E000..U+FFFF, which Java sorts the other way round.
 _LETTERS = st.sampled_from(["a", "b", "\u00e9", "\ud7ff", "\ue000", "\uffff", "\U0001f600"])
-NAMES = st.text(_LETTERS, min_size=1, max_size=4).map(lambda text: f"persistent://t/n/{text}")
-STEPS = st.lists(st.tuples(st.booleans(), NAMES), max_size=60)
+TEXTS = st.text(_LETTERS, min_size=1, max_size=4).map(lambda text: f"persistent://t/n/{text}")
+STEPS = st.lists(st.tuples(st.booleans(), TEXTS), max_size=60)
 SEEDS = st.integers(0, 2**32)
 
 
@@ -32,8 +46,10 @@ def leaf_sizes(request: pytest.FixtureRequest) -> Iterator[None]:
     """Let sets of a few names have many leaves, too."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "small leaves":
-            for name, size in (("MAX_LEAF", 4), ("_FILLED", 3), ("_SMALL", 2), ("_FEW", 1)):
-                patch.setattr(sorted_names, f"{name}_NAMES", size)
+            patch.setattr(name_nodes, "MAX_LEAF_NAMES", 4)
+            patch.setattr(name_nodes, "SMALL_NAMES", 2)
+            patch.setattr(sorted_names, "FILLED_NAMES", 3)
+            patch.setattr(sorted_names, "_FEW_NAMES", 1)
         yield
 
 
@@ -43,22 +59,26 @@ def numbered(count: int) -> list[bytes]:
 
 
 def depth(node: Node | None) -> int:
-    return 1 + max(depth(node.left), depth(node.right)) if isinstance(node, Fork) else 0
+    if node is None or not is_fork(node):
+        return 0
+    return 1 + max(depth(node[LEFT]), depth(node[RIGHT]))
 
 
 def check_nodes(node: Node) -> list[bytes]:
     """Return a node's names; what it says of them must be so."""
-    if isinstance(node, Leaf):
-        names = list(node.names)
-        assert names
-    else:
-        left, right = check_nodes(node.left), check_nodes(node.right)
-        assert java_order(left[-1]) < node.split <= java_order(right[0])
+    if is_fork(node):
+        left, right = check_nodes(node[LEFT]), check_nodes(node[RIGHT])
+        assert java_order(left[-1]) < node[SPLIT] <= java_order(right[0])
         names = left + right
-        assert node.leaves == node.left.leaves + node.right.leaves
+        assert node[LEAVES] == node[LEFT][LEAVES] + node[RIGHT][LEAVES]
+    else:
+        names = list(node[NAMES])
+        assert names
+        assert len(names) <= name_nodes.MAX_LEAF_NAMES
+        assert node[LEAVES] == 1
     joined = b",".join(names)
-    assert (node.count, node.joined_bytes) == (len(names), len(joined))
-    assert node.crc == google_crc32c.value(joined)
+    assert (node[COUNT], node[JOINED_BYTES]) == (len(names), len(joined))
+    assert node[CRC] == google_crc32c.value(joined)
     return names
 
 
@@ -76,16 +96,18 @@ def check_balance(names: SortedNames) -> None:
     """No leaf is deeper than a tree may be in which neither side has three times the other's."""
     root = names._root
     if root is not None:
-        most = math.log(root.leaves) / math.log(4 / 3) + 1 if root.leaves > 1 else 0
+        most = math.log(root[LEAVES]) / math.log(4 / 3) + 1 if root[LEAVES] > 1 else 0
         assert depth(root) <= most
 
 
-def changed(names: SortedNames, name: bytes, *, added: bool) -> SortedNames:
-    return names.with_name(name) if added else names.without_name(name)
+def changed(
+    names: SortedNames, name: bytes, *, added: bool, made: ChangedNodes | None = None
+) -> SortedNames:
+    return names.with_name(name, made) if added else names.without_name(name, made)
 
 
 @MANY
-@given(st.sets(NAMES, max_size=300), STEPS)
+@given(st.sets(TEXTS, max_size=300), STEPS)
 def test_after_each_change_a_set_is_the_sorted_list_of_its_names(
     first: set[str], steps: list[tuple[bool, str]]
 ) -> None:
@@ -125,7 +147,44 @@ def test_what_every_node_says_is_so_and_the_tree_is_balanced(
 
 
 @MANY
-@given(st.sets(NAMES, max_size=300), STEPS)
+@given(st.sets(TEXTS, min_size=1, max_size=300), st.lists(st.sets(TEXTS), max_size=6), STEPS)
+def test_sets_of_shared_nodes_change_as_each_would_alone(
+    first: set[str], lacking: list[set[str]], steps: list[tuple[bool, str]]
+) -> None:
+    # Given: sets of one origin
+    base = {name.encode() for name in first}
+    expected = [base] + [base - {name.encode() for name in names} for names in lacking]
+    names = [SortedNames.from_sorted(in_java_order(base))] * len(expected)
+    for index, wanted in enumerate(expected):
+        for name in base - wanted:
+            names[index] = names[index].without_name(name)
+    # When
+    for added, text in steps:
+        name, made = text.encode(), ChangedNodes()
+        before = names
+        names = [changed(one, name, added=added, made=made) for one in before]
+        expected = [one | {name} if added else one - {name} for one in expected]
+    # Then
+    for one, wanted in zip(names, expected, strict=True):
+        check(one, wanted)
+        if one._root is not None:
+            check_nodes(one._root)
+
+
+def test_sets_that_share_a_leaf_share_what_a_name_makes_of_it() -> None:
+    # Given
+    base = SortedNames.from_sorted(numbered(3_000))
+    other = base.without_name(numbered(3_000)[0])
+    name, made = numbered(3_000)[-1] + b"x", ChangedNodes()
+    # When
+    one, two = base.with_name(name, made), other.with_name(name, made)
+    # Then
+    roots = (one._root, two._root)
+    assert len({id(leaf_for(root, java_order(name))) for root in roots if root is not None}) == 1
+
+
+@MANY
+@given(st.sets(TEXTS, max_size=300), STEPS)
 def test_old_versions_stay_as_they_were(first: set[str], steps: list[tuple[bool, str]]) -> None:
     # Given
     expected = {name.encode() for name in first}
@@ -142,7 +201,7 @@ def test_old_versions_stay_as_they_were(first: set[str], steps: list[tuple[bool,
 
 
 @MANY
-@given(st.sets(NAMES, max_size=200), STEPS, st.data())
+@given(st.sets(TEXTS, max_size=200), STEPS, st.data())
 def test_the_changes_between_any_two_versions_are_what_differs(
     first: set[str], steps: list[tuple[bool, str]], data: st.DataObject
 ) -> None:
@@ -180,7 +239,7 @@ def test_large_versions_differ_in_what_was_changed(seed: int, count: int, change
 
 
 @MANY
-@given(st.sets(NAMES, max_size=300), st.lists(st.integers(1, 100), max_size=20))
+@given(st.sets(TEXTS, max_size=300), st.lists(st.integers(1, 100), max_size=20))
 def test_a_builder_may_be_given_the_names_in_any_pieces(names: set[str], pieces: list[int]) -> None:
     # Given
     in_order = in_java_order(name.encode() for name in names)
@@ -195,7 +254,7 @@ def test_a_builder_may_be_given_the_names_in_any_pieces(names: set[str], pieces:
 
 
 @MANY
-@given(st.sets(NAMES, max_size=400), st.sets(NAMES, max_size=200))
+@given(st.sets(TEXTS, max_size=400), st.sets(TEXTS, max_size=200))
 def test_own_objects_are_those_of_the_set_and_others_as_given(
     own: set[str], wanted: set[str]
 ) -> None:
@@ -212,7 +271,7 @@ def test_own_objects_are_those_of_the_set_and_others_as_given(
 
 
 @MANY
-@given(st.sets(NAMES, max_size=400), NAMES, st.integers(0, 25))
+@given(st.sets(TEXTS, max_size=400), TEXTS, st.integers(0, 25))
 def test_the_leaves_of_a_prefix_hold_all_names_that_have_it(
     names: set[str], name: str, length: int
 ) -> None:
@@ -229,7 +288,7 @@ def test_the_leaves_of_a_prefix_hold_all_names_that_have_it(
 
 
 @MANY
-@given(st.sets(NAMES, max_size=300), STEPS)
+@given(st.sets(TEXTS, max_size=300), STEPS)
 def test_versions_are_equal_where_their_names_are(
     first: set[str], steps: list[tuple[bool, str]]
 ) -> None:
@@ -262,6 +321,12 @@ def test_a_crc_is_shifted_by_what_comes_behind_it(text: bytes, size_bytes: int) 
     shifted = shift_crc(google_crc32c.value(text), size_bytes)
     # Then
     assert shifted ^ google_crc32c.value(zeros) == google_crc32c.value(text + zeros)
+
+
+@MANY
+@given(st.integers(0, 2**32 - 1), st.integers(-4_000_000, 4_000_000))
+def test_a_shift_can_be_taken_back(crc: int, size_bytes: int) -> None:
+    assert shift_crc(shift_crc(crc, size_bytes), -size_bytes) == crc
 
 
 @MANY
