@@ -119,11 +119,10 @@ def _shift_table(place: int, value: int) -> array[int]:
     """Return, for each byte of a CRC and each of its values, what a shift makes of it.
 
     The shift is by ``value * 256 ** place`` bytes, and made of those by powers of two.
-    Bound: 511 tables of 4 KB for each byte of the longest text's length.
+    Bound: 512 tables of 4 KB for each byte of the longest text's length.
     """
-    lowest = abs(value) & -abs(value)
+    lowest = value & -value
     if abs(value) != lowest:
-        lowest = lowest if value > 0 else -lowest
         first, then = _shift_table(place, lowest), _shift_table(place, value - lowest)
         return array("I", _through(np.array(then), np.array(first)).tobytes())
     # Powers of x come round again: that is how a shift is taken back.
