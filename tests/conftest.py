@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from tests.support.postgresql import PostgresqlServer
 
 # A run of the tests finds what the one before it found. New examples are the business of a proof,
-# tests.proof.random_properties, which runs them under the other profile.
-settings.register_profile("repeatable", derandomize=True, deadline=None)
-settings.register_profile("searching", deadline=None, print_blob=True, database=None)
+# tests.proof.random_properties, which runs them under the other profile. A slow machine fails none.
+_PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("repeatable", derandomize=True, **_PATIENT)
+settings.register_profile("searching", print_blob=True, database=None, **_PATIENT)
 settings.load_profile("repeatable")
 
 

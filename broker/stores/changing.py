@@ -26,7 +26,8 @@ COUNTED_TOPICS = (1_000, 50_000)
 def is_large(changes: TopicChanges) -> bool:
     """Tell whether a change is to be worked out off the event loop."""
     properties = len(changes.properties.column.items) if changes.properties is not None else 0
-    return len(changes.added) + len(changes.removed) + properties > MANY_NAMES
+    names = len(changes.added) + len(changes.removed) + len(changes.partitioned)
+    return names + properties > MANY_NAMES
 
 
 def check_conditions(exists: Callable[[str], bool] | None, changes: TopicChanges) -> None:

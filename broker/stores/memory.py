@@ -48,6 +48,11 @@ class MemoryStore:
     def __repr__(self) -> str:
         return f"<MemoryStore {len(self._snapshots)} namespaces>"
 
+    @property
+    def cached_bytes(self) -> int:
+        """Nothing is a copy."""
+        return 0
+
     async def open(self) -> None:
         """Nothing to make ready."""
 
@@ -144,6 +149,11 @@ class MemoryStore:
         """Return a listing's heap estimate; 0 for a namespace that does not exist."""
         snapshot = self._snapshots.get(namespace)
         return snapshot.listing(mode).estimated_bytes if snapshot is not None else 0
+
+    def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
+        """Return the newest listing of a mode; an empty one where there is no namespace."""
+        snapshot = self._snapshots.get(namespace)
+        return snapshot.listing(mode) if snapshot is not None else EMPTY_LISTING
 
     async def select(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]

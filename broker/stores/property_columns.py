@@ -40,7 +40,7 @@ class Segment:
         if not used.all():
             codes, pairs = (np.cumsum(used) - 1)[codes], pairs.filter(pa.array(used))
         self._codes = _smallest(codes, len(pairs))
-        self._pairs = pairs
+        self._pairs = _out_of_the_pool(pairs)
 
     @staticmethod
     def from_column(column: pa.MapArray) -> Segment:
@@ -146,6 +146,13 @@ def _united(pairs: pa.BinaryArray, texts: pa.BinaryArray) -> tuple[pa.BinaryArra
     numbers[absent] = len(pairs) + np.arange(np.count_nonzero(absent))
     united = pa.concat_arrays([pairs, new.dictionary.filter(missing)])
     return united, numbers[new.indices.to_numpy(zero_copy_only=False)]
+
+
+def _out_of_the_pool(pairs: pa.BinaryArray) -> pa.BinaryArray:
+    """Copy pairs out of Arrow's memory pool, where a few bytes hold on to 64 KiB of a page."""
+    _, *parts = pairs.buffers()
+    copies = [pa.py_buffer(part.to_pybytes() if part is not None else b"") for part in parts]
+    return pa.Array.from_buffers(pairs.type, len(pairs), [None, *copies], 0, pairs.offset)
 
 
 def _smallest(values: np.ndarray, largest: int) -> np.ndarray:

@@ -96,6 +96,10 @@ class SharedNamespaces:
         """Return a snapshot that is kept."""
         return self._cache.peek(namespace)
 
+    def used(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
+        """Return a snapshot that is kept, which is then the one used last."""
+        return self._cache.get(namespace)
+
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
         """Return the newest version this broker was notified of; None when there is none."""
         cached = self._cache.get(namespace)

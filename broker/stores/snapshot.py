@@ -7,6 +7,7 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
+from broker.stores.partition_counts import NO_COUNTS, PartitionCounts
 from proto.names import PERSISTENT, TopicName, is_system_topic
 from proto.topic_blocks import TopicSequence
 from proto.topic_hash import java_order
@@ -44,13 +45,13 @@ class NamespaceSnapshot:
         persistent: TopicSequence | None = None,
         non_persistent: TopicSequence | None = None,
         system: frozenset[bytes] = frozenset(),
-        partitioned: Mapping[str, int] | None = None,
+        partitioned: PartitionCounts = NO_COUNTS,
     ) -> None:
         self.version = version
         self.persistent = TopicSequence() if persistent is None else persistent
         self.non_persistent = TopicSequence() if non_persistent is None else non_persistent
         self.system = system
-        self.partitioned: Mapping[str, int] = partitioned or {}
+        self.partitioned = partitioned
         self._listings: dict[Mode, TopicListing] = {}
 
     def __repr__(self) -> str:
@@ -67,7 +68,7 @@ class NamespaceSnapshot:
             _sequence(kinds.persistent, in_order=True),
             _sequence(kinds.non_persistent, in_order=True),
             frozenset(kinds.system),
-            partitioned,
+            PartitionCounts.of(partitioned),
         )
 
     @property
@@ -127,20 +128,11 @@ class NamespaceSnapshot:
             _next(self.persistent, added.persistent, removed.persistent),
             _next(self.non_persistent, added.non_persistent, removed.non_persistent),
             self._next_system(added.system, removed.system),
-            self._next_partitioned(changes.partitioned),
+            self.partitioned.changed(changes.partitioned),
         )
 
     def _next_system(self, added: Sequence[bytes], removed: Sequence[bytes]) -> frozenset[bytes]:
         return (self.system.union(added)).difference(removed) if added or removed else self.system
-
-    def _next_partitioned(self, counts: Mapping[str, int]) -> Mapping[str, int]:
-        if not counts:
-            return self.partitioned
-        partitioned = {**self.partitioned, **counts}
-        for name, count in counts.items():
-            if not count:
-                del partitioned[name]
-        return partitioned
 
 
 class NamesByKind(NamedTuple):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 SNAPSHOT_BYTES = 1_000
 """What a snapshot is counted with beside its names: even an empty one is several objects."""
-PARTITIONED_BYTES = 100
+PARTITIONED_BYTES = 60
 """What a partitioned topic is counted with beside its partitions."""
 
 

@@ -177,6 +177,11 @@ class SqliteStore:
         cached = self._cache.peek(namespace)
         return cached.listing(mode).estimated_bytes if cached is not None else None
 
+    def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
+        """Return the newest listing of a mode if its snapshot is cached, else None."""
+        cached = self._cache.get(namespace)
+        return cached.listing(mode) if cached is not None else None
+
     async def select(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing:

@@ -119,6 +119,10 @@ class TopicChanges:
 class MetadataStore(Protocol):
     """Where topics live (``metadataStoreUrl``)."""
 
+    @property
+    def cached_bytes(self) -> int:
+        """Bytes of the snapshots kept (floodgateSnapshotCacheMB); 0 where they are the store."""
+
     async def open(self) -> None:
         """Make the store ready.
 
@@ -175,6 +179,9 @@ class MetadataStore(Protocol):
 
     def estimated_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
         """Return a listing's heap estimate if it is known without waiting, else None."""
+
+    def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
+        """Return what ``snapshot`` lists in a mode if that needs no wait, else None."""
 
     async def select(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]

@@ -16,9 +16,9 @@ _USER_INFO = re.compile(r"\A(\w+:/*[^:/@?#]*):.*@")
 _PASSWORD = re.compile(r"([?&]\w*password=)[^&#]*", re.IGNORECASE)
 
 
-def without_password(url: str) -> str:
+def without_password(url: str, mask: str = "***") -> str:
     """Return a URL as it may be shown: logs and errors never hold a password."""
-    return _PASSWORD.sub(r"\1***", _USER_INFO.sub(r"\1:***@", url))
+    return _PASSWORD.sub(rf"\1{mask}", _USER_INFO.sub(rf"\1:{mask}@", url))
 
 
 def usable_store_url(url: str) -> bool:

@@ -307,6 +307,24 @@ async def test_a_known_estimate_is_the_listings_own(open_store: OpenStore) -> No
             assert known == snapshot.listing(mode).estimated_bytes
 
 
+async def test_what_is_listed_at_once_is_the_newest_listing(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        for name in ("a", "b"):
+            await store.apply(A, changes(topic(name)))
+            snapshot = await store.snapshot(A)
+            for mode in MODES:
+                # When
+                listing = store.listing_at_once(A, mode)
+                # Then
+                assert listing is snapshot.listing(mode)
+
+
+async def test_what_is_not_known_lists_nothing_at_once(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        listing = store.listing_at_once(A, MODES[0])
+        assert listing is None or len(listing) == 0
+
+
 async def test_a_store_may_be_closed_twice(open_store: OpenStore) -> None:
     async with open_store() as store:
         await store.close()

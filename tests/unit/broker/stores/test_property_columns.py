@@ -154,3 +154,14 @@ def test_a_segment_of_many_distinct_properties_is_the_same() -> None:
         # Then
         assert segment.of(size - 1) == {"k": str(size - 1)}
         assert segment.rows_with([wanted_pair("k", str(size - 1))]).tolist() == [size - 1]
+
+
+def test_columns_hold_on_to_nothing_of_arrows_memory_pool() -> None:
+    # Given
+    columns(ROWS)
+    before = pa.total_allocated_bytes()
+    # When
+    made = columns(ROWS)
+    # Then
+    assert len(made) == len(ROWS)
+    assert pa.total_allocated_bytes() == before

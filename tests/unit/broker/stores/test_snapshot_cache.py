@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from broker.stores.partition_counts import PartitionCounts
 from broker.stores.snapshot_cache import PARTITIONED_BYTES, SNAPSHOT_BYTES, SnapshotCache
 from broker.stores.store import NamespaceSnapshot
 from proto.names import NamespaceName
@@ -24,7 +25,7 @@ def test_partitioned_topics_count_beside_their_partitions() -> None:
     # Given
     cache = SnapshotCache(0)
     # When
-    cache.keep(SPACES[0], NamespaceSnapshot(partitioned={"a": 1, "b": 2}))
+    cache.keep(SPACES[0], NamespaceSnapshot(partitioned=PartitionCounts.of({"a": 1, "b": 2})))
     # Then
     assert cache.held_bytes == SNAPSHOT_BYTES + 2 * PARTITIONED_BYTES
 
@@ -46,7 +47,7 @@ def test_a_look_is_no_use_but_a_request_is() -> None:
 def test_what_is_forgotten_or_replaced_is_not_counted_any_more() -> None:
     # Given
     cache = SnapshotCache(10 * SNAPSHOT_BYTES)
-    cache.keep(SPACES[0], NamespaceSnapshot(partitioned={"a": 1}))
+    cache.keep(SPACES[0], NamespaceSnapshot(partitioned=PartitionCounts.of({"a": 1})))
     # When
     cache.keep(SPACES[0], NamespaceSnapshot())
     cache.forget(SPACES[1])

@@ -101,15 +101,21 @@ async def test_an_acknowledged_change_survives_a_kill(tmp_path: Path) -> None:
         assert dict(snapshot.partitioned) == {topic("part").decode(): 4}
 
 
-async def test_a_change_that_cannot_be_written_is_not_seen_at_all(tmp_path: Path) -> None:
+async def test_a_change_that_cannot_be_written_is_not_seen_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
     # Given
     async with sqlite(tmp_path) as store:
         await store.apply(A, changes(topic("a")))
         feed = store.changes()
-        unwritable = TopicChanges([topic("b")], (), {"persistent://tenant/a/x": object()})
         # When
-        with pytest.raises(StoreError):
-            await store.apply(A, unwritable)
+        with monkeypatch.context() as patch:
+            patch.setattr(SqliteFile, "_write_properties", full)
+            with pytest.raises(StoreError):
+                await store.apply(A, changes(topic("b")))
         # Then
         assert [*(await store.snapshot(A)).listing(PERSISTENT).names()] == [topic("a").decode()]
         assert await store.apply(A, changes(topic("c"))) == 2
