@@ -32,7 +32,7 @@ from server.limits_config import MEGABYTE_BYTES, Profile, ServerConfig, shared_v
 from server.refused_keys import REFUSED_WHEN_SET, REFUSED_WHEN_TRUE, refuse_set, refuse_true
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 DEFAULT_WATCH_BYTES = 256 * MEGABYTE_BYTES
 DEFAULT_METADATA_STORE_URL = "memory:local"
@@ -72,7 +72,7 @@ class BrokerConfig(ServerConfig):
     subscription_pattern_max_length: int = Field(
         default=50, validation_alias="subscriptionPatternMaxLength"
     )
-    """Characters of a pattern; a longer one is not evaluated by the broker."""
+    """UTF-16 units of a pattern; a longer one is not evaluated by the broker."""
     topics_pattern_regex_implementation: RegexImplementation = Field(
         default=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
         validation_alias="topicsPatternRegexImplementation",
@@ -133,6 +133,11 @@ class BrokerConfig(ServerConfig):
         refuse_true(checked, _REFUSED_WHEN_TRUE)
         refuse_set(checked, _REFUSED_WHEN_SET)
         return build_model(cls, {**_converted(checked), "given": GivenKeys(properties)}, checked)
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, object]]:
+        """Show every field, and no password."""
+        for name, value in super().__repr_args__():
+            yield name, without_password(str(value)) if name == "metadata_store_url" else value
 
     @property
     def announces_topic_watchers(self) -> bool:

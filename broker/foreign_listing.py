@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import proto.PulsarApi_pb2 as pb
-from proto.names import is_system_topic
+from broker.topic_rules import MAX_NAME_BYTES
+from proto.names import MAX_PARTITION_INDEX, PARTITION_SEPARATOR, is_system_topic
 from proto.topic_block import Block
 from proto.topic_blocks import TopicSequence
 from proto.topic_hash import java_order
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 NAMES_PER_STEP = 2_048
 """Names taken (about 1 ms) in a step."""
+MAX_LISTED_NAME_BYTES = MAX_NAME_BYTES + len(f"{PARTITION_SEPARATOR}{MAX_PARTITION_INDEX}")
+"""UTF-8 bytes of one name: as long as a topic may be that is created, and a partition of it."""
 _PREFIX_BYTES = 2
 """What mostly comes before a name on the wire."""
 SHOWN_CHARACTERS = 200
@@ -88,6 +91,7 @@ def _checked(
     parts = []
     for start in range(0, len(names), NAMES_PER_STEP):
         part = _column(names[start : start + NAMES_PER_STEP])
+        _check_lengths(part)
         valid = pc.match_substring_regex(part, valid_name)
         if not pc.all(valid, min_count=0).as_py():
             wrong = part.filter(pc.invert(valid))[0].as_py()
@@ -105,6 +109,17 @@ def _column(names: Sequence[object]) -> pa.LargeStringArray:
         return pa.array(names, pa.large_string())
     except UnicodeEncodeError as error:
         raise UnusableAnswerError(f"{_shown(error.object)}, which is no Unicode") from None
+
+
+def _check_lengths(names: pa.LargeStringArray) -> None:
+    lengths = pc.binary_length(names)
+    longest = pc.max(lengths).as_py() or 0
+    if longest > MAX_LISTED_NAME_BYTES:
+        wrong = names[lengths.index(longest).as_py()].as_py()
+        raise UnusableAnswerError(
+            f"{_shown(wrong)}, which has {longest} bytes: a topic's name has at most "
+            f"{MAX_LISTED_NAME_BYTES}"
+        )
 
 
 def _shown(name: str) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from broker.listing_cache import ListingCache
     from broker.resource_calls import ResourceCalls
+    from broker.stores.store import MetadataStore
     from limiter.flow_totals import FlowTotals
     from server.counters import ConnectionCounters
 
@@ -114,6 +115,29 @@ class ResourceMetrics(Collector):
             self._labels,
             self._calls.failures_total,
         )
+
+
+class StoreMetrics(Collector):
+    """Reads what a store keeps in memory when somebody scrapes.
+
+    Args:
+        cluster: The value of the label ``cluster``.
+        store: Whose.
+        max_bytes: floodgateSnapshotCacheMB, in bytes.
+    """
+
+    def __init__(self, cluster: str, store: MetadataStore, max_bytes: int) -> None:
+        self._labels = {"cluster": cluster}
+        self._store = store
+        self._max_bytes = max_bytes
+
+    def collect(self) -> Iterator[Metric]:
+        """Return all families."""
+        for name, documentation, value in (
+            ("bytes", "Bytes of namespaces read from the store and kept", self._store.cached_bytes),
+            ("limit_bytes", "Their limit", self._max_bytes),
+        ):
+            yield gauge(f"floodgate_snapshot_cache_{name}", documentation, self._labels, value)
 
 
 class ListingCacheMetrics(Collector):

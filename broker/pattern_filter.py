@@ -20,7 +20,13 @@ from broker.path_columns import PathColumns, PathRun
 from broker.pattern_workers import PatternWorkers, WorkerFailedError
 from limiter.clock import Clock, LoopClock, deadline
 from proto.pattern_errors import InvalidPatternError
-from proto.patterns import LinearTime, RegexImplementation, TopicsPattern, compile_pattern
+from proto.patterns import (
+    LinearTime,
+    RegexImplementation,
+    TopicsPattern,
+    compile_pattern,
+    pattern_length,
+)
 from proto.topic_blocks import Selection, TopicSequence
 from proto.topic_listing import TopicListing
 
@@ -52,7 +58,7 @@ class PatternRules:
 
     Attributes:
         enabled: enableBrokerSideSubscriptionPatternEvaluation.
-        max_length: subscriptionPatternMaxLength, characters of the raw pattern.
+        max_length: subscriptionPatternMaxLength, UTF-16 units of the raw pattern.
         implementation: topicsPatternRegexImplementation.
         share: Whether requests for the same listing and pattern share one evaluation, and its
             result while it is remembered.
@@ -95,10 +101,12 @@ class PatternFilter:
 
     def applies_to(self, pattern: str) -> bool:
         """Tell whether the broker evaluates this pattern; otherwise the client has to."""
-        rules = self._rules
-        if rules.enabled and len(pattern) > rules.max_length:
-            logger.info("a pattern of %d characters is left to the client", len(pattern))
-        return rules.enabled and len(pattern) <= rules.max_length
+        if not self._rules.enabled:
+            return False
+        length = pattern_length(pattern)
+        if length > self._rules.max_length:
+            logger.info("a pattern of %d UTF-16 units is left to the client", length)
+        return length <= self._rules.max_length
 
     async def filter(self, listing: TopicListing, pattern: str) -> TopicListing:
         """Return the topics whose name without partition and scheme matches as a whole.

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from broker.config import known_keys
+from broker.stores.store_url import OUR_STORES, without_password
 from server.flow_config import (
     GRACE_KEY,
     MAX_UNWRITABLE_KEY,
@@ -47,6 +48,8 @@ def masked(key: str, text: str) -> str:
     """Return a value as it may be shown."""
     if text and _SECRET_KEY.search(key):
         return MASK
+    if text.lower().startswith(OUR_STORES):
+        return without_password(text, MASK)
     return _SECRET_IN_URL.sub(rf"\1{MASK}@", text)
 
 

@@ -19,7 +19,7 @@ from broker.importer import ImportFailedError, import_topics
 from broker.listing import TopicLister, open_lister
 from broker.listing_cache import ListingCache
 from broker.lookup import LookupHandler
-from broker.metrics import BrokerMetrics, ListingCacheMetrics, ResourceMetrics
+from broker.metrics import BrokerMetrics, ListingCacheMetrics, ResourceMetrics, StoreMetrics
 from broker.pattern_filter import PatternFilter, PatternRules
 from broker.pattern_workers import PatternWorkers
 from broker.stores.open_store import store_for_url
@@ -172,7 +172,9 @@ class BrokerService(ServerService["ServerCnx"]):
 
     def _metrics(
         self,
-    ) -> Iterator[BrokerMetrics | ListingCacheMetrics | AdminMetrics | ResourceMetrics]:
+    ) -> Iterator[
+        BrokerMetrics | ListingCacheMetrics | StoreMetrics | AdminMetrics | ResourceMetrics
+    ]:
         yield BrokerMetrics(
             self.config.cluster_name,
             self.config.advertised_address,
@@ -182,6 +184,8 @@ class BrokerService(ServerService["ServerCnx"]):
             self.flow.totals,
         )
         yield ListingCacheMetrics(self.config.cluster_name, self.listing_cache)
+        snapshot_bytes = self.config.snapshot_cache_max_bytes
+        yield StoreMetrics(self.config.cluster_name, self.store, snapshot_bytes)
         yield AdminMetrics(self.config.cluster_name, self._admin_listings)
         if self.lister.calls is not None:
             yield ResourceMetrics(self.config.cluster_name, self.lister.calls)

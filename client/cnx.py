@@ -30,6 +30,7 @@ from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES, encode_
 from proto.keep_alive import CLOSING, KeepAlive, PeerState, Verdict
 from proto.topic_listing import TopicsAnswer, read_topics_head
 from proto.transport import Connection
+from proto.version import FLOODGATE_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +50,6 @@ LARGEST_MESSAGE_BYTES = 2_147_473_407
 """The largest maxMessageSize a broker may have (upstream: a Java int, less the padding)."""
 KEEP_ALIVE_SECONDS = 30.0
 """How often a server is asked whether it lives (upstream: keepAliveIntervalSeconds)."""
-CLIENT_VERSION = "Floodgate-0.1.0"
 
 
 class ClientCnxState(Enum):
@@ -80,7 +80,7 @@ class ConnectOptions:
             than the server may send: for a proxy whose clients take no larger frames.
     """
 
-    client_version: str = CLIENT_VERSION
+    client_version: str = FLOODGATE_VERSION
     protocol_version: int = PROTOCOL_VERSION
     proxy_version: str | None = None
     original_principal: str | None = None

@@ -84,6 +84,11 @@ class TopicsPattern(Protocol):
         """
 
 
+def pattern_length(pattern: str) -> int:
+    """Return how long Java finds a pattern: in UTF-16 units, two for a character above U+FFFF."""
+    return len(pattern.encode("utf-16-le", "surrogatepass")) // 2
+
+
 def remove_domain_scheme(pattern: str) -> str:
     """Return a pattern without its ``persistent://``; a prefix such as ``^`` stays.
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from client.cnx import KEEP_ALIVE_SECONDS, ClientCnx, ConnectOptions
 from client.pool import ConnectionPool
+from proto.version import PROXY_VERSION
 
 if TYPE_CHECKING:
     from limiter.clock import Clock
 
 Address = tuple[str, int]
-PROXY_VERSION = "Floodgate-proxy-0.1.0"
 BROKER_TIMEOUT_SECONDS = 60.0
 """How long a broker may take to answer: longer than both of its own permit timeouts."""
 

@@ -18,7 +18,8 @@ from proto.commands import error_command, with_body
 from proto.errors import RemoteProtocolError
 from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES
 from proto.names import InvalidNameError, NamespaceName
-from proxy.direct_handler import SERVER_VERSION, PipeLeg, set_shipped_flags
+from proto.version import SERVER_VERSION
+from proxy.direct_handler import PipeLeg, set_shipped_flags
 from proxy.errors import TOO_MANY_LOOKUPS, ErrorForm, ErrorForms, RequestError
 from proxy.flight import Requester
 from server.requests import RequestTasks

@@ -17,7 +17,7 @@ from limiter.clock import Clock, deadline
 from limiter.read_gate import PauseCause
 from proto.errors import RemoteProtocolError
 from proto.transport import Connection
-from proxy.brokers import PROXY_VERSION
+from proto.version import PROXY_VERSION, SERVER_VERSION
 from proxy.errors import RequestError
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SERVER_VERSION = "Pulsar Server-Floodgate-0.1.0"
 INVALID_TARGET = "Target broker cannot be validated."
 UNAVAILABLE_TARGET = "Target broker isn't available."
 

@@ -5,13 +5,15 @@ Errors are JSON objects with one member ``reason``, as Pulsar's admin answers th
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import ClientPayloadError, web
+from aiohttp.http import HttpProcessingError
 
 from server.exposition import CONTENT_TYPE, exposition
 from server.listener import Listener, listen
@@ -28,6 +30,9 @@ MAX_REQUEST_BYTES = 1024 * 1024
 
 # Java's servers name no character set beside it, and a few clients compare the whole value.
 JSON_TYPE = "application/json"
+
+# What is shown of why a request is no HTTP: it quotes the client.
+MAX_SHOWN_CHARACTERS = 200
 
 # How long requests in flight may take to end when the server closes.
 CLOSE_SECONDS = 2.0
@@ -116,11 +121,48 @@ async def serve_http(app: web.Application, host: str, port: int) -> HttpServer:
     return HttpServer(listener, runner)
 
 
-def _factory(runner: web.AppRunner) -> web.Server:
+def _factory(runner: web.AppRunner) -> Callable[[], asyncio.Protocol]:
     server = runner.server
     if server is None:
         raise RuntimeError("the application runner was not set up")
-    return server
+    loop = asyncio.get_running_loop()
+    no_log: Any = None  # aiohttp takes it for "none", and does not say so
+    return lambda: _Connection(server, loop=loop, access_log=no_log)
+
+
+class _Connection(web.RequestHandler):
+    """One client's connection: what is no HTTP costs one line of the log, without a stack."""
+
+    __slots__ = ()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Answer what is no HTTP as other errors are answered, and close."""
+        if not isinstance(exc, HttpProcessingError):
+            return super().handle_error(request, status, exc, message)
+        return _no_http(request, exc)
+
+    def log_exception(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 - as aiohttp says
+        """Log a bug; a body that is malformed, and met while it is skipped, is none."""
+        if not isinstance(named.get("exc_info"), web.RequestPayloadError):
+            super().log_exception(*args, **named)
+
+
+def _no_http(request: web.BaseRequest, error: BaseException) -> web.Response:
+    """Answer 400 with what was wrong; the connection ends, for nobody knows what comes next."""
+    words = str(getattr(error, "message", "") or error)
+    # aiohttp draws an arrow below what it quotes.
+    line = " ".join(word for word in words.split() if word != "^")
+    text = line.encode("ascii", "backslashreplace").decode()[:MAX_SHOWN_CHARACTERS]
+    logger.info("malformed HTTP from %s: %s", request.remote, text)
+    response = json_response({"reason": f"malformed HTTP: {text}"}, 400)
+    response.force_close()
+    return response
 
 
 def _own_routes(registry: CollectorRegistry, readiness: Readiness) -> list[web.AbstractRouteDef]:
@@ -153,6 +195,8 @@ async def _errors_as_json(
         return json_response({"reason": error.reason}, error.status)
     except web.HTTPException as error:
         return _http_error(request, error)
+    except web.RequestPayloadError as error:
+        return _no_http(request, error.__cause__ or error)
     except (ConnectionError, ClientPayloadError):
         # The client has left in the middle of its request: nobody reads what is answered.
         return web.Response(status=400)

@@ -11,12 +11,12 @@ from aiohttp import web
 
 from broker.admin.requests import done, routes, segment
 from proto.names import NamespaceName
+from proto.version import FLOODGATE_VERSION
 from server.http import JSON_TYPE, RestError, json_response
 
 if TYPE_CHECKING:
     from broker.admin.admin_parts import AdminParts
 
-VERSION = "Floodgate-0.1.0"
 _PATH = "/admin/v2/brokers"
 _CONFIGURATION = f"{_PATH}/configuration"
 _ASKED_FOR_HEALTH = NamespaceName.parse("public/default")
@@ -58,7 +58,7 @@ class BrokerAdmin:
 
     async def version(self, _: web.Request) -> web.Response:
         """Return the version."""
-        return _text(VERSION)
+        return _text(FLOODGATE_VERSION)
 
     async def health(self, _: web.Request) -> web.Response:
         """Tell whether clients are served and the store answers."""

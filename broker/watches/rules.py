@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from broker.errors import RequestError
 from proto.pattern_errors import InvalidPatternError
-from proto.patterns import compile_pattern, remove_domain_scheme
+from proto.patterns import compile_pattern, pattern_length, remove_domain_scheme
 
 if TYPE_CHECKING:
     from proto.patterns import RegexImplementation
@@ -22,7 +22,7 @@ class WatchRules:
 
     Attributes:
         evaluates_patterns: enableBrokerSideSubscriptionPatternEvaluation.
-        max_pattern_length: subscriptionPatternMaxLength, characters without the domain.
+        max_pattern_length: subscriptionPatternMaxLength, UTF-16 units without the domain.
         implementation: topicsPatternRegexImplementation.
         max_bytes: floodgateTopicWatchMaxBytes; 0 is unlimited.
         max_update_bytes: Names of one update at most.
@@ -58,7 +58,7 @@ def accepted_pattern(text: str, rules: WatchRules) -> str:
         raise RequestError(
             pb.NotAllowedError, f"{REFUSED}Evaluating subscription patterns is disabled."
         )
-    if len(pattern) > rules.max_pattern_length:
+    if pattern_length(pattern) > rules.max_pattern_length:
         longest = rules.max_pattern_length
         raise RequestError(pb.NotAllowedError, f"{REFUSED}Pattern longer than maximum: {longest}")
     try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from client.admin.errors import (
 )
 from client.admin.output import Output, printable
 from client.admin.remedies import remedy
+from client.admin.streams import nobody_need_read
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -126,10 +126,8 @@ class Call:
             typer.Exit: It failed; standard error says why.
         """
         try:
-            asyncio.run(self._run(work))
-            sys.stdout.flush()
-        except BrokenPipeError:
-            _forget_output()  # who reads has read enough
+            with nobody_need_read():
+                asyncio.run(self._run(work))
         except AdminError as error:
             self._say(sentence(asked, error), error)
             status = EXIT_USAGE if isinstance(error, AdminUrlError) else EXIT_FAILED
@@ -184,10 +182,3 @@ def sentence(asked: str, error: AdminError) -> str:
     else:
         words, advice = str(error), ""
     return f"cannot {asked}: {words}{f'; {advice}' if advice else ''}"
-
-
-def _forget_output() -> None:
-    """Keep the interpreter from writing to the closed pipe once more when it ends."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)

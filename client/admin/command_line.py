@@ -6,7 +6,6 @@ reached, 2 the command line is wrong, 130 interrupted.
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 from typing import Annotated
@@ -20,8 +19,9 @@ from client.admin import (
     tenants_commands,
     topics_commands,
 )
-from client.admin.call import EXIT_USAGE, PROGRAM, Call
+from client.admin.call import EXIT_FAILED, EXIT_USAGE, PROGRAM, Call
 from client.admin.options import EVERYWHERE, AsJson, RequestTimeout
+from client.admin.streams import forget_output, nobody_need_read, ready_streams, unreadable
 from client.admin.url import DEFAULT_ADMIN_URL, REQUEST_TIMEOUT_SECONDS
 
 app = typer.Typer(
@@ -65,16 +65,33 @@ def floodgate_admin(
 
 def main() -> None:
     """Run the command line."""
-    # A name may hold what the terminal's encoding has no character for.
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-    if "--json" not in sys.argv:
-        app(prog_name=PROGRAM)
-        return
+    ready_streams()
+    status = 0
     try:
-        status = app(prog_name=PROGRAM, standalone_mode=False)
-    except TyperException as error:
-        sys.stderr.write(f"{json.dumps({'error': error.format_message()})}\n")
-        status = EXIT_USAGE
+        with nobody_need_read():
+            status = _status(as_json="--json" in sys.argv)
+    except OSError as error:  # Call has made sentences of what the network does
+        forget_output()
+        _say(f"cannot write to standard output: {error.strerror or error}")
+        status = EXIT_FAILED
     sys.exit(status)
+
+
+def _status(*, as_json: bool) -> int:
+    """Run a verb and return its exit status, or end with it."""
+    if wrong := unreadable(sys.argv[1:]):
+        _say(wrong)
+        return EXIT_USAGE
+    if not as_json:
+        app(prog_name=PROGRAM)
+        return 0
+    try:
+        return int(app(prog_name=PROGRAM, standalone_mode=False) or 0)
+    except TyperException as error:
+        _say(error.format_message())
+        return EXIT_USAGE
+
+
+def _say(text: str) -> None:
+    line = json.dumps({"error": text}) if "--json" in sys.argv else f"{PROGRAM}: {text}"
+    sys.stderr.write(f"{line}\n")

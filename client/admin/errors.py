@@ -3,6 +3,7 @@
 AdminError
     AdminUrlError           the address is no web address
     AdminUnreachableError   nobody answers there
+    AdminTlsError           it is no TLS there, or nobody whom we trust
     AdminDisconnectedError  the connection broke while an answer was read
     AdminTimeoutError       no byte came in time
     AdminRefusedError       the server answered with an error
@@ -22,6 +23,10 @@ class AdminUrlError(AdminError):
 
 class AdminUnreachableError(AdminError):
     """Nobody answers at the address."""
+
+
+class AdminTlsError(AdminError):
+    """The server at an https address does not speak TLS, or its certificate is not trusted."""
 
 
 class AdminDisconnectedError(AdminError):

@@ -180,10 +180,11 @@ def cell(value: object) -> str:
 
 def _print_rows(rows: Sequence[tuple[str, str]]) -> None:
     """Write aligned columns; keys that are longer than the column push their values away."""
-    from rich.console import Console  # 0.1 s that lists of names need not wait for
-    from rich.text import Text
+    from rich.text import Text  # 0.1 s that lists of names need not wait for
 
-    console = Console(soft_wrap=True, highlight=False)
+    from client.admin.table_console import TableConsole
+
+    console = TableConsole(soft_wrap=True, highlight=False)
     width = min(max(len(key) for key, _ in rows), MAX_KEY_COLUMNS)
     for key, text in rows:
         console.print(Text.assemble((key, "cyan"), " " * max(width - len(key), 0), "  ", text))

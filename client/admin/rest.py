@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import ssl
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -17,6 +18,7 @@ from client.admin.errors import (
     AdminDisconnectedError,
     AdminRefusedError,
     AdminTimeoutError,
+    AdminTlsError,
     AdminUnreachableError,
 )
 from client.admin.strings import StringArray
@@ -34,6 +36,8 @@ MAX_ANSWER_BYTES = 64 * 1024 * 1024
 JSON_TYPE = "application/json"
 
 _FIRST_ERROR = 400
+_NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
+"""What OpenSSL calls an answer that is no TLS; its versions differ."""
 _READ_BYTES = 256 * 1024
 _SHOWN_CHARACTERS = 60
 
@@ -163,6 +167,8 @@ class AdminRest:
                 yield answer
         except TimeoutError:
             raise AdminTimeoutError(self._silent()) from None
+        except (aiohttp.ClientConnectorSSLError, aiohttp.ClientConnectorCertificateError) as error:
+            raise AdminTlsError(f"{self._shown}: {_tls_cause(error)}") from None
         except aiohttp.ClientConnectorError as error:
             raise AdminUnreachableError(
                 f"{self._shown} cannot be reached ({_cause(error)})"
@@ -189,7 +195,24 @@ def _cause(error: aiohttp.ClientError) -> str:
     if not isinstance(cause, OSError):
         return str(error) or type(error).__name__
     known = cause.errno is not None and cause.errno in errno.errorcode
-    return os.strerror(cause.errno or 0) if known else str(cause.strerror or cause)
+    words = os.strerror(cause.errno or 0) if known else str(cause.strerror or cause)
+    return words or type(cause).__name__
+
+
+def _tls_cause(error: aiohttp.ClientConnectorError) -> str:
+    """Return why TLS was not agreed upon, and what helps.
+
+    Its errors number themselves, so that the system's words for the numbers are of something else.
+    """
+    cause = error.os_error
+    if getattr(cause, "reason", None) in _NO_TLS:
+        return "the server there does not speak TLS; write http:// for its plain web port"
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return (
+            f"the server's certificate is not trusted ({cause.verify_message}); SSL_CERT_FILE "
+            "names a file of authorities to trust"
+        )
+    return f"TLS was not agreed upon ({cause.strerror or cause})"
 
 
 async def _whole(answer: aiohttp.ClientResponse) -> str:

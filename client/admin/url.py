@@ -30,6 +30,7 @@ def checked_url(url: str) -> str:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
         (host or "").encode("idna")  # as it is done when the name is looked up
+        url.encode()
     except ValueError:
         raise AdminUrlError(_expected(url)) from None
     if parts.scheme in _BINARY:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from proto.version import VERSION
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("limiter", "proto", "client", "server", "broker", "proxy", "loadgen")
@@ -27,6 +30,11 @@ def test_no_other_distribution_installs_a_top_level_name(name: str) -> None:
     owners = importlib.metadata.packages_distributions().get(name, [])
     # Then (an editable install may not list its packages at all)
     assert set(owners) <= {"floodgate"}
+
+
+def test_peers_are_told_the_version_of_the_package() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert declared == VERSION
 
 
 def test_every_package_of_the_repository_is_listed() -> None:

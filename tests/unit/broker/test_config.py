@@ -143,6 +143,16 @@ def test_our_own_store_key_takes_only_our_stores(url: str) -> None:
     )
 
 
+@pytest.mark.parametrize("url", ["postgresql://u:s3cret@h/d", "postgresql://h/d?password=s3cret"])
+def test_a_configuration_shows_its_store_without_the_password(url: str) -> None:
+    made = config(metadataStoreUrl=url)
+    assert made.metadata_store_url == url
+    for shown in (repr(made), str(made)):
+        assert "s3cret" not in shown
+        assert "***" in shown
+        assert "default_num_partitions=1" in shown
+
+
 @pytest.mark.parametrize("key", ["metadataStoreUrl", "floodgateMetadataStoreUrl"])
 def test_a_password_in_a_store_url_is_never_shown(key: str) -> None:
     # When

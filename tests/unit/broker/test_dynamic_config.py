@@ -344,7 +344,7 @@ async def test_secrets_are_masked(make: Callable[..., Dynamic]) -> None:
     # Given
     one = await make(
         {"brokerClientAuthenticationParameters": "token:abc"},
-        metadataStoreUrl="postgresql://floodgate:hush@db/x",
+        metadataStoreUrl="postgresql://floodgate:hush@db/x?password=hush",
         tlsKeyStorePassword="hush",
         brokerClientTlsKeyStorePassword="",
     )
@@ -353,7 +353,7 @@ async def test_secrets_are_masked(make: Callable[..., Dynamic]) -> None:
     # Then
     assert shown["tlsKeyStorePassword"] == MASK
     assert shown["brokerClientTlsKeyStorePassword"] == ""
-    assert shown["metadataStoreUrl"] == f"postgresql://floodgate:{MASK}@db/x"
+    assert shown["metadataStoreUrl"] == f"postgresql://floodgate:{MASK}@db/x?password={MASK}"
     assert await one.dynamic.values() == {"brokerClientAuthenticationParameters": MASK}
     assert "hush" not in repr(one.config.given)
 

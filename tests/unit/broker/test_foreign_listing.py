@@ -13,6 +13,7 @@ import broker.foreign_listing
 import proto.PulsarApi_pb2 as pb
 from broker.foreign_listing import UnusableAnswerError, listing_of_names
 from broker.steps import Steps
+from broker.topic_rules import MAX_NAME_BYTES
 from proto.names import InvalidNameError, NamespaceName, TopicName
 from proto.topic_hash import topics_hash
 from tests.support.cluster import topic_names
@@ -102,6 +103,18 @@ async def test_a_name_of_elsewhere_is_told_with_namespace_and_mode(wrong: str) -
     assert await refusal([SOME[0], wrong]) == (
         f"{wrong!a}, which is no topic of te.nant/n-s, mode PERSISTENT"
     )
+
+
+async def test_a_name_longer_than_any_topics_is_told_with_its_length() -> None:
+    # Given
+    start = "persistent://te.nant/n-s/"
+    local = "é" * ((MAX_NAME_BYTES - len(start)) // 2)
+    fits = f"{start}x{local}-partition-2147483647"
+    # Then
+    assert await names([SOME[0], fits]) == [SOME[0], fits]
+    told = await refusal([SOME[0], f"{fits}0"])
+    assert told.startswith(ascii(fits[:200]))
+    assert told.endswith("..., which has 2070 bytes: a topic's name has at most 2069")
 
 
 async def test_a_long_wrong_name_is_not_told_whole() -> None:

@@ -7,8 +7,11 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from broker.listing_cache import ListingCache
-from broker.metrics import BrokerMetrics, ListingCacheMetrics
+from broker.metrics import BrokerMetrics, ListingCacheMetrics, StoreMetrics
+from broker.stores.snapshot_cache import SNAPSHOT_BYTES
+from broker.stores.sqlite import SqliteStore
 from limiter.flow_totals import FlowTotals
+from proto.names import NamespaceName
 from proto.topic_blocks import TopicSequence
 from server.counters import ConnectionCounters
 from server.exposition import exposition
@@ -60,6 +63,26 @@ def test_samples_have_recorded_names_types_and_labels_and_counted_values() -> No
         "cluster": "c1",
         "broker": "10.0.0.1",
         "metric": "broker_connection",
+    }
+
+
+async def test_what_a_store_keeps_in_memory_is_exported(tmp_path: Path) -> None:
+    # Given
+    store = SqliteStore(tmp_path / "topics.sqlite", 10_000)
+    registry = CollectorRegistry()
+    registry.register(StoreMetrics("c1", store, 10_000))
+    await store.open()
+    try:
+        await store.create_namespace(NamespaceName.parse("a/b"))
+        await store.snapshot(NamespaceName.parse("a/b"))
+        # When
+        samples = list(read_samples(exposition(registry).decode()))
+    finally:
+        await store.close()
+    # Then
+    assert {sample.name: sample.value for sample in samples} == {
+        "floodgate_snapshot_cache_bytes": SNAPSHOT_BYTES,
+        "floodgate_snapshot_cache_limit_bytes": 10_000,
     }
 
 

@@ -58,6 +58,14 @@ def matched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
+@pytest.mark.parametrize(
+    ("pattern", "applies"),
+    [("a" * 50, True), ("a" * 51, False), ("\U0001f600" * 25, True), ("\U0001f600" * 26, False)],
+)
+def test_a_pattern_is_as_long_as_java_finds_it(pattern: str, applies: bool) -> None:
+    assert pattern_filter().applies_to(pattern) == applies
+
+
 @pytest.mark.parametrize("share", [True, False])
 async def test_a_pattern_that_keeps_everything_copies_nothing(share: bool) -> None:
     # Given
@@ -166,10 +174,10 @@ async def test_a_first_look_at_a_listing_is_remembered_for_other_patterns(
     listing, patterns = listing_of(NAMES), pattern_filter(cache_bytes=50_000_000)
     await patterns.filter(listing, EVEN)
     made: list[int] = []
-    monkeypatch.setattr("broker.path_columns.BlockRun.paths", made.append)
+    monkeypatch.setattr("broker.path_columns.BlockRun", made.append)
     # When
     kept = await patterns.filter(listing, "a/b/t-.*7x*")
-    # Then
+    # Then: no block was put together with its neighbours again
     assert len(kept) == 800
     assert made == []
 

@@ -124,7 +124,7 @@ async def test_too_many_properties_are_not_allowed() -> None:
 async def test_a_list_that_is_too_large_for_the_limit_says_so_and_is_not_remembered() -> None:
     # Given
     setup = await PropertySetup(heap=FIRST + 1).fill()
-    setup.plug_in.answer = [f"persistent://{NAMESPACE}/{'x' * 5_000}-{n}" for n in range(3)]
+    setup.plug_in.answer = [f"persistent://{NAMESPACE}/{'x' * 1_000}-{n}" for n in range(15)]
     # When
     with pytest.raises(RequestError) as caught:
         await setup.serve(properties=team("x"))

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +19,7 @@ from tests.support.stand_in_admin import DONE, Given, given, refused, stand_in_a
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import TextIO
 
     from tests.support.stand_in_admin import StandInAdmin
 
@@ -271,6 +273,53 @@ def test_who_stops_reading_ends_it_quietly(
     assert (ended.value.code or 0, capfd.readouterr().err) == (0, "")
 
 
+@pytest.mark.parametrize("words", ["brokers get-runtime-config", "tenants list --json"])
+def test_who_stops_reading_ends_any_answer_without_a_failure(
+    words: str,
+    stand_in: StandInAdmin,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    stand_in.answers = {
+        "GET /admin/v2/brokers/configuration/runtime": given({"key": "value"}),
+        "GET /admin/v2/tenants": given(["acme"]),
+    }
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as nobody_reads:
+        assert status_with(nobody_reads, words, monkeypatch) == 0
+    assert capfd.readouterr().err == ""
+
+
+def test_a_closed_standard_output_is_written_nowhere(
+    stand_in: StandInAdmin, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stand_in.answers["GET /admin/v2/tenants"] = given(["acme"])
+    assert status_with(None, "tenants list", monkeypatch) == 0
+    sys.stdout.close()
+    assert capfd.readouterr().err == ""
+
+
+def test_a_full_disk_is_one_sentence(
+    stand_in: StandInAdmin, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stand_in.answers["GET /admin/v2/tenants"] = given(["acme"])
+    with Path("/dev/full").open("w") as full:
+        assert status_with(full, "tenants list", monkeypatch) == 1
+    assert capfd.readouterr().err == (
+        "floodgate-admin: cannot write to standard output: No space left on device\n"
+    )
+
+
+def status_with(output: TextIO | None, words: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return the exit status of a call that writes to this output."""
+    monkeypatch.setattr(sys, "stdout", output)
+    monkeypatch.setattr(sys, "argv", ["floodgate-admin", *words.split()])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
 # -- how it fails ---------------------------------------------------------------------------------
 
 
@@ -341,6 +390,20 @@ def test_a_wrong_command_line_is_told_and_nobody_is_asked(
     status, out, err = run("--json", *words.split())
     assert (status, out) == (2, "")
     assert sentence in json.loads(err)["error"]
+
+
+@pytest.mark.parametrize(
+    "words", ["topics list acme/{}", "topics create acme/orders/{}", "tenants create {}", "{}"]
+)
+def test_an_argument_that_is_not_utf_8_is_shown_as_it_came(
+    words: str, stand_in: StandInAdmin, run: Run
+) -> None:
+    given_words = words.format("a\udcff").split()
+    status, out, err = run(*given_words)
+    assert (status, out, stand_in.asked) == (2, "", [])
+    assert err.endswith("a\\xff' is not UTF-8: write names and values in UTF-8\n")
+    assert err.count("\n") == 1
+    assert json.loads(run("--json", *given_words)[2])["error"] in err
 
 
 def test_an_address_that_is_none_is_a_wrong_command_line(run: Run) -> None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+import ssl
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+import trustme
 
 from client.admin.errors import (
     AdminAnswerError,
     AdminDisconnectedError,
     AdminRefusedError,
     AdminTimeoutError,
+    AdminTlsError,
     AdminUnreachableError,
 )
 from client.admin.pulsar_admin import PulsarAdmin
@@ -44,6 +49,19 @@ async def admin(stand_in: StandInAdmin) -> AsyncIterator[PulsarAdmin]:
 
 async def all_names(batches: AsyncIterator[list[str]]) -> list[str]:
     return [name async for batch in batches for name in batch]
+
+
+@asynccontextmanager
+async def a_tls_server() -> AsyncIterator[str]:
+    """Run a server with a certificate of nobody we trust."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+    async with await asyncio.start_server(_close, "127.0.0.1", 0, ssl=context) as server:
+        yield f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+def _close(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.close()
 
 
 CHANGES: dict[str, tuple[Callable[[PulsarAdmin], Awaitable[object]], str, object]] = {
@@ -268,6 +286,31 @@ async def test_nobody_at_the_address_is_said_with_the_address() -> None:
     async with PulsarAdmin("http://127.0.0.1:1") as admin:
         with pytest.raises(AdminUnreachableError, match=r"127.0.0.1:1 .*Connection refused"):
             await admin.tenants.list()
+
+
+async def test_an_https_address_of_a_plain_port_is_told_so(stand_in: StandInAdmin) -> None:
+    url = stand_in.url.replace("http:", "https:")
+    async with PulsarAdmin(url) as admin:
+        with pytest.raises(AdminTlsError, match=f"{url}: .* does not speak TLS; write http://"):
+            await admin.tenants.list()
+
+
+async def test_a_certificate_that_is_not_trusted_is_told_so() -> None:
+    async with a_tls_server() as url, PulsarAdmin(url) as admin:
+        with pytest.raises(AdminTlsError, match=r"not trusted \(unable to get .*SSL_CERT_FILE"):
+            await admin.tenants.list()
+
+
+async def test_a_port_that_hangs_up_on_tls_is_given_a_cause() -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(1)
+        writer.transport.abort()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with PulsarAdmin(f"https://127.0.0.1:{port}") as admin:
+            with pytest.raises(AdminUnreachableError, match=r"reached \(Connection"):
+                await admin.tenants.list()
 
 
 async def test_a_silent_server_is_waited_for_as_long_as_asked(stand_in: StandInAdmin) -> None:

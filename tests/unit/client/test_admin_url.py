@@ -25,6 +25,7 @@ def test_a_slash_at_the_end_makes_no_difference() -> None:
         "http://x?a=b",
         "http://[x",
         "http://a..b",
+        "http://x/\udcff",
         f"http://{'x' * 70}",
     ],
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import compress
+from itertools import combinations, compress
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -151,6 +152,21 @@ def test_a_pattern_that_would_never_end_is_stopped() -> None:
     # When, Then
     with pytest.raises(InvalidPatternError, match=r"takes more than 0\.05 s on one name"):
         pattern.mask([b"persistent://t/ns/" + b"a" * 40])
+
+
+def test_a_part_of_a_column_is_matched_as_if_it_were_alone() -> None:
+    # Given: one with a line break, which a pattern's ``.`` is not
+    paths = ["t/n/1x", "t/n/1\nx", "t/n/2x", "t/m/x"]
+    pattern, column = LinearTime("t/n/.*x"), pa.array(paths)
+    for begin, end in combinations(range(len(paths) + 1), 2):
+        # When
+        found = pattern.matching(column.slice(begin, end - begin))
+        # Then
+        assert found.tolist() == [True, False, True, False][begin:end]
+    # Then: what is not in the part costs it nothing either
+    search = taken_apart("t/n/.*x")
+    assert search is not None
+    assert search.matching(column.slice(2)) is not None
 
 
 def test_a_linear_engine_takes_the_same_pattern_in_stride() -> None:

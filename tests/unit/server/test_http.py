@@ -168,6 +168,73 @@ async def test_a_client_that_leaves_within_its_request_is_no_error(
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
+MALFORMED = {
+    "no HTTP": (b"GARBAGE\r\n\r\n", "malformed HTTP: Invalid method encountered: b'GARBAGE'"),
+    "no colon": (
+        b"GET / HTTP/1.1\r\nHost x\r\n\r\n",
+        "malformed HTTP: Invalid header token: b'Host x'",
+    ),
+    "a long line": (
+        b"GET /%s HTTP/1.1\r\n\r\n" % (b"a" * 10_000),
+        "malformed HTTP: Got more than 8190 bytes when reading:",
+    ),
+    "another version": (b"GET / HTTP/9.9\r\n\r\n", "malformed HTTP: Bad status line:"),
+    "TLS": (bytes.fromhex("16030102000100"), "malformed HTTP: Received HTTPS traffic"),
+    "no address": (b"GET http://[x/ HTTP/1.1\r\n\r\n", "malformed HTTP: http://[x/"),
+    "a chunk without a size": (
+        b"PUT /size HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "malformed HTTP: Invalid character in chunk size: b'zz'",
+    ),
+    "no gzip": (
+        b"PUT /size HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\n"
+        b"Content-Length: 5\r\n\r\nabcde",
+        "malformed HTTP: Can not decode content-encoding: gzip",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+async def test_what_is_no_http_is_a_reason_and_one_line_of_the_log(
+    case: str, endpoint: Endpoint, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    request, reason = MALFORMED[case]
+    # When
+    with caplog.at_level(logging.INFO):
+        head, body = await raw_answer(endpoint, request)
+    # Then
+    assert head.split()[1] == b"400"
+    assert b"\r\nContent-Type: application/json\r\n" in head
+    told = json.loads(body)["reason"]
+    assert told.startswith(reason)
+    assert not told.endswith("^")  # which pointed at something two lines above
+    assert len(body) < 300
+    assert head.startswith(b"HTTP/1.0") or b"\r\nConnection: close" in head
+    assert [(record.levelname, record.exc_info) for record in caplog.records] == [("INFO", None)]
+
+
+async def test_a_malformed_body_that_is_not_read_is_no_error(
+    endpoint: Endpoint, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    head = b"GET /refuse HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\n"
+    # When
+    with caplog.at_level(logging.INFO):
+        answer, _ = await raw_answer(endpoint, head + b"abcde")
+    # Then
+    assert answer.split()[1] == b"412"
+    assert not caplog.records
+
+
+async def raw_answer(endpoint: Endpoint, request: bytes) -> tuple[bytes, bytes]:
+    """Send bytes and return the head and the body of what is answered until it is closed."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", endpoint.server.listener.port)
+    writer.write(request)
+    head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    return head, body
+
+
 async def test_a_body_is_read_up_to_its_bound(endpoint: Endpoint) -> None:
     # When
     fitting = await endpoint.ask("PUT", "/size", b"x" * MAX_REQUEST_BYTES)

@@ -1,0 +1,79 @@
+"""What is set at run time on one broker is in force on another that shares its PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from broker.service import BrokerService
+from limiter.clock import LoopClock, deadline
+from tests.support.cluster import broker_config, until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+SEEN_SECONDS = 1.0
+"""What a change may take from one broker to the other."""
+AGAIN_SECONDS = 15.0
+"""What it may take until a lost connection is made again."""
+LOOKUPS = "maxConcurrentLookupRequest"
+HEAP_MB = "maxTopicListInFlightHeapMemSizeMB"
+STARTED_WITH = {LOOKUPS: "9", HEAP_MB: "50"}
+
+
+@asynccontextmanager
+async def two_brokers(url: str) -> AsyncIterator[tuple[BrokerService, BrokerService]]:
+    config = broker_config({"metadataStoreUrl": url, **STARTED_WITH})
+    async with BrokerService(config) as one, BrokerService(config) as other:
+        yield one, other
+
+
+async def in_time(fact: Callable[[], bool], seconds: float = SEEN_SECONDS) -> None:
+    async with deadline(LoopClock(), seconds):
+        await until(fact)
+
+
+async def test_a_value_set_on_one_is_in_force_on_the_other(postgresql_url: str) -> None:
+    async with two_brokers(postgresql_url) as (one, other):
+        # When
+        await one.dynamic.set(LOOKUPS, "7")
+        await one.dynamic.set(HEAP_MB, "20")
+        # Then
+        await in_time(lambda: other.limiter.statistics().heap.max_permits == 20 * 2**20)
+        assert other.lookups.max_requests == 7
+        assert other.dynamic.runtime()[LOOKUPS] == "7"
+
+
+async def test_deleting_a_value_on_one_brings_back_the_others_own(postgresql_url: str) -> None:
+    async with two_brokers(postgresql_url) as (one, other):
+        # Given
+        await one.dynamic.set(LOOKUPS, "7")
+        await in_time(lambda: other.lookups.max_requests == 7)
+        # When
+        await one.dynamic.delete(LOOKUPS)
+        # Then
+        await in_time(lambda: other.lookups.max_requests == 9)
+
+
+async def test_what_was_set_while_the_connection_was_down_is_in_force_after_it(
+    postgresql_url: str,
+) -> None:
+    async with two_brokers(postgresql_url) as (one, other):
+        # Given
+        again = asyncio.Event()
+        listener, connect = other.store._listener, other.store._listener._connect
+
+        async def later() -> object:
+            await again.wait()
+            return await connect()
+
+        listener._connect = later
+        listener._connection.terminate()
+        await in_time(lambda: not other.store.connected)
+        # When
+        await one.dynamic.set(LOOKUPS, "7")
+        assert other.lookups.max_requests == 9
+        again.set()
+        # Then
+        await in_time(lambda: other.lookups.max_requests == 7, AGAIN_SECONDS)
