@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from broker.stores.store import StoreError
@@ -251,9 +250,10 @@ class NamespaceWatch:
             for watched, update in changed.updates(payment):
                 for watcher in tuple(watched.watchers):
                     if watcher in watched.watchers:  # It may have been closed at a pause.
-                        _guarded(watcher, partial(watcher.changed, update))
+                        _guarded(watcher, watcher.changed, update)
                     steps += 1
                     if steps % WATCHERS_A_STEP == 0:
+                        payment.leave()
                         await asyncio.sleep(0)
         finally:
             payment.told_all()
@@ -265,10 +265,10 @@ class NamespaceWatch:
             watcher.give_up()
 
 
-def _guarded(watcher: SetWatcher, tell: Callable[[], object]) -> None:
+def _guarded(watcher: SetWatcher, tell: Callable[..., object], *what: object) -> None:
     """Tell one watcher; what breaks here ends its connection only."""
     try:
-        tell()
+        tell(*what)
     except Exception:
         logger.exception("closing %r after an error of ours", watcher)
         watcher.give_up()

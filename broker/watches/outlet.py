@@ -130,14 +130,17 @@ class WatchOutlet:
         return answer.joined() if self._parts.private_buffers else answer
 
     def update_through(self, update: SetUpdate) -> bool:
-        """Send an update past the queue, if nothing is in it and its memory is to be had now."""
+        """Send an update past the queue, if nothing is in it and its memory is to be had now.
+
+        It leaves together with others of its connection, when the payment is told so.
+        """
         payment, parts = update.payment, self._parts
         if payment is None or update.command.body_bytes > SMALL_UPDATE_BYTES:
             return False  # Each copy of a large one is paid for by itself.
         if not (payment.paid or payment.pay(parts.memory, self._namespace)):
             return False
         frame = update.command.frame(self.watcher_id)
-        if not self.cnx.write_through(frame, payment.part, len(frame) if payment.pays else 0):
+        if not payment.frames.add(self.cnx, frame):
             return False
         parts.totals.updates += 1
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.watches.joined_frames import JoinedFrames
 from limiter.errors import PermitTooLargeError
 
 if TYPE_CHECKING:
@@ -20,14 +21,25 @@ class UpdatePayment:
     last frame that the kernel did not take at once has left.
 
     Attributes:
+        frames: Those that leave together when ``leave`` is called.
         size_bytes: Of all copies; their makers add theirs.
         paid: Whether they are paid for.
         pays: Whether that is counted at all; see ResponseMemory.pays.
     """
 
-    __slots__ = ("_asked", "_give_back", "_parts", "_told_all", "paid", "pays", "size_bytes")
+    __slots__ = (
+        "_asked",
+        "_give_back",
+        "_parts",
+        "_told_all",
+        "frames",
+        "paid",
+        "pays",
+        "size_bytes",
+    )
 
     def __init__(self) -> None:
+        self.frames = JoinedFrames()
         self.size_bytes = 0
         self.paid = False
         self.pays = False
@@ -55,8 +67,13 @@ class UpdatePayment:
         self._parts += 1
         return self._part_left
 
+    def leave(self) -> None:
+        """Send what was joined so far, before others have their turn."""
+        self.frames.leave(self.part, pays=self.pays)
+
     def told_all(self) -> None:
         """Nobody else will take part."""
+        self.leave()
         self._told_all = True
         self._end_if_unused()
 

@@ -11,9 +11,12 @@ from proto.pattern_errors import InvalidPatternError
 from tests.support.cluster import until
 from tests.support.followed import NAMESPACE, Followed, texts
 from tests.support.settle import settle
+from tests.unit.server.test_served_connection import Served
 
 if TYPE_CHECKING:
     import pytest
+
+    from broker.watches.set_update import SetUpdate
 
 AS = "t/n/a.*"
 
@@ -136,6 +139,28 @@ async def test_who_leaves_while_the_others_are_told_is_told_nothing(
     await settle()
     # Then
     assert (first.updates, second.updates) == ([(["a2"], [])], [])
+
+
+async def test_what_some_are_told_leaves_before_the_others_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given: two watchers, told in turns of their own, the first over a connection
+    monkeypatch.setattr(namespace_watch, "WATCHERS_A_STEP", 1)
+    followed, served = await Followed.of("a1"), Served()
+    served.peer.reads_at_once = True
+    first, second = await followed.listener(), await followed.listener()
+
+    def send(update: SetUpdate) -> None:
+        assert update.payment is not None
+        assert update.payment.frames.add(served.cnx, b"update")
+
+    monkeypatch.setattr(first, "changed", send)
+    # When
+    await followed.change(added=["a2"])
+    followed.watch.push(await anext(followed.feed))
+    await until(lambda: served.peer.received)
+    # Then
+    assert (bytes(served.peer.received), second.updates) == (b"update", [])
 
 
 async def test_who_comes_while_a_change_is_applied_gets_all_of_it(

@@ -31,6 +31,7 @@ def rules(*, evaluates: bool = True, as_shipped: bool = False) -> WatchRules:
         ("non-persistent://t/n/.*", "t/n/.*"),
         ("^persistent://t/n/.*", "^t/n/.*"),
         ("persistent://" + 10 * "é", 10 * "é"),
+        (5 * "\U0001f600", 5 * "\U0001f600"),
         ("", ""),
     ],
 )
@@ -38,7 +39,9 @@ def test_a_pattern_is_taken_without_its_domain(text: str, pattern: str) -> None:
     assert accepted_pattern(text, rules()) == pattern
 
 
-@pytest.mark.parametrize("text", ["t/n/abcdefg", "persistent://t/n/abcdefg"])
+@pytest.mark.parametrize(
+    "text", ["t/n/abcdefg", "persistent://t/n/abcdefg", 5 * "\U0001f600" + "a"]
+)
 def test_a_pattern_longer_than_the_maximum_is_left_to_the_client(text: str) -> None:
     with pytest.raises(RequestError) as refused:
         accepted_pattern(text, rules())
