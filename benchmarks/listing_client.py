@@ -4,7 +4,8 @@
 connections busy with one request each, and prints as JSON how many answers were complete in
 SECONDS and how much processor time each server PID used meanwhile. It looks at nothing but the
 length field, so that it is seldom what limits. Options come first: ``--authority FILE`` to
-speak TLS, ``--namespace NAME``, ``--pattern TEXT``; ``{}`` in it is a new number in each request.
+speak TLS, ``--namespace NAME``, ``--pattern TEXT``; ``{}`` in it is a new number in each request,
+from ``--first NUMBER`` on.
 """
 
 from __future__ import annotations
@@ -98,11 +99,13 @@ class ListingClient(asyncio.BufferedProtocol):
             self._transport.write(next(self._load.requests))
 
 
-def listing_requests(namespace: str = NAMESPACE, pattern: str | None = None) -> Iterator[bytes]:
+def listing_requests(
+    namespace: str = NAMESPACE, pattern: str | None = None, first: int = 0
+) -> Iterator[bytes]:
     """Return requests without end, each with a new number where the pattern has ``{}``."""
     if pattern is None or "{}" not in pattern:
         return repeat(request_frame(namespace, pattern, REQUEST_ID))
-    patterns = (pattern.replace("{}", str(number)) for number in count())
+    patterns = (pattern.replace("{}", str(number)) for number in count(first))
     return (request_frame(namespace, one, REQUEST_ID) for one in patterns)
 
 
@@ -145,7 +148,11 @@ async def _work(arguments: list[str], options: dict[str, str]) -> dict[str, obje
     host, port, answer_bytes, seconds, *pids = arguments
     authority = options.get("--authority")
     tls = ssl.create_default_context(cafile=authority) if authority else None
-    requests = listing_requests(options.get("--namespace", NAMESPACE), options.get("--pattern"))
+    requests = listing_requests(
+        options.get("--namespace", NAMESPACE),
+        options.get("--pattern"),
+        int(options.get("--first", "0")),
+    )
     load = Load(int(answer_bytes), requests)
     return await measure((host, int(port)), load, float(seconds), [*map(int, pids)], tls)
 

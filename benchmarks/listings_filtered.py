@@ -33,6 +33,8 @@ SEEN, FIRST, SCATTERED, RANGE = "seen", "first", "scattered", "range"
 UNFILTERED, EMPTY, PARSING = "unfiltered", "empty", "parsing"
 GOAL_FIRST_PER_CORE_SECOND = 500
 GOAL_SEEN = 0.9
+PATTERNS_A_ROUND = 1_000_000
+"""More than a round can ask with."""
 GOAL_EMPTY = 0.5
 _SETTINGS = {
     "brokerServicePort": "0",
@@ -132,7 +134,7 @@ def _rounds(
         found: Round = {}
         for name, kind in KINDS.items():
             options.note(f"round {number}: {kind.label}")
-            found[name] = _measured(broker, kind, len(answers[name]), options.seconds)
+            found[name] = _measured(broker, kind, len(answers[name]), options.seconds, number)
         options.note(f"round {number}: the yardstick of the smallest answer")
         found[PARSING] = _measured(parsing, KINDS[EMPTY], len(answers[EMPTY]), options.seconds)
         rounds.append(found)
@@ -140,14 +142,16 @@ def _rounds(
 
 
 def _measured(
-    server: tuple[str, int, int], kind: Kind, answer_bytes: int, seconds: float
+    server: tuple[str, int, int], kind: Kind, answer_bytes: int, seconds: float, number: int = 0
 ) -> dict[str, float]:
+    """Measure one kind; in each round the patterns are others, because results are remembered."""
     host, port, pid = server
     pattern = () if kind.pattern is None else ("--pattern", kind.pattern)
     found = run_json(
         "benchmarks.listing_client",
         *("--namespace", kind.namespace),
         *pattern,
+        *("--first", str(number * PATTERNS_A_ROUND)),
         *(host, str(port), str(answer_bytes), str(seconds), str(pid)),
     )
     (cpu_seconds,) = found["cpu_seconds"]

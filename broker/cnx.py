@@ -16,6 +16,7 @@ from broker.errors import TOO_MANY_LOOKUPS, RequestError, UnansweredRequestError
 from proto.commands import error_command, lookup_failed, partitions_failed, with_body
 from proto.errors import RemoteProtocolError
 from proto.names import InvalidNameError, NamespaceName
+from proto.version import SERVER_VERSION
 from server.requests import RequestTasks
 from server.served_connection import FlowParts, ServedConnection
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 Type = pb.BaseCommand
 PROTOCOL_VERSION = 21
 """Newest protocol version this broker speaks."""
-SERVER_VERSION = "Pulsar Server-Floodgate-0.1.0"
 
 
 class ServerCnxState(Enum):
@@ -74,6 +74,7 @@ class ServerCnx(ServedConnection):
         self._requests = RequestTasks(self._answer_unexpected)
         self.state = ServerCnxState.START
         self.client_version = ""
+        self._chunk_answered = 0
 
     # -- life ---------------------------------------------------------------------------------
 
@@ -183,7 +184,7 @@ class ServerCnx(ServedConnection):
         namespace = self._namespace_of(request)
         if namespace is None:
             return
-        if self._parts.topics_handler.answer_at_once(request, namespace, self):
+        if self._answer_at_once(request, namespace):
             return
         try:
             properties = self._parts.topics_handler.properties_of(request)
@@ -196,6 +197,24 @@ class ServerCnx(ServedConnection):
             lambda permit: self._get_topics(request, namespace, permit),
             self._parts.topics_handler.expected_bytes(namespace, request.mode, properties),
         )
+
+    def _answer_at_once(
+        self, request: pb.CommandGetTopicsOfNamespace, namespace: NamespaceName
+    ) -> bool:
+        """Answer what needs no wait, one listing a chunk; see GetTopicsHandler.answer_at_once.
+
+        Those that come with it wait in tasks, so that other connections have their turn.
+        """
+        alone = not (
+            self._requests
+            or self._chunk_answered == self.chunks_received
+            or self._parts.lookups.full
+        )
+        handler = self._parts.topics_handler
+        answered = handler.answer_at_once(request, namespace, self, alone=alone)
+        if answered:
+            self._chunk_answered = self.chunks_received
+        return answered
 
     async def _get_topics(
         self,

@@ -46,6 +46,11 @@ class ListingEstimates:
         self._as_shipped = as_shipped
         self._sizes = TopicListSizeResultCache()
 
+    @property
+    def exact(self) -> bool:
+        """Whether a listing that is there already is charged with its true size from the start."""
+        return self._policy is SizeEstimate.EXACT
+
     def of(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
     ) -> ListingEstimate:

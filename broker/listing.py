@@ -81,6 +81,10 @@ class TopicLister:
             return None
         return self._store.estimated_bytes(namespace, mode)
 
+    def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
+        """Return what ``list_topics`` does for requests without properties, if it needs no wait."""
+        return self._store.listing_at_once(namespace, mode)
+
     async def list_topics(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
     ) -> TopicListing:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from proto.block_run import BlockRun, block_runs
+from proto.block_run import BlockRun, block_runs, in_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,11 +57,12 @@ class PathColumns:
         return map(self._made, block_runs(few)) if len(few) <= _FEW_BLOCKS else self._all_runs()
 
     def _all_runs(self) -> Iterator[PathRun]:
-        for index, run in enumerate(block_runs(self._sequence.blocks())):
+        for index, blocks in enumerate(in_runs(self._sequence.blocks())):
             known = self._cache.get(self._sequence, index) if self._remembers else None
             if isinstance(known, PathRun):
                 yield known
                 continue
+            run = BlockRun(blocks)
             made = self._made(run)
             if self._remembers:
                 size_bytes = made.paths.get_total_buffer_size() + run.own_bytes

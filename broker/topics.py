@@ -34,7 +34,7 @@ from proto.topic_hash import EMPTY_HASH
 from proto.topic_listing import EMPTY_LISTING, TopicListing, TopicsResponse, topics_response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Hashable, Mapping
 
     from broker.estimates import ListingEstimate, ListingEstimates
     from broker.listing import TopicLister
@@ -96,6 +96,7 @@ class GetTopicsHandler:
         self._estimates = estimates
         self._memory = memory
         self._rules = rules
+        self._frame_limit_bytes = rules.max_message_bytes + FRAME_PADDING_BYTES + LENGTH_FIELD_BYTES
 
     def expected_bytes(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
@@ -115,18 +116,34 @@ class GetTopicsHandler:
             raise RequestError(pb.NotAllowedError, str(error)) from None
 
     def answer_at_once(
-        self, request: pb.CommandGetTopicsOfNamespace, namespace: NamespaceName, cnx: Connection
+        self,
+        request: pb.CommandGetTopicsOfNamespace,
+        namespace: NamespaceName,
+        cnx: Connection,
+        *,
+        alone: bool = False,
     ) -> bool:
-        """Answer for a namespace that is known to be empty: that needs no memory, and no wait.
+        """Do in this turn what ``serve`` does, where nothing has to be waited for.
+
+        The listing is known, and the memory free for whoever asks: a task would cost more than
+        all of that. An empty listing needs no memory; every other is answered in this way only
+        ``alone``: while nothing else of the connection is under way.
 
         Returns:
-            False for all other requests, which are ``serve``'s, and always as shipped.
+            False for all other requests: they are ``serve``'s, and nothing was asked for. Always
+            as shipped.
         """
-        asks_for_less = request.HasField("topics_pattern") or request.properties
-        if self._rules.as_shipped or asks_for_less:
+        if self._rules.as_shipped or request.HasField("topics_pattern") or request.properties:
             return False
-        if self._lister.known_bytes(namespace, request.mode) != 0:
+        listing = self._lister.listing_at_once(namespace, request.mode)
+        if listing is None:
             return False
+        if not len(listing):
+            self._answer_nothing(request, cnx)
+            return True
+        return alone and self._estimates.exact and self._pass(request, listing, cnx)
+
+    def _answer_nothing(self, request: pb.CommandGetTopicsOfNamespace, cnx: Connection) -> None:
         changed = request.topics_hash != EMPTY_HASH
         response = topics_response(
             request.request_id, EMPTY_LISTING, EMPTY_HASH, filtered=False, changed=changed
@@ -134,6 +151,33 @@ class GetTopicsHandler:
         frame = b"".join(response.buffers)
         if not cnx.write_through(frame, _nothing_to_give_back, 0):
             cnx.enqueue([frame], len(frame))
+
+    def _pass(
+        self,
+        request: pb.CommandGetTopicsOfNamespace,
+        listing: TopicListing,
+        cnx: Connection,
+    ) -> bool:
+        """Send a listing under memory that is free: heap, and direct memory, as ``serve`` does."""
+        passing, name = self._memory.passing, request.namespace
+        key = _heap_key(name, request.mode)
+        heap = passing(LimitType.HEAP_MEMORY, key, listing.estimated_bytes, cnx, name)
+        if heap is None:
+            return False
+        answer = _compared(request, listing, filtered=False)
+        response, shared = self._response(request.request_id, answer, cnx)
+        if self._is_too_large(response):
+            return False
+        direct = passing(LimitType.DIRECT_MEMORY, shared, response.command_bytes, cnx, name)
+        if direct is None:
+            return False
+        if self._rules.private_buffers:
+            response = response.joined()
+        paid_bytes = response.command_bytes if self._memory.pays else 0
+        if not cnx.write_through(response.buffers, direct.stay, paid_bytes):
+            cnx.enqueue(response.buffers, response.size, direct.stay(), paid_bytes)
+        direct.end()
+        heap.end()
         return True
 
     async def serve(
@@ -167,8 +211,7 @@ class GetTopicsHandler:
         estimate: ListingEstimate,
     ) -> None:
         pattern, reserved = self._evaluated_pattern(request), await estimate.size()
-        # What a pattern keeps is made for who asks with it: nobody else's charge covers it.
-        key = (namespace, request.mode, frozenset(properties.items()), pattern)
+        key = _heap_key(str(namespace), request.mode, properties, pattern)
         listed = False
         try:
             async with self._memory.heap(key, reserved, cnx, str(namespace)) as heap:
@@ -207,24 +250,14 @@ class GetTopicsHandler:
             except InvalidPatternError as error:
                 text = error.java_text if self._rules.as_shipped else str(error)
                 raise RequestError(pb.MetadataError, text) from None
-        if request.HasField("topics_hash") and request.topics_hash == listing.hash:
-            return TopicsAnswer(EMPTY_LISTING, listing.hash, filtered, changed=False)
-        return TopicsAnswer(listing, listing.hash, filtered, changed=True)
+        return _compared(request, listing, filtered=filtered)
 
     async def _respond(
         self, request_id: int, namespace: NamespaceName, answer: TopicsAnswer, cnx: Connection
     ) -> None:
         """Acquire direct memory for the command's size and queue it."""
-        response = topics_response(
-            request_id,
-            answer.listing,
-            answer.topics_hash,
-            filtered=answer.filtered,
-            changed=answer.changed,
-        )
+        response, shared = self._response(request_id, answer, cnx)
         self._check_frame(response)
-        # An empty answer shares nothing: its few bytes are its own.
-        shared = answer.listing if len(answer.listing) else (cnx, request_id)
         try:
             give_back = await self._memory.direct(
                 shared, response.command_bytes, cnx, str(namespace)
@@ -233,6 +266,26 @@ class GetTopicsHandler:
             raise RequestError(pb.TooManyRequests, NO_DIRECT_MEMORY) from None
         except PermitTooLargeError as error:
             raise self._too_large_for_direct(error) from None
+        self._queue(response, give_back, cnx)
+
+    def _response(
+        self, request_id: int, answer: TopicsAnswer, cnx: Connection
+    ) -> tuple[TopicsResponse, Hashable]:
+        """Return the response, and what those share who send the same."""
+        response = topics_response(
+            request_id,
+            answer.listing,
+            answer.topics_hash,
+            filtered=answer.filtered,
+            changed=answer.changed,
+        )
+        # An empty answer shares nothing: its few bytes are its own.
+        return response, answer.listing if len(answer.listing) else (cnx, request_id)
+
+    def _queue(
+        self, response: TopicsResponse, give_back: Callable[[], object], cnx: Connection
+    ) -> None:
+        """Hand a response and its direct memory to the outbound queue."""
         if self._rules.private_buffers:
             response = _joined(response, give_back)
         paid_bytes = response.command_bytes if self._memory.pays else 0
@@ -246,9 +299,11 @@ class GetTopicsHandler:
         Raises:
             RequestError: The frame is larger than the client was told it may be.
         """
-        limit_bytes = self._rules.max_message_bytes + FRAME_PADDING_BYTES + LENGTH_FIELD_BYTES
-        if response.size > limit_bytes and not self._rules.as_shipped:
-            raise too_large_for_a_frame(response.size, limit_bytes)
+        if self._is_too_large(response):
+            raise too_large_for_a_frame(response.size, self._frame_limit_bytes)
+
+    def _is_too_large(self, response: TopicsResponse) -> bool:
+        return response.size > self._frame_limit_bytes and not self._rules.as_shipped
 
     def _too_large_for_heap(
         self, error: PermitTooLargeError, estimate: ListingEstimate, *, listed: bool
@@ -264,6 +319,28 @@ class GetTopicsHandler:
         if self._rules.as_shipped:
             return illegal_argument(error)
         return too_large(error, "response", LimitType.DIRECT_MEMORY)
+
+
+def _heap_key(
+    namespace: str,
+    mode: Mode,
+    properties: Mapping[str, str] = NO_PROPERTIES,
+    pattern: str | None = None,
+) -> Hashable:
+    """Return what those share who hold heap for the same.
+
+    What a pattern keeps is made for who asks with it: nobody else's charge covers it.
+    """
+    return (namespace, mode, frozenset(properties.items()) if properties else None, pattern)
+
+
+def _compared(
+    request: pb.CommandGetTopicsOfNamespace, listing: TopicListing, *, filtered: bool
+) -> TopicsAnswer:
+    """Compare with the client's hash: who has the list already is told so."""
+    if request.HasField("topics_hash") and request.topics_hash == listing.hash:
+        return TopicsAnswer(EMPTY_LISTING, listing.hash, filtered, changed=False)
+    return TopicsAnswer(listing, listing.hash, filtered, changed=True)
 
 
 def _nothing_to_give_back() -> Callable[[], object]:

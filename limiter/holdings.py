@@ -30,6 +30,9 @@ class PermitRecord(Protocol):
     def gave_back(self, permit: Permit, size: int) -> None:
         """A permit was emptied of ``size``."""
 
+    def passed(self, owner: Hashable, namespace: str, size: int) -> None:
+        """A permit of ``size`` was granted and given back within a turn."""
+
 
 class Holdings:
     """Who holds what.

@@ -193,6 +193,17 @@ class Ledger:
             now = self._clock.now()
             self._recent.append((LedgerEvent.RELEASED, now, since, owner, permit.namespace, size))
 
+    def passed(self, owner: Hashable, namespace: str, size: int) -> None:
+        """See PermitRecord."""
+        now, name = self._clock.now(), self._name(owner)
+        for event, total in (
+            (LedgerEvent.ACQUIRED, self._acquired),
+            (LedgerEvent.RELEASED, self._released),
+        ):
+            total.events += 1
+            total.size_bytes += size
+            self._recent.append((event, now, now, name, namespace, size))
+
     # -- what is known ------------------------------------------------------------------------
 
     def age_seconds(self, permit: Permit) -> float | None:

@@ -27,6 +27,11 @@ class LookupSemaphore:
         """Requests that hold a place (metric pulsar_broker_lookup_pending_requests)."""
         return self._pending
 
+    @property
+    def full(self) -> bool:
+        """Whether all places are taken."""
+        return self._pending >= self.max_requests
+
     def try_acquire(
         self, owner: Hashable, reservation: ResponseReservation | None = None
     ) -> LookupPermit | None:
@@ -37,7 +42,7 @@ class LookupSemaphore:
             reservation: What its answer may take of the connection's budget; it ends with the
                 place, or at once when there is none.
         """
-        if self._pending >= self.max_requests:
+        if self.full:
             if reservation is not None:
                 reservation.release()
             return None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from limiter.dual import AsyncDualMemoryLimiter, LimitType
 from limiter.errors import PermitAcquireError
+from limiter.passing import PassingPermit
 from limiter.shared import SharedLeases
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from types import TracebackType
 
+    from limiter.semaphore import AsyncSemaphore
     from limiter.shared import LeaseReference
 
 
@@ -67,6 +69,19 @@ class ResponseMemory(Protocol):
 
         Raises:
             PermitTooLargeError: ``size_bytes`` exceeds the limit.
+        """
+
+    def passing(
+        self,
+        limit_type: LimitType,
+        key: Hashable,
+        size_bytes: int,
+        owner: Hashable,
+        namespace: str = "",
+    ) -> PassingPermit | None:
+        """Return memory for what may be gone before this turn ends; see PassingPermit.
+
+        None where that would have to wait, or is refused: then nothing was asked for.
         """
 
     @property
@@ -119,6 +134,28 @@ class PrivateMemory:
             return None
         return partial(semaphore.release, waiter.permit)
 
+    def passing(
+        self,
+        limit_type: LimitType,
+        key: Hashable,
+        size_bytes: int,
+        owner: Hashable,
+        namespace: str = "",
+    ) -> PassingPermit | None:
+        """See ResponseMemory.passing."""
+        semaphore = self._limiter.semaphore(limit_type)
+        if not semaphore.grants(size_bytes, owner, namespace):
+            return None
+        take = partial(self._taken, semaphore, size_bytes, owner, namespace)
+        return PassingPermit(take, semaphore, size_bytes, owner, namespace)
+
+    @staticmethod
+    def _taken(
+        semaphore: AsyncSemaphore, size_bytes: int, owner: Hashable, namespace: str
+    ) -> Callable[[], object]:
+        waiter = semaphore.request(size_bytes, None, owner, namespace)
+        return partial(semaphore.release, waiter.result())
+
     @property
     def shares(self) -> bool:
         """See ResponseMemory.shares."""
@@ -170,6 +207,34 @@ class SharedMemory:
             reference.release()
             return None
         return reference.release
+
+    def passing(
+        self,
+        limit_type: LimitType,
+        key: Hashable,
+        size_bytes: int,
+        owner: Hashable,
+        namespace: str = "",
+    ) -> PassingPermit | None:
+        """See ResponseMemory.passing.
+
+        Whoever would join and leave within a turn what others hold changes nothing.
+        """
+        leases = self._heap if limit_type is LimitType.HEAP_MEMORY else self._direct
+        covered = leases.covers(key, size_bytes)
+        if covered is False:
+            return None
+        semaphore = None if covered else self._limiter.semaphore(limit_type)
+        if semaphore is not None and not semaphore.grants(size_bytes, owner, namespace):
+            return None
+        take = partial(self._taken, leases, key, size_bytes, owner, namespace)
+        return PassingPermit(take, semaphore, size_bytes, owner, namespace)
+
+    @staticmethod
+    def _taken(
+        leases: SharedLeases, key: Hashable, size_bytes: int, owner: Hashable, namespace: str
+    ) -> Callable[[], object]:
+        return leases.reference(key, size_bytes, owner, namespace).release
 
     @property
     def shares(self) -> bool:

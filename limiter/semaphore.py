@@ -250,6 +250,29 @@ class AsyncSemaphore(Granting):
             return None
         return self._granted_at_once(size, owner, namespace)
 
+    def grants(self, size: int, owner: Hashable, namespace: str = "") -> bool:
+        """Tell whether ``acquire_at_once`` would grant this now, or nothing is limited."""
+        if self._max_permits <= 0:
+            return True
+        if self._queue or not self._at_once or not 0 < size <= self._max_permits - self._acquired:
+            return False
+        account = self._accounts.of(owner, namespace)
+        admitted = self._admission.admits_new(account, namespace, size)
+        self._accounts.forget_if_idle(account)
+        return admitted
+
+    def passed(self, size: int, owner: Hashable, namespace: str = "") -> None:
+        """Count what was granted and given back before anybody else could ask.
+
+        For what :meth:`grants` said yes to in this turn.
+        """
+        if self._max_permits <= 0:
+            return
+        self._high_water = max(self._high_water, self._acquired + size)
+        self._untold_grants += 1
+        if self._holdings.record is not None:
+            self._holdings.record.passed(owner, namespace, size)
+
     def share_held(self, permit: Permit) -> SharedHolder:
         """Turn what one owner holds alone into a holder that others can join."""
         return self._holdings.share_held(permit)

@@ -70,6 +70,13 @@ class SharedLeases:
         self._owned.setdefault(owner, {})[reference] = None
         return reference
 
+    def covers(self, key: Hashable, size_bytes: int) -> bool | None:
+        """Tell whether those who share ``key`` hold ``size_bytes`` for it; None without any."""
+        lease = self._leases.get(key)
+        if lease is None or not lease.live:
+            return None
+        return lease.permit is not None and lease.permit.size >= size_bytes
+
     def cancel_owner(self, owner: Hashable) -> None:
         """Give back every reference of ``owner``, in this turn."""
         for reference in list(self._owned.get(owner, ())):

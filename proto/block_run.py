@@ -23,9 +23,14 @@ RUN_BLOCKS = 16
 
 def block_runs(blocks: Iterable[Block], size: int = RUN_BLOCKS) -> Iterator[BlockRun]:
     """Yield blocks as runs of ``size``."""
+    return map(BlockRun, in_runs(blocks, size))
+
+
+def in_runs(blocks: Iterable[Block], size: int = RUN_BLOCKS) -> Iterator[list[Block]]:
+    """Yield the blocks that make a run each; nothing is put together."""
     pending = iter(blocks)
     while some := list(islice(pending, size)):
-        yield BlockRun(some)
+        yield some
 
 
 class BlockRun:

@@ -119,11 +119,12 @@ def parse_command(data: bytes) -> pb.BaseCommand:
         raise RemoteProtocolError("a frame does not hold a protobuf command") from None
     if not command.IsInitialized():
         raise RemoteProtocolError("a command has an unknown type or lacks a required field")
-    if _too_many_parts(command):
+    if len(data) > MAX_REQUEST_PROPERTIES and _too_many_parts(command):
         # A frame has room for 800,000 of them, which would take the loop for two seconds.
         number = len(command.getTopicsOfNamespace.properties)
         raise RemoteProtocolError(f"a listing request with {number} properties")
-    if (field := first_broken_text(command)) is not None:
+    # ASCII as a whole, as most short requests are, it has no text that is not.
+    if not data.isascii() and (field := first_broken_text(command)) is not None:
         raise RemoteProtocolError(f"the field {field} of a command is not UTF-8")
     return command
 
@@ -133,6 +134,10 @@ def _too_many_parts(command: pb.BaseCommand) -> bool:
     return len(command.getTopicsOfNamespace.properties) > MAX_REQUEST_PROPERTIES
 
 
+_WHOLE = frozenset({str, int, bool})
+"""Types of values that hold no broken text: most fields are of these, and dear to ask for more."""
+
+
 def first_broken_text(message: Message) -> str | None:
     """Return the full name of the first text field that is not UTF-8; None when all are.
 
@@ -140,6 +145,8 @@ def first_broken_text(message: Message) -> str | None:
     behind it expects.
     """
     for field, value in message.ListFields():
+        if type(value) in _WHOLE:
+            continue
         single = isinstance(value, (str, bytes, Message))
         values: Iterable[Any] = (value,) if single else value
         if field.type == FieldDescriptor.TYPE_STRING:
@@ -260,6 +267,8 @@ class FrameDecoder:
         Raises:
             FrameTooLargeError: The length field is above the limit.
         """
+        if len(self._chunks) == 1 and (frame := self._only_frame()) is not None:
+            return frame
         while True:
             if self._expected is None and not self._read_length():
                 return None
@@ -270,6 +279,18 @@ class FrameDecoder:
                 return None
             self._expected = None
             return Frame(expected, self._take(expected))
+
+    def _only_frame(self) -> Frame | None:
+        """Return a small frame that came as a chunk of its own, as a request does mostly."""
+        size = self._buffered - _LENGTH.size
+        if self._expected is not None or not 0 <= size < LARGE_FRAME_BYTES:
+            return None
+        chunk = self._chunks[0]
+        if _LENGTH.unpack_from(chunk) != (size,):
+            return None
+        self._chunks.clear()
+        self._buffered = 0
+        return Frame(size, (chunk[_LENGTH.size :],))
 
     def take_residue(self) -> bytes:
         """Return what was received and not decoded, and forget it.

@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from proto.topic_paths import TO_THE_END, as_text
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
 _BEGINNING = r"((?:[A-Za-z0-9/_:=-]|\\\.)*)\.\*"
@@ -46,7 +46,7 @@ class Search(NamedTuple):
         ``.`` is every character but that, and the rest would be found behind it, too.
         """
         _, offsets, data = paths.buffers()
-        if data is not None and b"\n" in data.to_pybytes():
+        if data is not None and len(paths) and b"\n" in _own_bytes(paths, offsets, data):
             return None
         column = pa.Array.from_buffers(
             pa.binary(), len(paths), [None, offsets, data], offset=paths.offset
@@ -54,6 +54,13 @@ class Search(NamedTuple):
         behind = as_text(pc.binary_slice(column, len(self.beginning), TO_THE_END))
         found = _mask(pc.match_substring_regex(behind, self.rest))
         return found & _mask(pc.starts_with(paths, self.beginning))
+
+
+def _own_bytes(paths: pa.StringArray, offsets: pa.Buffer, data: pa.Buffer) -> bytes:
+    """Return the text of a column, without that of the column it may be a slice of."""
+    begins = np.frombuffer(offsets, np.int32)
+    begin, end = int(begins[paths.offset]), int(begins[paths.offset + len(paths)])
+    return bytes(data.slice(begin, end - begin).to_pybytes())
 
 
 def taken_apart(pattern: str) -> Search | None:

@@ -16,7 +16,7 @@ from proto.frames import encode_command
 from proto.outbound_queue import OutboundEntry, OutboundQueue
 from proto.process_flow import ProcessFlow
 from proto.unacknowledged import forget_unsent, unacknowledged_bytes
-from proto.writers import PlainWriter, TlsWriter, Writer
+from proto.writers import PLAIN_STEP_BYTES, PlainWriter, TlsWriter, Writer, write_all
 
 if TYPE_CHECKING:
     import asyncio
@@ -37,6 +37,7 @@ class Sending:
     Attributes:
         gate: The connection's, closed here when the process has too much pending.
         outbound: The weight of what waits.
+        passes_queue: Whether frames may go past the queue: never with encryption.
         in_a_pipe: Its bytes are bounded by the marks, and nothing but the other side of its pipe
             may stop its reading.
     """
@@ -58,6 +59,7 @@ class Sending:
         self._closing = False
         self._tls = tls
         self._tls_bytes = 0
+        self.passes_queue = tls is None
         writer: Writer = PlainWriter() if tls is None else TlsWriter(tls)
         self._queue = OutboundQueue(self.outbound, writer, self._crossed_a_mark)
 
@@ -114,36 +116,50 @@ class Sending:
             self._process.outbound.call_when_less(self._process_has_room)
             self.gate.close_for(PauseCause.PROCESS_OUTBOUND_FULL)
 
+    @property
+    def may_write_through(self) -> bool:
+        """Whether ``write_through`` would: nothing is queued, and ``passes_queue``."""
+        transport = self._transport
+        if transport is None or self._closing or not self.passes_queue or not self._queue.idle:
+            return False
+        return not transport.is_closing()
+
     def write_through(
-        self, frame: bytes, part: Callable[[], Callable[[], object]], paid_bytes: int
+        self,
+        frame: bytes | Sequence[Buffer],
+        part: Callable[[], Callable[[], object]],
+        paid_bytes: int,
     ) -> bool:
         """Give the kernel a frame past the queue, where nothing is queued: an entry costs more.
 
-        For what many connections are sent at once. What the kernel does not take at once becomes
-        an entry like every other.
+        For what many connections are sent at once, and for what is there at once. What the kernel
+        does not take at once becomes an entry like every other.
 
         Args:
-            frame: The bytes.
+            frame: The bytes, in one piece or several; they must not change until they have left.
             part: Asked, if it becomes an entry, what to call when that has left.
             paid_bytes: See ``enqueue``.
 
         Returns:
-            False when something is queued, or encryption is: then nothing was sent.
+            False when something is queued, or encryption is, or it is too much to be given at
+            once: then nothing was sent.
         """
         transport = self._transport
-        if transport is None or self._tls is not None or self._closing or not self._queue.idle:
+        if transport is None or not self.may_write_through:
             return False
-        if transport.is_closing():
+        buffers = (frame,) if isinstance(frame, bytes) else frame
+        size_bytes = sum(map(len, buffers))
+        if size_bytes > PLAIN_STEP_BYTES:
             return False
         try:
-            transport.write(frame)
+            write_all(transport, buffers)
         except Exception:
             logger.exception("closing %s after a write that failed", self.peer)
             self.abort()
             return True
-        self._queue.written_bytes += len(frame)
+        self._queue.written_bytes += size_bytes
         if transport.get_write_buffer_size():
-            self._queue.was_written(OutboundEntry([frame], len(frame), part(), paid_bytes))
+            self._queue.was_written(OutboundEntry(buffers, size_bytes, part(), paid_bytes))
             self._queue.judge()
             self._wait_for_room()
         return True

@@ -5,12 +5,13 @@ from __future__ import annotations
 from proto.errors import RemoteProtocolError
 
 MAX_VARINT_BYTES = 10
+_SHORT = tuple(bytes((value,)) for value in range(0x80))
 
 
 def encode_varint(value: int) -> bytes:
     """Return ``value`` (0 to 2**64 - 1) in varint form, 1 to 10 bytes."""
     if value < 0x80:
-        return bytes((value,))
+        return _SHORT[value]
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)

@@ -72,6 +72,8 @@ class ServedConnection(Connection):
     def __init__(self, flow: FlowParts, max_message_bytes: int) -> None:
         super().__init__(max_message_bytes, flow.rules.marks, flow.process)
         self._flow_parts = flow
+        if flow.as_shipped:
+            self.passes_queue = False  # There every mark is Netty's, and its queue's.
         self._flow: FlowControl | None = FlowControl(flow.rules, self.gate, flow.clock)
         self.responses = ResponseBudget(flow.rules.max_response_bytes, self.gate, flow.totals)
         self.progress = WriteProgress()
@@ -164,10 +166,13 @@ class ServedConnection(Connection):
             self._flow_parts.slow_peers.sent(self)
 
     def write_through(
-        self, frame: bytes, part: Callable[[], Callable[[], object]], paid_bytes: int
+        self,
+        frame: bytes | Sequence[Buffer],
+        part: Callable[[], Callable[[], object]],
+        paid_bytes: int,
     ) -> bool:
-        """See Sending.write_through; never as shipped, where every mark is Netty's."""
-        if self._flow_parts.as_shipped or not super().write_through(frame, part, paid_bytes):
+        """See Sending.write_through; from now on it matters whether the peer reads."""
+        if not super().write_through(frame, part, paid_bytes):
             return False
         self._flow_parts.slow_peers.sent(self)
         return True

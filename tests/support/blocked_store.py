@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from broker.service import BrokerService
-    from broker.stores.store import NamespaceSnapshot
+    from broker.stores.store import Mode, NamespaceSnapshot
     from proto.names import NamespaceName
+    from proto.topic_listing import TopicListing
 
 
 class BlockedStore:
@@ -26,8 +27,15 @@ class BlockedStore:
         if not blocked:
             self.go_on.set()
         broker.store.snapshot = self._snapshot
+        self._at_once = broker.store.listing_at_once
+        broker.store.listing_at_once = self._nothing_at_once
 
     async def _snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
         self.asked.append(str(namespace))
         await self.go_on.wait()
         return await self._original(namespace)
+
+    def _nothing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
+        """Every listing with names is asked for."""
+        known = self._at_once(namespace, mode)
+        return None if known is None or len(known) else known

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from benchmarks import listings_filtered
 from benchmarks.listing_client import listing_requests
 from benchmarks.listing_corpus import listing_names
 from benchmarks.listings_filtered import KINDS, PARSING, conclude
 from benchmarks.parsing_server import ParsingServer
+from benchmarks.result import BenchOptions
 from loadgen.storm_frames import connect_frame, request_frame
 from proto.patterns import RegexImplementation, compile_pattern
 from tests.support.memory_transport import MemoryTransport
@@ -33,6 +35,24 @@ def test_each_request_has_a_pattern_of_its_own() -> None:
     # Then
     patterns = [command.getTopicsOfNamespace.topics_pattern for command in commands]
     assert patterns == ["x0", "x1", "x2"]
+
+
+def test_each_round_asks_with_patterns_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    asked: list[str] = []
+
+    def measured(_: str, *arguments: str) -> dict[str, object]:
+        asked.append(arguments[arguments.index("--first") + 1])
+        return {"cpu_seconds": [1.0], "answers": 1, "seconds": 1.0}
+
+    monkeypatch.setattr(listings_filtered, "run_json", measured)
+    server, answers = ("127.0.0.1", 1, 2), dict.fromkeys(KINDS, b"answer")
+    # When
+    listings_filtered._rounds(server, server, answers, BenchOptions(rounds=2))
+    # Then: the broker remembers what it was asked
+    first, second = asked[: len(KINDS)], asked[len(KINDS) + 1 : -1]
+    assert set(first).isdisjoint(second)
+    assert next(listing_requests("a/b", "x{}", 7))[8:].endswith(b"x7")
 
 
 async def test_the_yardstick_answers_each_request_once_it_is_whole() -> None:

@@ -49,6 +49,7 @@ class Setup:
         pattern_length: int = 50,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         queue: int = 10,
+        private: bool = False,
     ) -> None:
         self.clock = ManualClock()
         self.limiter = AsyncDualMemoryLimiter(
@@ -64,7 +65,8 @@ class Setup:
                 share=not as_shipped,
             ),
         )
-        self.memory = PrivateMemory(self.limiter) if as_shipped else SharedMemory(self.limiter)
+        private = private or as_shipped
+        self.memory = PrivateMemory(self.limiter) if private else SharedMemory(self.limiter)
         self.handler = GetTopicsHandler(
             lister,
             pattern_filter,
@@ -72,7 +74,7 @@ class Setup:
             self.memory,
             AnswerRules(
                 as_shipped=as_shipped,
-                private_buffers=as_shipped,
+                private_buffers=private,
                 max_message_bytes=max_message_bytes,
             ),
         )
@@ -530,10 +532,10 @@ async def test_as_shipped_a_frame_of_any_size_is_sent() -> None:
     assert list(setup.answer().topics) == LONG_NAMES
 
 
-def ask_at_once(setup: Setup, **fields: object) -> bool:
+def ask_at_once(setup: Setup, *, alone: bool = False, **fields: object) -> bool:
     """Ask for what needs no wait; tell whether it was answered."""
     request = MODE(request_id=1, namespace=str(NAMESPACE), **fields)
-    return setup.handler.answer_at_once(request, NAMESPACE, setup.wire.cnx)
+    return setup.handler.answer_at_once(request, NAMESPACE, setup.wire.cnx, alone=alone)
 
 
 @pytest.mark.parametrize(("fields", "changed"), [({}, True), ({"topics_hash": "00000000"}, False)])
@@ -575,3 +577,89 @@ async def test_whoever_has_topics_or_is_as_shipped_is_served_in_turn() -> None:
     assert not ask_at_once(filled)
     assert not ask_at_once(shipped)
     assert (filled.wire.answers(), shipped.wire.answers()) == ([], [])
+
+
+@pytest.mark.parametrize("private", [False, True])
+@pytest.mark.parametrize("fields", [{}, {"topics_hash": HASH}, {"topics_hash": "00000000"}])
+async def test_a_listing_at_once_is_the_one_that_others_get(
+    fields: dict[str, str], private: bool
+) -> None:
+    # Given
+    at_once = await Setup(private=private).fill()
+    served = await Setup(private=private).fill()
+    # When
+    answered = ask_at_once(at_once, alone=True, **fields)
+    await served.serve(**fields)
+    # Then
+    assert answered
+    assert at_once.answer() == served.answer()
+    assert held(at_once.limiter) == {}
+    assert at_once.limiter.statistics() == served.limiter.statistics()
+
+
+async def test_a_listing_at_once_pays_until_the_kernel_has_the_last_byte() -> None:
+    # Given
+    setup = await Setup().fill()
+    setup.wire.transport.reads_at_once = False
+    # When
+    assert ask_at_once(setup, alone=True)
+    # Then
+    size = setup.wire.transport.get_write_buffer_size()
+    assert held(setup.limiter) == {"direct bytes": size - 8}
+    assert ask_at_once(setup, alone=True)
+    assert held(setup.limiter) == {"direct bytes": size - 8}
+    for _ in range(2):
+        setup.wire.transport.peer_reads(size)
+    assert held(setup.limiter) == {}
+
+
+@pytest.mark.parametrize("budget", [HEAP, DIRECT])
+async def test_a_listing_whose_memory_is_not_free_waits_its_turn(budget: LimitType) -> None:
+    # Given
+    setup = await Setup().fill()
+    others = await setup.limiter.acquire(budget, PLENTY - ESTIMATE // 2)
+    before = setup.limiter.statistics()
+    # When, Then
+    assert not ask_at_once(setup, alone=True)
+    assert setup.limiter.statistics() == before
+    assert setup.wire.answers() == []
+    setup.limiter.release(others)
+    assert ask_at_once(setup, alone=True)
+
+
+async def test_what_is_too_large_is_refused_in_its_turn() -> None:
+    too_large_for_heap = await Setup(heap=ESTIMATE - 1).fill()
+    too_large_for_a_frame = await with_long_names(1)
+    for setup in (too_large_for_heap, too_large_for_a_frame):
+        assert not ask_at_once(setup, alone=True)
+        assert setup.wire.answers() == []
+
+
+@pytest.mark.parametrize("estimate", [SizeEstimate.LAST, SizeEstimate.PROPOSAL])
+async def test_who_guesses_sizes_reserves_them_in_turn(estimate: SizeEstimate) -> None:
+    setup = await Setup(estimate=estimate).fill()
+    assert not ask_at_once(setup, alone=True)
+
+
+async def test_a_peer_that_is_gone_costs_nothing_at_once() -> None:
+    # Given
+    setup = await Setup().fill()
+    setup.wire.transport.abort()
+    # When
+    assert ask_at_once(setup, alone=True)
+    # Then
+    assert held(setup.limiter) == {}
+
+
+async def test_a_private_answer_at_once_is_bytes_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    setup = await Setup(private=True).fill()
+    pieces: list[list[bytes]] = []
+    monkeypatch.setattr(setup.wire.transport, "writelines", pieces.append)
+    # When
+    assert ask_at_once(setup, alone=True)
+    # Then: no block was handed out
+    assert pieces == []
+    assert list(setup.answer().topics) == NAMES

@@ -315,6 +315,30 @@ def test_a_frame_that_came_whole_is_drained_whole() -> None:
     assert announced.decoder.next_frame() is None
 
 
+def test_a_large_frame_that_came_alone_and_whole_is_drained_too() -> None:
+    # Given
+    announced = Announced(keep=False)
+    # When
+    announced.decoder.feed(encode_command(error(7, "x" * 2_000)))
+    # Then
+    assert announced.decoder.next_frame() is None
+    assert len(announced.seen) == 1
+    assert announced.decoder.buffered_bytes == 0
+
+
+def test_a_body_that_came_alone_is_not_taken_for_a_frame() -> None:
+    # Given: a command's length is that of what comes behind it, as a frame's
+    data, decoder = encode_command(success(8)), FrameDecoder()
+    decoder.feed(data[:4])
+    assert decoder.next_frame() is None
+    # When
+    decoder.feed(data[4:])
+    # Then
+    frame = decoder.next_frame()
+    assert frame is not None
+    assert frame.command() == success(8)
+
+
 def test_a_frame_that_comes_byte_by_byte_is_kept_in_few_chunks() -> None:
     # Given
     frame = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))

@@ -13,6 +13,7 @@ from limiter.outbound import WriteBufferMarks
 from limiter.read_gate import PauseCause
 from proto.tls import TlsLayer
 from proto.transport import Connection
+from proto.writers import PLAIN_STEP_BYTES
 from tests.support.memory_transport import MemoryTransport
 from tests.support.settle import settle
 from tests.unit.proto.test_transport import Peer, connected
@@ -304,3 +305,24 @@ def test_a_peer_that_vanishes_gives_the_part_back(
         assert not peer.write_through(b"b", payment.part, 0)
 
     run(new_loop, scenario)
+
+
+async def test_several_buffers_pass_as_one_frame() -> None:
+    # Given
+    peer, payment = connected(reads_at_once=True), Payment()
+    # When
+    sent = peer.write_through([b"head", memoryview(b"names"), b"tail"], payment.part, 0)
+    # Then
+    assert sent
+    assert bytes(peer.memory.received) == b"headnamestail"
+    assert peer.written_bytes == 13
+
+
+async def test_what_is_too_much_to_be_given_at_once_goes_through_the_queue() -> None:
+    # Given
+    peer = connected(reads_at_once=True)
+    half = bytes(PLAIN_STEP_BYTES // 2)
+    # When, Then
+    assert not peer.write_through([half, half, b"x"], Payment().part, 0)
+    assert bytes(peer.memory.received) == b""
+    assert peer.write_through([half, half], Payment().part, 0)
