@@ -6,6 +6,7 @@ Only the ids differ between those who watch the same set, so the rest is encoded
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -90,16 +91,22 @@ class WatchUpdate:
         """Return the whole frame for one watcher; the same for all that have the same id."""
         frame = self._frames.get(watcher_id)
         if frame is None:
-            frame = self._frames[watcher_id] = b"".join(self.buffers(watcher_id))
+            head = _update_head(watcher_id, self.body_bytes)
+            frame = self._frames[watcher_id] = head + self._shared
         return frame
 
     def buffers(self, watcher_id: int) -> tuple[bytes, bytes]:
         """Return the frame as a head of its own and the bytes that all share."""
-        ids = b"\x08" + encode_varint(watcher_id)
-        head = _UPDATE_START + encode_varint(len(ids) + self.body_bytes) + ids
-        size_bytes = len(head) + self.body_bytes
-        lengths = _LENGTHS.pack(size_bytes + _COMMAND_SIZE_BYTES, size_bytes)
-        return lengths + head, self._shared
+        return _update_head(watcher_id, self.body_bytes), self._shared
+
+
+@lru_cache(maxsize=4_096)
+def _update_head(watcher_id: int, body_bytes: int) -> bytes:
+    """Return what an update begins with: few are of different sizes, and ids begin at 0."""
+    ids = b"\x08" + encode_varint(watcher_id)
+    head = _UPDATE_START + encode_varint(len(ids) + body_bytes) + ids
+    size_bytes = len(head) + body_bytes
+    return _LENGTHS.pack(size_bytes + _COMMAND_SIZE_BYTES, size_bytes) + head
 
 
 def encode_changes(added: Sequence[bytes], removed: Sequence[bytes]) -> bytes:
