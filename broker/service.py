@@ -27,7 +27,8 @@ from broker.stores.store import StoreError
 from broker.topic_properties import TopicProperties
 from broker.topic_rules import TopicRules
 from broker.topic_service import TopicService
-from broker.topics import AnswerRules, GetTopicsHandler
+from broker.topics import GetTopicsHandler
+from broker.topics_responses import AnswerRules
 from broker.watches.metrics import WatchMetrics
 from broker.watches.rules import WatchRules
 from broker.watches.topic_list_service import TopicListService, WatchParts

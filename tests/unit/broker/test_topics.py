@@ -13,7 +13,8 @@ from broker.listing import TopicLister
 from broker.pattern_filter import PatternFilter, PatternRules
 from broker.stores.memory import MemoryStore
 from broker.stores.store import StoreError, TopicChanges
-from broker.topics import AnswerRules, GetTopicsHandler
+from broker.topics import GetTopicsHandler
+from broker.topics_responses import AnswerRules
 from limiter.dual import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from limiter.estimate import SizeEstimate
 from limiter.response_memory import PrivateMemory, SharedMemory
@@ -535,7 +536,7 @@ async def test_as_shipped_a_frame_of_any_size_is_sent() -> None:
 def ask_at_once(setup: Setup, *, alone: bool = False, **fields: object) -> bool:
     """Ask for what needs no wait; tell whether it was answered."""
     request = MODE(request_id=1, namespace=str(NAMESPACE), **fields)
-    return setup.handler.answer_at_once(request, NAMESPACE, setup.wire.cnx, alone=alone)
+    return setup.handler.at_once.answer(request, NAMESPACE, setup.wire.cnx, alone=alone)
 
 
 @pytest.mark.parametrize(("fields", "changed"), [({}, True), ({"topics_hash": "00000000"}, False)])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import broker.topics
+import broker.topics_responses
 import proto.PulsarApi_pb2 as pb
 from broker.errors import NO_DIRECT_MEMORY, RequestError
 from broker.estimates import ListingEstimates
@@ -21,7 +21,8 @@ from broker.listing import TopicLister
 from broker.pattern_filter import PatternFilter, PatternRules
 from broker.stores.memory import MemoryStore
 from broker.stores.store import TopicChanges
-from broker.topics import AnswerRules, GetTopicsHandler
+from broker.topics import GetTopicsHandler
+from broker.topics_responses import AnswerRules
 from limiter.admission import AdmissionPolicy, AdmissionRules
 from limiter.dual import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from limiter.estimate import SizeEstimate
@@ -151,8 +152,8 @@ def write_fails(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("shipped", "owner", "name", "fails"),
     [
-        (True, broker.topics, "topics_response", fails_to_assemble),
-        (False, broker.topics, "topics_response", fails_to_assemble),
+        (True, broker.topics_responses, "topics_response", fails_to_assemble),
+        (False, broker.topics_responses, "topics_response", fails_to_assemble),
         (True, TopicsResponse, "joined", fails_to_join),
     ],
     ids=["as shipped", "fair, shared", "as shipped, when granted"],
