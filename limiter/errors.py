@@ -12,6 +12,9 @@ PermitTooLargeError                no waiting can ever satisfy it (a ValueError)
 from __future__ import annotations
 
 from enum import Enum
+from typing import TypeVar
+
+ErrorT = TypeVar("ErrorT", bound=Exception)
 
 
 class PermitAcquireError(Exception):
@@ -92,3 +95,14 @@ class PermitTooLargeError(ValueError):
         self.requested = requested
         self.limit = limit
         self.scope = scope
+
+
+def raised_anew(error: ErrorT) -> ErrorT:
+    """Return an equal error, to be raised.
+
+    One that a request keeps would keep, as its traceback, all that it was raised through, and that
+    mostly holds the request: a cycle, with a listing in it, until the collector comes by.
+    """
+    new = type(error).__new__(type(error), *error.args)
+    new.__dict__.update(error.__dict__)
+    return new

@@ -23,6 +23,7 @@ from limiter.errors import (
     PermitAcquireStalledError,
     PermitAcquireTimeoutError,
     PermitTooLargeError,
+    raised_anew,
 )
 from limiter.fair import FairAdmission
 from limiter.fifo import Admission, FifoAdmission
@@ -234,7 +235,7 @@ class Granting:
             due = waiter.enqueued_at + self._timeout_seconds
             waiter.timer = self._clock.call_at(due, self._time_out, waiter)
         elif waiter.error is not None:
-            raise waiter.error
+            raise raised_anew(waiter.error)
 
     def _grant_waiters(self) -> None:
         """Grant all who can be granted, in the policy's order.

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, Self
 
+from limiter.errors import raised_anew
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -164,7 +166,7 @@ class MemoryWaiter:
     def result(self) -> Reservation:
         """Return the reservation of a request that is done, or raise why there is none."""
         if self.error is not None:
-            raise self.error
+            raise raised_anew(self.error)
         if self.reservation is None:
             raise RuntimeError("the request is still waiting")
         return self.reservation

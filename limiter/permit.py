@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from limiter.errors import raised_anew
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
@@ -194,7 +196,7 @@ class Waiter:
     def result(self) -> Permit:
         """Return the permit of a request that is done, or raise why there is none."""
         if self.error is not None:
-            raise self.error
+            raise raised_anew(self.error)
         if self.permit is None:
             raise RuntimeError("the request is still waiting")
         return self.permit

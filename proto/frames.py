@@ -299,6 +299,11 @@ class FrameDecoder:
         """
         return b"".join(self._take(self._buffered))
 
+    def discard(self) -> None:
+        """Forget what was received: nobody will ask for its frame."""
+        self._chunks.clear()
+        self._buffered = 0
+
     def _read_length(self) -> bool:
         if self._buffered < _LENGTH.size:
             return False

@@ -300,6 +300,8 @@ class Connection(Sending, asyncio.Protocol):
         self._queue.discard()
         self._process.outbound.forget(self._process_has_room)
         self.intake.discard()
+        # A connection is a cycle, and what it had of a frame may be 5 MB.
+        self.decoder.discard()
         self.gate.end()
         self.lost(exc)
         if not self._gone.done():

@@ -10,7 +10,7 @@ _SHORT = tuple(bytes((value,)) for value in range(0x80))
 
 def encode_varint(value: int) -> bytes:
     """Return ``value`` (0 to 2**64 - 1) in varint form, 1 to 10 bytes."""
-    if value < 0x80:
+    if 0 <= value < 0x80:
         return _SHORT[value]
     out = bytearray()
     while value >= 0x80:

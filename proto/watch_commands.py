@@ -80,20 +80,20 @@ class WatchUpdate:
         body_bytes: Size of what all of them share.
     """
 
-    __slots__ = ("_frames", "_shared", "body_bytes")
+    __slots__ = ("_last_frame", "_last_id", "_shared", "body_bytes")
 
     def __init__(self, names: bytes, topics_hash: str) -> None:
         self._shared = names + _HASH + topics_hash.encode()
         self.body_bytes = len(self._shared)
-        self._frames: dict[int, bytes] = {}
+        self._last_id = -1
+        self._last_frame = b""
 
     def frame(self, watcher_id: int) -> bytes:
-        """Return the whole frame for one watcher; the same for all that have the same id."""
-        frame = self._frames.get(watcher_id)
-        if frame is None:
-            head = _update_head(watcher_id, self.body_bytes)
-            frame = self._frames[watcher_id] = head + self._shared
-        return frame
+        """Return the whole frame for one watcher; often the next one has the same id."""
+        if watcher_id != self._last_id:
+            self._last_frame = _update_head(watcher_id, self.body_bytes) + self._shared
+            self._last_id = watcher_id
+        return self._last_frame
 
     def buffers(self, watcher_id: int) -> tuple[bytes, bytes]:
         """Return the frame as a head of its own and the bytes that all share."""

@@ -159,7 +159,8 @@ def _no_http(request: web.BaseRequest, error: BaseException) -> web.Response:
     # aiohttp draws an arrow below what it quotes.
     line = " ".join(word for word in words.split() if word != "^")
     text = line.encode("ascii", "backslashreplace").decode()[:MAX_SHOWN_CHARACTERS]
-    logger.info("malformed HTTP from %s: %s", request.remote, text)
+    # Not what it was: that may be a credential.
+    logger.info("malformed HTTP from %s: %s", request.remote, type(error).__name__)
     response = json_response({"reason": f"malformed HTTP: {text}"}, 400)
     response.force_close()
     return response

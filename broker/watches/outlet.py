@@ -140,7 +140,7 @@ class WatchOutlet:
         if not (payment.paid or payment.pay(parts.memory, self._namespace)):
             return False
         frame = update.command.frame(self.watcher_id)
-        if not payment.frames.add(self.cnx, frame):
+        if not payment.send(self.cnx, frame):
             return False
         parts.totals.updates += 1
         return True

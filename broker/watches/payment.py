@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from broker.watches.joined_frames import JoinedFrames
 from limiter.errors import PermitTooLargeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from limiter.response_memory import ResponseMemory
+    from server.served_connection import ServedConnection
+
+logger = logging.getLogger(__name__)
 
 
 class UpdatePayment:
@@ -21,7 +25,6 @@ class UpdatePayment:
     last frame that the kernel did not take at once has left.
 
     Attributes:
-        frames: Those that leave together when ``leave`` is called.
         size_bytes: Of all copies; their makers add theirs.
         paid: Whether they are paid for.
         pays: Whether that is counted at all; see ResponseMemory.pays.
@@ -29,17 +32,17 @@ class UpdatePayment:
 
     __slots__ = (
         "_asked",
+        "_frames",
         "_give_back",
         "_parts",
         "_told_all",
-        "frames",
         "paid",
         "pays",
         "size_bytes",
     )
 
     def __init__(self) -> None:
-        self.frames = JoinedFrames()
+        self._frames = JoinedFrames()
         self.size_bytes = 0
         self.paid = False
         self.pays = False
@@ -67,15 +70,38 @@ class UpdatePayment:
         self._parts += 1
         return self._part_left
 
+    def send(self, cnx: ServedConnection, frame: bytes) -> bool:
+        """Send a frame that is paid for, together with others of its connection.
+
+        Returns:
+            False where something is queued already, behind which it belongs.
+        """
+        return self._frames.add(cnx, frame, self._write)
+
     def leave(self) -> None:
-        """Send what was joined so far, before others have their turn."""
-        self.frames.leave(self.part, pays=self.pays)
+        """Write what was joined so far, before others have their turn."""
+        for cnx, frames in self._frames.taken():
+            self._write(cnx, frames)
+
+    def _write(self, cnx: ServedConnection, frames: Sequence[bytes]) -> None:
+        """Write a connection's frames; what breaks here ends that connection only."""
+        try:
+            joined = frames[0] if len(frames) == 1 else b"".join(frames)
+            paid_bytes = len(joined) if self.pays else 0
+            if not cnx.write_through(joined, self.part, paid_bytes):
+                # Something was queued meanwhile, or the peer is gone.
+                cnx.enqueue([joined], len(joined), self.part(), paid_bytes)
+        except Exception:
+            logger.exception("closing %s after an error of ours", cnx.peer)
+            cnx.close()
 
     def told_all(self) -> None:
         """Nobody else will take part."""
-        self.leave()
-        self._told_all = True
-        self._end_if_unused()
+        try:
+            self.leave()
+        finally:
+            self._told_all = True
+            self._end_if_unused()
 
     def _part_left(self) -> None:
         self._parts -= 1

@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 from limiter.errors import (
+    LimitScope,
     PermitAcquireCancelledError,
     PermitAcquireClosedError,
     PermitAcquireError,
     PermitAcquireQueueFullError,
     PermitAcquireTimeoutError,
     PermitTooLargeError,
+    raised_anew,
 )
+from limiter.memory_errors import MemoryReserveQueueFullError, MemoryReserveTimeoutError
 
 
 @pytest.mark.parametrize(
@@ -30,3 +33,28 @@ def test_a_refusal_has_upstreams_sentence(error: PermitAcquireError, sentence: s
 def test_a_request_that_can_never_be_granted_is_no_refusal() -> None:
     assert not isinstance(PermitTooLargeError(11, 10), PermitAcquireError)
     assert isinstance(PermitTooLargeError(11, 10), ValueError)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        PermitAcquireTimeoutError(25.0),
+        PermitAcquireQueueFullError(3),
+        PermitAcquireCancelledError(),
+        PermitTooLargeError(11, 10, LimitScope.TENANT),
+        MemoryReserveQueueFullError(1, 2, 3, 4),
+        MemoryReserveTimeoutError(25.0),
+    ],
+)
+def test_an_error_that_is_raised_anew_says_the_same_without_the_way_it_came(
+    error: Exception,
+) -> None:
+    # Given
+    with pytest.raises(type(error)):
+        raise error
+    # When
+    new = raised_anew(error)
+    # Then
+    assert new is not error
+    assert new.__traceback__ is None
+    assert (type(new), str(new), vars(new)) == (type(error), str(error), vars(error))

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from contextlib import suppress
+
 import pytest
 
 from limiter.errors import PermitAcquireCancelledError
+from limiter.memory_errors import MemoryReserveCancelledError
+from limiter.memory_reservation import MemoryWaiter
 from limiter.permit import Permit, Waiter
 from tests.support.settle import started
 
@@ -67,3 +73,36 @@ async def test_the_answer_for_a_caller_that_was_cancelled_is_still_recorded() ->
     waiter.settle(Permit(1, None), None)
     # Then
     assert waiter.result().size == 1
+
+
+class Kept:
+    """What a request that is refused held until then."""
+
+
+@pytest.mark.parametrize("kind", ["permit", "client memory"])
+def test_who_is_refused_lets_go_of_everything_at_once(kind: str) -> None:
+    # Given: no collector comes by
+    gc.collect()
+    gc.disable()
+    ended: list[weakref.ref[Kept]] = []
+
+    def refused() -> None:
+        waiter: Waiter | MemoryWaiter
+        if kind == "permit":
+            waiter = Waiter(1)
+            waiter.settle(None, PermitAcquireCancelledError())
+        else:
+            waiter = MemoryWaiter(1)
+            waiter.settle(None, MemoryReserveCancelledError())
+        kept = Kept()
+        ended.append(weakref.ref(kept))
+        waiter.result()
+
+    # When
+    try:
+        with suppress(PermitAcquireCancelledError, MemoryReserveCancelledError):
+            refused()
+        # Then
+        assert ended[0]() is None
+    finally:
+        gc.enable()

@@ -224,6 +224,18 @@ async def test_frames_are_handled_as_they_become_complete() -> None:
     assert peer.taken == [1, 2, 3]
 
 
+async def test_a_lost_connection_keeps_nothing_of_what_it_received() -> None:
+    # Given: a part of a frame
+    peer = connected()
+    peer.memory.peer_sends(frames(1)[:-1])
+    assert peer.decoder.buffered_bytes > 0
+    # When
+    peer.abort()
+    await settle()
+    # Then
+    assert peer.decoder.buffered_bytes == 0
+
+
 async def test_the_gate_stops_between_frames_and_what_is_left_goes_first_afterwards() -> None:
     # Given
     peer = connected()

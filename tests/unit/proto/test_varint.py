@@ -29,3 +29,8 @@ def test_a_varint_has_seven_bits_a_byte(value: int, data: str) -> None:
 def test_a_varint_that_does_not_end_is_refused(data: str) -> None:
     with pytest.raises(RemoteProtocolError, match="cut off or longer than ten bytes"):
         decode_varint(bytes.fromhex(data), 0)
+
+
+def test_a_negative_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="range"):
+        encode_varint(-1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 
 import pytest
 
@@ -90,6 +91,20 @@ def test_watchers_with_the_same_id_share_a_frame() -> None:
     update = WatchUpdate(encode_changes(NAMES, []), "00000000")
     assert update.frame(7) is update.frame(7)
     assert update.frame(8) is not update.frame(7)
+
+
+def test_an_update_keeps_one_frame_however_many_ids_there_are() -> None:
+    # Given
+    update = WatchUpdate(b"x" * 10_000, "00000000")
+    update.frame(0)
+    # When
+    tracemalloc.start()
+    for watcher_id in range(100):
+        update.frame(watcher_id)
+    kept_bytes = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    # Then
+    assert kept_bytes < 50_000
 
 
 def test_all_watchers_share_the_names_whatever_their_ids() -> None:

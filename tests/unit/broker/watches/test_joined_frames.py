@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-from broker.watches.joined_frames import JoinedFrames
+from broker.watches import joined_frames
+from broker.watches.payment import UpdatePayment
+from limiter.dual import AsyncDualMemoryLimiter, LimitType, MemoryLimit
+from limiter.response_memory import SharedMemory
+from tests.support.manual_clock import ManualClock
 from tests.support.watching import Watching
 from tests.unit.server.test_served_connection import Served
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
-class Parts:
-    """Counts who takes part in a payment, and whose part is given back."""
-
-    def __init__(self) -> None:
-        self.taken = 0
-        self.left = 0
-
-    def part(self) -> Callable[[], object]:
-        self.taken += 1
-        return self._left
-
-    def _left(self) -> None:
-        self.left += 1
+DIRECT = LimitType.DIRECT_MEMORY
 
 
 def writes(served: Served) -> list[int]:
@@ -42,72 +28,139 @@ def writes(served: Served) -> list[int]:
     return lengths
 
 
+def new_limiter() -> AsyncDualMemoryLimiter:
+    limit = MemoryLimit(1_000, 10, 25.0)
+    return AsyncDualMemoryLimiter(limit, limit, ManualClock())
+
+
+def paid(limiter: AsyncDualMemoryLimiter | None = None) -> UpdatePayment:
+    """Return a payment of 100 bytes that is paid."""
+    payment = UpdatePayment()
+    payment.size_bytes = 100
+    assert payment.pay(SharedMemory(limiter or new_limiter()), "t/n")
+    return payment
+
+
+@pytest.fixture
+def limiter() -> AsyncDualMemoryLimiter:
+    """What payments are paid with."""
+    return new_limiter()
+
+
 async def test_the_frames_of_a_connection_are_one_write_in_their_order() -> None:
     # Given
-    one, other, frames = Served(), Served(), JoinedFrames()
+    one, other, payment = Served(), Served(), paid()
     lengths = writes(one)
     # When
-    for cnx, frame in ((one, b"a"), (other, b"b"), (one, b"cd")):
-        assert frames.add(cnx.cnx, frame)
-    frames.leave(Parts().part, pays=False)
+    for served, frame in ((one, b"a"), (other, b"b"), (one, b"cd")):
+        assert payment.send(served.cnx, frame)
+    payment.told_all()
     # Then
     assert (one.takes(), other.takes(), lengths) == (b"acd", b"b", [3])
 
 
 async def test_what_has_left_does_not_leave_again() -> None:
-    served, frames = Served(), JoinedFrames()
-    frames.add(served.cnx, b"a")
-    for _ in range(2):
-        frames.leave(Parts().part, pays=False)
+    served, payment = Served(), paid()
+    payment.send(served.cnx, b"a")
+    payment.leave()
+    payment.told_all()
     assert served.takes() == b"a"
 
 
 async def test_behind_what_is_queued_nothing_is_taken() -> None:
-    served, frames = Served(), JoinedFrames()
+    served, payment = Served(), paid()
     served.cnx.enqueue([b"queued"], 6)
-    assert not frames.add(served.cnx, b"a")
-    frames.leave(Parts().part, pays=False)
+    assert not payment.send(served.cnx, b"a")
+    payment.told_all()
     assert served.takes() == b"queued"
 
 
-async def test_what_was_queued_meanwhile_goes_first() -> None:
+async def test_what_was_queued_meanwhile_goes_first(limiter: AsyncDualMemoryLimiter) -> None:
     # Given
-    served, frames, parts = Served(), JoinedFrames(), Parts()
-    frames.add(served.cnx, b"a")
+    served, payment = Served(), paid(limiter)
+    payment.send(served.cnx, b"a")
     served.cnx.enqueue([b"queued "], 7)
     # When
-    frames.leave(parts.part, pays=True)
+    payment.told_all()
     # Then
-    assert (parts.taken, parts.left) == (1, 0)
+    assert limiter.acquired_permits(DIRECT) == 100
     assert served.takes() == b"queued a"
-    assert (parts.taken, parts.left) == (1, 1)
+    assert limiter.acquired_permits(DIRECT) == 0
 
 
-async def test_the_frames_of_a_peer_that_vanished_give_their_part_back() -> None:
+async def test_the_frames_of_a_peer_that_vanished_give_their_memory_back(
+    limiter: AsyncDualMemoryLimiter,
+) -> None:
     # Given
-    served, frames, parts = Served(), JoinedFrames(), Parts()
-    frames.add(served.cnx, b"a")
+    served, payment = Served(), paid(limiter)
+    payment.send(served.cnx, b"a")
     served.cnx.abort()
     # When
-    frames.leave(parts.part, pays=True)
+    payment.told_all()
     # Then
-    assert parts.taken == parts.left
+    assert limiter.acquired_permits(DIRECT) == 0
 
 
 @pytest.mark.parametrize("pays", [False, True])
 async def test_what_the_kernel_leaves_waiting_is_weighed_as_paid_or_not(pays: bool) -> None:
     # Given
-    served, frames, parts = Served(), JoinedFrames(), Parts()
-    served.peer.reads_at_once = False
+    served, payment = Served(), paid()
+    payment.pays = pays
     # When
-    frames.add(served.cnx, b"a" * 100)
-    frames.leave(parts.part, pays=pays)
+    payment.send(served.cnx, b"a" * 100)
+    payment.told_all()
     # Then
     outbound = served.totals.outbound
     assert outbound.pending_bytes >= 100
     assert outbound.pending_bytes - outbound.unpaid_bytes == (100 if pays else 0)
-    served.takes()
-    assert (parts.taken, parts.left) == (1, 1)
+    assert served.takes() == b"a" * 100
+
+
+async def test_so_much_is_joined_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    monkeypatch.setattr(joined_frames, "MAX_JOINED_BYTES", 10)
+    served, payment = Served(), paid()
+    served.peer.reads_at_once = True
+    lengths = writes(served)
+    # When
+    taken = [payment.send(served.cnx, b"four") for _ in range(5)]
+    payment.told_all()
+    # Then
+    assert (all(taken), lengths) == (True, [8, 8, 4])
+    assert bytes(served.peer.received) == 5 * b"four"
+
+
+async def test_who_takes_none_of_what_was_joined_is_sent_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(joined_frames, "MAX_JOINED_BYTES", 10)
+    served, payment = Served(), paid()
+    # When
+    taken = [payment.send(served.cnx, b"four") for _ in range(5)]
+    payment.told_all()
+    # Then
+    assert taken == [True, True, False, False, False]
+    assert served.takes() == b"fourfour"
+
+
+async def test_what_breaks_for_one_connection_ends_that_one_only(
+    limiter: AsyncDualMemoryLimiter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    broken, well, payment = Served(), Served(), paid(limiter)
+
+    def breaks(*_: object) -> bool:
+        raise MemoryError("no room to join")
+
+    monkeypatch.setattr(broken.cnx, "write_through", breaks)
+    for served in (broken, well):
+        payment.send(served.cnx, b"a")
+    # When
+    payment.told_all()
+    # Then
+    assert (broken.peer.is_closing(), well.takes()) == (True, b"a")
+    assert limiter.acquired_permits(DIRECT) == 0
 
 
 async def test_a_change_is_one_write_for_all_who_watch_on_a_connection() -> None:

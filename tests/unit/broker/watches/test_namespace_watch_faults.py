@@ -152,7 +152,7 @@ async def test_what_some_are_told_leaves_before_the_others_are_told(
 
     def send(update: SetUpdate) -> None:
         assert update.payment is not None
-        assert update.payment.frames.add(served.cnx, b"update")
+        assert update.payment.send(served.cnx, b"update")
 
     monkeypatch.setattr(first, "changed", send)
     # When
