@@ -119,6 +119,15 @@ def test_the_handler_of_ctrl_c_is_not_sparks(spark: SharedSpark) -> None:
     assert signal.getsignal(signal.SIGINT) is spark.interrupt_handler
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C as Python starts with it; a run in a shell's background has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_an_action_without_a_word(
     spark: SharedSpark, capfd: pytest.CaptureFixture[str]
 ) -> None:
