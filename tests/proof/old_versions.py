@@ -1,7 +1,7 @@
-"""Topics change while 100 slow readers each hold an older version of the namespace.
+"""Topics change while 200 slow readers each hold an older version of the namespace.
 
-Two readers ask for each version, twice each, and read nothing until all versions are held: what is
-charged must be the sum of the distinct answers. Then they read slowly, while topics go on changing,
+Four readers ask for each version, and read nothing until all versions are held: what is charged
+must be the sum of the distinct answers. Then they read slowly, while topics go on changing,
 and each must get its own version, whole. Topics come by the broker's import over REST; the readers
 are the broker's clients, or the proxy's.
 """
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from loadgen.processes import ServerProcess
     from tests.proof.result import ProofOptions
 
-READERS_PER_VERSION = 2
-LISTINGS_EACH = 2
+READERS_PER_VERSION = 4
 VERSIONS, QUICK_VERSIONS = 50, 10
 LATER_CHANGES = 20
 NEW_TOPICS = 10
@@ -169,13 +168,13 @@ class _Run:
         """Let the readers of a version ask for it, and wait until the server has their answers."""
         before = held(limiter_report(self._server))["direct_bytes"]
         self._found.expected_bytes += state.command_bytes
-        self._found.all_bytes += state.command_bytes * len(peers) * LISTINGS_EACH
+        self._found.all_bytes += state.command_bytes * len(peers)
         for peer in peers:
             reader = HonestPeer(
                 peer, AnswerChecker(filtered=False), state.expected, BYTES_PER_SECOND, again=False
             )
             peer.socket.settimeout(HOLD_SECONDS)
-            peer.ask(LISTINGS_EACH)
+            peer.ask(1)
             peer.socket.setblocking(False)
             self._readers.append(reader)
         wanted = before + state.command_bytes
@@ -218,7 +217,7 @@ class _Run:
 
 def _done(reader: HonestPeer) -> bool:
     answered = len(reader.answers) + sum(reader.refusals.values())
-    return answered >= LISTINGS_EACH or reader.closed_after is not None
+    return answered > 0 or reader.closed_after is not None
 
 
 def _judge(role: str, found: Found, versions: int, result: ProofResult) -> None:
@@ -230,11 +229,10 @@ def _judge(role: str, found: Found, versions: int, result: ProofResult) -> None:
         f"versions of {found.expected_bytes:,} bytes; {readers} readers waited for "
         f"{found.all_bytes:,} bytes of them; resident {found.resident_bytes / 1e6:.0f} MB",
     )
-    wanted = readers * LISTINGS_EACH
     result.check(
         f"{role}: every reader gets its version",
-        found.right == wanted and not found.problems and not found.closed,
-        f"{role}: {found.right} of {wanted} answers are the version that was asked for, whole; "
+        found.right == readers and not found.problems and not found.closed,
+        f"{role}: {found.right} of {readers} answers are the version that was asked for, whole; "
         f"{len(found.problems)} are not, {found.closed} readers were closed"
         + "".join(f"; {problem}" for problem in found.problems[:1]),
     )
