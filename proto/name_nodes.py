@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import google_crc32c
 
 from proto.topic_hash import combine_crc, java_order, joined_crc, shift_crc
+from proto.untracked import untrack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,6 +50,8 @@ SMALL_NAMES = 48
 
 def leaf_of(names: tuple[bytes, ...]) -> Leaf:
     """Make a leaf of names in Java's order."""
+    # A look at the names of a million topics takes the collector a tenth of a second.
+    untrack(names)
     crc, joined_bytes = joined_crc(names)
     return (crc, joined_bytes, len(names), 1, names)
 
