@@ -41,4 +41,5 @@ EXPOSE 6650 8080
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=5s --timeout=4s --start-period=60s --retries=3 \
   CMD ["python", "/opt/floodgate/healthcheck.py", "http://127.0.0.1:8080/metrics/"]
-CMD ["python", "-m", "broker"]
+# Within a container the loopback reaches nobody: what is published decides who comes in.
+CMD ["python", "-m", "broker", "--set", "bindAddress=0.0.0.0"]

@@ -58,6 +58,7 @@ def _chosen_by_profile(config: BrokerConfig) -> dict[str, str]:
     flow = config.flow
     return {
         "clusterName": config.cluster_name,
+        "bindAddress": config.bind_address,
         "advertisedAddress": config.advertised_address,
         "floodgateProfile": config.profile.value,
         "floodgateAdmissionPolicy": config.admission.policy.value,

@@ -21,6 +21,7 @@ from server.listener import Listener, listen
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
+    from aiohttp.typedefs import Middleware
     from prometheus_client import CollectorRegistry
 
 logger = logging.getLogger(__name__)
@@ -95,9 +96,12 @@ def application(
     registry: CollectorRegistry,
     readiness: Readiness,
     routes: Iterable[web.AbstractRouteDef] = (),
+    middlewares: Iterable[Middleware] = (),
 ) -> web.Application:
-    """Build the endpoint: metrics, readiness and ``routes``."""
-    app = web.Application(client_max_size=MAX_REQUEST_BYTES, middlewares=[_errors_as_json])
+    """Build the endpoint: metrics, readiness and ``routes``, behind ``middlewares``."""
+    app = web.Application(
+        client_max_size=MAX_REQUEST_BYTES, middlewares=[_errors_as_json, *middlewares]
+    )
     app.add_routes(_own_routes(registry, readiness))
     app.add_routes(routes)
     return app

@@ -15,7 +15,7 @@ from limiter.admission import AdmissionPolicy, AdmissionRules, ShareCaps
 from limiter.dual import MemoryLimit
 from limiter.errors import LimitScope
 from limiter.estimate import SizeEstimate
-from server.addresses import advertised_address
+from server.addresses import LOOPBACK, advertised_address, bind_address
 from server.flow_config import FlowConfig
 from server.known_keys import Notice
 from server.oversized import CAP_KEYS
@@ -97,9 +97,9 @@ class ServerConfig(BaseModel):
 
     cluster_name: str = "standalone"
     """clusterName. Differs: upstream's broker does not start without it."""
-    bind_address: str = "0.0.0.0"
-    """bindAddress: the address to listen on."""
-    advertised_address: str = "127.0.0.1"
+    bind_address: str = LOOPBACK
+    """bindAddress: the address to listen on. Differs: upstream's default is 0.0.0.0."""
+    advertised_address: str = LOOPBACK
     """advertisedAddress: the host that clients are told.
 
     Differs: upstream asks for this machine's host name, which need not resolve anywhere. Here
@@ -139,11 +139,11 @@ class ServerConfig(BaseModel):
 
 def shared_values(checked: CheckedKeys) -> dict[str, object]:
     """Return the values of ServerConfig's fields that have no alias, by field name."""
-    bind_address = checked.text("bindAddress") or "0.0.0.0"
+    listen_on = bind_address(checked)
     return {
         "cluster_name": checked.text("clusterName") or "standalone",
-        "bind_address": bind_address,
-        "advertised_address": advertised_address(checked, bind_address),
+        "bind_address": listen_on,
+        "advertised_address": advertised_address(checked, listen_on),
         "web_service_port": checked.port("webServicePort"),
         "topic_list_limits": TopicListLimits.from_keys(checked),
         **_floodgate_choices(checked),

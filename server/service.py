@@ -25,6 +25,7 @@ from proto.hangups import HangupWatch
 from proto.process_flow import ProcessFlow
 from server.addresses import host_port
 from server.counters import ConnectionCounters
+from server.cross_site import CrossSiteRule
 from server.http import ProcessState, Readiness, application, serve_http
 from server.limiter_admin import limiter_routes
 from server.limiter_report import LimiterReporter, owner_name
@@ -167,7 +168,15 @@ class ServerService(ABC, Generic[CnxT]):
         for collector in (metrics, *own, ProcessMetrics(config.cluster_name), lag):
             registry.register(collector)
         reporter = LimiterReporter(self.limiter, self.ledgers, self._clock)
-        app = application(registry, self._readiness, [*routes, *limiter_routes(reporter)])
+        cross_site = CrossSiteRule(
+            config.advertised_address, config.bind_address, forms=self.flow.as_shipped
+        )
+        app = application(
+            registry,
+            self._readiness,
+            [*routes, *limiter_routes(reporter)],
+            [cross_site.middleware()],
+        )
         http = await serve_http(app, config.bind_address, config.web_service_port)
         self._exits.push_async_callback(http.close)
         self.web_service_url = f"http://{host_port(config.advertised_address, http.listener.port)}"

@@ -184,6 +184,14 @@ def test_the_image_runs_as_a_plain_user_and_checks_its_health() -> None:
     assert len(checks) == 1
 
 
+def test_servers_in_containers_listen_beyond_their_own_loopback() -> None:
+    # Given
+    image = json.loads(" ".join(*dockerfile_words("CMD")[-1:]))
+    commands = [image, *(COMPOSE.services[role].command for role in ("broker", "proxy"))]
+    # Then
+    assert [command for command in commands if "bindAddress=0.0.0.0" not in command] == []
+
+
 # --- the commands as processes ---------------------------------------------------------------
 
 

@@ -31,7 +31,8 @@ def problems(**properties: str) -> tuple[str, ...]:
 
 
 def loud(notices: tuple[Notice, ...]) -> list[str]:
-    return [notice.sentence for notice in notices if "advertisedAddress" not in notice.sentence]
+    quiet = ("advertisedAddress", "bindAddress")
+    return [one.sentence for one in notices if not any(key in one.sentence for key in quiet)]
 
 
 @pytest.mark.parametrize("no_default", ["null", ""])
@@ -40,8 +41,9 @@ def test_a_file_with_every_key_at_its_default_is_the_default_configuration(no_de
     text = file_of_defaults("broker", no_default)
     # When
     from_file = BrokerConfig.from_properties(parse_properties(text, "broker.conf"))
-    # Then: what is said in so many words holds, also where this profile has another default
-    assert from_file == config(pulsarChannelPauseReceivingRequestsIfUnwritable="false")
+    # Then: what is said in so many words holds, also where there is another default here
+    said = {"pulsarChannelPauseReceivingRequestsIfUnwritable": "false", "bindAddress": "0.0.0.0"}
+    assert from_file == config(**said)
     assert loud(from_file.notices) == []
 
 
@@ -160,6 +162,31 @@ def test_a_password_in_a_store_url_is_never_shown(key: str) -> None:
     # Then
     assert "postgresql://u:***@host:port/d?password=***" in refused
     assert "s3cret" not in refused
+
+
+@pytest.mark.parametrize("given", [{}, {"bindAddress": ""}, {"bindAddress": "127.0.0.1"}])
+def test_a_broker_that_is_not_told_where_listens_on_the_loopback(given: dict[str, str]) -> None:
+    # When
+    made = config(**given)
+    # Then
+    assert (made.bind_address, made.advertised_address) == ("127.0.0.1", "127.0.0.1")
+    assert made.notices == ()
+
+
+@pytest.mark.parametrize("bind", ["0.0.0.0", "::", "10.1.2.3", "broker.example"])
+def test_an_address_that_others_reach_is_honoured_and_warned_of_once(bind: str) -> None:
+    # When
+    made = config(bindAddress=bind, advertisedAddress="broker")
+    # Then
+    assert made.bind_address == bind
+    (notice,) = made.notices
+    assert notice.level == "warning"
+    assert f"bindAddress={bind}: there is no authentication" in notice.sentence
+
+
+@pytest.mark.parametrize("bind", ["localhost", "127.0.0.2", "::1"])
+def test_an_address_that_only_this_machine_reaches_is_not_warned_of(bind: str) -> None:
+    assert config(bindAddress=bind).notices == ()
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ def test_a_file_with_every_key_at_its_default_is_the_default_configuration(no_de
     # When
     from_file = ProxyConfig.from_properties({**parse_properties(text, "proxy.conf"), **BROKER})
     # Then
-    assert from_file == config()
-    assert from_file.model_copy(update={"notices": ()}) == ProxyConfig(
+    assert from_file == config(bindAddress="0.0.0.0")
+    assert from_file.model_copy(update={"notices": (), "bind_address": "127.0.0.1"}) == ProxyConfig(
         broker_service_url="pulsar://127.0.0.1:6650",
     )
 
@@ -49,6 +49,11 @@ def test_every_recorded_key_and_the_six_limiter_keys_are_known() -> None:
     assert len(limiter_keys) == 6
     for recorded in limiter_keys:
         assert known[recorded["key"]] == recorded["default"]
+
+
+def test_a_proxy_that_is_not_told_where_listens_on_the_loopback() -> None:
+    assert (config().bind_address, config().notices) == ("127.0.0.1", ())
+    assert config(bindAddress="0.0.0.0").bind_address == "0.0.0.0"
 
 
 def test_the_broker_must_be_named() -> None:

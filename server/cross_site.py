@@ -1,0 +1,91 @@
+"""Refuses changes that a web page of another site has a browser ask for.
+
+There is no authentication, and a browser reaches this server's loopback whatever page it shows.
+What it sends for a page says so: in ``Origin``, in ``Sec-Fetch-Site``, or by a media type that only
+forms have. Programs (curl, pulsar-admin) send none of these.
+
+Differs: upstream asks for none of it; its media types are the endpoints' own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from server.addresses import is_address
+from server.http import RestError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from aiohttp.typedefs import Middleware
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+FORM_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"})
+"""What a form, or a script without being asked first (CORS), may send to another site."""
+CREATING_QUERY = "checkAllowAutoCreation"
+"""With it even a GET makes a topic."""
+MAX_SHOWN_CHARACTERS = 100
+
+
+class CrossSiteRule:
+    """Decides whether a request may change something.
+
+    Args:
+        own_hosts: Names of this server, beside localhost and every IP address. A page of any other
+            name is refused also where that name leads here (DNS rebinding).
+        forms: Whether a program may send a form's media types; in profile pulsar the endpoints
+            decide, as recorded.
+    """
+
+    def __init__(self, *own_hosts: str, forms: bool) -> None:
+        self._own_hosts = frozenset({"localhost", *map(str.lower, own_hosts)})
+        self._forms = forms
+
+    def check(self, request: web.BaseRequest) -> None:
+        """Refuse a change that another site's page asks for.
+
+        Raises:
+            RestError: 403 for such a page, 415 for a form's media type.
+        """
+        if request.method in SAFE_METHODS and CREATING_QUERY not in request.query:
+            return
+        site = request.headers.get("Sec-Fetch-Site", "none").lower()
+        origin = request.headers.get("Origin")
+        if site not in ("same-origin", "none"):
+            raise _refused(f"Sec-Fetch-Site: {site[:MAX_SHOWN_CHARACTERS]!a}")
+        if origin is not None and not self._is_own(origin, request.host):
+            raise _refused(f"Origin: {origin[:MAX_SHOWN_CHARACTERS]!a}")
+        if not self._forms and request.content_type in FORM_TYPES:
+            raise RestError(
+                415,
+                f"{request.content_type} is what a web form sends, and may not change anything: "
+                "send Content-Type: application/json",
+            )
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        try:
+            url = urlsplit(origin.lower())
+        except ValueError:
+            return False
+        if url.scheme not in ("http", "https") or url.netloc != host.lower():
+            return False
+        return url.hostname in self._own_hosts or is_address(url.hostname or "")
+
+    def middleware(self) -> Middleware:
+        """Return the rule as a step before every handler."""
+
+        @web.middleware
+        async def check(
+            request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+        ) -> web.StreamResponse:
+            self.check(request)
+            return await handler(request)
+
+        return check
+
+
+def _refused(sign: str) -> RestError:
+    return RestError(403, f"{sign}: a web page of another site may not change anything here")

@@ -1,0 +1,109 @@
+"""A web page of another site cannot drive the admin REST; programs can."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+
+from tests.support.cluster import cluster
+
+if TYPE_CHECKING:
+    from tests.support.cluster import Cluster
+
+TOPICS = "/admin/v2/persistent/public/default"
+CREATING_GET = f"{TOPICS}/t/partitions?checkAllowAutoCreation=true"
+EVIL = "http://evil.example"
+
+
+async def answered(
+    parts: Cluster, method: str, path: str, headers: dict[str, str], role: str = "broker"
+) -> tuple[int, str]:
+    """Status and text of a call; ``{own}`` in a header is the server's own host and port."""
+    url = parts.part(role).web_service_url
+    own = url.removeprefix("http://")
+    sent = {name: value.replace("{own}", own) for name, value in headers.items()}
+    skipped = ("Content-Type",)  # which aiohttp would add
+    async with (
+        aiohttp.ClientSession(skip_auto_headers=skipped) as session,
+        session.request(method, f"{url}{path}", headers=sent) as answer,
+    ):
+        return answer.status, await answer.text()
+
+
+PAGES = {
+    "another site": {"Origin": EVIL},
+    "a file, a sandbox": {"Origin": "null"},
+    "another port of this machine": {"Origin": "http://127.0.0.1:1"},
+    "a name that leads here (DNS rebinding)": {"Origin": EVIL, "Host": "evil.example"},
+    "no URL": {"Origin": "http://[::1"},
+    "what a browser says of a script": {"Sec-Fetch-Site": "cross-site"},
+    "what a browser says of a neighbour": {"Sec-Fetch-Site": "same-site"},
+}
+
+
+@pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
+@pytest.mark.parametrize("page", PAGES)
+async def test_a_page_of_another_site_changes_nothing(page: str, profile: str) -> None:
+    async with cluster(profile=profile) as parts:
+        for method, path in (
+            ("PUT", f"{TOPICS}/t"),
+            ("DELETE", f"{TOPICS}/t"),
+            ("POST", "/admin/v2/brokers/configuration/maxTenants/5"),
+            ("GET", CREATING_GET),
+        ):
+            # When
+            status, text = await answered(parts, method, path, PAGES[page])
+            # Then
+            assert (status, "may not change anything here" in text) == (403, True), text
+        assert (await answered(parts, "GET", TOPICS, {}))[1] == "[]"
+
+
+@pytest.mark.parametrize(
+    "form", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
+)
+async def test_a_form_of_a_browser_that_names_no_origin_changes_nothing(form: str) -> None:
+    async with cluster() as parts:
+        # When
+        status, text = await answered(parts, "PUT", f"{TOPICS}/t", {"Content-Type": form})
+        # Then
+        assert (status, "send Content-Type: application/json" in text) == (415, True)
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_who_reads_may_be_anybody(role: str) -> None:
+    async with cluster() as parts:
+        for headers in PAGES.values():
+            assert (await answered(parts, "GET", "/metrics/", headers, role))[0] == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Content-Type": "application/json"},
+        {"Host": "broker.example"},
+        {"Origin": "http://{own}"},
+        {"Origin": "http://LOCALHOST:9", "Host": "localhost:9", "Sec-Fetch-Site": "same-origin"},
+        {"Origin": "http://[::1]:9", "Host": "[::1]:9"},
+    ],
+)
+async def test_programs_and_its_own_pages_change_things(headers: dict[str, str]) -> None:
+    async with cluster() as parts:
+        assert (await answered(parts, "PUT", f"{TOPICS}/t", headers))[0] == 204
+        assert (await answered(parts, "GET", TOPICS, {}))[1] == '["persistent://public/default/t"]'
+
+
+async def test_a_page_under_the_advertised_name_changes_things() -> None:
+    async with cluster(broker={"advertisedAddress": "Broker.Example"}) as parts:
+        port = parts.broker.web_service_url.rpartition(":")[2]
+        parts.broker.web_service_url = f"http://127.0.0.1:{port}"
+        headers = {"Origin": "http://broker.example", "Host": "broker.example"}
+        assert (await answered(parts, "PUT", f"{TOPICS}/t", headers))[0] == 204
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_broker_and_proxy_have_the_same_rule(role: str) -> None:
+    async with cluster() as parts:
+        assert (await answered(parts, "POST", "/", {"Origin": EVIL}, role))[0] == 403
