@@ -62,15 +62,31 @@ class ListingResponses:
         Raises:
             RestError: 503, too many listings are being written.
         """
-        if sum(sequence.totals.wire_bytes for sequence in sequences) <= AT_ONCE_BYTES:
-            parts = [json_names(kept) for kept in _kept(sequences, keep) if kept]
-            body = b"[" + b",".join(parts) + b"]"
+        most_bytes = sum(sequence.totals.wire_bytes for sequence in sequences)
+        return await self.respond_in_parts(request, _kept(sequences, keep), most_bytes)
+
+    async def respond_in_parts(
+        self, request: web.Request, parts: Iterable[list[bytes]], most_bytes: int
+    ) -> web.StreamResponse:
+        """Answer with an array of names that come part by part.
+
+        Args:
+            request: Who asks.
+            parts: The names; each part is made when it is written, and soon.
+            most_bytes: What they have together, or more.
+
+        Raises:
+            RestError: 503, too many listings are being written.
+        """
+        if most_bytes <= AT_ONCE_BYTES:
+            written = [json_names(names) for names in parts if names]
+            body = b"[" + b",".join(written) + b"]"
             return web.Response(body=body, headers={"Content-Type": JSON_TYPE})
         response = web.StreamResponse(headers={"Content-Type": JSON_TYPE})
         with self._place():
             await response.prepare(request)
             if request.method != "HEAD":
-                await self._write(response, request, _kept(sequences, keep))
+                await self._write(response, request, parts)
         return response
 
     @contextmanager

@@ -61,7 +61,7 @@ class PartitionCounts(Mapping[str, int]):
 
     def __iter__(self) -> Iterator[str]:
         for leaf in self.leaves:
-            yield from leaf.names
+            yield from map(bytes.decode, leaf.names)
 
     def __getitem__(self, name: str) -> int:
         encoded = name.encode()
@@ -126,10 +126,10 @@ class Leaf:
         return len(self._text) + self.size * self._prefix_bytes
 
     @property
-    def names(self) -> list[str]:
-        """The names, decoded anew at each call."""
+    def names(self) -> list[bytes]:
+        """The names, as UTF-8, made anew at each call."""
         prefix = self.first[: self._prefix_bytes]
-        return [(prefix + line.partition(_COUNT)[0]).decode() for line in self._lines()]
+        return [prefix + _rest(line) for line in self._lines()]
 
     @property
     def entries(self) -> list[tuple[bytes, int]]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import socket
-from contextlib import asynccontextmanager, suppress
+import tracemalloc
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +22,7 @@ from tests.support.manual_clock import ManualClock
 from tests.support.rest_client import rest_client
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
     from tests.support.cluster import Cluster
 
@@ -184,12 +186,12 @@ async def test_partitions_are_selected_by_the_properties_of_their_topic() -> Non
 class SlowReader:
     """A client that has asked for the listing and reads nothing."""
 
-    def __init__(self, parts: Cluster) -> None:
+    def __init__(self, parts: Cluster, path: str = PATH) -> None:
         host, _, port = parts.broker.web_service_url.removeprefix("http://").rpartition(":")
         self.socket = socket.socket()
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
         self.socket.connect((host, int(port)))
-        self.socket.sendall(f"GET {PATH} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        self.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
 
     async def read_all(self) -> bytes:
         """Read until the broker closes or resets."""
@@ -249,6 +251,75 @@ async def test_more_listings_than_the_bound_are_refused_for_now() -> None:
         # Then
         assert (large.status, small.status) == (503, 200)
         assert large.reason == f"{MAX_LISTINGS} listings are being written: ask again later"
+
+
+# -- partitioned topics ---------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def partitioned_topics(names: Iterable[str]) -> AsyncIterator[Cluster]:
+    async with cluster() as parts:
+        changes = TopicChanges(partitioned=dict.fromkeys(names, 1))
+        await parts.broker.store.apply(NamespaceName.parse(NAMESPACE), changes)
+        yield parts
+
+
+@contextmanager
+def measured() -> Iterator[Callable[[], int]]:
+    """Yield what returns the most bytes that were taken at once since the block began."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        yield lambda: tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+async def test_a_listing_of_many_partitioned_topics_is_whole() -> None:
+    async with partitioned_topics(NAMES) as parts, rest_client(parts.broker) as rest:
+        assert (await rest.ask("GET", f"{PATH}/partitioned")).value == NAMES
+
+
+async def test_a_slow_reader_of_partitioned_topics_holds_a_few_of_their_names() -> None:
+    async with partitioned_topics(NAMES) as parts:
+        listings = parts.broker._admin_listings
+        with measured() as most_bytes:
+            # When
+            readers = [SlowReader(parts, f"{PATH}/partitioned") for _ in range(8)]
+            await until(lambda: listings.active == len(readers), "the listings began")
+            # Then: the names of each have 2 MB
+            assert most_bytes() < 4_000_000
+        for reader in readers:
+            reader.socket.close()
+        await until(lambda: listings.active == 0, "the listings ended")
+
+
+async def test_a_listing_of_partitioned_topics_beyond_the_bound_costs_none_of_their_names() -> None:
+    async with partitioned_topics(NAMES) as parts, rest_client(parts.broker) as rest:
+        # Given
+        listings = parts.broker._admin_listings
+        listings.active = MAX_LISTINGS
+        with measured() as most_bytes:
+            # When
+            refused = await rest.ask("GET", f"{PATH}/partitioned")
+            # Then
+            assert (refused.status, most_bytes() < 500_000) == (503, True)
+        listings.active = 0
+
+
+async def test_system_topics_that_are_partitioned_are_listed_if_asked_for() -> None:
+    # Given: in the order of their bytes
+    locals_ = ("A", "__change_events", "a", "a-b", "ä", "\uff5e", "\U0001f600")
+    names = [f"persistent://{NAMESPACE}/{local}" for local in locals_]
+    other = f"non-persistent://{NAMESPACE}/n"
+    async with partitioned_topics([*names, other]) as parts, rest_client(parts.broker) as rest:
+        # When
+        hidden = await rest.ask("GET", f"{PATH}/partitioned")
+        shown = await rest.ask("GET", f"{PATH}/partitioned?includeSystemTopic=true")
+        others = await rest.ask("GET", f"/admin/v2/non-persistent/{NAMESPACE}/partitioned")
+        # Then
+        assert hidden.value == [name for name in names if "__" not in name]
+        assert (shown.value, others.value) == (names, [other])
 
 
 async def test_a_namespace_that_changes_under_a_listing_leaves_it_as_it_was() -> None:
