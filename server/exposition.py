@@ -1,36 +1,70 @@
-"""Writes metric families in Prometheus' text format 0.0.4, as a real broker does.
+"""Writes metric families as text: Prometheus' format 0.0.4, or OpenMetrics 1.0 when asked for.
 
-prometheus_client's own writer retypes every ``_created`` sample as a gauge of its own and
-sorts labels; a real broker keeps all samples of a family under its one ``# TYPE`` line.
+In OpenMetrics a counter's help and type stand under its family's name, without ``_total``, and
+``_created`` samples belong to the family. In Prometheus' own format each stands under the name of
+its samples, or Prometheus does not find it: there a real broker writes the OpenMetrics names, so
+that its counters have neither. The names of the samples are the same everywhere.
 """
 
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric
     from prometheus_client.samples import Sample
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+_OPENMETRICS = OPENMETRICS_TYPE.partition(";")[0]
+_CREATED = "_created"
+
+
+def wants_openmetrics(accept: str) -> bool:
+    """Tell whether a header ``Accept`` names OpenMetrics."""
+    return any(part.partition(";")[0].strip().lower() == _OPENMETRICS for part in accept.split(","))
 
 
 def exposition(registry: CollectorRegistry) -> bytes:
-    """Ask every collector and write what it says; labels keep the collector's order."""
-    lines = (line for family in registry.collect() for line in _family_lines(family))
+    """Ask every collector and write what it says in Prometheus' format; labels keep their order."""
+    return _written(chain.from_iterable(map(_prometheus_lines, registry.collect())))
+
+
+def openmetrics(registry: CollectorRegistry) -> bytes:
+    """Ask every collector and write what it says as OpenMetrics; labels keep their order."""
+    families = map(_openmetrics_lines, registry.collect())
+    return _written(chain(chain.from_iterable(families), ("# EOF",)))
+
+
+def _written(lines: Iterable[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def _family_lines(family: Metric) -> Iterator[str]:
-    if family.documentation:
-        yield f"# HELP {family.name} {_escaped_help(family.documentation)}"
-    yield f"# TYPE {family.name} {family.type}"
-    for sample in family.samples:
-        yield _sample_line(sample)
+def _openmetrics_lines(family: Metric) -> Iterator[str]:
+    help_text = _escaped(family.documentation)
+    return _lines(family.name, family.type, help_text, family.samples)
+
+
+def _prometheus_lines(family: Metric) -> Iterator[str]:
+    name = f"{family.name}_total" if family.type == "counter" else family.name
+    created = [one for one in family.samples if one.name == f"{family.name}{_CREATED}"]
+    others = [one for one in family.samples if one not in created]
+    yield from _lines(name, family.type, _escaped_help(family.documentation), others)
+    if created:
+        since = f"Since when {name} counts, in seconds since 1970"
+        yield from _lines(f"{family.name}{_CREATED}", "gauge", since, created)
+
+
+def _lines(name: str, kind: str, help_text: str, samples: Iterable[Sample]) -> Iterator[str]:
+    if help_text:
+        yield f"# HELP {name} {help_text}"
+    yield f"# TYPE {name} {kind}"
+    yield from map(_sample_line, samples)
 
 
 def _sample_line(sample: Sample) -> str:

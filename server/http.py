@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import ClientPayloadError, web
 from aiohttp.http import HttpProcessingError
 
-from server.exposition import CONTENT_TYPE, exposition
+from server.exposition import (
+    OPENMETRICS_TYPE,
+    TEXT_TYPE,
+    exposition,
+    openmetrics,
+    wants_openmetrics,
+)
 from server.listener import Listener, listen
 
 if TYPE_CHECKING:
@@ -174,8 +180,12 @@ def _own_routes(registry: CollectorRegistry, readiness: Readiness) -> list[web.A
     async def without_slash(_: web.Request) -> web.Response:
         return web.Response(status=301, headers={"Location": "/metrics/"})
 
-    async def metrics(_: web.Request) -> web.Response:
-        return web.Response(body=exposition(registry), headers={"Content-Type": CONTENT_TYPE})
+    async def metrics(request: web.Request) -> web.Response:
+        if wants_openmetrics(request.headers.get("Accept", "")):
+            body, content_type = openmetrics(registry), OPENMETRICS_TYPE
+        else:
+            body, content_type = exposition(registry), TEXT_TYPE
+        return web.Response(body=body, headers={"Content-Type": content_type, "Vary": "Accept"})
 
     async def ready(_: web.Request) -> web.Response:
         if readiness.state is not ProcessState.READY:

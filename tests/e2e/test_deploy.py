@@ -296,6 +296,24 @@ def test_promtool_accepts_configuration_rules_and_their_tests(arguments: list[st
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@needs_promtool
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+def test_promtool_complains_of_recorded_names_only(stack: Stack, role: str) -> None:
+    # Given
+    url = {"broker": stack.broker, "proxy": stack.proxy}[role].web_url
+    with urllib.request.urlopen(f"{url}/metrics/", timeout=10) as answer:
+        text = answer.read()
+    # When
+    done = subprocess.run(
+        ["promtool", "check", "metrics"], input=text, capture_output=True, check=False
+    )
+    # Then: milliseconds in a name, and gauges that end in _count, are Pulsar's own
+    complaints = (done.stdout + done.stderr).decode().splitlines()
+    own = [line for line in complaints if not line.startswith("pulsar_")]
+    assert own == []
+    assert [line for line in complaints if "no help text" in line] == []
+
+
 @needs_prometheus
 def test_a_real_prometheus_scrapes_the_samples_of_broker_and_proxy(
     stack: Stack, tmp_path: Path

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as text_string_to_openmetrics_families,
+)
 from prometheus_client.parser import text_string_to_metric_families
 
 from limiter.dual import LimitType
 from tests.support.cluster import cluster, topic_names, until
-from tests.support.samples import read_samples
+from tests.support.samples import prometheus_type, read_samples
 
 if TYPE_CHECKING:
     from tests.support.cluster import Cluster
@@ -26,10 +30,11 @@ UNLIMITED = {
 }
 
 
-async def scrape(parts: Cluster, role: str) -> str:
-    url = f"{parts.part(role).web_service_url}/metrics/"
-    async with aiohttp.ClientSession() as session, session.get(url) as response:
+async def scrape(parts: Cluster, role: str, accept: str = "text/plain") -> str:
+    url, headers = f"{parts.part(role).web_service_url}/metrics/", {"Accept": accept}
+    async with aiohttp.ClientSession() as session, session.get(url, headers=headers) as response:
         assert response.status == 200
+        assert response.content_type == accept.partition(";")[0]
         return await response.text()
 
 
@@ -60,7 +65,7 @@ def topic_list_samples(text: str, role: str) -> set[tuple[str, str, tuple[str, .
 def recorded() -> set[tuple[str, str, tuple[str, ...]]]:
     rows = [line.split(" | ") for line in GOLDEN.read_text(encoding="utf-8").splitlines()]
     return {
-        (name, kind, tuple(labels.split(", ")))
+        (name, prometheus_type(name, kind), tuple(labels.split(", ")))
         for name, kind, labels in rows
         if name.startswith("pulsar_broker_topic_list_")
     }
@@ -81,6 +86,36 @@ async def test_the_samples_are_the_26_of_the_recording_before_and_after_the_firs
         for text in (before, after):
             assert topic_list_samples(text, role) == recorded()
             assert len(values_of(text, role)) == 26
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_every_sample_has_help_and_type_under_the_name_prometheus_looks_for(
+    role: str,
+) -> None:
+    async with cluster(TOPICS) as parts:
+        # When
+        text = await scrape(parts, role)
+        # Then
+        for sample in read_samples(text):
+            parts_of = {"summary": "_(count|sum)", "histogram": "_(count|sum|bucket)"}
+            family = re.sub(f"{parts_of.get(sample.type, 'no part')}$", "", sample.name)
+            assert f"# HELP {family} " in text, sample
+            assert f"# TYPE {family} {sample.type}\n" in text, sample
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_openmetrics_that_is_asked_for_has_the_same_samples(role: str) -> None:
+    async with cluster(TOPICS) as parts:
+        # When
+        text = await scrape(parts, role)
+        asked = await scrape(parts, role, accept="application/openmetrics-text; version=1.0.0")
+        # Then: its parser is a strict one
+        families = list(text_string_to_openmetrics_families(asked))
+        assert {one.name for family in families for one in family.samples} == {
+            one.name for one in read_samples(text)
+        }
+        kinds = {family.name: family.type for family in families}
+        assert kinds[f"pulsar_{role}_topic_list_heap_timeout"] == "counter"
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])

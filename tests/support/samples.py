@@ -18,6 +18,14 @@ class SampleLine(NamedTuple):
     value: float
 
 
+def prometheus_type(name: str, recorded: str) -> str:
+    """The type of a sample in Prometheus' format, of that of its recorded family.
+
+    A real broker writes OpenMetrics' families there, of which ``_created`` is a part.
+    """
+    return "gauge" if name.endswith("_created") else recorded
+
+
 def read_samples(text: str) -> list[SampleLine]:
     """Read all samples; a line that is neither comment nor sample fails the test."""
     samples: list[SampleLine] = []

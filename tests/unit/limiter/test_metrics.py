@@ -15,7 +15,7 @@ from limiter.permit import AcquireOutcome, SemaphoreStatistics
 from limiter.tally import AcquireTally
 from server.exposition import exposition
 from tests.support.manual_clock import ManualClock
-from tests.support.samples import SampleLine, read_samples
+from tests.support.samples import SampleLine, prometheus_type, read_samples
 
 if TYPE_CHECKING:
     from limiter.metrics import MetricPrefix
@@ -77,7 +77,7 @@ def values_of(collector: TopicListMetrics) -> dict[str, float]:
 def golden_topic_list() -> set[tuple[str, str, tuple[str, ...]]]:
     rows = [line.split(" | ") for line in GOLDEN.read_text().splitlines()]
     return {
-        (name, kind, tuple(labels.split(", ")))
+        (name, prometheus_type(name, kind), tuple(labels.split(", ")))
         for name, kind, labels in rows
         if "_topic_list_" in name
     }
