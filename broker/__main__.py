@@ -6,7 +6,7 @@ import logging
 import os
 from typing import TYPE_CHECKING, NoReturn
 
-from broker.config import BrokerConfig
+from broker.config import BrokerConfig, known_keys
 from server.command_line import Program, application
 from server.lifecycle import drain_on_signals, ready_line
 
@@ -46,6 +46,7 @@ PROGRAM = Program(
         "floodgate-broker broker.conf --set floodgateProfile=pulsar",
         "floodgate-broker --import topics.txt --set maxTopicListInFlightHeapMemSizeMB=50",
     ),
+    known_keys=known_keys,
     configure=BrokerConfig.from_properties,
     serve=serve,
     imports=True,

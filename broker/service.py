@@ -108,7 +108,9 @@ class BrokerService(ServerService["ServerCnx"]):
         for path in self._imports:
             await self._import(path)
         pa.default_memory_pool().release_unused()
-        await self._serve_clients(lambda: ServerCnx(parts), config.broker_service_port)
+        await self._serve_clients(
+            lambda: ServerCnx(parts), config.broker_service_port, "brokerServicePort"
+        )
 
     async def _open_store(self) -> None:
         try:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import importlib
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from loadgen.failures import ExitCode, LoadgenError
+from proto.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,17 +58,29 @@ def imported_command(name: str) -> Any:  # noqa: ANN401
     return typer.main.get_command(single)
 
 
+def say_version(asked: bool) -> None:
+    """Print the version and end, if that is asked for."""
+    if asked:
+        typer.echo(f"Floodgate {VERSION}")
+        raise typer.Exit
+
+
 app = typer.Typer(
     cls=LazyGroup,
     add_completion=False,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     help="Make topics by the million, drive clients by the thousand, and report what happened.",
 )
 
 
 @app.callback()
-def loadgen() -> None:
+def loadgen(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=say_version, is_eager=True, help="Say it and end.")
+    ] = False,
+) -> None:
     """Make topics by the million, drive clients by the thousand, and report what happened."""
 
 

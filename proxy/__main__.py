@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from proxy.config import ProxyConfig
+from proxy.config import ProxyConfig, known_keys
 from server.command_line import Program, application
 from server.lifecycle import drain_on_signals, ready_line
 
@@ -32,6 +32,7 @@ PROGRAM = Program(
         "floodgate-proxy --set brokerServiceURL=pulsar://127.0.0.1:6650 --set servicePort=6651",
         "floodgate-proxy proxy.conf --set floodgateProfile=pulsar",
     ),
+    known_keys=known_keys,
     configure=ProxyConfig.from_properties,
     serve=serve,
 )

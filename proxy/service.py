@@ -65,7 +65,9 @@ class ProxyService(ServerService["ProxyConnection"]):
         self._exits.push_async_callback(self._pool.close)
         await self._serve_http("pulsar_proxy", [self._metrics()])
         parts = self._parts()
-        await self._serve_clients(lambda: ProxyConnection(parts), self.config.service_port)
+        await self._serve_clients(
+            lambda: ProxyConnection(parts), self.config.service_port, "servicePort"
+        )
 
     def _metrics(self) -> ProxyMetrics:
         return ProxyMetrics(

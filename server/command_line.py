@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Generic, Protocol, TypeVar
 import typer
 
 from limiter.ledger import UnbalancedLedgerError
+from proto.version import VERSION
 from server import loop
 from server.config_file import Setting, read_properties
 from server.errors import ConfigError, StartError
@@ -25,7 +26,7 @@ from server.logs import LogFormat, LogLevel, configure_logs
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
-    from server.known_keys import Notice
+    from server.known_keys import KnownKeys, Notice
 
 EXIT_START_FAILED = 1
 EXIT_USAGE = 2
@@ -53,6 +54,7 @@ class Program(Generic[ConfigT]):
         role: Its name in the ready line: broker or proxy.
         summary: One sentence for ``--help``.
         examples: Command lines for ``--help``.
+        known_keys: Returns the keys it knows.
         configure: Makes the configuration from the keys of file and command line.
         serve: Runs the process until it has drained, and returns its exit status. Its second
             argument are the paths given with ``--import``.
@@ -62,6 +64,7 @@ class Program(Generic[ConfigT]):
     role: str
     summary: str
     examples: tuple[str, ...]
+    known_keys: Callable[[], KnownKeys]
     configure: Callable[[Mapping[str, str]], ConfigT]
     serve: Callable[[ConfigT, tuple[Path, ...]], Coroutine[object, object, int]]
     imports: bool = False
@@ -76,6 +79,13 @@ class _Invocation:
     imports: Sequence[Path]
     log_level: LogLevel
     log_format: LogFormat
+
+
+def say_version(asked: bool) -> None:
+    """Print the version and end, if that is asked for."""
+    if asked:
+        typer.echo(f"Floodgate {VERSION}")
+        raise typer.Exit
 
 
 _File = Annotated[
@@ -105,11 +115,19 @@ _Imports = Annotated[
 ]
 _Level = Annotated[LogLevel, typer.Option("--log-level", help="Least severe level logged.")]
 _Format = Annotated[LogFormat, typer.Option("--log-format", help="For people or for machines.")]
+_Version = Annotated[
+    bool, typer.Option("--version", callback=say_version, is_eager=True, help="Say it and end.")
+]
 
 
 def application(program: Program[ConfigT]) -> typer.Typer:
     """Build the command line of ``program``."""
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app = typer.Typer(
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
     epilog = "\n\n".join(("Examples:", *program.examples))
     command = app.command(help=program.summary, epilog=epilog)
     command(_with_imports(program) if program.imports else _without_imports(program))
@@ -123,6 +141,7 @@ def _with_imports(program: Program[ConfigT]) -> Callable[..., None]:
         imports: _Imports = None,
         log_level: _Level = LogLevel.INFO,
         log_format: _Format = LogFormat.CONSOLE,
+        _version: _Version = False,
     ) -> None:
         _run(program, _Invocation(file, settings or (), imports or (), log_level, log_format))
 
@@ -135,17 +154,21 @@ def _without_imports(program: Program[ConfigT]) -> Callable[..., None]:
         settings: _Settings = None,
         log_level: _Level = LogLevel.INFO,
         log_format: _Format = LogFormat.CONSOLE,
+        _version: _Version = False,
     ) -> None:
         _run(program, _Invocation(file, settings or (), (), log_level, log_format))
 
     return main
 
 
-def properties_of(file: Path | None, settings: Sequence[str]) -> dict[str, str]:
+def properties_of(
+    file: Path | None, settings: Sequence[str], known_keys: KnownKeys
+) -> dict[str, str]:
     """Return the keys of the file, with those of ``--set`` over them.
 
     Raises:
-        ConfigError: The file cannot be read, or settings are malformed; every problem.
+        ConfigError: The file cannot be read, or settings are malformed or of unknown keys; every
+            problem.
     """
     properties: dict[str, str] = {}
     problems: list[str] = []
@@ -161,6 +184,8 @@ def properties_of(file: Path | None, settings: Sequence[str]) -> dict[str, str]:
             problems.extend(error.problems)
         else:
             properties[setting.key] = setting.value
+            if refusal := known_keys.refusal(setting.key):
+                problems.append(refusal)
     if problems:
         raise ConfigError(problems)
     return properties
@@ -170,7 +195,8 @@ def _run(program: Program[ConfigT], invocation: _Invocation) -> None:
     """Configure, serve, exit: the boundary behind which no exception is a user's to read."""
     configure_logs(invocation.log_level, invocation.log_format)
     try:
-        config = program.configure(properties_of(invocation.file, invocation.settings))
+        known_keys = program.known_keys()
+        config = program.configure(properties_of(invocation.file, invocation.settings, known_keys))
         for notice in config.notices:
             logger.log(logging.getLevelNamesMapping()[notice.level.upper()], "%s", notice.sentence)
         raise_open_files_limit()

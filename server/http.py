@@ -124,7 +124,7 @@ async def serve_http(app: web.Application, host: str, port: int) -> HttpServer:
     )
     await runner.setup()
     try:
-        listener = await listen(_factory(runner), host, port)
+        listener = await listen(_factory(runner), host, port, port_key="webServicePort")
     except BaseException:
         await runner.cleanup()
         raise

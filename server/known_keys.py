@@ -1,7 +1,8 @@
 """Checks an operator's configuration against every key that Pulsar knows.
 
 All wrong values are found at once. Keys nobody knows and keys that have no effect here are
-not errors: an operator's own file is passed as it is, so each kind is one line of the log.
+not errors in a file: an operator's own is passed as it is, so each kind is one line of the log. On
+the command line a key nobody knows is a slip, and refused.
 
 Invariant: a key "has no effect here" exactly when no configuration model has read it.
 """
@@ -73,10 +74,26 @@ class KnownKeys:
             checked.warn(f"unknown keys, ignored: {_listed(named + unknown[MAX_KEYS_NAMED:])}")
         return checked
 
+    def refusal(self, key: str) -> str | None:
+        """Return why a key cannot be set by itself: nobody knows it; None for one that is known.
+
+        In a file such a key is only warned of: it may be meant for somebody else.
+        """
+        if key in self._by_name or key.startswith(PASSED_ON_PREFIXES):
+            return None
+        suggestion = self._suggestion(key)
+        remedy = f"did you mean {suggestion}?" if suggestion else "correct or remove it"
+        return f"--set {key[:MAX_KEY_LENGTH]}: unknown key; {remedy}"
+
     def _with_suggestion(self, key: str) -> str:
+        suggestion = self._suggestion(key)
         key = key[:MAX_KEY_LENGTH]
-        close = difflib.get_close_matches(key.lower(), self._lower, n=1, cutoff=0.75)
-        return f"{key} (did you mean {self._lower[close[0]]}?)" if close else key
+        return f"{key} (did you mean {suggestion}?)" if suggestion else key
+
+    def _suggestion(self, key: str) -> str | None:
+        wanted = key[:MAX_KEY_LENGTH].lower()
+        close = difflib.get_close_matches(wanted, self._lower, n=1, cutoff=0.75)
+        return self._lower[close[0]] if close else None
 
 
 class CheckedKeys:

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 DEFAULT_BACKLOG = 4096
 
 _REMEDIES = {
-    errno.EADDRINUSE: "the port is in use; stop the other process, or choose another port "
-    "(0 for any free one)",
+    errno.EADDRINUSE: "the port is in use; stop the other process, or set {port_key} to another "
+    "one (0 for any free one)",
     errno.EADDRNOTAVAIL: "this address is not one of this machine's; set bindAddress to one that "
     "is, or to 0.0.0.0 for all of them",
-    errno.EACCES: "permission denied; choose a port above 1023",
-    errno.EPERM: "permission denied; choose a port above 1023",
+    errno.EACCES: "permission denied; set {port_key} to one above 1023",
+    errno.EPERM: "permission denied; set {port_key} to one above 1023",
     errno.EMFILE: "too many open files; raise the limit (ulimit -n)",
 }
 
@@ -55,6 +55,8 @@ async def listen(
     factory: Callable[[], asyncio.BaseProtocol],
     host: str,
     port: int,
+    *,
+    port_key: str,
     backlog: int = DEFAULT_BACKLOG,
     send_buffer_bytes: int = 0,
 ) -> Listener:
@@ -64,6 +66,7 @@ async def listen(
         factory: Makes the protocol of each accepted connection.
         host: An address or a name of this machine; of several addresses the first IPv4 one.
         port: The port; 0 for any free one.
+        port_key: The configuration key that names it.
         backlog: Connections the kernel may hold before they are accepted.
         send_buffer_bytes: SO_SNDBUF of accepted connections; 0 leaves the kernel's own.
             Linux keeps twice the number, for its own bookkeeping.
@@ -80,7 +83,8 @@ async def listen(
         server = await loop.create_server(factory, sock=bound, backlog=backlog)
     except OSError as error:
         bound.close()
-        remedy = _REMEDIES.get(error.errno or 0, error.strerror or str(error))
+        reason = error.strerror or str(error)
+        remedy = _REMEDIES.get(error.errno or 0, reason).replace("{port_key}", port_key)
         raise ListenError(f"cannot listen on {host_port(host, port)}: {remedy}") from None
     except BaseException:
         bound.close()

@@ -196,7 +196,9 @@ class ServerService(ABC, Generic[CnxT]):
         export = MetricExport(settings, service, self.limiter, tally, flow, self._clock)
         self._exits.push_async_callback(export.close)
 
-    async def _serve_clients(self, factory: Callable[[], asyncio.BaseProtocol], port: int) -> None:
+    async def _serve_clients(
+        self, factory: Callable[[], asyncio.BaseProtocol], port: int, port_key: str
+    ) -> None:
         """Accept clients from now on, and say so at the readiness endpoint."""
         config = self._server_config
         # What was made until now stays: keep the collector off it.
@@ -206,6 +208,7 @@ class ServerService(ABC, Generic[CnxT]):
             factory,
             config.bind_address,
             port,
+            port_key=port_key,
             send_buffer_bytes=config.socket_send_buffer_bytes,
         )
         self._exits.callback(self._listener.close)

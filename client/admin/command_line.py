@@ -23,9 +23,19 @@ from client.admin.call import EXIT_FAILED, EXIT_USAGE, PROGRAM, Call
 from client.admin.options import EVERYWHERE, AsJson, RequestTimeout
 from client.admin.streams import forget_output, nobody_need_read, ready_streams, unreadable
 from client.admin.url import DEFAULT_ADMIN_URL, REQUEST_TIMEOUT_SECONDS
+from proto.version import VERSION
+
+
+def say_version(asked: bool) -> None:
+    """Print the version and end, if that is asked for."""
+    if asked:
+        typer.echo(f"Floodgate {VERSION}")
+        raise typer.Exit
+
 
 app = typer.Typer(
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     help="Ask and change a broker through its admin REST, with pulsar-admin's verbs.",
     epilog="""Examples:
@@ -58,6 +68,9 @@ def floodgate_admin(
     ] = DEFAULT_ADMIN_URL,
     as_json: AsJson = False,
     request_timeout: RequestTimeout = None,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=say_version, is_eager=True, help="Say it and end.")
+    ] = False,
 ) -> None:
     """Keep what stands before the verb; the same options may stand behind it."""
     context.obj = Call(admin_url, as_json, request_timeout or REQUEST_TIMEOUT_SECONDS)

@@ -79,6 +79,10 @@ BAD_CONFIGURATION: dict[str, tuple[Callable[[Path], list[str]], str]] = {
     ),
     "a wrong type": (lambda _: ["--set", "maxMessageSize=big"], "maxMessageSize"),
     "no key": (lambda _: ["--set", "novalue"], "'novalue' is not key=value"),
+    "an unknown key": (
+        lambda _: ["--set", "floodgateProfil=pulsar"],
+        "floodgateProfil: unknown key; did you mean floodgateProfile?",
+    ),
     "a wrong profile": (lambda _: ["--set", "floodgateProfile=real"], "floodgateProfile"),
     "TLS": (lambda _: ["--set", "webServicePortTls=8443"], "webServicePortTls"),
 }
@@ -123,6 +127,7 @@ def test_a_port_in_use_is_one_sentence(role: str, web: bool) -> None:
     # Then
     assert (status, output) == (1, "")
     assert f"cannot listen on 127.0.0.1:{port}: the port is in use" in errors.splitlines()[-1]
+    assert f"set {key} to another one" in errors.splitlines()[-1]
     assert "Traceback" not in errors
 
 

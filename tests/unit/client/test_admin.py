@@ -15,6 +15,7 @@ import pytest
 
 from client.admin.command_line import main
 from client.admin.output import MAX_KEY_COLUMNS
+from proto.version import VERSION
 from tests.support.stand_in_admin import DONE, Given, given, refused, stand_in_admin
 
 if TYPE_CHECKING:
@@ -441,6 +442,16 @@ def test_every_level_has_examples(words: str, run: Run) -> None:
     status, out, _ = run(*words.split(), "--help")
     assert status == 0
     assert f"Examples:\n floodgate-admin {words}" in "\n".join(map(str.rstrip, out.splitlines()))
+
+
+@pytest.mark.parametrize("words", ["-h", "topics -h", "topics list -h"])
+def test_h_is_help_on_every_level(run: Run, words: str) -> None:
+    status, out, _ = run(*words.split())
+    assert (status, "Usage:" in out) == (0, True)
+
+
+def test_version_is_told(run: Run) -> None:
+    assert run("--version")[:2] == (0, f"Floodgate {VERSION}\n")
 
 
 def test_help_is_without_colour_where_nobody_sees_it(run: Run) -> None:

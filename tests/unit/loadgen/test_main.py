@@ -9,6 +9,7 @@ import pytest
 
 from loadgen import __main__ as command_line
 from loadgen.failures import ExitCode, LoadgenError
+from proto.version import VERSION
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,6 +51,23 @@ def test_help_fits_80_columns_cuts_no_flag_and_has_an_example(
     assert max(map(len, lines)) <= 80
     assert not [line for line in lines if "\N{HORIZONTAL ELLIPSIS}" in line]
     assert any(line.strip().startswith(f"loadgen {name}") for line in lines)
+
+
+@pytest.mark.parametrize("arguments", [["-h"], ["topics", "-h"], ["run", "-h"]])
+def test_h_is_help_everywhere(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    # When
+    status = run(monkeypatch, *arguments)
+    # Then
+    assert (status, "Usage:" in capsys.readouterr().out) == (0, True)
+
+
+def test_version_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "--version") == 0
+    assert capsys.readouterr().out == f"Floodgate {VERSION}\n"
 
 
 def test_topics_are_made_and_reported_as_json(

@@ -10,8 +10,9 @@ import pytest
 import structlog
 from typer.testing import CliRunner
 
-from broker.config import BrokerConfig
+from broker.config import BrokerConfig, known_keys
 from limiter.ledger import UnbalancedLedgerError
+from proto.version import VERSION
 from server.command_line import Program, application
 from server.errors import ListenError
 
@@ -50,6 +51,7 @@ class Served:
             "broker",
             "Answer topic listings.",
             ("floodgate-broker broker.conf", "floodgate-broker --set brokerServicePort=0"),
+            known_keys,
             BrokerConfig.from_properties,
             self.serve,
             self.imports,
@@ -147,17 +149,51 @@ def test_only_a_broker_imports() -> None:
     assert Served(imports=False).invoke("--import", "a").exit_code == 2
 
 
-def test_help_shows_examples() -> None:
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_shows_examples(flag: str) -> None:
     # When
-    result = Served().invoke("--help")
+    result = Served().invoke(flag)
     # Then
     assert result.exit_code == 0
     assert "floodgate-broker --set brokerServicePort=0" in result.stdout
 
 
-def test_notices_are_logged() -> None:
+@pytest.mark.parametrize(
+    ("key", "sentence"),
+    [
+        ("brokerServisePort", "unknown key; did you mean brokerServicePort?"),
+        ("floodgateprofile", "unknown key; did you mean floodgateProfile?"),
+        ("zzz", "unknown key; correct or remove it"),
+        ("z" * 200, f"--set {'z' * 100}: unknown key; correct or remove it"),
+    ],
+)
+def test_an_unknown_key_that_is_set_is_refused(key: str, sentence: str) -> None:
+    # Given
+    served = Served()
     # When
-    result = Served().invoke("--log-format", "json", "--set", "brokerServisePort=1")
+    result = served.invoke("--set", f"{key}=s3cret", "--set", "brokerClient_any=1")
+    # Then
+    assert (result.exit_code, result.stdout, served.started) == (2, "", [])
+    assert result.stderr.rstrip().endswith(sentence)
+    assert len(result.stderr.splitlines()) == 1
+    assert "s3cret" not in result.stderr
+
+
+def test_version_is_told_and_nothing_started() -> None:
+    # Given
+    served = Served()
+    # When
+    result = served.invoke("--version")
+    # Then
+    assert (result.exit_code, result.stdout) == (0, f"Floodgate {VERSION}\n")
+    assert served.started == []
+
+
+def test_notices_are_logged(tmp_path: Path) -> None:
+    # When
+    file = tmp_path / "broker.conf"
+    file.write_text("brokerServisePort=1\n")
+    result = Served().invoke("--log-format", "json", str(file))
     # Then
     assert "brokerServisePort (did you mean brokerServicePort?)" in result.stderr
     assert result.stdout == ""

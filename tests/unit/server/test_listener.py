@@ -16,6 +16,7 @@ from server.listener import listen, raise_open_files_limit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+KEY = "webServicePort"
 LOOPS = pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
 
 
@@ -32,7 +33,7 @@ class Accepted(asyncio.Protocol):
 async def accepted_send_buffer_bytes(asked_bytes: int) -> int:
     accepted: asyncio.Future[asyncio.BaseTransport] = asyncio.get_running_loop().create_future()
     listener = await listen(
-        lambda: Accepted(accepted), "127.0.0.1", 0, send_buffer_bytes=asked_bytes
+        lambda: Accepted(accepted), "127.0.0.1", 0, port_key=KEY, send_buffer_bytes=asked_bytes
     )
     _, writer = await asyncio.open_connection(listener.host, listener.port)
     transport = await accepted
@@ -61,14 +62,15 @@ def test_a_port_in_use_is_one_sentence(
     new_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
     async def listen_twice() -> None:
-        first = await listen(asyncio.Protocol, "127.0.0.1", 0)
+        first = await listen(asyncio.Protocol, "127.0.0.1", 0, port_key=KEY)
         try:
             with pytest.raises(ListenError) as caught:
-                await listen(asyncio.Protocol, "127.0.0.1", first.port)
+                await listen(asyncio.Protocol, "127.0.0.1", first.port, port_key=KEY)
         finally:
             first.close()
-        assert str(caught.value).startswith(
-            f"cannot listen on 127.0.0.1:{first.port}: the port is in use; "
+        assert str(caught.value) == (
+            f"cannot listen on 127.0.0.1:{first.port}: the port is in use; stop the other process, "
+            "or set webServicePort to another one (0 for any free one)"
         )
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
@@ -85,7 +87,7 @@ def test_a_port_in_use_is_one_sentence(
 )
 async def test_an_address_of_another_machine_is_one_sentence(host: str, sentence: str) -> None:
     with pytest.raises(ListenError) as caught:
-        await listen(asyncio.Protocol, host, 0)
+        await listen(asyncio.Protocol, host, 0, port_key=KEY)
     assert sentence in str(caught.value)
 
 
@@ -97,21 +99,21 @@ async def test_a_port_of_the_system_is_one_sentence(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(socket.socket, "bind", refuse)
     # When
     with pytest.raises(ListenError) as caught:
-        await listen(asyncio.Protocol, "::1", 80)
+        await listen(asyncio.Protocol, "::1", 80, port_key=KEY)
     # Then
     assert str(caught.value) == (
-        "cannot listen on [::1]:80: permission denied; choose a port above 1023"
+        "cannot listen on [::1]:80: permission denied; set webServicePort to one above 1023"
     )
 
 
 async def test_a_closed_listener_frees_its_port() -> None:
     # Given
-    first = await listen(asyncio.Protocol, "127.0.0.1", 0)
+    first = await listen(asyncio.Protocol, "127.0.0.1", 0, port_key=KEY)
     # When
     first.close()
     first.close()
     await asyncio.sleep(0)
-    second = await listen(asyncio.Protocol, "127.0.0.1", first.port)
+    second = await listen(asyncio.Protocol, "127.0.0.1", first.port, port_key=KEY)
     # Then
     assert second.port == first.port
     second.close()
