@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+import proto.command_log as command_log
 from limiter.outbound import OutboundBuffer, WriteBufferMarks
 from limiter.read_gate import PauseCause
 from proto.frames import encode_command
@@ -56,6 +57,7 @@ class Sending:
         self._transport: asyncio.Transport | None = None
         self._descriptor = -1
         self.in_a_pipe = False
+        self._logs_commands = command_log.is_read()
         self._closing = False
         self._tls = tls
         self._tls_bytes = 0
@@ -103,6 +105,8 @@ class Sending:
         if self._closing or self._transport is None or self._transport.is_closing():
             entry.leave()
             return
+        if self._logs_commands:
+            command_log.sent(self.peer, buffers, size_bytes, in_a_pipe=self.in_a_pipe)
         self._queue.add(entry)
         if not self._process.parks_frames:
             self._queue.judge()  # As Netty: before the kernel was asked.
@@ -158,6 +162,8 @@ class Sending:
             self.abort()
             return True
         self._queue.written_bytes += size_bytes
+        if self._logs_commands:
+            command_log.sent(self.peer, buffers, size_bytes, in_a_pipe=self.in_a_pipe)
         if transport.get_write_buffer_size():
             self._queue.was_written(OutboundEntry(buffers, size_bytes, part(), paid_bytes))
             self._queue.judge()

@@ -15,6 +15,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, cast
 
+import proto.command_log as command_log
 from limiter.read_gate import ReadGate
 from proto.errors import RemoteProtocolError
 from proto.frame_intake import FrameIntake
@@ -100,6 +101,8 @@ class Connection(Sending, asyncio.Protocol):
         self._descriptor = -1 if sock is None else sock.fileno()
         self.peer = _address(transport.get_extra_info("peername"))
         self.local = _address(transport.get_extra_info("sockname"))
+        if self._logs_commands:
+            command_log.connection_made(self.peer, self.local)
         if self._tls is None:
             self.connected()
         else:
@@ -190,6 +193,8 @@ class Connection(Sending, asyncio.Protocol):
                 frame = self.intake.next_frame(gate_open=self.gate.open)
             if frame is None:
                 return True
+            if self._logs_commands:
+                command_log.received(self.peer, frame)
             self.frame_received(frame)
         return False
 
@@ -296,6 +301,8 @@ class Connection(Sending, asyncio.Protocol):
         """Asyncio's word that the socket is gone."""
         self.closed = True
         self._transport = None
+        if self._logs_commands:
+            command_log.connection_lost(self.peer)
         self._watch_for_hangup(on=False)
         self._queue.discard()
         self._process.outbound.forget(self._process_has_room)

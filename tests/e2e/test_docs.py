@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import shutil
@@ -18,6 +19,7 @@ import pytest
 
 from tests.support.documentation import (
     AS_IT_IS,
+    PYTHON,
     Block,
     blocks,
     flags,
@@ -36,8 +38,20 @@ PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 BLOCKS = [block for page in PAGES for block in blocks(page)]
 MARKED = [page for page in PAGES if any(block.set_up for block in blocks(page))]
 SET_UPS = {AS_IT_IS, "corpus", "broker", "load", "storm", "metrics", "report", "transcript"}
+SET_UPS |= {PYTHON}
 # What a page may call besides what is here.
-FOREIGN = {"cd", "curl", "docker", "git", "grep", "promtool", "pulsar-admin", "make", "export"}
+FOREIGN = {
+    "cd",
+    "curl",
+    "docker",
+    "git",
+    "grep",
+    "promtool",
+    "pulsar-admin",
+    "make",
+    "export",
+    "sed",
+}
 SCRIPTS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["scripts"]
 
 # How many words behind a program say what it does.
@@ -116,6 +130,9 @@ def test_every_command_exists_with_its_flags(block: Block) -> None:
     assert block.set_up in ("", *SET_UPS), f"{block}: unknown set-up {block.set_up}"
     assert block.commands
     for command in block.commands:
+        if block.language == PYTHON:
+            ast.parse(command)
+            continue
         for words in programs(command):
             check(words)
 
@@ -137,7 +154,9 @@ class Desk:
 
     def run(self, block: Block) -> None:
         for command in block.commands:
-            if block.set_up == "broker":
+            if block.language == PYTHON:
+                self._python(self._moved(command))
+            elif block.set_up == "broker":
                 self._serve(self._moved(command))
             elif block.set_up == AS_IT_IS:
                 self._shell(command)
@@ -149,6 +168,12 @@ class Desk:
     def _moved(self, command: str) -> str:
         """The command with the ports of this desk."""
         return re.sub(r"\b(6650|8080|6651|8081)\b", lambda port: self.ports[port[0]], command)
+
+    def _python(self, program: str) -> None:
+        """Run a program as somebody who pastes it does; it says something."""
+        (self.directory / "pasted.py").write_text(program)
+        done = self._run(".venv/bin/python pasted.py")
+        assert (done.returncode, bool(done.stdout)) == (0, True), f"{program}\n{done.stderr}"
 
     def _shell(self, command: str) -> None:
         done = self._run(command)
@@ -173,7 +198,7 @@ class Desk:
         )
 
     def _serve(self, command: str) -> None:
-        found = module_of(shlex.split(command))
+        found = module_of(shlex.split(command.partition(" 2>")[0]))
         assert found is not None, f"{command} starts no server"
         (role,), rest = found
         keys = dict(zip(PORTS[role], (self.ports["6650"], self.ports["8080"]), strict=True))
@@ -189,6 +214,8 @@ class Desk:
 
 
 def needs_curl(block: Block) -> bool:
+    if block.language == PYTHON:
+        return False
     return any(words[0] == "curl" for command in block.commands for words in programs(command))
 
 

@@ -1,5 +1,7 @@
 """Commands of the documentation as values: the ```sh blocks of Markdown pages, and what they call.
 
+A ```python block is one command: a program that is run as it stands if it is marked.
+
 An HTML comment on the line before a block says how it is tried: ``<!-- run -->`` as it is,
 ``<!-- runs: NAME -->`` in the named set-up. Without one its commands are only looked up.
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 AS_IT_IS = "run"
+PYTHON = "python"
 _FENCE = re.compile(r"^```(\w*)\s*$")
 _DIRECTIVE = re.compile(r"^<!-- (?:(run)|runs: ([\w-]+)) -->$")
 _TARGET = re.compile(r"^([a-z]+):", re.MULTILINE)
@@ -35,6 +38,7 @@ class Block:
         page: The Markdown file.
         line: Number of its first command's line.
         set_up: ``run``, the name of a set-up, or empty.
+        language: ``sh``, ``console`` or ``python``.
         commands: One command line each; continuation lines are joined, comments left out.
         outputs: What each command of a transcript prints; empty for other blocks.
     """
@@ -42,6 +46,7 @@ class Block:
     page: Path
     line: int
     set_up: str
+    language: str
     commands: tuple[str, ...]
     outputs: tuple[str, ...] = ()
 
@@ -50,7 +55,7 @@ class Block:
 
 
 def blocks(page: Path) -> list[Block]:
-    """The ```sh and ```console blocks of a page, in their order."""
+    """The ```sh, ```console and ```python blocks of a page, in their order."""
     return list(_blocks(page, page.read_text(encoding="utf-8").splitlines()))
 
 
@@ -64,7 +69,8 @@ def _blocks(page: Path, lines: list[str]) -> Iterator[Block]:
         elif begun:
             if language in _READERS:
                 body = lines[begun : number - 1]
-                yield Block(page, begun + 1, _set_up(before), *_READERS[language](body))
+                read = _READERS[language](body)
+                yield Block(page, begun + 1, _set_up(before), language, *read)
             begun, before = 0, ""
         else:
             begun, language = number, fence[1]
@@ -95,6 +101,7 @@ def _transcript(lines: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 _READERS: dict[str, Callable[[list[str]], tuple[tuple[str, ...], ...]]] = {
     "sh": _script,
     "console": _transcript,
+    PYTHON: lambda lines: (("\n".join(lines),),),
 }
 
 
@@ -116,7 +123,7 @@ def programs(command: str) -> Iterator[list[str]]:
         if word in ("|", "&&", "||", ";"):
             yield words
             words = []
-        elif word in (">", ">>", "<"):
+        elif word in (">", ">>", "<", "2>"):
             yield words
             return
         else:

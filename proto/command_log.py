@@ -1,0 +1,160 @@
+"""Writes a line of the log for each command of a connection, in both directions, at level debug.
+
+For authors of clients: direction, peer, command, size of the whole frame, fields. Long texts are
+cut, of lists the first value is shown; bytes, authentication and payloads never are. A connection
+asks once, when it is made, whether anybody reads such lines: otherwise they cost it one check a
+frame.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf.message import DecodeError, Message
+
+import proto.PulsarApi_pb2 as pb
+from proto.topic_listing import read_topics_head
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from google.protobuf.descriptor import FieldDescriptor
+
+    from proto.frames import Frame
+
+    Buffer = bytes | memoryview
+
+logger = logging.getLogger(__name__)
+
+DECODED_BYTES = 16_384
+"""Of a larger frame only the command's name is told, and of what is sent together what lies within
+so many bytes."""
+MAX_TEXT_CHARACTERS = 80
+MAX_LINE_CHARACTERS = 600
+_MAX_DEPTH = 2
+_HIDDEN = frozenset({"original_auth_data"})
+"""Texts that are credentials; those that are bytes are never shown anyway."""
+_LENGTH = struct.Struct(">I")
+_TYPE_TAG, _TYPE_AT, _LONG_VARINT = 0x08, 4, 0x80
+
+
+def is_read() -> bool:
+    """Tell whether anybody reads the lines."""
+    return logger.isEnabledFor(logging.DEBUG)
+
+
+def connection_made(peer: str, local: str) -> None:
+    """Write that a connection is there."""
+    logger.debug("connection between %s (peer) and %s", peer, local)
+
+
+def connection_lost(peer: str) -> None:
+    """Write that it is gone."""
+    logger.debug("connection with %s ended", peer)
+
+
+def received(peer: str, frame: Frame) -> None:
+    """Write what a frame that was received says."""
+    logger.debug("received from %s: %s", peer, described(frame.total_size, _start(frame.parts)))
+
+
+def sent(peer: str, buffers: Sequence[Buffer], size_bytes: int, *, in_a_pipe: bool) -> None:
+    """Write what frames that are sent say; of the bytes of a pipe, how many they are."""
+    if in_a_pipe:
+        logger.debug("sent to %s: %d bytes of a pipe", peer, size_bytes)
+        return
+    told_bytes = 0
+    for total_size, body in _frames(_start(buffers)):
+        told_bytes += _LENGTH.size + total_size
+        logger.debug("sent to %s: %s", peer, described(total_size, body))
+    if told_bytes < size_bytes:
+        logger.debug("sent to %s: %d bytes more", peer, size_bytes - told_bytes)
+
+
+def described(total_size: int, body: bytes) -> str:
+    """Return a command in words.
+
+    Args:
+        total_size: What the frame's length field says.
+        body: What follows that field, or the beginning of it.
+    """
+    size = f"({total_size + _LENGTH.size} bytes)"
+    end = _LENGTH.size + int.from_bytes(body[: _LENGTH.size])
+    if end > len(body):
+        found = read_topics_head(body)
+        request = f" request_id={found[0]} ..." if found and len(body) < total_size else ""
+        return f"{_name_at_start(body)} {size}{request}"
+    command = pb.BaseCommand()
+    try:
+        command.ParseFromString(body[_LENGTH.size : end])
+    except DecodeError:
+        return f"no command {size}"
+    if not command.HasField("type"):
+        return f"a command of unknown type {size}"
+    bodies = (value for field, value in command.ListFields() if field.name != "type")
+    fields = " ".join(filter(None, (_fields(one, 0) for one in bodies)))
+    line = f"{pb.BaseCommand.Type.Name(command.type)} {size} {fields}"
+    return _cut(line.rstrip(), MAX_LINE_CHARACTERS)
+
+
+def _start(buffers: Sequence[Buffer]) -> bytes:
+    """Return what buffers begin with."""
+    start = b""
+    for buffer in buffers:
+        start += buffer[: DECODED_BYTES - len(start)]
+        if len(start) >= DECODED_BYTES:
+            break
+    return start
+
+
+def _frames(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield length and body of each frame that begins within ``data``."""
+    at = 0
+    while at + _LENGTH.size < len(data):
+        (total_size,) = _LENGTH.unpack_from(data, at)
+        at += _LENGTH.size
+        yield total_size, data[at : at + total_size]
+        at += total_size
+
+
+def _name_at_start(body: bytes) -> str:
+    """Return the command's name where all serializers write its type; see Frame.command_type."""
+    head = body[_TYPE_AT : _TYPE_AT + 2]
+    if len(head) == 2 and head[0] == _TYPE_TAG and head[1] < _LONG_VARINT:
+        known = pb.BaseCommand.Type.DESCRIPTOR.values_by_number.get(head[1])
+        return f"type {head[1]}" if known is None else known.name
+    return "a command"
+
+
+def _fields(message: Message, depth: int) -> str:
+    return " ".join(
+        f"{field.name}={_value(field, value, depth)}" for field, value in message.ListFields()
+    )
+
+
+def _value(field: FieldDescriptor, value: Any, depth: int) -> str:  # noqa: ANN401 - protobuf's
+    if field.name in _HIDDEN:
+        return "(hidden)"
+    if isinstance(value, (str, bytes, int, float, Message)):
+        return _single(field, value, depth)
+    # ListFields leaves out empty lists.
+    first = _single(field, value[0], depth)
+    return f"[{len(value)}: {first}{', ...' if len(value) > 1 else ''}]"
+
+
+def _single(field: FieldDescriptor, value: Any, depth: int) -> str:  # noqa: ANN401 - protobuf's
+    if isinstance(value, Message):
+        return f"{{{_fields(value, depth + 1)}}}" if depth < _MAX_DEPTH else "{...}"
+    if isinstance(value, bytes):
+        return f"({len(value)} bytes)"
+    if isinstance(value, str):
+        return repr(_cut(value, MAX_TEXT_CHARACTERS))
+    if field.enum_type is not None:
+        return field.enum_type.values_by_number[value].name
+    return str(value).lower()
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."

@@ -1,0 +1,72 @@
+"""``--log-level debug`` shows every command of a connection, on broker and proxy."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+import pytest
+
+from proto import command_log
+from tests.support.cluster import cluster, topic_names
+from tests.support.raw_peer import topics_command
+
+NAMESPACE = "public/default"
+TOPICS = {NAMESPACE: topic_names(NAMESPACE, 3)}
+ADDRESS = re.compile(r"127\.0\.0\.1:\d+")
+
+
+def words(messages: list[str]) -> list[str]:
+    """What each line begins with: direction and command."""
+    return [re.sub(r" \(\d+ bytes\).*", "", ADDRESS.sub("A", message)) for message in messages]
+
+
+@pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
+async def test_both_directions_of_a_client_are_told(
+    profile: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG, command_log.logger.name):
+        async with cluster(TOPICS, profile) as parts:
+            peer = await parts.peer("broker")
+            # When
+            await peer.send(topics_command(1, NAMESPACE))
+            await peer.command()
+            # Then
+            told = words(caplog.messages)
+    assert told == [
+        "connection between A (peer) and A",
+        "received from A: CONNECT",
+        "sent to A: CONNECTED",
+        "received from A: GET_TOPICS_OF_NAMESPACE",
+        "sent to A: GET_TOPICS_OF_NAMESPACE_RESPONSE",
+    ]
+    assert f"namespace='{NAMESPACE}'" in caplog.messages[3]
+    assert "topics=[3: " in caplog.messages[4]
+
+
+async def test_a_proxy_tells_of_its_clients_and_of_its_brokers(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.DEBUG, command_log.logger.name):
+        async with cluster(TOPICS) as parts:
+            # When
+            await parts.client("proxy").topics_of_namespace(NAMESPACE)
+            asked = [line for line in caplog.messages if " GET_TOPICS_OF_NAMESPACE " in line]
+            answered = [line for line in caplog.messages if "GET_TOPICS_OF_NAMESPACE_R" in line]
+    # Then: client, proxy (twice) and broker are one process here
+    assert [words([line])[0].split(" ")[0] for line in asked] == ["sent", "received"] * 2
+    assert [words([line])[0].split(" ")[0] for line in answered] == ["sent", "received"] * 2
+
+
+async def test_who_does_not_read_the_lines_does_not_pay_for_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("a line that nobody reads")
+
+    for name in ("sent", "received", "connection_made", "connection_lost"):
+        monkeypatch.setattr(command_log, name, fail)
+    # When, Then (the cluster fails if anything was logged as an error)
+    async with cluster(TOPICS) as parts:
+        assert len((await parts.client().topics_of_namespace(NAMESPACE)).topics) == 3

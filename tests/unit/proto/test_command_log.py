@@ -1,0 +1,144 @@
+"""Commands as lines of the log."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from proto.command_log import DECODED_BYTES, MAX_LINE_CHARACTERS, described, sent
+from proto.frames import encode_command, encode_payload_command
+
+GET_TOPICS = pb.BaseCommand(
+    type=pb.BaseCommand.GET_TOPICS_OF_NAMESPACE,
+    getTopicsOfNamespace=pb.CommandGetTopicsOfNamespace(
+        request_id=7,
+        namespace="public/default",
+        topics_pattern="a.*",
+        mode=pb.CommandGetTopicsOfNamespace.ALL,
+        properties=[pb.KeyValue(key="team", value="red"), pb.KeyValue(key="tier", value="1")],
+    ),
+)
+
+
+def line_of(frame: bytes) -> str:
+    return described(len(frame) - 4, frame[4:])
+
+
+def listing(names: int) -> bytes:
+    response = pb.CommandGetTopicsOfNamespaceResponse(
+        request_id=7, topics=[f"persistent://a/b/{n:04}" for n in range(names)], topics_hash="x"
+    )
+    kind = pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE
+    return encode_command(pb.BaseCommand(type=kind, getTopicsOfNamespaceResponse=response))
+
+
+def test_a_command_is_told_with_size_and_fields() -> None:
+    frame = encode_command(GET_TOPICS)
+    assert line_of(frame) == (
+        f"GET_TOPICS_OF_NAMESPACE ({len(frame)} bytes) request_id=7 namespace='public/default' "
+        "mode=ALL topics_pattern='a.*' properties=[2: {key='team' value='red'}, ...]"
+    )
+
+
+def test_of_a_list_the_number_and_the_first_are_told() -> None:
+    frame = listing(3)
+    assert line_of(frame) == (
+        f"GET_TOPICS_OF_NAMESPACE_RESPONSE ({len(frame)} bytes) request_id=7 "
+        "topics=[3: 'persistent://a/b/0000', ...] topics_hash='x'"
+    )
+
+
+def test_of_a_large_answer_name_size_and_request_are_told() -> None:
+    frame = listing(10_000)
+    assert described(len(frame) - 4, frame[4:DECODED_BYTES]) == (
+        f"GET_TOPICS_OF_NAMESPACE_RESPONSE ({len(frame)} bytes) request_id=7 ..."
+    )
+
+
+def test_long_texts_are_cut_and_control_characters_escaped() -> None:
+    # Given
+    command = pb.BaseCommand()
+    command.CopyFrom(GET_TOPICS)
+    command.getTopicsOfNamespace.namespace = "line\n" + "x" * 10_000
+    # When
+    line = line_of(encode_command(command))
+    # Then
+    assert "namespace='line\\n" + "x" * 75 + "...'" in line
+
+
+def test_a_line_has_a_bound() -> None:
+    # Given
+    subscribe = pb.CommandSubscribe(
+        topic="t" * 5_000, subscription="s", subType=0, consumer_id=1, request_id=1,
+        metadata=[pb.KeyValue(key="k" * 500, value="v" * 500)], consumer_name="n" * 500,
+    )  # fmt: skip
+    subscribe.keySharedMeta.keySharedMode = pb.STICKY
+    for _ in range(9):
+        subscribe.keySharedMeta.hashRanges.add(start=1, end=2)
+    subscribe.schema.name, subscribe.schema.schema_data = "s" * 500, b"x"
+    subscribe.schema.type = pb.Schema.Json
+    subscribe.schema.properties.add(key="k" * 500, value="v" * 500)
+    # When
+    line = line_of(
+        encode_command(pb.BaseCommand(type=pb.BaseCommand.SUBSCRIBE, subscribe=subscribe))
+    )
+    # Then
+    assert MAX_LINE_CHARACTERS <= len(line) <= MAX_LINE_CHARACTERS + len("...")
+
+
+def test_nothing_of_authentication_and_payload_is_told() -> None:
+    # Given
+    connect = pb.CommandConnect(
+        client_version="c", auth_method_name="token", auth_data=b"s3cret",
+        original_auth_data="s3cret", original_auth_method="token",
+    )  # fmt: skip
+    send = pb.CommandSend(producer_id=1, sequence_id=2)
+    challenge = pb.CommandAuthResponse(response=pb.AuthData(auth_data=b"s3cret"))
+    frames = (
+        encode_command(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect)),
+        encode_payload_command(
+            pb.BaseCommand(type=pb.BaseCommand.SEND, send=send), b"m", b"s3cret"
+        ),
+        encode_command(pb.BaseCommand(type=pb.BaseCommand.AUTH_RESPONSE, authResponse=challenge)),
+    )
+    # When
+    lines = [line_of(frame) for frame in frames]
+    # Then
+    assert "s3cret" not in "".join(lines)
+    assert "auth_data=(6 bytes) auth_method_name='token' original_auth_data=(hidden)" in lines[0]
+    assert lines[1] == f"SEND ({len(frames[1])} bytes) producer_id=1 sequence_id=2"
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        (b"", "a command (4 bytes)"),
+        (b"\0\0\0", "a command (7 bytes)"),
+        (b"\0\0\0\1\xff", "no command (9 bytes)"),
+        (b"\0\0\0\0", "a command of unknown type (8 bytes)"),
+        (b"\0\0\0\2\x08\x7f", "a command of unknown type (10 bytes)"),
+        (b"\xff\xff\xff\xff\x08\x7f", "type 127 (10 bytes)"),
+        (b"\xff\xff\xff\xff\x08\x12", "PING (10 bytes)"),
+    ],
+)
+def test_what_is_no_command_is_told_as_that(body: bytes, line: str) -> None:
+    assert described(len(body), body) == line
+
+
+def test_frames_that_leave_together_are_told_one_by_one(caplog: pytest.LogCaptureFixture) -> None:
+    # Given
+    ping = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))
+    many = ping * 2_000
+    # When
+    with caplog.at_level(logging.DEBUG, "proto.command_log"):
+        sent("peer", [memoryview(ping[:3]), ping[3:] + ping], 2 * len(ping), in_a_pipe=False)
+        sent("peer", [many], len(many), in_a_pipe=False)
+        sent("peer", [b"x"], 1, in_a_pipe=True)
+    # Then
+    assert caplog.messages[:2] == [f"sent to peer: PING ({len(ping)} bytes)"] * 2
+    one_by_one = len(caplog.messages) - 4
+    assert one_by_one == DECODED_BYTES // len(ping)
+    assert caplog.messages[-2] == f"sent to peer: {len(many) - one_by_one * len(ping)} bytes more"
+    assert caplog.messages[-1] == "sent to peer: 1 bytes of a pipe"
