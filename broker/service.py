@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from broker.admin.admin_parts import AdminParts
-from broker.admin.admin_routes import admin_routes
+from broker.admin.admin_routes import ADMIN_PLACES, admin_routes
 from broker.admin.imports import import_routes
 from broker.admin.listing_response import ListingResponses
 from broker.admin.metrics import AdminMetrics
@@ -104,7 +104,8 @@ class BrokerService(ServerService["ServerCnx"]):
         ]
         parts = self._parts()
         watches = WatchMetrics(config.cluster_name, parts.watches)
-        await self._serve_http("pulsar_broker", [*self._metrics(), watches], routes)
+        collectors = [*self._metrics(), watches]
+        await self._serve_http("pulsar_broker", collectors, routes, ADMIN_PLACES)
         for path in self._imports:
             await self._import(path)
         pa.default_memory_pool().release_unused()

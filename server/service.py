@@ -26,6 +26,7 @@ from proto.process_flow import ProcessFlow
 from server.addresses import host_port
 from server.counters import ConnectionCounters
 from server.cross_site import CrossSiteRule
+from server.front_page import Introduction, Place, front_page_route
 from server.http import ProcessState, Readiness, application, serve_http
 from server.limiter_admin import limiter_routes
 from server.limiter_report import LimiterReporter, owner_name
@@ -155,8 +156,9 @@ class ServerService(ABC, Generic[CnxT]):
         prefix: MetricPrefix,
         own: Iterable[Collector],
         routes: Iterable[web.AbstractRouteDef] = (),
+        places: Iterable[Place] = (),
     ) -> None:
-        """Serve metrics, readiness and ``routes``; not ready yet."""
+        """Serve metrics, readiness and ``routes``, of which / names ``places``; not ready yet."""
         config, registry = self._server_config, CollectorRegistry()
         tally = AcquireTally(self._clock)
         self.limiter.observe_with(tally.observe)
@@ -174,12 +176,23 @@ class ServerService(ABC, Generic[CnxT]):
         app = application(
             registry,
             self._readiness,
-            [*routes, *limiter_routes(reporter)],
+            [self._front_page(prefix, places), *routes, *limiter_routes(reporter)],
             [cross_site.middleware()],
         )
         http = await serve_http(app, config.bind_address, config.web_service_port)
         self._exits.push_async_callback(http.close)
         self.web_service_url = f"http://{host_port(config.advertised_address, http.listener.port)}"
+
+    def _front_page(self, prefix: MetricPrefix, places: Iterable[Place]) -> web.RouteDef:
+        config = self._server_config
+        role = prefix.removeprefix("pulsar_")
+
+        def state() -> str:
+            said = self._readiness.state.value
+            return f"{said}; clients connect to {self.service_url}" if self.service_url else said
+
+        who = Introduction(role, config.cluster_name, config.profile.value)
+        return front_page_route(who, state, places)
 
     def _export_metrics(self, prefix: MetricPrefix, tally: AcquireTally) -> None:
         """Send metrics by OpenTelemetry too, if the environment asks for it."""

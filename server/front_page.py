@@ -1,0 +1,63 @@
+"""``GET /``: what there is on a web port, as text for people. Upstream answers 404."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from aiohttp import web
+
+from proto.version import VERSION
+from server.limiter_admin import LIMITER_PATH
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+class Place(NamedTuple):
+    """A path that a page names, and what is there; braces stand for names."""
+
+    path: str
+    what: str
+
+
+SHARED_PLACES = (
+    Place("/metrics/", "metrics for Prometheus; OpenMetrics for who asks for it"),
+    Place("/admin/v2/brokers/ready", "health: ok, or 503 before the start and in the drain"),
+    Place(LIMITER_PATH, "the limiter's ledger: who holds memory; ?format=table for people"),
+)
+
+
+class Introduction(NamedTuple):
+    """What a server says of itself.
+
+    Attributes:
+        role: broker or proxy.
+        cluster: Its cluster's name.
+        profile: Its profile's name.
+    """
+
+    role: str
+    cluster: str
+    profile: str
+
+
+def front_page_route(
+    introduction: Introduction, state: Callable[[], str], places: Iterable[Place]
+) -> web.RouteDef:
+    """Return the route.
+
+    Args:
+        introduction: Who answers.
+        state: Returns whether clients are taken, and where.
+        places: What there is beside SHARED_PLACES.
+    """
+    all_places = (*SHARED_PLACES, *places)
+    width = max(len(place.path) for place in all_places)
+    listed = "".join(f"{place.path:{width}}  {place.what}\n" for place in all_places)
+    role, cluster, profile = introduction
+    who = f"Floodgate {VERSION}: {role} of cluster {cluster}, profile {profile}"
+
+    async def front_page(_: web.Request) -> web.Response:
+        return web.Response(text=f"{who}\n{state()}\n\n{listed}")
+
+    return web.get("/", front_page)
