@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -107,3 +108,16 @@ async def test_a_page_under_the_advertised_name_changes_things() -> None:
 async def test_broker_and_proxy_have_the_same_rule(role: str) -> None:
     async with cluster() as parts:
         assert (await answered(parts, "POST", "/", {"Origin": EVIL}, role))[0] == 403
+
+
+async def test_an_origin_without_a_host_to_compare_is_refused() -> None:
+    async with cluster() as parts:
+        # Given: HTTP 1.0, where a request need not say whom it asks
+        host, port = parts.broker.web_service_url.removeprefix("http://").rsplit(":", 1)
+        reader, writer = await asyncio.open_connection(host, int(port))
+        # When
+        writer.write(f"PUT {TOPICS}/t HTTP/1.0\r\nOrigin: {EVIL}\r\n\r\n".encode())
+        status = await reader.readline()
+        writer.close()
+        # Then
+        assert b" 403 " in status
