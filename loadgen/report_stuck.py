@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.report_charts import key_mark, run_class
 from loadgen.report_dots import dot_charts, render_dots
-from loadgen.stuck_tables import closed_peers, first_answer, phase_latency
+from loadgen.stuck_tables import closed_peers, nobody_answered, phase_latency
 from loadgen.stuck_words import scenario_words
 from loadgen.units import format_count
 
@@ -51,7 +51,7 @@ def stuck_card(index: int, summary: RunSummary) -> str:
     phase = figures.stuck
     facts = [
         ("refused", _cell(format_count(phase.refused), bad=phase.refused > 0)),
-        ("next answer after", _cell(first_answer(figures))),
+        ("nobody answered for", _cell(nobody_answered(figures))),
         ("p50, p99 before", _cell(phase_latency(figures.before))),
         ("p50, p99 with them", _cell(phase_latency(phase))),
         ("closed by the server", _cell(closed_peers(figures))),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loadgen.check_result import CheckResult
-from loadgen.stuck_tables import first_answer
-from loadgen.units import plural
+from loadgen.stuck_tables import nobody_answered
+from loadgen.units import format_seconds, plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,8 +44,8 @@ def _starves_everybody(run: RunSummary) -> CheckResult:
         passed,
         f"{claim}: of {plural(phase.requests, 'listing')} due while it was there "
         f"{phase.answered_in_phase:,} were answered meanwhile and {phase.refused:,} refused, "
-        f"to {phase.clients_refused:,} of {plural(run.clients, 'client')}; the next answer came "
-        f"after {first_answer(figures)}.",
+        f"to {phase.clients_refused:,} of {plural(run.clients, 'client')}; nobody was "
+        f"answered for {nobody_answered(figures)}.",
     )
 
 
@@ -70,9 +70,13 @@ def _harms_nobody(run: RunSummary) -> CheckResult:
         passed,
         f"Beside the same peer floodgate answered {run.answered:,} of "
         f"{plural(run.requests, 'listing')} and refused {run.refused_total:,}; "
-        f"{plural(lost, 'healthy connection')} lost, the next answer came after "
-        f"{first_answer(figures)}.",
+        f"{plural(lost, 'healthy connection')} lost, the slowest answer took "
+        f"{_slowest(run)}.",
     )
+
+
+def _slowest(run: RunSummary) -> str:
+    return format_seconds(run.latency_seconds.max) if run.latency_seconds else "for ever"
 
 
 def _figures(run: RunSummary) -> StuckFigures:

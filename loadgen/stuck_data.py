@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from loadgen.latency import Latency, parse_latency
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -22,7 +20,9 @@ class Phase:
         refused: How many were refused.
         clients_refused: How many clients were refused at least once.
         failed: How many were neither answered nor refused.
-        latency_seconds: Of the answered ones; None if there was none.
+        p50_seconds: The median of how long all that was due took until it was answered; None
+            if that one was not answered.
+        p99_seconds: The 99th percentile of the same.
     """
 
     requests: int
@@ -31,7 +31,13 @@ class Phase:
     refused: int
     clients_refused: int
     failed: int
-    latency_seconds: Latency | None
+    p50_seconds: float | None
+    p99_seconds: float | None
+
+    @property
+    def answered_afterwards(self) -> int:
+        """How many were answered only when the phase was over."""
+        return self.answered - self.answered_in_phase
 
 
 @dataclass(frozen=True)
@@ -47,8 +53,10 @@ class StuckFigures:
         gone_seconds: When the last of them was gone.
         first_closed_after_seconds: From asking to the first that the server closed.
         last_closed_after_seconds: To the last one.
-        first_answer_after_seconds: From asking to the first answer of a healthy request that was
-            due since then.
+        first_answer_latency_seconds: How long the first answer to what was due since they asked
+            took, from when it was due itself.
+        nobody_answered_seconds: From the first listing that was due since they asked to that
+            answer.
         bytes_read: What they read, together.
         connections_lost: Healthy connections that ended before the run did.
         before: What was due before they asked.
@@ -64,7 +72,8 @@ class StuckFigures:
     gone_seconds: float | None
     first_closed_after_seconds: float | None
     last_closed_after_seconds: float | None
-    first_answer_after_seconds: float | None
+    first_answer_latency_seconds: float | None
+    nobody_answered_seconds: float | None
     bytes_read: int
     connections_lost: int
     before: Phase
@@ -91,7 +100,8 @@ def parse_stuck(document: Mapping[str, Any] | None) -> StuckFigures | None:
         gone_seconds=_moment(document["gone_seconds"]),
         first_closed_after_seconds=_moment(document["first_closed_after_seconds"]),
         last_closed_after_seconds=_moment(document["last_closed_after_seconds"]),
-        first_answer_after_seconds=_moment(document["first_answer_after_seconds"]),
+        first_answer_latency_seconds=_moment(document["first_answer_latency_seconds"]),
+        nobody_answered_seconds=_moment(document["nobody_answered_seconds"]),
         bytes_read=int(document["bytes_read"]),
         connections_lost=int(document["connections_lost"]),
         before=_parse_phase(phases["before"]),
@@ -105,6 +115,7 @@ def _moment(value: float | None) -> float | None:
 
 
 def _parse_phase(document: Mapping[str, Any]) -> Phase:
+    latency = document["latency_seconds"] or {}
     return Phase(
         requests=int(document["requests"]),
         answered=int(document["answered"]),
@@ -112,5 +123,6 @@ def _parse_phase(document: Mapping[str, Any]) -> Phase:
         refused=int(document["refused"]),
         clients_refused=int(document["clients_refused"]),
         failed=int(document["failed"]),
-        latency_seconds=parse_latency(document["latency_seconds"]),
+        p50_seconds=_moment(latency.get("p50")),
+        p99_seconds=_moment(latency.get("p99")),
     )

@@ -35,7 +35,7 @@ class _Ended:
 def stuck_document(scenario: StuckScenario, reports: Sequence[TaskReport]) -> dict[str, Any]:
     """Describe the stuck peers and how the healthy clients fared before, with and after them.
 
-    Moments count from when the first peer asked; what did not happen is None.
+    Closings count from when the first peer asked; what did not happen is None.
     """
     peers = [peer for report in reports for peer in report.peers]
     asked = min((p.asked_seconds for p in peers if p.asked_seconds is not None), default=None)
@@ -51,7 +51,7 @@ def stuck_document(scenario: StuckScenario, reports: Sequence[TaskReport]) -> di
         "gone_seconds": gone,
         "first_closed_after_seconds": _since(asked, closed[0] if closed else None),
         "last_closed_after_seconds": _since(asked, closed[-1] if closed else None),
-        "first_answer_after_seconds": _since(asked, _first_answer(requests, asked)),
+        **_first_answer(requests, asked),
         "bytes_read": sum(peer.bytes for peer in peers),
         "connections_lost": sum(report.facts.connections_lost for report in reports),
         "phases": _phases(requests, asked, gone),
@@ -73,16 +73,21 @@ def _ended(report: TaskReport) -> list[_Ended]:
     return [_Ended(*row) for row in zip(*columns, strict=True) if row[2] is not None]
 
 
-def _first_answer(requests: Sequence[_Ended], asked: float | None) -> float | None:
-    """When the first request was answered that was due after the peers had asked."""
-    if asked is None:
-        return None
-    answers = (
-        each.finished_seconds
-        for each in requests
-        if each.outcome == Outcome.ANSWERED and each.due_seconds >= asked
-    )
-    return min(answers, default=None)
+def _first_answer(requests: Sequence[_Ended], asked: float | None) -> dict[str, float | None]:
+    """Describe the first answer to what was due since the peers had asked.
+
+    Neither figure counts from when they asked: until the next listing is due nobody waits.
+    """
+    since = [each for each in requests if asked is not None and each.due_seconds >= asked]
+    answers = [each for each in since if each.outcome == Outcome.ANSWERED]
+    first = min(answers, key=lambda each: each.finished_seconds, default=None)
+    if first is None:
+        return {"first_answer_latency_seconds": None, "nobody_answered_seconds": None}
+    first_due = min(each.due_seconds for each in since)
+    return {
+        "first_answer_latency_seconds": first.finished_seconds - first.due_seconds,
+        "nobody_answered_seconds": first.finished_seconds - first_due,
+    }
 
 
 def _phases(
@@ -111,5 +116,20 @@ def _phase(requests: Sequence[_Ended], end: float) -> dict[str, Any]:
         "refused": len(refused),
         "clients_refused": len({each.client for each in refused}),
         "failed": len(requests) - len(answers) - len(refused),
-        "latency_seconds": percentiles(e.finished_seconds - e.due_seconds for e in answers),
+        "latency_seconds": _latency_of_all(requests),
     }
+
+
+def _latency_of_all(requests: Sequence[_Ended]) -> dict[str, float | None] | None:
+    """Return percentiles of all that was due; one that lies among the unanswered is None.
+
+    Those of the answers alone would praise a server that refuses whoever has to wait.
+    """
+    never = float("inf")
+    found = percentiles(
+        each.finished_seconds - each.due_seconds if each.outcome == Outcome.ANSWERED else never
+        for each in requests
+    )
+    if found is None:
+        return None
+    return {name: None if value == never else value for name, value in found.items()}

@@ -10,13 +10,11 @@ from loadgen.units import format_bytes, format_count, format_seconds
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from loadgen.latency import Latency
     from loadgen.report_data import RunSummary
     from loadgen.stuck_data import Phase, StuckFigures
 
 NO_PEERS = "no stuck peers"
 NOTHING_DUE = "nothing due"
-NO_ANSWERS = "no answers"
 
 
 def stuck_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
@@ -33,13 +31,15 @@ def _while_stuck(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
         ("listings due", lambda figures: format_count(figures.stuck.requests)),
         ("answered meanwhile", lambda figures: format_count(figures.stuck.answered_in_phase)),
         ("refused", lambda figures: format_count(figures.stuck.refused)),
-        ("first answer came after", first_answer),
+        ("answered when they were gone", lambda f: format_count(f.stuck.answered_afterwards)),
+        ("nobody was answered for", nobody_answered),
+        ("first answer, since it was due", _first_answer),
     ):
         yield _row(group, measure, summaries, write)
 
 
 def _latencies(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
-    group = "Latency, p50 and p99"
+    group = "Latency of all listings, p50 and p99"
     for measure, write in (
         ("before there were stuck peers", lambda figures: phase_latency(figures.before)),
         ("while peers were stuck", lambda figures: phase_latency(figures.stuck)),
@@ -68,12 +68,20 @@ def _in_all(figures: StuckFigures) -> str:
     return f"{figures.peers:,} x {figures.pipelined:,} listings"
 
 
-def first_answer(figures: StuckFigures) -> str:
-    """How long after the peers had asked a healthy client got its next answer."""
+def nobody_answered(figures: StuckFigures) -> str:
+    """How long no healthy client was answered, from the first listing due beside the peers."""
+    return _since_they_asked(figures, figures.nobody_answered_seconds)
+
+
+def _first_answer(figures: StuckFigures) -> str:
+    """How long the first answer beside the peers took."""
+    return _since_they_asked(figures, figures.first_answer_latency_seconds)
+
+
+def _since_they_asked(figures: StuckFigures, seconds: float | None) -> str:
     if figures.asked_seconds is None:
         return NO_PEERS
-    after = figures.first_answer_after_seconds
-    return "never" if after is None else format_seconds(after)
+    return "none came" if seconds is None else format_seconds(seconds)
 
 
 def closed_peers(figures: StuckFigures) -> str:
@@ -88,17 +96,15 @@ def closed_peers(figures: StuckFigures) -> str:
 
 
 def phase_latency(phase: Phase) -> str:
-    """Median and p99 of what was due in a phase."""
+    """Median and p99 of what was due in a phase; a refusal is told as what it is."""
     if not phase.requests:
         return NOTHING_DUE
-    return latency_pair(phase.latency_seconds)
-
-
-def latency_pair(latency: Latency | None) -> str:
-    """Median and p99, or that there were no answers."""
-    if latency is None:
-        return NO_ANSWERS
-    return f"{format_seconds(latency.p50)}, {format_seconds(latency.p99)}"
+    unanswered = "not answered" if phase.failed else "refused"
+    if phase.p50_seconds is None:
+        return f"both {unanswered}"
+    p99 = phase.p99_seconds
+    last = unanswered if p99 is None else format_seconds(p99)
+    return f"{format_seconds(phase.p50_seconds)}, {last}"
 
 
 def _row(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loadgen.stuck_tables import closed_peers, first_answer
+from loadgen.stuck_tables import closed_peers, nobody_answered
 from loadgen.units import format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:
@@ -60,10 +60,12 @@ def stuck_sentences(figures: StuckFigures) -> Iterator[str]:
         yield "No stuck peer asked for anything in this run."
         return
     phase = figures.stuck
+    late = phase.answered_afterwards
+    afterwards = f", {late:,} answered when it was over" if late else ""
     yield (
         f"While {plural(figures.peers, 'peer')} did not read, {phase.answered_in_phase:,} of "
-        f"{plural(phase.requests, 'listing')} were answered and {phase.refused:,} refused; the "
-        f"next answer came after {first_answer(figures)}."
+        f"{plural(phase.requests, 'listing')} were answered and {phase.refused:,} refused"
+        f"{afterwards}. {_outage(figures)}"
     )
     if figures.closed:
         yield f"The server closed {closed_peers(figures)}, counted from when they had asked."
@@ -71,3 +73,12 @@ def stuck_sentences(figures: StuckFigures) -> Iterator[str]:
         yield "The server closed none of them."
     if figures.connections_lost:
         yield f"Healthy clients lost {plural(figures.connections_lost, 'connection')}."
+
+
+def _outage(figures: StuckFigures) -> str:
+    if figures.nobody_answered_seconds is None:
+        return "No listing was answered since they had asked."
+    return (
+        f"The first answer came {nobody_answered(figures)} after the first of these listings was "
+        "due."
+    )

@@ -95,7 +95,8 @@ def test_in_profile_pulsar_one_peer_starves_everybody_until_it_leaves(tmp_path: 
     assert phases["stuck"]["clients_refused"] == CLIENTS
     assert phases["before"]["answered"] == phases["before"]["requests"] > 0
     assert phases["after"]["answered"] == phases["after"]["requests"] > 0
-    assert 2.0 <= stuck["first_answer_after_seconds"] <= 2.5
+    # The first listing beside the peer is due 50 ms after it asked.
+    assert stuck["nobody_answered_seconds"] >= 1.9
     assert stuck["closed"] == 0
     assert all(reason.startswith("TooManyRequests") for reason in result.summary["refused"])
     # And the run directory says the same

@@ -38,7 +38,7 @@ def test_a_request_belongs_to_the_phase_in_which_it_was_due() -> None:
     # Then
     counts = [phase.requests for phase in (found.before, found.stuck, found.after)]
     assert counts == [1, 2, 1]
-    assert found.stuck.latency_seconds.max == pytest.approx(0.2)
+    assert found.stuck.p99_seconds == pytest.approx(0.2)
 
 
 def test_an_answer_after_the_phase_is_none_in_it() -> None:
@@ -47,10 +47,44 @@ def test_an_answer_after_the_phase_is_none_in_it() -> None:
 
 
 def test_the_first_answer_is_that_of_a_request_due_since_the_peers_asked() -> None:
+    # Given one answered before, then one refused, then two answered
     rows = [row(0, 1.0, 1.5), row(0, 2.0, 2.5, "refused"), row(1, 4.0, 4.05), row(2, 2.0, 4.6)]
-    assert figures(report(rows, (peer(),))).first_answer_after_seconds == pytest.approx(3.0)
-    refused = [row(0, 2.0, 2.5, "refused")]
-    assert figures(report(refused, (peer(),))).first_answer_after_seconds is None
+    # When
+    found = figures(report(rows, (peer(),)))
+    # Then it took what it took from its own moment, and nobody was answered since the first's
+    assert found.first_answer_latency_seconds == pytest.approx(0.05)
+    assert found.nobody_answered_seconds == pytest.approx(2.05)
+
+
+def test_without_an_answer_since_the_peers_asked_nothing_is_said_of_the_first() -> None:
+    found = figures(report([row(0, 2.0, 2.5, "refused")], (peer(),)))
+    assert (found.first_answer_latency_seconds, found.nobody_answered_seconds) == (None, None)
+
+
+def test_the_distance_to_the_next_listing_is_no_wait_for_an_answer() -> None:
+    # Given a server that answers at once, and a listing that is due a while after the peers asked
+    found = figures(report([row(0, ASKED + 0.7, ASKED + 0.702)], (peer(),)))
+    # Then
+    assert found.first_answer_latency_seconds == pytest.approx(0.002)
+    assert found.nobody_answered_seconds == pytest.approx(0.002)
+
+
+def test_refusals_count_among_the_latencies_as_what_was_never_answered() -> None:
+    # Given 10 listings beside the peer, of which the quickest 4 were answered
+    answered = [row(0, 2.0, 2.1) for _ in range(4)]
+    refused = [row(0, 2.0, 5.0, "refused") for _ in range(6)]
+    # When
+    found = figures(report([*answered, *refused], (peer(),)))
+    # Then neither the median nor the 99th percentile was answered
+    assert (found.stuck.p50_seconds, found.stuck.p99_seconds) == (None, None)
+    # And with one refusal fewer than half, the median was
+    more = figures(report([*answered, *refused[:4]], (peer(),)))
+    assert (more.stuck.p50_seconds, more.stuck.p99_seconds) == (pytest.approx(0.1), None)
+
+
+def test_what_was_answered_when_the_peers_had_gone_is_counted_apart() -> None:
+    found = figures(report([row(0, 2.0, 3.0), row(0, 6.0, GONE + 0.1)], (peer(),)))
+    assert found.stuck.answered_afterwards == 1
 
 
 def test_clients_that_were_refused_are_counted_once_each() -> None:
@@ -77,8 +111,8 @@ def test_peers_of_all_tasks_are_one_story() -> None:
 def test_without_peers_everything_was_before() -> None:
     found = figures(report([row(0, 0.0, 0.1), row(0, 5.0, 5.1)]))
     assert (found.before.requests, found.stuck.requests, found.after.requests) == (2, 0, 0)
-    assert (found.asked_seconds, found.first_answer_after_seconds) == (None, None)
-    assert found.stuck.latency_seconds is None
+    assert (found.asked_seconds, found.nobody_answered_seconds) == (None, None)
+    assert (found.stuck.p50_seconds, found.stuck.p99_seconds) == (None, None)
 
 
 def test_the_models_of_both_profiles_say_what_they_are() -> None:
