@@ -135,6 +135,7 @@ class BrokerService(ServerService["ServerCnx"]):
 
     def _put_in_force(self, config: BrokerConfig) -> None:
         """Make effective what was changed at run time."""
+        self._server_config = config
         limits = config.topic_list_limits
         for limit_type, limit in (
             (LimitType.HEAP_MEMORY, limits.heap),

@@ -15,10 +15,14 @@ from prometheus_client import ProcessCollector
 from prometheus_client.core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from server.connection_metrics import gauge
+from server.server_info import METRIC, label_of, server_info
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from limiter.clock import Clock, TimerHandle
+    from server.limits_config import ServerConfig
 
 LAG_INTERVAL_SECONDS = 0.1
 LAG_BUCKETS_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -39,6 +43,25 @@ class ProcessMetrics(Collector):
         """Read /proc; elsewhere than on Linux there is nothing to read."""
         for family in self._process.collect():
             yield _labelled(family, self._cluster)
+
+
+class ServerInfo(Collector):
+    """What decides how this server answers, as labels named after their keys.
+
+    Args:
+        cluster: The value of the label ``cluster``.
+        config: Returns the configuration in force.
+    """
+
+    def __init__(self, cluster: str, config: Callable[[], ServerConfig]) -> None:
+        self._cluster = cluster
+        self._config = config
+
+    def collect(self) -> Iterator[Metric]:
+        """Return floodgate_server_info, which is always 1."""
+        info = {label_of(key): value for key, value in server_info(self._config()).items()}
+        labels = {"cluster": self._cluster, **info}
+        yield gauge(METRIC, "Version, and what decides how this server answers", labels, 1)
 
 
 class EventLoopLag(Collector):

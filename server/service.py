@@ -31,8 +31,9 @@ from server.http import ProcessState, Readiness, application, serve_http
 from server.limiter_admin import limiter_routes
 from server.limiter_report import LimiterReporter, owner_name
 from server.listener import Listener, listen
-from server.process_metrics import EventLoopLag, ProcessMetrics
+from server.process_metrics import EventLoopLag, ProcessMetrics, ServerInfo
 from server.served_connection import FlowParts, ServedConnection
+from server.server_info import info_sentence
 from server.telemetry import telemetry_settings
 
 if TYPE_CHECKING:
@@ -160,6 +161,7 @@ class ServerService(ABC, Generic[CnxT]):
     ) -> None:
         """Serve metrics, readiness and ``routes``, of which / names ``places``; not ready yet."""
         config, registry = self._server_config, CollectorRegistry()
+        logger.info("%s", info_sentence(prefix.removeprefix("pulsar_"), config))
         tally = AcquireTally(self._clock)
         self.limiter.observe_with(tally.observe)
         self._export_metrics(prefix, tally)
@@ -167,7 +169,8 @@ class ServerService(ABC, Generic[CnxT]):
         lag = EventLoopLag(config.cluster_name, self._clock)
         lag.start()
         self._exits.callback(lag.stop)
-        for collector in (metrics, *own, ProcessMetrics(config.cluster_name), lag):
+        info = ServerInfo(config.cluster_name, lambda: self._server_config)
+        for collector in (info, metrics, *own, ProcessMetrics(config.cluster_name), lag):
             registry.register(collector)
         reporter = LimiterReporter(self.limiter, self.ledgers, self._clock)
         cross_site = CrossSiteRule(

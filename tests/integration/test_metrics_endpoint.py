@@ -15,6 +15,7 @@ from prometheus_client.openmetrics.parser import (
 from prometheus_client.parser import text_string_to_metric_families
 
 from limiter.dual import LimitType
+from proto.version import VERSION
 from tests.support.cluster import cluster, topic_names, until
 from tests.support.samples import prometheus_type, read_samples
 
@@ -164,3 +165,22 @@ async def test_what_is_held_and_who_waits_shows_in_the_next_scrape(role: str) ->
         assert values["direct_memory_used_bytes"] == values["direct_queue_size"] == 0
         await until(lambda: waiting.done)
         limiter.abandon(LimitType.HEAP_MEMORY, waiting)
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_what_decides_the_answers_is_told_with_the_version(role: str) -> None:
+    async with cluster(TOPICS, "pulsar", both={"maxTopicListInFlightHeapMemSizeMB": "7"}) as parts:
+        samples = read_samples(await scrape(parts, role))
+    (info,) = [sample for sample in samples if sample.name == "floodgate_server_info"]
+    assert info.labels["version"] == VERSION
+    assert info.labels["floodgate_profile"] == "pulsar"
+    assert info.labels["floodgate_admission_policy"] == "fifo"
+    assert info.labels["max_topic_list_in_flight_heap_mem_size_mb"] == "7"
+
+
+async def test_a_limit_that_is_changed_at_run_time_is_told_as_it_is() -> None:
+    async with cluster(TOPICS, "floodgate") as parts:
+        await parts.broker.dynamic.set("maxTopicListInFlightHeapMemSizeMB", "9")
+        samples = read_samples(await scrape(parts, "broker"))
+    (info,) = [sample for sample in samples if sample.name == "floodgate_server_info"]
+    assert info.labels["max_topic_list_in_flight_heap_mem_size_mb"] == "9"

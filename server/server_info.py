@@ -1,0 +1,74 @@
+"""What decides how a server answers topic lists: its version, and keys with the values in force.
+
+Goes into the first line of the log and into ``floodgate_server_info``, so that a figure can be
+traced to what produced it. Limits, timeouts and modes only: nothing here is secret.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from proto.version import VERSION
+from server.flow_config import (
+    GRACE_KEY,
+    HIGH_WATER_MARK_KEY,
+    LOW_WATER_MARK_KEY,
+    PAUSE_KEY,
+    PENDING_OUTBOUND_KEY,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from server.limits_config import ServerConfig
+
+METRIC = "floodgate_server_info"
+SEND_BUFFER_KEY = "floodgateSocketSendBufferBytes"
+_HEAP, _DIRECT = "maxTopicListInFlightHeapMemSize", "maxTopicListInFlightDirectMemSize"
+_TIMEOUT, _QUEUE = "PermitsAcquireTimeoutMillis", "PermitsAcquireQueueSize"
+_MEGABYTE_BYTES = 1024 * 1024
+
+_VALUES: dict[str, Callable[[ServerConfig], object]] = {
+    "floodgateProfile": lambda config: config.profile.value,
+    "floodgateAdmissionPolicy": lambda config: config.admission.policy.value,
+    "floodgateSizeEstimate": lambda config: config.size_estimate.value,
+    "floodgateResponseBuffers": lambda config: config.response_buffers.value,
+    f"{_HEAP}MB": lambda config: config.topic_list_limits.heap_max_bytes // _MEGABYTE_BYTES,
+    f"{_HEAP}{_TIMEOUT}": lambda config: _millis(config.topic_list_limits.heap_timeout_seconds),
+    f"{_HEAP}{_QUEUE}": lambda config: config.topic_list_limits.heap_queue_size,
+    f"{_DIRECT}MB": lambda config: config.topic_list_limits.direct_max_bytes // _MEGABYTE_BYTES,
+    f"{_DIRECT}{_TIMEOUT}": lambda config: _millis(config.topic_list_limits.direct_timeout_seconds),
+    f"{_DIRECT}{_QUEUE}": lambda config: config.topic_list_limits.direct_queue_size,
+    "maxMessageSize": lambda config: config.max_message_size,
+    HIGH_WATER_MARK_KEY: lambda config: config.flow.rules.marks.high_bytes,
+    LOW_WATER_MARK_KEY: lambda config: config.flow.rules.marks.low_bytes,
+    PAUSE_KEY: lambda config: str(config.flow.rules.pause_if_unwritable).lower(),
+    "keepAliveIntervalSeconds": lambda config: round(config.flow.keep_alive_seconds),
+    GRACE_KEY: lambda config: _millis(config.flow.slow_peers.grace_seconds),
+    PENDING_OUTBOUND_KEY: lambda config: config.flow.max_pending_outbound_bytes // _MEGABYTE_BYTES,
+    SEND_BUFFER_KEY: lambda config: config.socket_send_buffer_bytes,
+}
+INFO_KEYS = tuple(_VALUES)
+
+
+def server_info(config: ServerConfig) -> dict[str, str]:
+    """Return the version, and each of ``INFO_KEYS`` with its value in force."""
+    values = {key: str(value(config)) for key, value in _VALUES.items()}
+    return {"version": VERSION, **values}
+
+
+def label_of(key: str) -> str:
+    """Return the metric's label of a key: its words, as Prometheus writes them."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower()
+
+
+def info_sentence(role: str, config: ServerConfig) -> str:
+    """Return the first line of a server's log."""
+    info = server_info(config)
+    keys = ", ".join(f"{key}={info[key]}" for key in INFO_KEYS)
+    return f"Floodgate {role} {info['version']} with {keys}"
+
+
+def _millis(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -1,0 +1,53 @@
+"""What a server says of itself in its log and metrics is what is in force, and nothing secret."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.config import BrokerConfig
+from broker.config import known_keys as broker_keys
+from broker.runtime_values import runtime_values
+from proxy.config import ProxyConfig
+from proxy.config import known_keys as proxy_keys
+from server.server_info import INFO_KEYS, info_sentence, label_of, server_info
+
+SETTINGS = {
+    "floodgateProfile": "pulsar",
+    "maxTopicListInFlightHeapMemSizeMB": "7",
+    "maxTopicListInFlightDirectMemSizePermitsAcquireTimeoutMillis": "1234",
+    "floodgateSocketSendBufferBytes": "65536",
+    "brokerClientAuthenticationParameters": "token:hidden",
+}
+
+
+@pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
+def test_the_broker_says_the_same_by_rest_and_by_its_metric(profile: str) -> None:
+    config = BrokerConfig.from_properties({"floodgateProfile": profile})
+    runtime, info = runtime_values(config, {}), server_info(config)
+    assert {key: info[key] for key in INFO_KEYS} == {key: runtime[key] for key in INFO_KEYS}
+
+
+def test_what_was_given_is_told() -> None:
+    info = server_info(ProxyConfig.from_properties({**SETTINGS, "brokerServiceURL": "pulsar://a"}))
+    told = {key: value for key, value in SETTINGS.items() if not key.startswith("brokerClient")}
+    assert told.items() <= info.items()
+    assert info["floodgateAdmissionPolicy"] == "fifo"
+
+
+def test_every_key_is_one_of_both_servers() -> None:
+    for known in (broker_keys(), proxy_keys()):
+        assert set(INFO_KEYS) <= {each.key for each in known}
+
+
+def test_no_secret_is_told() -> None:
+    sentence = info_sentence("broker", BrokerConfig.from_properties(SETTINGS))
+    assert sentence.startswith("Floodgate broker 0.1.0 with floodgateProfile=pulsar, ")
+    assert "maxTopicListInFlightHeapMemSizeMB=7" in sentence
+    assert "hidden" not in sentence
+
+
+def test_labels_are_written_as_prometheus_writes_them() -> None:
+    assert label_of("maxTopicListInFlightHeapMemSizeMB") == (
+        "max_topic_list_in_flight_heap_mem_size_mb"
+    )
+    assert len({label_of(key) for key in INFO_KEYS}) == len(INFO_KEYS)
