@@ -29,14 +29,14 @@ _OTHER_OPEN_FILES = 64
 ServerAddress = tuple[socket.AddressFamily, tuple[str, int]]
 
 
-def check_reachable(scenario: ListingScenario) -> None:
-    """Connect once, as every client will.
+def check_reachable(scenario: ListingScenario) -> str:
+    """Connect once, as every client will; return what the server calls its version.
 
     Raises:
         LoadgenError: Nobody answers there as a Pulsar broker or proxy does.
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_connect_once(scenario))
+        return runner.run(_connect_once(scenario))
 
 
 def raise_open_file_limit(connections: int) -> None:
@@ -140,7 +140,7 @@ def connect_failure(error: Exception) -> str:
     return str(error)
 
 
-async def _connect_once(scenario: ListingScenario) -> None:
+async def _connect_once(scenario: ListingScenario) -> str:
     once = StormScenario(
         service_url=scenario.service_url, namespaces=scenario.namespaces[:1], clients=1
     )
@@ -155,3 +155,4 @@ async def _connect_once(scenario: ListingScenario) -> None:
             f"{connect_failure(error)}; is it running and is this its binary port?"
         ) from None
     client.close()
+    return client.handshake.result()

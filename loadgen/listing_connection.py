@@ -42,7 +42,8 @@ class ListingConnection(asyncio.BufferedProtocol):
 
     def __init__(self, plan: ClientPlan, context: StormContext[Any]) -> None:
         self.plan = plan
-        self.handshake: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # Its result is what the server calls its version.
+        self.handshake: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._shared = context
         self._stream = AnswerStream(self._new_body)
         self._transport: asyncio.Transport | None = None
@@ -141,7 +142,7 @@ class ListingConnection(asyncio.BufferedProtocol):
             self._break_off(f"the server answered CONNECT with {name}")
             return
         self._shared.counters.connected += 1
-        self.handshake.set_result(None)
+        self.handshake.set_result(received.connected.server_version)
 
     def _refused(self, error: pb.CommandError) -> None:
         reason = refusal_reason(error.error, error.message)

@@ -13,6 +13,7 @@ from loadgen.report_charts import key_mark, render_bars, render_panel, run_class
 from loadgen.report_panels import histograms, percentile_panel, time_rows
 from loadgen.report_stuck import stuck_card, stuck_section
 from loadgen.report_words import headline, run_sentences, scenario_sentence
+from loadgen.server_rows import server_rows
 from loadgen.stuck_words import scenario_words
 from loadgen.tables import figure_rows, lateness, resident_total
 from loadgen.units import format_bytes, format_count, format_seconds
@@ -95,6 +96,7 @@ def render_report(
         latency=_latency(body, percentiles),
         stuck_last=section if mixed else "",
         table=_tables(list(enumerate(body)), others),
+        servers=_servers(list(enumerate(runs))),
         words=_words(runs),
         details="\n".join(_details(index, run) for index, run in enumerate(runs)),
         series=_series([panel for row in rows for panel in row.panels], percentiles),
@@ -184,15 +186,23 @@ def _latency(runs: Sequence[Run], percentiles: Panel | None) -> str:
 
 def _tables(*parts: Sequence[tuple[int, Run]]) -> str:
     """A table for each part of the page that has runs."""
-    return "".join(_table(part) for part in parts if part)
+    return "".join(
+        _table(part, figure_rows([run.summary for _, run in part])) for part in parts if part
+    )
 
 
-def _table(runs: Sequence[tuple[int, Run]]) -> str:
+def _servers(runs: Sequence[tuple[int, Run]]) -> str:
+    """What produced the figures; empty where nobody has told."""
+    rows = server_rows([run.summary for _, run in runs])
+    return f"<section><h2>What produced this</h2>{_table(runs, rows)}</section>" if rows else ""
+
+
+def _table(runs: Sequence[tuple[int, Run]], rows: Sequence[FigureRow]) -> str:
     heads = "".join(
         f'<th scope="col">{key_mark(index)} {escape(run.summary.label)}</th>' for index, run in runs
     )
     body, group = [], ""
-    for row in figure_rows([run.summary for _, run in runs]):
+    for row in rows:
         if row.group != group:
             group = row.group
             span = len(runs) + 1

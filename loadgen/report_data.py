@@ -6,10 +6,11 @@ driven or where its files are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from loadgen.latency import Latency, parse_latency
+from loadgen.server_facts import ServerFacts, parse_server_facts
 from loadgen.stuck_data import StuckFigures, parse_stuck
 from loadgen.units import plural
 
@@ -78,7 +79,11 @@ class ProcessMemory:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """The figures of one run: what each client got, how long it took, what the servers needed."""
+    """The figures of one run: what each client got, how long it took, what the servers needed.
+
+    ``server_version`` is what CONNECTED said at the address that clients ask; ``servers`` is what
+    each watched server says of itself. Topics and bytes of an answer are the least and the most.
+    """
 
     name: str
     label: str
@@ -97,6 +102,10 @@ class RunSummary:
     interrupted: bool
     processes: Mapping[str, ProcessMemory]
     stuck: StuckFigures | None = None
+    server_version: str | None = None
+    servers: Mapping[str, ServerFacts] = field(default_factory=dict)
+    topics_per_answer: tuple[int, int] | None = None
+    bytes_per_answer: tuple[int, int] | None = None
 
     @property
     def refused_total(self) -> int:
@@ -205,7 +214,17 @@ def parse_summary(document: Mapping[str, Any]) -> RunSummary:
             if document["processes"].get(name) is not None
         },
         stuck=parse_stuck(document.get("stuck")),
+        server_version=document.get("server_version"),
+        servers={
+            name: parse_server_facts(facts) for name, facts in document.get("servers", {}).items()
+        },
+        topics_per_answer=_extremes(document.get("topics_per_answer")),
+        bytes_per_answer=_extremes(document.get("bytes_per_answer")),
     )
+
+
+def _extremes(document: Mapping[str, Any] | None) -> tuple[int, int] | None:
+    return None if document is None else (int(document["min"]), int(document["max"]))
 
 
 def _parse_process(document: Mapping[str, Any]) -> ProcessMemory:

@@ -10,7 +10,7 @@ import json
 import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,6 +38,13 @@ _METRIC_COLUMNS = pa.schema(
 )
 
 
+class Extremes(NamedTuple):
+    """The smallest and the largest of some figures."""
+
+    min: int
+    max: int
+
+
 @dataclass(frozen=True)
 class SummaryPart:
     """What adds up: counts, latencies, bytes and extremes of some of the requests."""
@@ -51,6 +58,8 @@ class SummaryPart:
     start_error_seconds: float = 0.0
     client_start_error_seconds: float = 0.0
     interrupted: bool = False
+    answer_topics: Extremes | None = None
+    answer_bytes: Extremes | None = None
 
     def merge(self, other: SummaryPart) -> SummaryPart:
         """Return the part that describes the requests of both."""
@@ -64,6 +73,8 @@ class SummaryPart:
             max(self.start_error_seconds, other.start_error_seconds),
             max(self.client_start_error_seconds, other.client_start_error_seconds),
             self.interrupted or other.interrupted,
+            _joined(self.answer_topics, other.answer_topics),
+            _joined(self.answer_bytes, other.answer_bytes),
         )
 
     def document(self) -> dict[str, Any]:
@@ -79,6 +90,8 @@ class SummaryPart:
             "latency_seconds": percentiles(self.latency_seconds),
             "service_latency_seconds": percentiles(self.service_latency_seconds),
             "bytes": self.bytes,
+            "topics_per_answer": self.answer_topics and self.answer_topics._asdict(),
+            "bytes_per_answer": self.answer_bytes and self.answer_bytes._asdict(),
             "duration_seconds": self.duration_seconds,
             "start_error_seconds_max": self.start_error_seconds,
             "client_start_error_seconds_max": self.client_start_error_seconds,
@@ -104,7 +117,20 @@ def summary_part(report: TaskReport) -> SummaryPart:
         report.facts.start_error_seconds,
         report.facts.client_start_error_seconds,
         report.facts.interrupted,
+        _extremes(answered["topics"]),
+        _extremes(answered["bytes"]),
     )
+
+
+def _extremes(values: pa.ChunkedArray) -> Extremes | None:
+    found = pc.min_max(values).as_py()
+    return None if found["min"] is None else Extremes(found["min"], found["max"])
+
+
+def _joined(one: Extremes | None, other: Extremes | None) -> Extremes | None:
+    if one is None or other is None:
+        return one or other
+    return Extremes(min(one.min, other.min), max(one.max, other.max))
 
 
 def percentiles(values: Iterable[float]) -> dict[str, float] | None:

@@ -42,6 +42,8 @@ _KEPT = (
     "process_resident_memory_bytes",
     "process_cpu_seconds_total",
 )
+# Always 1: what it says is in its labels, and in run.json.
+_LABELS_ONLY = "floodgate_server_info"
 _SAMPLE = re.compile(r"^([A-Za-z_:][\w:]*)(?:\{(.*)\})? +(\S+)(?: +-?\d+)?$")
 _LABEL = re.compile(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
 
@@ -197,7 +199,7 @@ class ServerWatch:
 def kept_samples(page: str) -> Iterator[tuple[str, float]]:
     """Yield name and value of each sample of a Prometheus page that is kept; NaN is not."""
     for line in page.splitlines():
-        if not line.startswith(_KEPT):
+        if not line.startswith(_KEPT) or line.startswith(_LABELS_ONLY):
             continue
         found = _SAMPLE.match(line)
         if found is None:

@@ -31,6 +31,7 @@ from loadgen.results import (
 )
 from loadgen.run_place import forget_extras, replaceable_run_directory
 from loadgen.scrape import ScrapeTarget, ServerWatch
+from loadgen.server_facts import read_server_facts
 from loadgen.stuck_results import stuck_document
 from loadgen.stuck_scenario import StuckScenario
 from loadgen.task_plan import TaskPlan
@@ -119,16 +120,21 @@ def execute(scenario: AnyScenario, options: RunOptions) -> RunResult:
         LoadgenError: The server cannot be reached, or the storm could not be run.
         KeyboardInterrupt: There was a Ctrl-C before any request had ended.
     """
-    _check(scenario, options)
+    server_version = _check(scenario, options)
     started_at = datetime.now(UTC)
     directory = options.out / options.name
-    with replaceable_run_directory(directory), ServerWatch(_targets(options)) as watch:
+    targets = _targets(options)
+    with replaceable_run_directory(directory), ServerWatch(targets) as watch:
+        produced_by = _servers(server_version, targets)
         reports = agreed_reports(_run(scenario, options))
         if not any(report.rows.num_rows for report in reports):
             raise KeyboardInterrupt
     offset_seconds = reports[0].facts.t0_epoch_seconds - (time.time() - time.perf_counter())
-    description = _run_document(scenario, options, reports, started_at.isoformat())
-    summary = _summary_document(scenario, options, reports, watch)
+    description = {
+        **_run_document(scenario, options, reports, started_at.isoformat()),
+        **produced_by,
+    }
+    summary = {**_summary_document(scenario, options, reports, watch), **produced_by}
     try:
         forget_extras(directory)
         if isinstance(scenario, StuckScenario):
@@ -142,7 +148,8 @@ def execute(scenario: AnyScenario, options: RunOptions) -> RunResult:
     return RunResult(directory, summary, _problems(reports))
 
 
-def _check(scenario: AnyScenario, options: RunOptions) -> None:
+def _check(scenario: AnyScenario, options: RunOptions) -> str:
+    """Refuse what cannot be run; return what the server at the address calls its version."""
     if options.executor not in EXECUTORS:
         raise UsageError(f"--executor {options.executor!r} is neither spark nor process")
     if not 1 <= options.tasks <= scenario.clients:
@@ -157,7 +164,16 @@ def _check(scenario: AnyScenario, options: RunOptions) -> None:
             raise UsageError(f"--{process}-pid needs --{process}-admin-url as well")
     if options.master is None or options.executor == "process":
         raise_open_file_limit(-(-connections_of(scenario) // options.tasks))
-    check_reachable(scenario)
+    return check_reachable(scenario)
+
+
+def _servers(server_version: str, targets: Sequence[ScrapeTarget]) -> dict[str, Any]:
+    """Describe what will produce the figures."""
+    facts = {each.process: read_server_facts(each.process, each.admin_url) for each in targets}
+    return {
+        "server_version": server_version,
+        "servers": {process: asdict(found) for process, found in facts.items()},
+    }
 
 
 def connections_of(scenario: AnyScenario) -> int:

@@ -31,6 +31,7 @@ TERMINAL_COLUMNS = 100
 NARROW_COLUMNS = 80
 _NARROW_RUNS = 2
 RUNS_PER_TABLE = 3
+NO_ANSWERS = "no answers"
 NOT_ACCOUNTED = "not accounted"
 NOT_WATCHED = "not watched"
 NOT_MEASURED = "not measured"
@@ -121,6 +122,16 @@ def _client_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
         counts = [int(getattr(summary, kind)) for summary in summaries]
         if any(counts) or kind == "wrong":
             yield _counts(group, meaning, counts, alarming=True)
+    yield _row("Each answer", "topics", summaries, lambda s: _span(s.topics_per_answer))
+    yield _row("Each answer", "bytes", summaries, lambda s: _span(s.bytes_per_answer, format_bytes))
+
+
+def _span(extremes: tuple[int, int] | None, write: Callable[[float], str] = format_count) -> str:
+    """The least and the most of something, or the one figure that both are."""
+    if extremes is None:
+        return NO_ANSWERS
+    least, most = (write(figure) for figure in extremes)
+    return least if least == most else f"{least} to {most}"
 
 
 def _latency_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
@@ -130,7 +141,7 @@ def _latency_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
         cells = [
             format_seconds(getattr(s.latency_seconds, statistic))
             if s.latency_seconds
-            else "no answers"
+            else NO_ANSWERS
             for s in summaries
         ]
         yield FigureRow(group, name, cells, [False] * len(cells))

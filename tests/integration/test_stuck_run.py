@@ -21,6 +21,7 @@ from loadgen.storm_run import RunOptions, RunResult, execute
 from loadgen.stuck_scenario import StuckScenario
 from loadgen.task_plan import TaskPlan
 from loadgen.task_runner import run_task
+from proto.version import FLOODGATE_VERSION, SERVER_VERSION
 from tests.support.server_process import running_server
 from tests.support.stand_in_broker import StandInBroker, running, topic_names
 
@@ -99,8 +100,15 @@ def test_in_profile_pulsar_one_peer_starves_everybody_until_it_leaves(tmp_path: 
     assert stuck["nobody_answered_seconds"] >= 1.9
     assert stuck["closed"] == 0
     assert all(reason.startswith("TooManyRequests") for reason in result.summary["refused"])
-    # And the run directory says the same
+    # And the run directory says the same, and what produced it
     run = load_run(result.directory)
+    assert run.description["servers"] == result.summary["servers"]
+    assert run.summary.server_version == SERVER_VERSION
+    facts = run.summary.servers["broker"]
+    assert (facts.version, facts.settings["floodgateProfile"]) == (FLOODGATE_VERSION, "pulsar")
+    assert facts.settings["maxTopicListInFlightDirectMemSizePermitsAcquireTimeoutMillis"] == "1000"
+    assert facts.settings["floodgateSocketSendBufferBytes"] == "65536"
+    assert run.summary.topics_per_answer == (TOPICS, TOPICS)
     assert run.summary.processes["broker"].direct.peak_bytes > TOPICS * 93
     assert '<path class="dot refused"' in render_report([run])
     (peer,) = pq.read_table(result.directory / PEERS_NAME).to_pylist()

@@ -111,6 +111,19 @@ def test_parts_merge_in_any_grouping_to_the_same_summary() -> None:
     assert documents[0]["answered"] == 3
 
 
+def test_the_smallest_and_the_largest_answer_are_told() -> None:
+    # Given
+    small = summary_part(report(0, row(0) | {"topics": 3, "bytes": 30}, row(1, "refused")))
+    large = summary_part(report(0, row(2) | {"topics": 9, "bytes": 90}))
+    # When
+    document = SummaryPart().merge(small).merge(large).document()
+    # Then
+    assert document["topics_per_answer"] == {"min": 3, "max": 9}
+    assert document["bytes_per_answer"] == {"min": 30, "max": 90}
+    refused = summary_part(report(0, row(1, "refused"))).document()
+    assert refused["topics_per_answer"] is refused["bytes_per_answer"] is None
+
+
 def test_percentiles_are_values_that_occurred() -> None:
     found = percentiles(range(1, 1001))
     assert found == {"p50": 500, "p90": 900, "p99": 990, "p999": 999, "max": 1000}
