@@ -2,61 +2,50 @@
 
 Each run has a broker and a proxy of its own, as separate processes, so that what one run leaves in
 memory cannot help or hurt the next. One Spark session makes the topics and drives all storms. The
-second part, one peer that reads nothing, follows in :mod:`loadgen.demo_stuck`.
+second part, one peer that reads nothing, follows in :mod:`loadgen.demo_stuck`. With an operator's
+own topics or configuration the same storms are a rehearsal of that cluster, without second part.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from loadgen.connecting import raise_open_file_limit
 from loadgen.corpus import in_spark, in_this_process, write_corpus
-from loadgen.demo_checks import demo_checks, exit_code
 from loadgen.demo_plan import (
     CLIENT_TIMEOUT_SECONDS,
     RUNS,
     SOCKET_BUFFER_BYTES,
-    STUCK_RUNS,
     DemoRun,
-    StormSize,
-    broker_settings,
-    mean_answer_bytes,
-    proxy_settings,
 )
+from loadgen.demo_result import REPORT_NAME, SUMMARY_NAME, DemoResult, conclude
+from loadgen.demo_servers import broker_launch, proxy_launch
 from loadgen.demo_stuck import run_stuck_part
+from loadgen.demo_topics import DemoTopics, topics_of_corpus, topics_of_operator
 from loadgen.failures import LoadgenError
+from loadgen.own_topics import OwnTopics
 from loadgen.pictures import RUN_DIRECTORIES
-from loadgen.processes import ServerLaunch, running_server
-from loadgen.report import write_report
-from loadgen.report_data import RunSummary, parse_summary
-from loadgen.run_directory import load_run
-from loadgen.scenario import NamespaceExpectation, StormScenario
+from loadgen.processes import running_server
+from loadgen.scenario import StormScenario
 from loadgen.storm_run import RunOptions, execute
-from loadgen.stuck_checks import stuck_checks
 from loadgen.units import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from loadgen.check_result import CheckResult
     from loadgen.corpus import Corpus
-    from loadgen.failures import ExitCode
     from loadgen.live import StormCounters
+    from loadgen.own_cluster import OwnCluster
     from loadgen.processes import ServerProcess
     from loadgen.steps import Steps
     from loadgen.topics import TopicPlan
 
-SCHEMA_VERSION = 1
-REPORT_NAME = "report.html"
-SUMMARY_NAME = "summary.json"
-TITLE = "A restart storm, and one peer that does not read"
 _CORPUS_FILES = 8
 # The proxy has a connection to the broker for each client's, in profile pulsar.
 _CONNECTIONS_PER_CLIENT = 2
@@ -67,39 +56,26 @@ class DemoOptions:
     """What the demo runs and where its results go.
 
     Attributes:
-        topics: The topics to make.
+        topics: The topics to make, or an operator's own.
         clients: Connections, each of which asks once.
         read_rate_bytes_per_second: How fast each client reads; 0 is unlimited.
         out: The directory of all results.
         executor: ``spark``, or ``process`` for the same without Spark and Java.
         tasks: Spark tasks, or processes, that share the clients.
-        keep: Whether the topics stay on disk.
+        keep: Whether made topics stay on disk.
+        own: An operator's servers; None: the demo's own.
+        namespaces: Which of an operator's namespaces are listed; none: the largest.
     """
 
-    topics: TopicPlan
+    topics: TopicPlan | OwnTopics
     clients: int
     read_rate_bytes_per_second: float
     out: Path
     executor: str = "spark"
     tasks: int = 2
     keep: bool = False
-
-
-@dataclass(frozen=True)
-class DemoResult:
-    """What the demo found: of the storms, and of the second part."""
-
-    summaries: Mapping[str, RunSummary]
-    stuck: Mapping[str, RunSummary]
-    checks: Sequence[CheckResult]
-    report: Path
-    summary: Path
-    duration_seconds: float
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """What the demo's process exits with."""
-        return exit_code([*self.summaries.values(), *self.stuck.values()], self.checks)
+    own: OwnCluster | None = None
+    namespaces: tuple[str, ...] = ()
 
 
 def run_demo(options: DemoOptions, steps: Steps) -> DemoResult:
@@ -111,15 +87,17 @@ def run_demo(options: DemoOptions, steps: Steps) -> DemoResult:
     _prepare(options)
     try:
         with _session(options, steps) as session:
-            corpus = _make_topics(options, session, steps)
-            documents = {run.name: _run_storm(run, corpus, options, session, steps) for run in RUNS}
-        stuck = run_stuck_part(options.out, _stuck_directory(options), steps, _storm_notes)
+            topics = _topics(options, session, steps)
+            documents = {run.name: _run_storm(run, topics, options, session, steps) for run in RUNS}
+        stuck = {}
+        if options.own is None:
+            stuck = run_stuck_part(options.out, _stuck_directory(options), steps, _storm_notes)
     finally:
         if not options.keep:
             shutil.rmtree(_corpus_directory(options), ignore_errors=True)
             shutil.rmtree(_stuck_directory(options), ignore_errors=True)
     with steps.step("Writing the report"):
-        return _conclude(options, corpus, (documents, stuck), steps)
+        return conclude(options, topics, (documents, stuck), steps)
 
 
 def _prepare(options: DemoOptions) -> None:
@@ -159,8 +137,15 @@ def _stuck_directory(options: DemoOptions) -> Path:
     return options.out / "stuck-topics"
 
 
-def _make_topics(options: DemoOptions, session: SparkSession | None, steps: Steps) -> Corpus:
-    plan = options.topics
+def _topics(options: DemoOptions, session: SparkSession | None, steps: Steps) -> DemoTopics:
+    if isinstance(options.topics, OwnTopics):
+        return topics_of_operator(options.topics, options.namespaces)
+    return topics_of_corpus(_make_topics(options.topics, options, session, steps))
+
+
+def _make_topics(
+    plan: TopicPlan, options: DemoOptions, session: SparkSession | None, steps: Steps
+) -> Corpus:
     what = f"Making {plan.topics:,} topics in {plural(plan.namespaces, 'namespace')}"
     with steps.step(f"{what} with Spark" if session else what) as note:
 
@@ -173,7 +158,7 @@ def _make_topics(options: DemoOptions, session: SparkSession | None, steps: Step
 
 def _run_storm(
     run: DemoRun,
-    corpus: Corpus,
+    topics: DemoTopics,
     options: DemoOptions,
     session: SparkSession | None,
     steps: Steps,
@@ -183,11 +168,11 @@ def _run_storm(
     Raises:
         KeyboardInterrupt: It was interrupted: what it found is half a run.
     """
-    with _servers(run, corpus, options, steps) as (broker, proxy):
+    with _servers(run, topics, options, steps) as (broker, proxy):
         what = f"{run.label}: {plural(options.clients, 'client')} ask at once"
         with steps.step(what) as note:
             result = execute(
-                _scenario(proxy.service_url, corpus, options),
+                _scenario((proxy or broker).service_url, topics, options),
                 RunOptions(
                     name=run.name,
                     label=run.label,
@@ -196,9 +181,9 @@ def _run_storm(
                     tasks=min(options.tasks, options.clients),
                     spark=session,
                     broker_admin_url=broker.web_url,
-                    proxy_admin_url=proxy.web_url,
+                    proxy_admin_url=proxy.web_url if proxy else None,
                     broker_pid=broker.pid,
-                    proxy_pid=proxy.pid,
+                    proxy_pid=proxy.pid if proxy else None,
                     on_progress=_storm_notes(note),
                 ),
             )
@@ -209,33 +194,31 @@ def _run_storm(
 
 @contextmanager
 def _servers(
-    run: DemoRun, corpus: Corpus, options: DemoOptions, steps: Steps
-) -> Iterator[tuple[ServerProcess, ServerProcess]]:
+    run: DemoRun, topics: DemoTopics, options: DemoOptions, steps: Steps
+) -> Iterator[tuple[ServerProcess, ServerProcess | None]]:
     """Broker and proxy of one run; the proxy stops first, so that it never misses its broker."""
     logs = options.out / RUN_DIRECTORIES / run.name
-    importing = ("--import", str(corpus.directory))
     with ExitStack() as stack:
         with steps.step(f"{run.label}: servers start, load the topics"):
-            broker_launch = ServerLaunch(
-                "broker", broker_settings(run), logs / "broker.log", importing
-            )
-            broker = stack.enter_context(running_server(broker_launch))
-            proxy_launch = ServerLaunch("proxy", proxy_settings(run, broker), logs / "proxy.log")
-            proxy = stack.enter_context(running_server(proxy_launch))
+            launch = broker_launch(run, options.own, logs, topics.source)
+            broker = stack.enter_context(running_server(launch))
+            launch_of_proxy = proxy_launch(run, options.own, logs, broker)
+            proxy = None
+            if launch_of_proxy is not None:
+                proxy = stack.enter_context(running_server(launch_of_proxy))
         yield broker, proxy
 
 
-def _scenario(service_url: str, corpus: Corpus, options: DemoOptions) -> StormScenario:
+def _scenario(service_url: str, topics: DemoTopics, options: DemoOptions) -> StormScenario:
+    rate = options.read_rate_bytes_per_second
+    reading_seconds = topics.answer_bytes / rate if rate else 0.0
     return StormScenario(
         service_url=service_url,
-        namespaces=tuple(
-            NamespaceExpectation(name=name, topics=entry.topics, hash=entry.hash)
-            for name, entry in corpus.manifest.namespaces.items()
-        ),
+        namespaces=topics.namespaces,
         clients=options.clients,
-        read_rate_bytes_per_second=options.read_rate_bytes_per_second,
+        read_rate_bytes_per_second=rate,
         receive_buffer_bytes=SOCKET_BUFFER_BYTES,
-        timeout_seconds=CLIENT_TIMEOUT_SECONDS,
+        timeout_seconds=CLIENT_TIMEOUT_SECONDS + reading_seconds,
     )
 
 
@@ -246,51 +229,3 @@ def _storm_notes(note: Callable[[str], None]) -> Callable[[StormCounters], None]
         note(f"{words}, {failed:,} failed" if failed else words)
 
     return show
-
-
-def storm_size(options: DemoOptions, corpus: Corpus) -> StormSize:
-    """How large the storm was, from the topics that were really made."""
-    manifest = corpus.manifest
-    answer = mean_answer_bytes(manifest.topics, manifest.name_bytes, len(manifest.namespaces))
-    return StormSize(options.clients, answer)
-
-
-def _conclude(
-    options: DemoOptions,
-    corpus: Corpus,
-    documents: tuple[Mapping[str, dict[str, Any]], Mapping[str, dict[str, Any]]],
-    steps: Steps,
-) -> DemoResult:
-    """Judge the runs of both parts and write what is left for the reader."""
-    storms, stuck = (
-        {name: parse_summary(document) for name, document in part.items()} for part in documents
-    )
-    checks = demo_checks(storms, storm_size(options, corpus)) + stuck_checks(stuck)
-    runs = [load_run(options.out / RUN_DIRECTORIES / run.name) for run in (*RUNS, *STUCK_RUNS)]
-    report = options.out / REPORT_NAME
-    write_report(report, runs, title=TITLE, checks=checks)
-    duration_seconds = steps.elapsed_seconds
-    summary = options.out / SUMMARY_NAME
-    document = {
-        **_described(options, corpus),
-        "runs": dict(documents[0]),
-        "stuck": dict(documents[1]),
-        "checks": [asdict(check) for check in checks],
-        "passed": all(check.passed for check in checks),
-        "duration_seconds": round(duration_seconds, 1),
-    }
-    summary.write_text(f"{json.dumps(document, indent=2)}\n", encoding="utf-8")
-    return DemoResult(storms, stuck, checks, report, summary, duration_seconds)
-
-
-def _described(options: DemoOptions, corpus: Corpus) -> dict[str, Any]:
-    """What the storms were, for the summary."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "topics": corpus.manifest.topics,
-        "namespaces": len(corpus.manifest.namespaces),
-        "clients": options.clients,
-        "answer_bytes": storm_size(options, corpus).answer_bytes,
-        "read_rate_bytes_per_second": options.read_rate_bytes_per_second,
-        "executor": options.executor,
-    }

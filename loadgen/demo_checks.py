@@ -37,6 +37,32 @@ def demo_checks(runs: Mapping[str, RunSummary], size: StormSize) -> list[CheckRe
     ]
 
 
+def own_checks(runs: Mapping[str, RunSummary]) -> list[CheckResult]:
+    """Judge whether the figures of a rehearsal can be relied on.
+
+    What they say of the operator's cluster is nobody's to judge, neither refusals nor memory.
+    """
+    summaries = list(runs.values())
+    limited = any(_accounted(summaries))
+    return [
+        _every_client_heard(summaries),
+        *([_within_limits(summaries)] if limited else []),
+        _everything_returned(summaries),
+    ]
+
+
+def hidden_storm(off: RunSummary, size: StormSize) -> str | None:
+    """Say why a rehearsal without limits shows too little to compare with; None if it does not."""
+    peak, required = off.outbound_pending_peak_bytes or 0, size.required_pending_bytes
+    if peak >= required:
+        return None
+    return (
+        f"This storm is small: without limits up to {format_bytes(peak)} of answers waited in one "
+        f"server, and {format_bytes(required)} of {format_bytes(size.clients * size.answer_bytes)} "
+        "would show more. Use more --clients or a lower --read-rate."
+    )
+
+
 def exit_code(runs: Iterable[RunSummary], checks: Sequence[CheckResult]) -> ExitCode:
     """The code of the whole demo: a wrong answer weighs more than a failed check."""
     if any(summary.wrong for summary in runs):

@@ -14,7 +14,9 @@ from rich.text import Text
 from loadgen.demo import DemoOptions, run_demo
 from loadgen.demo_plan import RUNS, STUCK_RUNS, default_namespaces
 from loadgen.failures import ExitCode, LoadgenError, UsageError
-from loadgen.pictures import draw_pictures, load_demo
+from loadgen.own_cluster import OwnCluster, read_own_server
+from loadgen.own_topics import OwnTopics, parse_topics, read_own_topics
+from loadgen.pictures import RUN_DIRECTORIES, draw_pictures, load_demo
 from loadgen.processes import termination_interrupts
 from loadgen.report_words import late_start_sentence
 from loadgen.sizes import parse_read_rate
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from loadgen.check_result import CheckResult
-    from loadgen.demo import DemoResult
+    from loadgen.demo_result import DemoResult
 
 SEED = 7
 _INTERRUPTED = "Interrupted: broker, proxy and Spark are stopped, no report was written."
@@ -43,10 +45,40 @@ class DemoExecutor(StrEnum):
 
 
 def demo(  # noqa: PLR0913 - one parameter for each option
-    topics: Annotated[int, typer.Option(min=1, help="Topics in all.")] = 1_000_000,
+    topics: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBER|FILE",
+            help="How many topics to make (50000, 1M), or a file of your own: one full name a "
+            "line, or Parquet.",
+        ),
+    ] = "1M",
+    broker_conf: Annotated[
+        Path | None,
+        typer.Option(
+            help="Your broker.conf: its limits, frame sizes and water marks are kept.",
+            show_default=False,
+        ),
+    ] = None,
+    proxy_conf: Annotated[
+        Path | None,
+        typer.Option(
+            help="Your proxy.conf; without one there is no proxy in front of your broker.",
+            show_default=False,
+        ),
+    ] = None,
+    namespace: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Which namespace of your file is listed; repeat for more.",
+            show_default="the largest",
+        ),
+    ] = None,
     namespaces: Annotated[
         int | None,
-        typer.Option(min=1, help="Namespaces.", show_default="one for 10,000 topics"),
+        typer.Option(
+            min=1, help="Namespaces of made topics.", show_default="one for 10,000 topics"
+        ),
     ] = None,
     clients: Annotated[
         int, typer.Option(min=1, max=100_000, help="Clients that ask at the same moment.")
@@ -69,22 +101,36 @@ def demo(  # noqa: PLR0913 - one parameter for each option
     peer ask for many lists and read none, twice: as in Pulsar, and in Floodgate.
     Prints tables, writes report.html and summary.json.
 
+    With your own topics or configuration it rehearses your cluster: the same
+    three storms with your keys, and your limits in the second and third. What
+    ties your files to your cluster (addresses, ports, metadata store, TLS,
+    authentication) is set aside and named. It draws demo.png, too.
+
     Exit code 0: everything held; 97: an answer was wrong; 99: a check failed.
 
     Examples:
       loadgen demo
 
       loadgen demo --topics 50000 --clients 100 --executor process --out out/small
+
+      loadgen demo --topics topics.txt --broker-conf broker.conf
+      --proxy-conf proxy.conf --out out/mine
     """
+    wanted = _wanted_topics(topics, namespaces, namespace or [])
+    own = _own_cluster(broker_conf, proxy_conf, topics_are_own=isinstance(wanted, OwnTopics))
     options = DemoOptions(
-        topics=_topic_plan(topics, namespaces or default_namespaces(topics)),
+        topics=wanted,
         clients=clients,
         read_rate_bytes_per_second=parse_read_rate(read_rate),
         out=out,
         executor=str(executor),
         keep=keep,
+        own=own,
+        namespaces=tuple(namespace or ()),
     )
     console = summary_console()
+    for note in own.notes() if own is not None else ():
+        console.print(note, soft_wrap=True, highlight=False, markup=False)
     try:
         with termination_interrupts(), Steps(console).shown() as steps:
             result = run_demo(options, steps)
@@ -106,9 +152,11 @@ def picture(
       loadgen picture --demo out/demo --out docs/images
     """
     console = summary_console()
-    storms = load_demo(demo_directory, [run.name for run in RUNS])
-    stuck = load_demo(demo_directory, [run.name for run in STUCK_RUNS])
-    for path in [*draw_pictures(storms, out), *draw_stuck_pictures(stuck, out)]:
+    paths = draw_pictures(load_demo(demo_directory, [run.name for run in RUNS]), out)
+    if (demo_directory / RUN_DIRECTORIES / STUCK_RUNS[0].name).is_dir():  # a rehearsal has none
+        stuck = load_demo(demo_directory, [run.name for run in STUCK_RUNS])
+        paths += draw_stuck_pictures(stuck, out)
+    for path in paths:
         console.print(f"Picture: {path}", soft_wrap=True, highlight=False)
 
 
@@ -123,6 +171,10 @@ def show(console: Console, result: DemoResult) -> None:
             console.print(
                 f"! {summary.label}: {late_start_sentence(summary)}", style="yellow", markup=False
             )
+    if result.hidden is not None:
+        console.print(f"! {result.hidden}", style="yellow", markup=False, highlight=False)
+    for path in result.pictures:
+        console.print(f"Picture: {path}", soft_wrap=True, highlight=False)
     console.print(
         f"\n{result.duration_seconds:.0f} s in all. Open {result.report} in a browser; all figures "
         f"are in {result.summary}.",
@@ -138,6 +190,42 @@ def _verdicts(checks: Sequence[CheckResult]) -> Table:
         mark = Text("✓", "green") if check.passed else Text("✗", "bold red")
         grid.add_row(mark, Text(check.sentence))
     return grid
+
+
+def _wanted_topics(
+    topics: str, namespaces: int | None, listed: Sequence[str]
+) -> TopicPlan | OwnTopics:
+    """Return what ``--topics`` says: a plan of so many, or what a file holds.
+
+    Raises:
+        UsageError: It is neither a number nor a file, or another option does not go with it.
+    """
+    number = parse_topics(topics)
+    if number is not None:
+        if listed:
+            raise UsageError("--namespace goes with a file of your own topics; leave it out")
+        return _topic_plan(number, namespaces or default_namespaces(number))
+    path = Path(topics)
+    if not path.exists():
+        raise UsageError(
+            f"--topics {topics[:200]} is neither a number (50000, 1M) nor a file; write your "
+            "topics down with: pulsar-admin topics list my-tenant/my-namespace > topics.txt"
+        )
+    if namespaces is not None:
+        raise UsageError("--namespaces goes with a number of topics; leave it out")
+    own = read_own_topics(path)
+    own.chosen(listed)
+    return own
+
+
+def _own_cluster(
+    broker_conf: Path | None, proxy_conf: Path | None, *, topics_are_own: bool
+) -> OwnCluster | None:
+    """Return the servers of a rehearsal; None: nothing is the operator's."""
+    if broker_conf is None and proxy_conf is None and not topics_are_own:
+        return None
+    proxy = None if proxy_conf is None else read_own_server("proxy", proxy_conf)
+    return OwnCluster(read_own_server("broker", broker_conf), proxy)
 
 
 def _topic_plan(topics: int, namespaces: int) -> TopicPlan:

@@ -45,6 +45,12 @@ RUNS = (
     DemoRun("floodgate", "Limits on, Floodgate", "floodgate", LIMIT_MB),
 )
 
+_LOOPBACK = {
+    "webServicePort": "0",
+    "bindAddress": "127.0.0.1",
+    "advertisedAddress": "127.0.0.1",
+}
+
 # The second part: the case that was recorded of a real broker, in the time that it takes to show.
 STUCK_LIMIT_MB = 1
 STUCK_TOPICS = 4000
@@ -92,11 +98,12 @@ def mean_answer_bytes(topics: int, name_bytes: int, namespaces: int) -> int:
 
 def broker_settings(run: DemoRun) -> dict[str, str]:
     """The broker's configuration in one run, in Pulsar's keys."""
-    return {
-        "brokerServicePort": "0",
-        "metadataStoreUrl": "memory:local",
-        **_server_settings(run),
-    }
+    return {**local_broker(), **run_settings(run)}
+
+
+def local_broker() -> dict[str, str]:
+    """What a broker is told whatever the run: to listen on free ports of the loopback."""
+    return {"brokerServicePort": "0", "metadataStoreUrl": "memory:local", **_LOOPBACK}
 
 
 def stuck_broker_settings(run: DemoRun) -> dict[str, str]:
@@ -131,20 +138,22 @@ def stuck_scenario(service_url: str, namespace: NamespaceExpectation) -> StuckSc
 
 def proxy_settings(run: DemoRun, broker: ServerProcess) -> Mapping[str, str]:
     """The proxy's configuration in one run, in front of ``broker``."""
+    return {**local_proxy(broker.service_url, broker.web_url), **run_settings(run)}
+
+
+def local_proxy(broker_service_url: str, broker_web_url: str) -> dict[str, str]:
+    """What a proxy is told whatever the run: where its broker is, and to listen as that does."""
     return {
         "servicePort": "0",
-        "brokerServiceURL": broker.service_url,
-        "brokerWebServiceURL": broker.web_url,
-        **_server_settings(run),
+        "brokerServiceURL": broker_service_url,
+        "brokerWebServiceURL": broker_web_url,
+        **_LOOPBACK,
     }
 
 
-def _server_settings(run: DemoRun) -> dict[str, str]:
-    """What broker and proxy have in common."""
+def run_settings(run: DemoRun) -> dict[str, str]:
+    """What makes a run what it is, on broker and proxy alike."""
     return {
-        "webServicePort": "0",
-        "bindAddress": "127.0.0.1",
-        "advertisedAddress": "127.0.0.1",
         "floodgateProfile": run.profile,
         "maxTopicListInFlightHeapMemSizeMB": str(run.limit_mb),
         "maxTopicListInFlightDirectMemSizeMB": str(run.limit_mb),

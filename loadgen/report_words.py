@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loadgen.hidden_effect import hidden_effect
 from loadgen.report_data import CLIENT_START_ERROR_LIMIT_SECONDS, START_ERROR_LIMIT_SECONDS
 from loadgen.stuck_words import stuck_headline, stuck_sentences
 from loadgen.tables import against_limit
@@ -182,6 +183,9 @@ def _doubts(summary: RunSummary) -> Iterator[str]:
             f"The run was interrupted: these are the {summary.requests:,} requests of "
             f"{plural(summary.clients, 'client')} that had ended by then."
         )
+    hidden = hidden_effect(summary)
+    if hidden is not None:
+        yield hidden
     if summary.generator_limited:
         yield late_start_sentence(summary)
     if summary.wrong:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from loadgen.failures import ExitCode, LoadgenError
+from loadgen.hidden_effect import hidden_effect
 from loadgen.peer_record import PEERS_NAME
 from loadgen.report_data import parse_summary
 from loadgen.report_words import late_start_sentence
@@ -20,14 +21,20 @@ if TYPE_CHECKING:
 
 def show(result: RunResult, *, as_json: bool) -> None:
     """Print the figures: a table for people, the summary for programs."""
+    summary = parse_summary(result.summary)
+    warning = hidden_effect(summary)
     if as_json:
         sys.stdout.write(json.dumps(result.summary, indent=2, ensure_ascii=False) + "\n")
+        if warning is not None:
+            sys.stderr.write(f"loadgen: {warning}\n")
         return
     console = Console(file=sys.stdout)
     if not console.is_terminal:
         console = Console(file=sys.stdout, width=TERMINAL_COLUMNS)
-    for table in summary_tables([parse_summary(result.summary)]):
+    for table in summary_tables([summary]):
         console.print(table)
+    if warning is not None:
+        console.print(f"! {warning}", style="yellow", markup=False, highlight=False)
     console.print(f"Everything about this run is in {result.directory}", highlight=False)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rich.console import Console
 
-from loadgen.demo import DemoOptions, DemoResult, run_demo
+from loadgen.demo import DemoOptions, run_demo
 from loadgen.failures import ExitCode, LoadgenError
 from loadgen.processes import ServerLaunch, ServerProcess
 from loadgen.steps import Steps
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from loadgen.demo_result import DemoResult
     from loadgen.scenario import StormScenario
     from loadgen.storm_run import RunOptions
 

@@ -9,7 +9,7 @@ import pytest
 
 from loadgen.__main__ import main
 from loadgen.check_result import CheckResult
-from loadgen.demo import DemoResult
+from loadgen.demo_result import DemoResult
 from loadgen.pictures import LARGEST_PICTURE_BYTES
 from loadgen.run_directory import load_summary
 from tests.support.run_directories import edit_json, write_three_runs

@@ -1,0 +1,37 @@
+"""The servers of one run of the demo: how they are launched, its own or an operator's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loadgen.demo_plan import broker_settings, local_broker, local_proxy, proxy_settings
+from loadgen.processes import ServerLaunch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadgen.demo_plan import DemoRun
+    from loadgen.own_cluster import OwnCluster
+    from loadgen.processes import ServerProcess
+
+
+def broker_launch(run: DemoRun, own: OwnCluster | None, logs: Path, topics: Path) -> ServerLaunch:
+    """How the broker of a run starts; it imports the topics before it is ready."""
+    importing, log = ("--import", str(topics)), logs / "broker.log"
+    if own is None:
+        return ServerLaunch("broker", broker_settings(run), log, importing)
+    settings = own.broker.settings(run, local_broker())
+    return ServerLaunch("broker", settings, log, (*own.broker.arguments, *importing))
+
+
+def proxy_launch(
+    run: DemoRun, own: OwnCluster | None, logs: Path, broker: ServerProcess
+) -> ServerLaunch | None:
+    """How the proxy of a run starts; None where an operator has none."""
+    log = logs / "proxy.log"
+    if own is None:
+        return ServerLaunch("proxy", proxy_settings(run, broker), log)
+    if own.proxy is None:
+        return None
+    settings = own.proxy.settings(run, local_proxy(broker.service_url, broker.web_url))
+    return ServerLaunch("proxy", settings, log, own.proxy.arguments)

@@ -1,0 +1,142 @@
+"""An operator's broker.conf and proxy.conf, made fit for a rehearsal on the loopback.
+
+Limits, frame sizes, water marks and what else decides how topic lists are answered is kept. What
+ties a server to its cluster is set aside: where it listens and is reached, its metadata store,
+what protects it. The file itself is given to the server, and what is set aside is overridden, so
+that no secret of it appears on a command line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from loadgen.demo_plan import DemoRun, local_broker, local_proxy, run_settings
+from loadgen.failures import UsageError
+from server.config_file import read_properties
+from server.errors import ConfigError
+from server.server_info import SEND_BUFFER_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+# An empty value means the default, which for each of these is "off" or "none".
+_LOCAL = {
+    "webServicePortTls": "",
+    "authenticationEnabled": "false",
+    "authorizationEnabled": "false",
+    "haProxyProtocolEnabled": "false",
+    "webServiceHaProxyProtocolEnabled": "false",
+}
+_LOCAL_OF = {
+    "broker": {
+        **_LOCAL,
+        "brokerServicePortTls": "",
+        "tlsEnabled": "false",
+        "floodgateMetadataStoreUrl": "",
+        "floodgateImportDirectory": "",
+        "pulsarResourcesExtendedClassName": "",
+    },
+    "proxy": {
+        **_LOCAL,
+        "servicePortTls": "",
+        "tlsEnabledWithBroker": "false",
+        "brokerClientAuthenticationPlugin": "",
+        # All clients of a rehearsal come from one address.
+        "maxConcurrentInboundConnectionsPerIp": "0",
+    },
+}
+_LIMITS = ("maxTopicListInFlightHeapMemSizeMB", "maxTopicListInFlightDirectMemSizeMB")
+_OUR_PREFIX = "floodgate"
+
+
+@dataclass(frozen=True)
+class OwnServer:
+    """One server's configuration as its operator wrote it.
+
+    Attributes:
+        role: ``broker`` or ``proxy``.
+        file: The file; None: Pulsar's defaults.
+        keys: What the file says.
+    """
+
+    role: str
+    file: Path | None = None
+    keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What a server's command line says besides settings."""
+        return (str(self.file),) if self.file else ()
+
+    def settings(self, run: DemoRun, local: Mapping[str, str]) -> dict[str, str]:
+        """Return what is set over the file in one run.
+
+        Args:
+            run: Its profile; and its limits, if it has none.
+            local: Where the server listens, and what it is connected to.
+        """
+        return {
+            **(self._without_our_keys() if run.profile == "pulsar" else {}),
+            **{key: value for key, value in _LOCAL_OF[self.role].items() if key in self.keys},
+            **local,
+            **self._of_the_run(run),
+        }
+
+    def set_aside(self, local: Mapping[str, str]) -> list[str]:
+        """Return the keys of the file that a rehearsal on the loopback cannot keep."""
+        overridden = {**_LOCAL_OF[self.role], **local}
+        return [
+            key
+            for key, value in self.keys.items()
+            if value.strip() and overridden.get(key, value) != value.strip()
+        ]
+
+    def _of_the_run(self, run: DemoRun) -> dict[str, str]:
+        wanted = run_settings(run)
+        if run.limit_mb:  # the limits are the operator's
+            wanted = {key: value for key, value in wanted.items() if key not in _LIMITS}
+        send_buffer = self.keys.get(SEND_BUFFER_KEY, "").strip()
+        return {**wanted, SEND_BUFFER_KEY: send_buffer} if send_buffer else wanted
+
+    def _without_our_keys(self) -> dict[str, str]:
+        """Pulsar has none of our keys, and some of them do not go with its profile."""
+        return dict.fromkeys((key for key in self.keys if key.startswith(_OUR_PREFIX)), "")
+
+
+@dataclass(frozen=True)
+class OwnCluster:
+    """The servers of a rehearsal; ``proxy`` is None where clients ask the broker."""
+
+    broker: OwnServer
+    proxy: OwnServer | None
+
+    def notes(self) -> list[str]:
+        """Say what differs from the operator's cluster."""
+        found = [_set_aside_note(self.broker, self.broker.set_aside(local_broker()))]
+        if self.proxy is None:
+            found.append("Without --proxy-conf there is no proxy: clients ask the broker.")
+        else:
+            found.append(_set_aside_note(self.proxy, self.proxy.set_aside(local_proxy("", ""))))
+        return [note for note in found if note]
+
+
+def _set_aside_note(server: OwnServer, keys: list[str]) -> str:
+    if server.file is None:
+        return "Without --broker-conf the broker has Pulsar's defaults."
+    return f"Set aside of {server.file}, as all is local here: {', '.join(keys)}." if keys else ""
+
+
+def read_own_server(role: str, file: Path | None) -> OwnServer:
+    """Read the configuration of one server; without a file Pulsar's defaults hold.
+
+    Raises:
+        UsageError: It cannot be read.
+    """
+    if file is None:
+        return OwnServer(role)
+    try:
+        return OwnServer(role, file, read_properties(file))
+    except ConfigError as error:
+        raise UsageError(f"--{role}-conf {error.problems[0]}") from None
