@@ -66,13 +66,14 @@ def conclude(
     hidden = hidden_storm(storms["off"], _size(options, topics)) if options.own else None
     runs = [load_run(options.out / RUN_DIRECTORIES / name) for name in (*storms, *stuck)]
     report = options.out / REPORT_NAME
-    write_report(report, runs, title=_title(options, topics), checks=checks)
+    notes = [*(options.own.notes() if options.own else ()), *([hidden] if hidden else ())]
+    write_report(report, runs, title=_title(options, topics), checks=checks, notes=notes)
     pictures = draw_pictures(runs, options.out) if options.own is not None else []
     duration_seconds = steps.elapsed_seconds
     summary = options.out / SUMMARY_NAME
     document = {
         **_described(options, topics),
-        "notes": [*(options.own.notes() if options.own else ()), *([hidden] if hidden else ())],
+        "notes": notes,
         "runs": dict(documents[0]),
         "stuck": dict(documents[1]),
         "checks": [asdict(check) for check in checks],

@@ -150,7 +150,8 @@ def _draw_memory(axes: Any, runs: Sequence[Run], theme: Theme) -> None:  # noqa:
         loc="upper right", labelcolor=theme.ink, fontsize=9, frameon=True, framealpha=1.0,
         facecolor=theme.paper, edgecolor=theme.paper,
     )  # fmt: skip
-    title(axes, "Memory of broker and proxy over idle", theme)
+    watched = [name for name in PROCESSES if any(name in r.summary.processes for r in runs)]
+    title(axes, f"Memory of {' and '.join(watched) or 'the servers'} over idle", theme)
 
 
 def _legend(run: Run) -> str:

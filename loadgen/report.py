@@ -42,13 +42,14 @@ def write_report(
     *,
     title: str | None = None,
     checks: Sequence[CheckResult] = (),
+    notes: Sequence[str] = (),
 ) -> None:
     """Write the report of ``runs`` to ``path``.
 
     Raises:
         LoadgenError: The file cannot be written, or would pass ``LARGEST_REPORT_BYTES``.
     """
-    page = render_report(runs, title=title, checks=checks).encode()
+    page = render_report(runs, title=title, checks=checks, notes=notes).encode()
     if len(page) > LARGEST_REPORT_BYTES:
         raise UsageError(
             f"the report of {len(runs)} runs would have {format_bytes(len(page))}; "
@@ -64,7 +65,11 @@ def write_report(
 
 
 def render_report(
-    runs: Sequence[Run], *, title: str | None = None, checks: Sequence[CheckResult] = ()
+    runs: Sequence[Run],
+    *,
+    title: str | None = None,
+    checks: Sequence[CheckResult] = (),
+    notes: Sequence[str] = (),
 ) -> str:
     """The whole page as text. Everything from a run directory is escaped.
 
@@ -72,6 +77,7 @@ def render_report(
         runs: What the page is about; storms come before runs beside stuck peers.
         title: Its heading; None names what the runs were.
         checks: What is judged at its top.
+        notes: What a reader has to know beforehand.
     """
     # Storms make the body of a page; runs beside stuck peers do where there is no storm.
     runs = sorted(runs, key=lambda run: run.summary.stuck is not None)
@@ -87,6 +93,7 @@ def render_report(
         script=_asset("report.js"),
         headline=escape(headline(summaries)),
         scenario=escape(_scenario(body[0])),
+        notes="".join(f'<p class="scenario">{escape(note)}</p>' for note in notes),
         cards="\n".join(_card(index, run) for index, run in enumerate(body)),
         checks=_checks(checks),
         legend="\n".join(_legend(index, run) for index, run in enumerate(runs)),

@@ -12,6 +12,8 @@ from rich.console import Console
 
 from loadgen.demo import DemoOptions, run_demo
 from loadgen.failures import ExitCode, LoadgenError
+from loadgen.own_cluster import OwnCluster, OwnServer, read_own_server
+from loadgen.own_topics import OwnTopics, read_own_topics
 from loadgen.processes import ServerLaunch, ServerProcess
 from loadgen.steps import Steps
 from loadgen.storm_run import RunResult
@@ -78,16 +80,16 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
     return stage
 
 
-def run(out: Path, *, keep: bool = False) -> tuple[DemoResult, str]:
+def run(out: Path, **given: Any) -> tuple[DemoResult, str]:
     console = Console(file=io.StringIO(), width=100)
-    options = DemoOptions(
-        topics=TopicPlan(400, 4, 7),
-        clients=CLIENTS,
-        read_rate_bytes_per_second=100_000.0,
-        out=out,
-        executor="process",
-        keep=keep,
-    )
+    values: dict[str, Any] = {
+        "topics": TopicPlan(400, 4, 7),
+        "clients": CLIENTS,
+        "read_rate_bytes_per_second": 100_000.0,
+        "out": out,
+        "executor": "process",
+    }
+    options = DemoOptions(**{**values, **given})
     with Steps(console).shown() as steps:
         result = run_demo(options, steps)
     assert isinstance(console.file, io.StringIO)
@@ -190,6 +192,90 @@ def test_wrong_answer_ends_in_its_exit_code(stage: Stage, tmp_path: Path, name: 
     stage.wrong[name] = 1
     result, _ = run(tmp_path)
     assert result.exit_code is ExitCode.CORRECTNESS
+
+
+# --- an operator's own cluster ---------------------------------------------------------------
+
+
+@pytest.fixture
+def own_topics(tmp_path: Path) -> OwnTopics:
+    path = tmp_path / "topics.txt"
+    names = [f"persistent://a/large/topic-{number}" for number in range(30)]
+    path.write_text("\n".join([*names, "persistent://a/small/t"]) + "\n")
+    return read_own_topics(path)
+
+
+def own_cluster(directory: Path, *, proxy: bool = True) -> OwnCluster:
+    broker = directory / "broker.conf"
+    broker.write_text("maxTopicListInFlightHeapMemSizeMB=7\nbrokerServicePort=6650\n")
+    found = OwnServer("proxy", None, {"servicePort": "6651"}) if proxy else None
+    return OwnCluster(read_own_server("broker", broker), found)
+
+
+def test_a_rehearsal_is_three_storms_on_the_largest_namespace(
+    stage: Stage, tmp_path: Path, own_topics: OwnTopics
+) -> None:
+    result, _ = run(tmp_path, topics=own_topics, own=own_cluster(tmp_path))
+    # Then the operator's topics were listed, and there was no second part
+    storms = [event for event in stage.events if event.startswith("storm")]
+    assert storms == ["storm off", "storm pulsar", "storm floodgate"]
+    for scenario in stage.scenarios:
+        assert [namespace.name for namespace in scenario.namespaces] == ["a/large"]
+    assert result.stuck == {}
+
+
+def test_a_rehearsals_servers_have_the_operators_files(
+    stage: Stage, tmp_path: Path, own_topics: OwnTopics
+) -> None:
+    run(tmp_path, topics=own_topics, own=own_cluster(tmp_path))
+    broker, proxy = stage.launches[2:4]
+    topics = str(tmp_path / "topics.txt")
+    assert broker.arguments == (str(tmp_path / "broker.conf"), "--import", topics)
+    assert "maxTopicListInFlightHeapMemSizeMB" not in broker.settings
+    assert broker.settings["brokerServicePort"] == "0"
+    assert proxy.settings["brokerServiceURL"] == "pulsar://127.0.0.1:7003"
+    assert (tmp_path / "topics.txt").exists()
+
+
+def test_without_a_proxy_clients_ask_the_broker(
+    stage: Stage, tmp_path: Path, own_topics: OwnTopics
+) -> None:
+    own = own_cluster(tmp_path, proxy=False)
+    run(tmp_path, topics=own_topics, own=own, namespaces=("a/small",))
+    assert [launch.module for launch in stage.launches] == ["broker"] * 3
+    assert stage.scenarios[0].service_url == "pulsar://127.0.0.1:7001"
+    assert [namespace.name for namespace in stage.scenarios[0].namespaces] == ["a/small"]
+
+
+def test_a_rehearsal_says_what_was_set_aside_and_draws_its_picture(
+    stage: Stage, tmp_path: Path, own_topics: OwnTopics
+) -> None:
+    result, _ = run(tmp_path, topics=own_topics, own=own_cluster(tmp_path))
+    document = json.loads(result.summary.read_text())
+    assert "brokerServicePort" in document["notes"][0]
+    assert document["stuck"] == {}
+    page = result.report.read_text()
+    assert "A restart storm on a/large" in page
+    assert "Set aside of" in page
+    assert [path.name for path in result.pictures] == ["demo.png", "demo-dark.png"]
+
+
+def test_refusals_and_memory_of_a_rehearsal_are_nobodys_to_judge(
+    stage: Stage, tmp_path: Path, own_topics: OwnTopics
+) -> None:
+    result, _ = run(tmp_path, topics=own_topics, own=own_cluster(tmp_path))
+    assert {check.name for check in result.checks} == {
+        "every_client_heard",
+        "within_limits",
+        "everything_returned",
+    }
+
+
+def test_made_topics_can_be_listed_under_an_operators_limits(stage: Stage, tmp_path: Path) -> None:
+    run(tmp_path, own=own_cluster(tmp_path, proxy=False))
+    importing = ("--import", str(tmp_path / "topics"))
+    assert stage.launches[0].arguments == (str(tmp_path / "broker.conf"), *importing)
+    assert len(stage.scenarios[0].namespaces) == 4
 
 
 def test_results_of_an_earlier_demo_do_not_survive_a_failure(

@@ -50,6 +50,16 @@ def test_picture_is_drawn_for_light_and_dark_pages(
     assert all(path.stat().st_size <= LARGEST_PICTURE_BYTES for path in out.iterdir())
 
 
+def test_a_rehearsal_has_a_picture_of_its_storms_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_three_runs(tmp_path / "runs", clients=20)
+    (tmp_path / "summary.json").write_text(json.dumps({"schema_version": 1}))
+    out = tmp_path / "images"
+    assert call(monkeypatch, "picture", "--demo", tmp_path, "--out", out) == 0
+    assert {path.name for path in out.iterdir()} == {"demo.png", "demo-dark.png"}
+
+
 def test_picture_without_a_demo_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,6 +94,10 @@ def test_report_of_nothing_is_one_sentence(
         ("--executor", "cluster"),
         ("--clients", 0),
         ("--nonsense",),
+        ("--topics", "no-such-file"),
+        ("--topics", 0),
+        ("--namespace", "a/b"),
+        ("--broker-conf", "no-such-file"),
     ],
 )
 def test_bad_demo_options_start_nothing(
@@ -91,6 +105,49 @@ def test_bad_demo_options_start_nothing(
 ) -> None:
     monkeypatch.setattr("loadgen.demo_command.run_demo", pytest.fail, raising=False)
     assert call(monkeypatch, "demo", "--out", tmp_path, *arguments) == 2
+
+
+def test_topics_that_are_neither_a_number_nor_a_file_are_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "demo", "--topics", "topics.tx") == 2
+    error = capsys.readouterr().err
+    assert error.startswith("loadgen: --topics topics.tx is neither a number (50000, 1M) nor a ")
+    assert error.count("\n") == 1
+
+
+def test_a_file_of_topics_is_a_rehearsal_and_says_what_differs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given
+    (tmp_path / "topics.txt").write_text("persistent://a/b/c\npersistent://a/d/e\n")
+    (tmp_path / "broker.conf").write_text("brokerServicePort=6650\n")
+    asked = []
+    result = DemoResult({}, {}, [], tmp_path / "r", tmp_path / "s", 1.0, hidden="It is small.")
+    monkeypatch.setattr(
+        "loadgen.demo_command.run_demo", lambda options, _: asked.append(options) or result
+    )
+    # When
+    files = ("--topics", tmp_path / "topics.txt", "--broker-conf", tmp_path / "broker.conf")
+    assert call(monkeypatch, "demo", *files, "--namespace", "a/b", "--out", tmp_path) == 0
+    # Then
+    (options,) = asked
+    assert options.topics.topics == 2
+    assert (options.own.broker.file, options.own.proxy) == (tmp_path / "broker.conf", None)
+    assert options.namespaces == ("a/b",)
+    printed = capsys.readouterr().out
+    assert "as all is local here: brokerServicePort." in printed
+    assert "Without --proxy-conf there is no proxy: clients ask the broker." in printed
+    assert "! It is small." in printed
+
+
+def test_namespaces_to_make_do_not_go_with_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "topics.txt").write_text("persistent://a/b/c\n")
+    path = tmp_path / "topics.txt"
+    assert call(monkeypatch, "demo", "--topics", path, "--namespaces", 3) == 2
+    assert "--namespaces goes with a number of topics" in capsys.readouterr().err
 
 
 def test_interrupted_demo_says_that_everything_is_stopped(

@@ -1,0 +1,121 @@
+"""A run whose limits were out of sight says so, and what to set."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadgen.hidden_effect import hidden_effect
+from loadgen.report_words import run_sentences
+from loadgen.run_directory import load_summary
+from loadgen.run_outcome import show
+from loadgen.server_facts import ServerFacts
+from loadgen.storm_run import RunResult
+from tests.support.run_directories import STORMS, write_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadgen.report_data import RunSummary
+
+MB = 1024 * 1024
+UNSET = {"floodgateSocketSendBufferBytes": "0", "floodgateProfile": "floodgate"}
+SET = {"floodgateSocketSendBufferBytes": "65536", "floodgateProfile": "pulsar"}
+
+
+def swallowed(tmp_path: Path, peak_bytes: int = MB, pending: int | None = MB) -> RunSummary:
+    """A run in which nobody was refused, and what its broker held of its 50 MB."""
+    summary = load_summary(write_run(tmp_path / "run", STORMS[2], 100))
+    broker = summary.processes["broker"]
+    assert broker.direct is not None
+    broker = replace(
+        broker,
+        direct=replace(broker.direct, high_water_bytes=peak_bytes),
+        outbound_pending_peak_bytes=pending,
+    )
+    return replace(
+        summary,
+        refused={},
+        processes={"broker": broker},
+        servers={"broker": ServerFacts("1", UNSET)},
+    )
+
+
+def test_what_the_kernel_swallowed_is_told_with_the_keys_that_help(tmp_path: Path) -> None:
+    sentence = hidden_effect(swallowed(tmp_path))
+    assert sentence is not None
+    assert sentence.startswith(
+        "The limits were out of sight: direct memory peaked at 1.0 MB of 50 MB in the broker, as "
+        "the kernel's socket buffers took most of the answers (101 MB in all): start the servers "
+        "with floodgateSocketSendBufferBytes=65536, or use more --clients"
+    )
+    assert "floodgateProfile=pulsar" in sentence
+
+
+def test_servers_with_a_send_buffer_are_told_of_clients_alone(tmp_path: Path) -> None:
+    run = replace(swallowed(tmp_path), servers={"broker": ServerFacts("1", SET)})
+    sentence = hidden_effect(run)
+    assert sentence is not None
+    assert "floodgate" not in sentence
+    assert "more --clients, or slower readers" in sentence
+
+
+def test_a_real_pulsar_has_no_such_keys(tmp_path: Path) -> None:
+    sentence = hidden_effect(replace(swallowed(tmp_path), servers={"broker": ServerFacts("4.2.4")}))
+    assert sentence is not None
+    assert "floodgate" not in sentence
+
+
+def test_a_storm_that_is_smaller_than_the_limit_is_told_so(tmp_path: Path) -> None:
+    sentence = hidden_effect(replace(swallowed(tmp_path), received_bytes=3 * MB))
+    assert sentence is not None
+    assert "as all answers together are 3.0 MB: use more --clients" in sentence
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        {"refused": {"TooManyRequests": 1}},
+        {"timeout": 1},
+        {"processes": {}},
+    ],
+)
+def test_refusals_failures_and_unwatched_servers_warn_of_nothing(
+    tmp_path: Path, seen: dict[str, Any]
+) -> None:
+    assert hidden_effect(replace(swallowed(tmp_path), **seen)) is None
+
+
+@pytest.mark.parametrize(("peak", "pending"), [(5 * MB, 0), (MB, 5 * MB), (5 * MB, None)])
+def test_what_waits_in_a_server_is_in_sight(tmp_path: Path, peak: int, pending: int | None) -> None:
+    assert hidden_effect(swallowed(tmp_path, peak, pending)) is None
+
+
+def test_a_run_without_limits_has_none_to_reach(tmp_path: Path) -> None:
+    assert hidden_effect(load_summary(write_run(tmp_path / "off", STORMS[0], 10))) is None
+
+
+def test_the_report_says_it_too(tmp_path: Path) -> None:
+    run = swallowed(tmp_path)
+    assert hidden_effect(run) in run_sentences(run)
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_loadgen_run_warns(
+    tmp_path: Path, as_json: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given
+    directory = write_run(tmp_path / "run", STORMS[2], 10)
+    document = json.loads((directory / "summary.json").read_text())
+    for process in document["processes"].values():
+        process["direct"]["high_water_bytes"] = process["outbound_pending_peak_bytes"] = 9
+    # When
+    show(RunResult(directory, document), as_json=as_json)
+    # Then it stays off what programs read
+    printed = capsys.readouterr()
+    assert "The limits were out of sight" in (printed.err if as_json else printed.out)
+    if as_json:
+        assert json.loads(printed.out) == document
