@@ -65,7 +65,16 @@ PORTS = {
 }
 # A busy machine makes a storm late, which says nothing about the page.
 ALLOWED_EXITS = (0, 98)
-OWN_TOPICS = "".join(f"persistent://my-tenant/my-namespace/t-{number}\n" for number in range(20))
+# What an operator has: topics, and files that no server on this machine could take as they are.
+OWN_FILES = {
+    "topics.txt": "".join(
+        f"persistent://my-tenant/my-namespace/t-{number}\n" for number in range(20)
+    ),
+    "broker.conf": "brokerServicePort=6650\nmetadataStoreUrl=zk:zk1:2181\n"
+    "authenticationEnabled=true\nmaxTopicListInFlightDirectMemSizeMB=20\n",
+    "proxy.conf": "servicePort=6650\nbrokerServiceURL=pulsar://broker.example:6650\n"
+    "tlsEnabledWithBroker=true\nmaxTopicListInFlightDirectMemSizeMB=20\n",
+}
 
 
 @lru_cache
@@ -150,7 +159,8 @@ class Desk:
             if path.name not in ("out", ".git", ".venv"):
                 (directory / path.name).symlink_to(path)
         (directory / ".venv").symlink_to(sys.prefix)
-        (directory / "topics.txt").write_text(OWN_TOPICS)
+        for name, content in OWN_FILES.items():
+            (directory / name).write_text(content)
 
     def run(self, block: Block) -> None:
         for command in block.commands:
@@ -222,7 +232,7 @@ def needs_curl(block: Block) -> bool:
 def small(command: str) -> str:
     """The command in small: fewer topics and clients, and no Java."""
     for flag, value in SMALL.items():
-        command = re.sub(rf"{flag} \S+", f"{flag} {value}", command)
+        command = re.sub(rf"{flag} \d\S*", f"{flag} {value}", command)
     found = module_of(shlex.split(command))
     if found is not None and found[0][1:] and found[0][1] in WITHOUT_SPARK:
         command += "" if "--executor" in command else " --executor process"
