@@ -109,4 +109,5 @@ def _meanwhile(run: Run) -> str:
     if figures is None:
         return ""
     phase = figures.stuck
-    return f": {phase.answered_in_phase:,} of {phase.requests:,} answered beside it"
+    refused = f", {phase.refused:,} refused" if phase.refused else ""
+    return f": {phase.answered_in_phase:,} of {phase.requests:,} answered beside it{refused}"
