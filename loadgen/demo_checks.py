@@ -57,9 +57,9 @@ def hidden_storm(off: RunSummary, size: StormSize) -> str | None:
     if peak >= required:
         return None
     return (
-        f"This storm is small: without limits up to {format_bytes(peak)} of answers waited in one "
-        f"server, and {format_bytes(required)} of {format_bytes(size.clients * size.answer_bytes)} "
-        "would show more. Use more --clients or a lower --read-rate."
+        f"This storm is small: without limits at most {format_bytes(peak)} of the "
+        f"{format_bytes(size.clients * size.answer_bytes)} of answers waited in one server. Use "
+        "more --clients, a lower --read-rate or a larger --namespace to see what limits do."
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadgen.demo_checks import demo_checks, exit_code
+from loadgen.demo_checks import demo_checks, exit_code, hidden_storm, own_checks
 from loadgen.demo_plan import StormSize
 from loadgen.failures import ExitCode
 from loadgen.report_data import AccountedMemory, Latency, ProcessMemory, RunSummary
@@ -190,3 +190,32 @@ def test_unknown_figures_fail_rather_than_pass() -> None:
     # Then
     assert failed(runs) == {"within_limits", "everything_returned"}
     assert "unknown bytes of heap" in verdicts(runs)["everything_returned"].sentence
+
+
+def test_a_rehearsal_judges_neither_refusals_nor_memory() -> None:
+    # Given a cluster that refuses even under floodgate, and saves nothing
+    runs = good_runs()
+    runs["floodgate"] = replace(runs["pulsar"], name="floodgate")
+    # Then
+    assert all(check.passed for check in own_checks(runs))
+
+
+def test_a_rehearsal_whose_figures_cannot_be_relied_on_fails() -> None:
+    runs = good_runs()
+    runs["pulsar"] = replace(runs["pulsar"], answered=200)
+    assert {check.name for check in own_checks(runs) if not check.passed} == {"every_client_heard"}
+
+
+def test_a_rehearsal_of_a_cluster_without_limits_has_none_to_keep() -> None:
+    checks = own_checks({"off": good_runs()["off"]})
+    assert [check.name for check in checks] == ["every_client_heard", "everything_returned"]
+
+
+def test_a_small_storm_is_told_and_fails_nothing() -> None:
+    runs = good_runs()
+    assert hidden_storm(runs["off"], FULL) is None
+    for name in ("broker", "proxy"):
+        runs["off"] = with_process(runs["off"], name, outbound_pending_peak_bytes=2 * MB)
+    told = hidden_storm(runs["off"], FULL)
+    assert told is not None
+    assert "at most 2.0 MB of the 1,011 MB of answers waited in one server" in told
