@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from functools import cache
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import google_crc32c
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
 from proto.errors import FrameTooLargeError, RemoteProtocolError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
 DEFAULT_MAX_MESSAGE_BYTES = 5_242_880
 """Upstream's maxMessageSize."""
@@ -115,63 +112,21 @@ def parse_command(data: bytes) -> pb.BaseCommand:
     command = pb.BaseCommand()
     try:
         command.ParseFromString(data)
-    except DecodeError:
-        raise RemoteProtocolError("a frame does not hold a protobuf command") from None
+    except DecodeError as error:
+        reason = str(error).rpartition(": ")[2]
+        raise RemoteProtocolError(f"a frame does not hold a protobuf command: {reason}") from None
     if not command.IsInitialized():
         raise RemoteProtocolError("a command has an unknown type or lacks a required field")
     if len(data) > MAX_REQUEST_PROPERTIES and _too_many_parts(command):
         # A frame has room for 800,000 of them, which would take the loop for two seconds.
         number = len(command.getTopicsOfNamespace.properties)
         raise RemoteProtocolError(f"a listing request with {number} properties")
-    # ASCII as a whole, as most short requests are, it has no text that is not.
-    if not data.isascii() and (field := first_broken_text(command)) is not None:
-        raise RemoteProtocolError(f"the field {field} of a command is not UTF-8")
     return command
 
 
 def _too_many_parts(command: pb.BaseCommand) -> bool:
     """Tell whether a listing request has more properties than are worth looking at."""
     return len(command.getTopicsOfNamespace.properties) > MAX_REQUEST_PROPERTIES
-
-
-_WHOLE = frozenset({str, int, bool})
-"""Types of values that hold no broken text: most fields are of these, and dear to ask for more."""
-
-
-def first_broken_text(message: Message) -> str | None:
-    """Return the full name of the first text field that is not UTF-8; None when all are.
-
-    A proto2 parser takes any bytes for a string and hands them out as bytes, which nothing
-    behind it expects.
-    """
-    for field, value in message.ListFields():
-        if type(value) in _WHOLE:
-            continue
-        single = isinstance(value, (str, bytes, Message))
-        values: Iterable[Any] = (value,) if single else value
-        if field.type == FieldDescriptor.TYPE_STRING:
-            if bytes in map(type, values):
-                return field.full_name
-        elif field.message_type is not None:
-            broken = _broken_text_in(field.message_type, values)
-            if broken is not None:
-                return broken
-    return None
-
-
-def _broken_text_in(kind: Descriptor, messages: Iterable[Message]) -> str | None:
-    if _texts_only(kind):
-        for text in kind.fields:
-            if bytes in map(type, map(attrgetter(text.name), messages)):
-                return text.full_name
-        return None
-    return next(filter(None, map(first_broken_text, messages)), None)
-
-
-@cache
-def _texts_only(kind: Descriptor) -> bool:
-    """Tell whether a message consists of texts: of those there may be thousands in a command."""
-    return all(field.type == FieldDescriptor.TYPE_STRING for field in kind.fields)
 
 
 def encode_command(command: pb.BaseCommand) -> bytes:

@@ -14,7 +14,6 @@ from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
-from proto.frames import first_broken_text
 from proto.topic_block import Totals
 from proto.topic_hash import EMPTY_HASH, format_hash
 from proto.varint import decode_varint, encode_varint
@@ -218,10 +217,9 @@ class TopicsAnswer:
         response = pb.CommandGetTopicsOfNamespaceResponse()
         try:
             response.ParseFromString(_REQUEST_ID_TAG + b"\x00" + b"".join(self.rest))
-        except DecodeError:
-            raise RemoteProtocolError("a topic list is not protobuf") from None
-        if (field := first_broken_text(response)) is not None:
-            raise RemoteProtocolError(f"the field {field} of a topic list is not UTF-8")
+        except DecodeError as error:
+            reason = str(error).rpartition(": ")[2]
+            raise RemoteProtocolError(f"a topic list is not protobuf: {reason}") from None
         return response
 
 

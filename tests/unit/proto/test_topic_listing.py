@@ -196,7 +196,7 @@ def test_an_answer_can_be_decoded_after_all() -> None:
 
 @pytest.mark.parametrize(
     ("topics", "sentence"),
-    [(b"\x12\x02\xff\xfe", r"Response.topics of a topic list is not UTF-8"),
+    [(b"\x12\x02\xff\xfe", r"String field had bad UTF-8"),
      (b"\x12\x7fx", "a topic list is not protobuf")],
 )  # fmt: skip
 def test_an_answer_that_cannot_be_read_is_the_peers_mistake(topics: bytes, sentence: str) -> None:
