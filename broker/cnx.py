@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.errors import TOO_MANY_LOOKUPS, RequestError, UnansweredRequestError
+from proto.command_bounds import type_name
 from proto.commands import error_command, lookup_failed, partitions_failed, with_body
 from proto.errors import RemoteProtocolError
 from proto.names import InvalidNameError, NamespaceName
+from proto.unparsed import request_id_in
 from proto.version import SERVER_VERSION
 from server.requests import RequestTasks
 from server.served_connection import FlowParts, ServedConnection
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from broker.watches.topic_list_service import TopicListService
     from limiter.lookups import LookupPermit, LookupSemaphore
     from limiter.response_memory import ResponseMemory
+    from proto.frames import Frame
     from server.counters import ConnectionCounters
     from server.unanswered import UnansweredRequests
 
@@ -108,20 +111,22 @@ class ServerCnx(ServedConnection):
         """Whether CONNECT was answered."""
         return self.state is not ServerCnxState.START
 
-    def command_received(self, command: pb.BaseCommand) -> None:
-        """Handle one command, if it is legal now."""
-        handler = TRANSITIONS[self.state].get(command.type)
-        if handler is None:
-            self._refuse_command(command)
-        else:
-            handler(self, command)
+    def serves(self, kind: int) -> bool:
+        """Whether a command of this type is legal now."""
+        return kind in TRANSITIONS[self.state]
 
-    def _refuse_command(self, command: pb.BaseCommand) -> None:
+    def command_received(self, command: pb.BaseCommand) -> None:
+        """Handle one command that is legal now."""
+        TRANSITIONS[self.state][command.type](self, command)
+
+    def refuse(self, kind: int, frame: Frame) -> None:
         """Answer a request this broker does not serve; close for anything else."""
-        name = Type.Type.Name(command.type)
-        request_id = _request_id(command)
-        if self.state is not ServerCnxState.CONNECTED or request_id is None:
-            raise RemoteProtocolError(f"{name} is not legal {self.state.value}")
+        request_id = None
+        if self.state is ServerCnxState.CONNECTED and kind in _REQUESTS:
+            request_id = request_id_in(kind, frame.command_bytes())
+        if request_id is None:
+            raise RemoteProtocolError(f"{type_name(kind)} is not legal {self.state.value}")
+        name = type_name(kind)
         text = f"{name} is not served by this version of Floodgate, which only lists topics"
         self.send(error_command(request_id, pb.NotAllowedError, text))
 
@@ -363,14 +368,3 @@ _REQUESTS = (
     Type.TC_CLIENT_CONNECT_REQUEST,
 )
 """Requests of clients that this version answers with an error instead of closing."""
-
-
-def _request_id(command: pb.BaseCommand) -> int | None:
-    """Return the request id of a client's request that is not served here."""
-    if command.type not in _REQUESTS:
-        return None
-    for field, body in command.ListFields():
-        # A body has the field number of its type: another command's is no body.
-        if field.number == command.type:
-            return int(body.request_id)
-    return None

@@ -26,7 +26,12 @@ from client.errors import (
 )
 from limiter.clock import Clock, LoopClock, deadline
 from proto.errors import FrameTooLargeError, RemoteProtocolError
-from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES, encode_command
+from proto.frames import (
+    DEFAULT_MAX_MESSAGE_BYTES,
+    FRAME_PADDING_BYTES,
+    HEAD_BYTES,
+    encode_command,
+)
 from proto.keep_alive import CLOSING, KeepAlive, PeerState, Verdict
 from proto.topic_listing import TopicsAnswer, read_topics_head
 from proto.transport import Connection
@@ -320,10 +325,7 @@ class ClientCnx(Connection):
     def frame_received(self, frame: Frame) -> None:
         """Hand an answer to who waits for it."""
         self._progress_at = self._clock.now()
-        head = bytes(frame.parts[0][:48]) if frame.parts else b""
-        if len(head) < min(48, frame.total_size):
-            head = frame.body()[:48]
-        found = read_topics_head(head)
+        found = read_topics_head(frame.start(HEAD_BYTES))
         if found is not None:
             pending = self._pending.get(found[0])
             if pending is not None and pending.raw:

@@ -57,6 +57,7 @@ class FlowTotals:
         parked_frames: Frames that wait in memory because their connection is paused.
         parked_bytes: Their bytes.
         response_bytes: Bytes of answers that are being made.
+        oversized_commands: Connections closed for a command above the bound of its type.
     """
 
     def __init__(self, clock: Clock, outbound: OutboundTotals | None = None) -> None:
@@ -69,6 +70,7 @@ class FlowTotals:
         self.parked_frames = 0
         self.parked_bytes = 0
         self.response_bytes = 0
+        self.oversized_commands = 0
         self._ended_seconds = dict.fromkeys(PauseCause, 0.0)
         self._since_sum = dict.fromkeys(PauseCause, 0.0)
 

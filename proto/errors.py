@@ -4,6 +4,7 @@ PulsarProtocolError
     LocalProtocolError        we tried something illegal: a bug of ours
     RemoteProtocolError       the peer broke the protocol: its connection is closed
         FrameTooLargeError    a length field above the limit
+        CommandTooLargeError  a command above the bound of its type
 """
 
 from __future__ import annotations
@@ -39,3 +40,22 @@ class FrameTooLargeError(RemoteProtocolError):
             f"a frame of {self.size_bytes} bytes is announced, at most {self.limit_bytes} are "
             "allowed (maxMessageSize + 10236)"
         )
+
+
+class CommandTooLargeError(RemoteProtocolError):
+    """A command was announced that is larger than those of its type are parsed.
+
+    Attributes:
+        what: The command.
+        size_bytes: What its length field said.
+        limit_bytes: The largest size that is parsed.
+    """
+
+    def __init__(self, what: str, size_bytes: int, limit_bytes: int) -> None:
+        super().__init__(what, size_bytes, limit_bytes)
+        self.what = what
+        self.size_bytes = size_bytes
+        self.limit_bytes = limit_bytes
+
+    def __str__(self) -> str:
+        return f"{self.what} of {self.size_bytes} bytes, at most {self.limit_bytes} are parsed"

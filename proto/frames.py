@@ -18,7 +18,7 @@ import proto.PulsarApi_pb2 as pb
 from proto.errors import FrameTooLargeError, RemoteProtocolError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 DEFAULT_MAX_MESSAGE_BYTES = 5_242_880
 """Upstream's maxMessageSize."""
@@ -32,13 +32,33 @@ SMALL_CHUNK_BYTES = 1_024
 SMALL_CHUNKS_JOINED = 256
 LARGE_FRAME_BYTES = 1_024
 """From this announced size on, a frame's owner is told before its body arrives."""
-_ANNOUNCE_HEAD_BYTES = 48
-"""Enough of a large frame's start to hold its command's type and request id."""
+HEAD_BYTES = 48
+"""Enough of a frame's start to hold its command's type and request id."""
 _LENGTH = struct.Struct(">I")
 _LENGTHS = struct.Struct(">II")
 _CHECKSUM_MAGIC = b"\x0e\x01"
 _HASHED_FROM = 6
 _TYPE_TAG, _TYPE_END, _LONG_VARINT = 0x08, 6, 0x80
+
+
+def command_type_in(head: bytes) -> int | None:
+    """Return the type of a command, unparsed; None where it does not stand at the start.
+
+    Every serializer of the field's clients writes it first.
+
+    Args:
+        head: The first six bytes behind a frame's length field, or more.
+    """
+    if len(head) < _TYPE_END or head[_LENGTH.size] != _TYPE_TAG:
+        return None
+    number = head[_TYPE_END - 1]
+    return number if number < _LONG_VARINT else None
+
+
+def command_size_in(head: bytes) -> int:
+    """Return the size of a command in bytes, as announced; ``head`` as in command_type_in."""
+    (size,) = _LENGTH.unpack_from(head)
+    return int(size)
 
 
 class Frame:
@@ -59,26 +79,22 @@ class Frame:
         """Return everything behind the first length field, joined."""
         return b"".join(self.parts)
 
-    def command_type(self) -> int | None:
-        """Return the type of the command, unparsed; None where it does not stand at the start.
+    def start(self, size: int) -> bytes:
+        """Return the first bytes behind the first length field; fewer if there are not so many."""
+        return _first_bytes(self.parts, size)
 
-        Every serializer of the field's clients writes it first.
-        """
-        head = self.parts[0] if self.parts else b""
-        if len(head) < _TYPE_END:
-            head = self.body()[:_TYPE_END]
-        if len(head) < _TYPE_END or head[_LENGTH.size] != _TYPE_TAG:
-            return None
-        number = head[_TYPE_END - 1]
-        return number if number < _LONG_VARINT else None
+    def command_type(self) -> int | None:
+        """Return the type of the command, unparsed; see command_type_in."""
+        return command_type_in(self.start(_TYPE_END))
 
     def command_bytes(self) -> bytes:
-        """Return the command's protobuf bytes.
+        """Return the command's protobuf bytes; a payload behind them is not touched.
 
         Raises:
             RemoteProtocolError: The command's length does not fit the frame.
         """
-        return split_body(self.body(), self.total_size)[0]
+        end = _command_end(self.start(_LENGTH.size), self.total_size)
+        return self.start(end)[_LENGTH.size :]
 
     def command(self) -> pb.BaseCommand:
         """Return the parsed command.
@@ -91,15 +107,30 @@ class Frame:
 
 def split_body(body: bytes, total_size: int) -> tuple[bytes, bytes]:
     """Return the command's bytes and what follows them (the payload of SEND and MESSAGE)."""
+    end = _command_end(body, total_size)
+    return body[_LENGTH.size : end], body[end:]
+
+
+def _command_end(head: bytes, total_size: int) -> int:
+    """Return where a frame's command ends, counted from behind the first length field."""
     if total_size < _LENGTH.size:
         raise RemoteProtocolError(f"a frame of {total_size} bytes has no room for a command")
-    (command_size,) = _LENGTH.unpack_from(body)
-    end = _LENGTH.size + command_size
+    end = _LENGTH.size + command_size_in(head)
     if end > total_size:
         raise RemoteProtocolError(
-            f"a command of {command_size} bytes does not fit a frame of {total_size} bytes"
+            f"a command of {end - _LENGTH.size} bytes does not fit a frame of {total_size} bytes"
         )
-    return body[_LENGTH.size : end], body[end:]
+    return end
+
+
+def _first_bytes(parts: Iterable[memoryview], size: int) -> bytes:
+    """Return the first ``size`` bytes of parts; fewer if there are not so many."""
+    out = bytearray()
+    for part in parts:
+        out += part[: size - len(out)]
+        if len(out) >= size:
+            break
+    return bytes(out)
 
 
 def parse_command(data: bytes) -> pb.BaseCommand:
@@ -271,13 +302,13 @@ class FrameDecoder:
         return True
 
     def _must_announce(self) -> bool:
-        return not self._announced and self._buffered >= _ANNOUNCE_HEAD_BYTES
+        return not self._announced and self._buffered >= HEAD_BYTES
 
     def _announce(self) -> bool:
         """Tell the owner of a large frame; false when it is to be drained."""
         self._announced = True
         size = self._expected or 0
-        head = self._peek(_ANNOUNCE_HEAD_BYTES)
+        head = _first_bytes(self._chunks, HEAD_BYTES)
         if self._on_large_frame is None or self._on_large_frame(size, head):
             return True
         here = min(size, self._buffered)
@@ -285,14 +316,6 @@ class FrameDecoder:
         self._draining = size - here
         self._expected = None
         return False
-
-    def _peek(self, size: int) -> bytes:
-        out = bytearray()
-        for chunk in self._chunks:
-            out += chunk[: size - len(out)]
-            if len(out) >= size:
-                break
-        return bytes(out)
 
     def _take(self, size: int) -> list[memoryview]:
         self._buffered -= size

@@ -34,6 +34,8 @@ logger = logging.getLogger(__name__)
 FRAMES_A_TURN = 256
 """So many frames of one peer are handled before others have their turn. A socket may bring
 megabytes at once, which are a million of the smallest."""
+BYTES_A_TURN = 65_536
+"""Nor more frames in a turn once they have so many bytes together: what takes time is to parse."""
 
 
 class Connection(Sending, asyncio.Protocol):
@@ -187,6 +189,7 @@ class Connection(Sending, asyncio.Protocol):
 
     def _took_all(self) -> bool:
         """Handle the frames of one turn; false when there may be more."""
+        taken_bytes = 0
         for _ in range(FRAMES_A_TURN):
             frame = None
             if self._takes_frames():
@@ -196,6 +199,9 @@ class Connection(Sending, asyncio.Protocol):
             if self._logs_commands:
                 command_log.received(self.peer, frame)
             self.frame_received(frame)
+            taken_bytes += frame.total_size
+            if taken_bytes >= BYTES_A_TURN:
+                break
         return False
 
     def _takes_frames(self) -> bool:

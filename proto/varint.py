@@ -20,7 +20,7 @@ def encode_varint(value: int) -> bytes:
     return bytes(out)
 
 
-def decode_varint(data: bytes, offset: int) -> tuple[int, int]:
+def decode_varint(data: bytes | memoryview, offset: int) -> tuple[int, int]:
     """Return the varint at ``offset`` and the offset behind it.
 
     Raises:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from limiter.read_gate import PauseCause
+from proto.command_bounds import type_name
 from proto.commands import error_command, with_body
 from proto.errors import RemoteProtocolError
 from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from limiter.lookups import LookupPermit, LookupSemaphore
+    from proto.frames import Frame
     from proxy.brokers import Address, BrokerConnections
     from proxy.config import ProxyConfig
     from proxy.direct_handler import DirectProxyHandler
@@ -150,14 +152,18 @@ class ProxyConnection(ServedConnection, PipeLeg):
             ProxyConnectionState.PROXY_CONNECTING_TO_BROKER,
         )
 
+    def serves(self, kind: int) -> bool:
+        """Whether a command of this type is legal now."""
+        return kind in TRANSITIONS[self.state]
+
     def command_received(self, command: pb.BaseCommand) -> None:
-        """Handle one command, if it is legal now."""
-        handler = TRANSITIONS[self.state].get(command.type)
-        if handler is None:
-            name = Type.Type.Name(command.type)
-            raise RemoteProtocolError(f"{name} is not legal {self.state.value}")
+        """Handle one command that is legal now."""
         self._parts.counters.binary_ops += 1
-        handler(self, command)
+        TRANSITIONS[self.state][command.type](self, command)
+
+    def refuse(self, kind: int, frame: Frame) -> None:
+        """Close: the proxy answers nothing else."""
+        raise RemoteProtocolError(f"{type_name(kind)} is not legal {self.state.value}")
 
     def handle_ping(self, _: pb.BaseCommand) -> None:
         """Answer PING."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from limiter.read_gate import PauseCause
-from server.connection_metrics import gauge, outbound_metrics
+from server.connection_metrics import counter, gauge, outbound_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -48,6 +48,12 @@ def flow_metrics(cluster: str, totals: FlowTotals) -> Iterator[Metric]:
         ),
     ):
         yield gauge(name, documentation, {"cluster": cluster}, value)
+    yield counter(
+        "floodgate_oversized_commands",
+        "Connections closed for a command larger than those of its type are parsed",
+        {"cluster": cluster},
+        totals.oversized_commands,
+    )
     yield from _pauses(cluster, totals)
 
 

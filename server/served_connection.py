@@ -16,7 +16,9 @@ from limiter.flow_control import FlowControl, FlowRules
 from limiter.flow_totals import CloseReason, FlowTotals
 from limiter.response_budget import ResponseBudget
 from limiter.write_progress import WORTHY_BYTES, WriteProgress
-from proto.frames import encode_command
+from proto.command_bounds import check_command_size, check_first_frame
+from proto.errors import CommandTooLargeError
+from proto.frames import command_size_in, command_type_in, encode_command
 from proto.keep_alive import CLOSING, KeepAlive, PeerState, Verdict
 from proto.transport import Connection
 
@@ -84,8 +86,19 @@ class ServedConnection(Connection):
 
     # -- what subclasses add ------------------------------------------------------------------
 
+    def serves(self, kind: int) -> bool:
+        """Whether a command of this type is legal now; another is not even parsed."""
+        return True
+
     def command_received(self, command: pb.BaseCommand) -> None:
         """A command came whose turn it is; see Connection.frame_received."""
+
+    def refuse(self, kind: int, frame: Frame) -> None:
+        """A command came that is not served.
+
+        Raises:
+            RemoteProtocolError: The connection is closed.
+        """
 
     @property
     def ready(self) -> bool:
@@ -138,12 +151,41 @@ class ServedConnection(Connection):
 
     # -- receiving ----------------------------------------------------------------------------
 
+    def large_frame_announced(self, total_size: int, head: bytes) -> bool:
+        """Refuse what would hold the event loop, before its body is buffered.
+
+        As shipped a command may be as large as a frame once CONNECT was answered.
+        """
+        try:
+            if not self.ready:
+                check_first_frame(total_size)
+            elif not self._flow_parts.as_shipped:
+                check_command_size(command_type_in(head), command_size_in(head))
+        except CommandTooLargeError:
+            self._flow_parts.totals.oversized_commands += 1
+            raise
+        return True
+
     def frame_received(self, frame: Frame) -> None:
-        """Count a command against the cooldown, then handle it."""
+        """Count a command against the cooldown, then handle it.
+
+        The state table is asked before anything is parsed, and again for the type that was.
+        """
+        kind = frame.command_type()
+        if kind is not None and not self.serves(kind):
+            self._count(kind)
+            self.refuse(kind, frame)
+            return
         command = frame.command()
-        if self._flow is not None and command.type not in _NOT_COUNTED:
+        self._count(command.type)
+        if self.serves(command.type):
+            self.command_received(command)
+        else:
+            self.refuse(command.type, frame)
+
+    def _count(self, kind: int) -> None:
+        if self._flow is not None and kind not in _NOT_COUNTED:
             self._flow.command_received()
-        self.command_received(command)
 
     def writability_changed(self, *, writable: bool) -> None:
         """Pause or resume reading, if that is configured."""

@@ -84,9 +84,9 @@ async def test_a_frame_cut_off_by_its_senders_end_is_forgotten(role: str, sent: 
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_a_frame_of_the_largest_size_is_taken(role: str) -> None:
+async def test_as_shipped_a_command_of_the_largest_size_is_taken(role: str) -> None:
     # Given
-    async with cluster(TOPICS) as parts:
+    async with cluster(TOPICS, "pulsar") as parts:
         peer = await parts.peer(role)
         largest = ping()
         padding = LIMIT - 4 - len(frame(largest)) - 100

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from proto.errors import (
+    CommandTooLargeError,
     FrameTooLargeError,
     LocalProtocolError,
     PulsarProtocolError,
@@ -20,6 +21,14 @@ def test_a_frame_above_the_limit_is_the_peers_fault() -> None:
         "a frame of 5253117 bytes is announced, at most 5253116 are allowed "
         "(maxMessageSize + 10236)"
     )
+
+
+def test_a_command_above_its_bound_is_the_peers_fault() -> None:
+    # Given
+    error = CommandTooLargeError("LOOKUP", 70_000, 65_536)
+    # When, Then
+    assert isinstance(error, RemoteProtocolError)
+    assert str(error) == "LOOKUP of 70000 bytes, at most 65536 are parsed"
 
 
 def test_our_own_mistakes_are_not_the_peers() -> None:

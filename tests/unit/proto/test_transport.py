@@ -16,7 +16,7 @@ from proto.errors import RemoteProtocolError
 from proto.frames import encode_command
 from proto.outbound_queue import HANDOVER_BYTES
 from proto.process_flow import ProcessFlow
-from proto.transport import FRAMES_A_TURN, Connection
+from proto.transport import BYTES_A_TURN, FRAMES_A_TURN, Connection
 from tests.support.memory_transport import MemoryTransport
 from tests.support.settle import settle, started
 
@@ -333,7 +333,7 @@ def not_utf8() -> bytes:
     [
         (b"\xff\xff\xff\xff", "a frame of 4294967295 bytes is announced"),
         (struct.pack(">IIB", 5, 1, 0xFF), "does not hold a protobuf command"),
-        (not_utf8(), "CommandGetTopicsOfNamespace.namespace of a command is not UTF-8"),
+        (not_utf8(), "String field had bad UTF-8"),
     ],
 )
 async def test_a_peer_that_breaks_the_protocol_is_closed_with_one_sentence(
@@ -509,6 +509,26 @@ async def test_a_burst_of_small_frames_takes_turns_with_others() -> None:
     assert peer.taken == numbers[: 2 * FRAMES_A_TURN]
     await settle()
     assert peer.taken == numbers
+    assert peer.memory.is_reading()
+
+
+async def test_a_burst_of_large_frames_takes_turns_by_their_bytes() -> None:
+    # Given: each is a quarter of a turn
+    peer = connected()
+    large = [success(number) for number in range(10)]
+    for command in large:
+        command.success.schema.name = "x" * (BYTES_A_TURN // 4)
+        command.success.schema.schema_data = b""
+        command.success.schema.type = pb.Schema.String
+    # When
+    peer.memory.peer_sends(b"".join(map(encode_command, large)))
+    # Then
+    assert peer.taken == [0, 1, 2, 3]
+    assert not peer.memory.is_reading()
+    await asyncio.sleep(0)
+    assert peer.taken == [0, 1, 2, 3, 4, 5, 6, 7]
+    await settle()
+    assert peer.taken == list(range(10))
     assert peer.memory.is_reading()
 
 

@@ -28,6 +28,7 @@ GAUGES = {
     "floodgate_parked_bytes",
     "floodgate_in_flight_response_bytes",
 }
+OVERSIZED = "floodgate_oversized_commands_total"
 BY_CAUSE = {
     "floodgate_paused_connections": "gauge",
     "floodgate_pauses_total": "counter",
@@ -66,7 +67,7 @@ def test_from_the_start_every_sample_is_there_and_nothing() -> None:
     # Then
     by_cause = {(name, cause.value) for name in BY_CAUSE for cause in PauseCause}
     by_reason = {("floodgate_closed_slow_peers_total", reason.value) for reason in CloseReason}
-    plain = {(name, "") for name in {*GAUGES, "pulsar_broker_throttled_connections"}}
+    plain = {(name, "") for name in {*GAUGES, OVERSIZED, "pulsar_broker_throttled_connections"}}
     assert {
         (one.name, one.labels.get("cause", one.labels.get("reason", ""))) for one in samples
     } == by_cause | by_reason | plain
@@ -82,6 +83,7 @@ def test_what_can_fall_is_a_gauge_and_what_only_grows_a_counter() -> None:
         **dict.fromkeys(GAUGES, "gauge"),
         **BY_CAUSE,
         "floodgate_closed_slow_peers_total": "counter",
+        OVERSIZED: "counter",
         "pulsar_broker_throttled_connections": "gauge",
     }
 
@@ -149,6 +151,15 @@ def test_a_closed_peer_is_exported_under_its_reason(reason: CloseReason) -> None
     name = "floodgate_closed_slow_peers_total"
     values = {one: exported.value(name, reason=one.value) for one in CloseReason}
     assert values == {**dict.fromkeys(CloseReason, 0), reason: 3}
+
+
+def test_a_command_that_was_too_large_is_counted() -> None:
+    # Given
+    exported = Exported()
+    # When
+    exported.totals.oversized_commands += 2
+    # Then
+    assert exported.value(OVERSIZED) == 2
 
 
 def test_each_amount_is_exported_under_its_own_name() -> None:

@@ -1,0 +1,61 @@
+"""How large the command of a frame may be, by its type; the payload of SEND does not count.
+
+A command is parsed in one go, and the worst that fits into a frame of 5 MB holds the event loop for
+a quarter of a second. What the clients of the field send is far smaller: the largest is an ACK of a
+thousand messages. Only what carries a schema is larger, and of that no server here parses a byte.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from proto.errors import CommandTooLargeError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_Type = pb.BaseCommand
+
+COMMAND_BYTES = 65_536
+"""The largest command, and before CONNECT the largest frame."""
+SCHEMA_BYTES = 1_048_576
+"""What a schema may add."""
+_WITH_SCHEMA = COMMAND_BYTES + SCHEMA_BYTES
+LARGER_COMMANDS: Mapping[int | None, int] = {
+    _Type.PRODUCER: _WITH_SCHEMA,
+    _Type.SUBSCRIBE: _WITH_SCHEMA,
+    _Type.GET_OR_CREATE_SCHEMA: _WITH_SCHEMA,
+}
+"""Types whose commands may be larger."""
+
+
+def check_command_size(kind: int | None, size_bytes: int) -> None:
+    """Refuse a command that is larger than any of its type should be.
+
+    Args:
+        kind: Its type; None if that is not known before it is parsed.
+        size_bytes: Its size, as announced.
+
+    Raises:
+        CommandTooLargeError: It is.
+    """
+    limit_bytes = LARGER_COMMANDS.get(kind, COMMAND_BYTES)
+    if size_bytes > limit_bytes:
+        raise CommandTooLargeError(type_name(kind), size_bytes, limit_bytes)
+
+
+def check_first_frame(total_size: int) -> None:
+    """Refuse a large frame of a peer that has not said who it is.
+
+    Raises:
+        CommandTooLargeError: It is.
+    """
+    if total_size > COMMAND_BYTES:
+        raise CommandTooLargeError("a frame before CONNECT", total_size, COMMAND_BYTES)
+
+
+def type_name(kind: int | None) -> str:
+    """Return the name of a type, also of one that nobody knows."""
+    found = None if kind is None else _Type.Type.DESCRIPTOR.values_by_number.get(kind)
+    return f"a command of type {kind}" if found is None else str(found.name)

@@ -1,0 +1,69 @@
+"""One field of a protobuf message, without parsing the message."""
+
+from __future__ import annotations
+
+import proto.PulsarApi_pb2 as pb
+from proto.errors import RemoteProtocolError
+from proto.varint import decode_varint
+
+MAX_FIELDS_PASSED = 64
+"""So many fields may come before the one that is looked for: clients write them by number."""
+_VARINT, _LENGTH_DELIMITED = 0, 2
+_FIXED_BYTES = {1: 8, 5: 4}
+
+
+def request_id_in(kind: int, command: bytes) -> int | None:
+    """Return the request id of a command; None if its type has none, or it is not found.
+
+    Args:
+        kind: The command's type.
+        command: Its bytes.
+
+    Raises:
+        RemoteProtocolError: Not protobuf.
+    """
+    # In Pulsar's protocol the number of a body's field is the number of its type.
+    number = _request_id_number(kind)
+    body = find_field(memoryview(command), kind)
+    if number is None or not isinstance(body, memoryview):
+        return None
+    found = find_field(body, number)
+    return found if isinstance(found, int) else None
+
+
+def _request_id_number(kind: int) -> int | None:
+    body = pb.BaseCommand.DESCRIPTOR.fields_by_number[kind].message_type
+    field = None if body is None else body.fields_by_name.get("request_id")
+    return None if field is None else field.number
+
+
+def find_field(message: memoryview, number: int) -> int | memoryview | None:
+    """Return the first value of a field, a number or bytes; None if it is not there.
+
+    Raises:
+        RemoteProtocolError: Not protobuf.
+    """
+    offset = 0
+    for _ in range(MAX_FIELDS_PASSED):
+        if offset >= len(message):
+            return None
+        tag, start = decode_varint(message, offset)
+        value, offset = _value(message, tag & 7, start)
+        if tag >> 3 == number:
+            return value
+    return None
+
+
+def _value(message: memoryview, kind: int, start: int) -> tuple[int | memoryview, int]:
+    """Return the value at ``start`` and the offset behind it."""
+    if kind == _VARINT:
+        return decode_varint(message, start)
+    if kind == _LENGTH_DELIMITED:
+        size, start = decode_varint(message, start)
+    elif kind in _FIXED_BYTES:
+        size = _FIXED_BYTES[kind]
+    else:
+        raise RemoteProtocolError(f"a field of the wire type {kind}, which no command has")
+    if start + size > len(message):
+        raise RemoteProtocolError("a field is longer than its command")
+    return message[start : start + size], start + size

@@ -1,0 +1,50 @@
+"""Which sizes of commands are parsed, by type."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from proto.command_bounds import (
+    COMMAND_BYTES,
+    SCHEMA_BYTES,
+    check_command_size,
+    check_first_frame,
+    type_name,
+)
+from proto.errors import CommandTooLargeError
+from tests.support.commands import TYPES
+
+Type = pb.BaseCommand
+WITH_SCHEMA = {Type.PRODUCER, Type.SUBSCRIBE, Type.GET_OR_CREATE_SCHEMA}
+
+
+@pytest.mark.parametrize("kind", [*TYPES, 99, None], ids=type_name)
+def test_only_what_carries_a_schema_may_be_larger_than_64_kib(kind: int | None) -> None:
+    # Given
+    limit = 65_536 + (SCHEMA_BYTES if kind in WITH_SCHEMA else 0)
+    # When
+    check_command_size(kind, limit)
+    # Then
+    with pytest.raises(CommandTooLargeError) as caught:
+        check_command_size(kind, limit + 1)
+    assert (caught.value.size_bytes, caught.value.limit_bytes) == (limit + 1, limit)
+
+
+def test_the_refusal_names_the_command_and_both_sizes() -> None:
+    with pytest.raises(CommandTooLargeError, match="ACK of 65537 bytes, at most 65536 are parsed"):
+        check_command_size(Type.ACK, 65_537)
+
+
+def test_a_frame_before_connect_is_small_whatever_it_holds() -> None:
+    check_first_frame(COMMAND_BYTES)
+    with pytest.raises(CommandTooLargeError, match="a frame before CONNECT of 65537 bytes"):
+        check_first_frame(COMMAND_BYTES + 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(Type.ACK, "ACK"), (99, "a command of type 99"), (None, "a command of type None")],
+)
+def test_a_type_that_nobody_knows_has_a_name_too(kind: int | None, name: str) -> None:
+    assert type_name(kind) == name
