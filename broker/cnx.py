@@ -260,6 +260,7 @@ class ServerCnx(ServedConnection):
         permit = self._lookup_permit(request.request_id, error_command, expected_bytes)
         if permit is None:
             return
+        self.turn_ended = True  # Its pattern is compiled here.
         try:
             # In this turn, so that a close that comes right behind it finds the watch.
             asked = watches.ask(request, namespace, self)

@@ -114,7 +114,7 @@ class PatternFilter:
         Raises:
             InvalidPatternError: The pattern cannot be compiled, or takes too long.
         """
-        compiled = compile_pattern(pattern, self._rules.implementation)
+        compiled = await self._compiled(pattern)
         if compiled.matches_all:
             return listing
         if not self._rules.share:
@@ -123,6 +123,15 @@ class PatternFilter:
         if known is not None:
             return known if isinstance(known, TopicListing) else listing
         return await self._shared(listing, pattern, compiled)
+
+    async def _compiled(self, pattern: str) -> TopicsPattern:
+        """Compile a pattern, or find it; no two new ones in one turn of the event loop."""
+        async with self._turn:
+            misses = compile_pattern.cache_info().misses
+            compiled = compile_pattern(pattern, self._rules.implementation)
+            if compile_pattern.cache_info().misses > misses:
+                await asyncio.sleep(0)
+        return compiled
 
     # -- one evaluation for all who ask the same ----------------------------------------------
 

@@ -46,6 +46,9 @@ class Connection(Sending, asyncio.Protocol):
         marks: When the connection counts as unwritable.
         process: What the connections of this process share for flow control.
         tls: TLS above the plain transport; None without.
+
+    Attributes:
+        turn_ended: Set by who handled a frame that was much work: others have their turn next.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class Connection(Sending, asyncio.Protocol):
         self.chunks_received = 0
         self._reading = True
         self._drain_is_due = False
+        self.turn_ended = False
         self._turn_is_over = False
         self._raw: Callable[[bytes], object] | None = None
         self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -189,7 +193,7 @@ class Connection(Sending, asyncio.Protocol):
 
     def _took_all(self) -> bool:
         """Handle the frames of one turn; false when there may be more."""
-        taken_bytes = 0
+        taken_bytes, self.turn_ended = 0, False
         for _ in range(FRAMES_A_TURN):
             frame = None
             if self._takes_frames():
@@ -200,7 +204,7 @@ class Connection(Sending, asyncio.Protocol):
                 command_log.received(self.peer, frame)
             self.frame_received(frame)
             taken_bytes += frame.total_size
-            if taken_bytes >= BYTES_A_TURN:
+            if taken_bytes >= BYTES_A_TURN or self.turn_ended:
                 break
         return False
 

@@ -69,6 +69,9 @@ PROOFS = {
     "slow_patterns": Proof(
         "Patterns that never end cost nobody else's time", "tests.proof.slow_patterns"
     ),
+    "worst_commands": Proof(
+        "The worst command of each type holds up nobody", "tests.proof.worst_commands"
+    ),
     "old_versions": Proof(
         "Old versions of a namespace are charged once and come whole", "tests.proof.old_versions"
     ),

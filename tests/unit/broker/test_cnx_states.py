@@ -13,7 +13,8 @@ from broker.topic_rules import TopicRules
 from broker.topic_service import TopicService
 from tests.support.cluster import broker_config, no_errors_logged
 from tests.support.commands import TYPES, Wire, complete_command, outcome, type_name
-from tests.support.raw_peer import connect_command, ping
+from tests.support.raw_peer import connect_command, frame, ping
+from tests.support.settle import settle
 
 START, CONNECTED, FAILED = ServerCnxState.START, ServerCnxState.CONNECTED, ServerCnxState.FAILED
 Type = pb.BaseCommand
@@ -123,6 +124,19 @@ async def test_another_commands_body_closes_unless_the_command_is_a_heartbeat(ki
                 found.add(client.closed)
     # Then
     assert found == {kind not in (Type.PING, Type.PONG)}
+
+
+async def test_one_watch_has_a_turn_because_its_pattern_is_compiled_in_it() -> None:
+    # Given
+    client = wire(CONNECTED)
+    watch = complete_command(Type.WATCH_TOPIC_LIST)
+    watch.watchTopicList.namespace, watch.watchTopicList.topics_pattern = "a/b", "("
+    # When
+    client.transport.peer_sends(frame(watch) * 3)
+    # Then
+    assert len(client.answers()) == 1
+    await settle()
+    assert len(client.answers()) == 2
 
 
 @pytest.mark.parametrize(("offered", "spoken"), [(0, 0), (9, 9), (20, 20), (21, 21), (99, 21)])

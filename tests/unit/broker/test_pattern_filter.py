@@ -250,3 +250,29 @@ async def test_the_columns_of_partitioned_names_are_made_once(
     assert len(first) == 10
     assert list(again.names()) == list(first.names())
     assert made == []
+
+
+async def test_no_two_new_patterns_are_compiled_in_one_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    listing, patterns = listing_of(NAMES[:10]), pattern_filter()
+    compiled: list[str] = []
+    compiling = LinearTime.__init__
+
+    def counted(self: LinearTime, text: str) -> None:
+        compiled.append(text)
+        compiling(self, text)
+
+    monkeypatch.setattr(LinearTime, "__init__", counted)
+    # When
+    asked = [
+        asyncio.create_task(patterns.filter(listing, f"a/b/t-.*(new|{number})"))
+        for number in range(4)
+    ]
+    before, most = 0, 0
+    while not all(task.done() for task in asked):
+        await asyncio.sleep(0)
+        before, most = len(compiled), max(most, len(compiled) - before)
+    # Then
+    assert (len(compiled), most) == (4, 1)

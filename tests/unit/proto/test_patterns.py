@@ -248,3 +248,19 @@ def test_a_beginning_leaves_out_what_has_another() -> None:
 
 def test_the_same_pattern_is_compiled_once() -> None:
     assert compile_pattern("a/b/c", FALLBACK) is compile_pattern("a/b/c", FALLBACK)
+
+
+LARGE = [r"\pL{99}", r"[\pL]{99}", r"(\pL|\d){60}", r"(?i)\pL{90}"]
+
+
+@pytest.mark.parametrize("pattern", LARGE)
+def test_what_takes_re2_long_to_compile_is_the_backtracking_engines(pattern: str) -> None:
+    """It runs in a process of its own."""
+    assert not compile_pattern(pattern, FALLBACK).linear
+    with pytest.raises(InvalidPatternError, match="too large"):
+        compile_pattern(pattern, RegexImplementation.RE2J)
+
+
+@pytest.mark.parametrize("pattern", [".{1000}", "(?i)[a-z0-9]{1000}", r"\w{1000}", r"\pL{5}"])
+def test_what_people_write_is_re2s(pattern: str) -> None:
+    assert compile_pattern(pattern, RegexImplementation.RE2J).linear

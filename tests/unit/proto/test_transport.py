@@ -532,6 +532,23 @@ async def test_a_burst_of_large_frames_takes_turns_by_their_bytes() -> None:
     assert peer.memory.is_reading()
 
 
+async def test_a_frame_that_was_much_work_ends_its_turn() -> None:
+    # Given
+    peer = connected()
+    peer.on_frame = lambda number: setattr(peer, "turn_ended", number in (1, 4))
+    # When
+    peer.memory.peer_sends(frames(*range(5)))
+    # Then
+    assert peer.taken == [0, 1]
+    await asyncio.sleep(0)
+    assert peer.taken == [0, 1, 2, 3, 4]
+    # The next turn is a whole one.
+    await settle()
+    peer.on_frame = lambda _: None
+    peer.memory.peer_sends(frames(5, 6, 7))
+    assert peer.taken == list(range(8))
+
+
 async def test_a_burst_that_ends_with_its_turn_leaves_the_reading_on() -> None:
     # Given
     peer = connected()
