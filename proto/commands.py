@@ -1,9 +1,13 @@
-"""Commands that every server part builds, and the check that a command carries its body."""
+"""Commands that every server part builds, and the check that a command carries its body.
+
+Every error that goes out is made here, so that none is larger than proto.excerpts allows.
+"""
 
 from __future__ import annotations
 
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
+from proto.excerpts import excerpt
 
 Type = pb.BaseCommand
 
@@ -12,7 +16,7 @@ def error_command(request_id: int, error: pb.ServerError.ValueType, message: str
     """Build an ERROR."""
     return pb.BaseCommand(
         type=Type.ERROR,
-        error=pb.CommandError(request_id=request_id, error=error, message=message),
+        error=pb.CommandError(request_id=request_id, error=error, message=excerpt(message)),
     )
 
 
@@ -22,7 +26,7 @@ def lookup_failed(request_id: int, error: pb.ServerError.ValueType, message: str
         request_id=request_id,
         response=pb.CommandLookupTopicResponse.Failed,
         error=error,
-        message=message,
+        message=excerpt(message),
     )
     return pb.BaseCommand(type=Type.LOOKUP_RESPONSE, lookupTopicResponse=response)
 
@@ -35,7 +39,7 @@ def partitions_failed(
         request_id=request_id,
         response=pb.CommandPartitionedTopicMetadataResponse.Failed,
         error=error,
-        message=message,
+        message=excerpt(message),
     )
     return pb.BaseCommand(
         type=Type.PARTITIONED_METADATA_RESPONSE, partitionMetadataResponse=response

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from proto.excerpts import quoted
+
 _NAMED_ENTITY = re.compile(r"[-=:.\w]+", re.ASCII)
 _PARTITION = re.compile(r"-partition-(0|[1-9][0-9]*)\Z")
 PARTITION_SEPARATOR = "-partition-"
@@ -51,7 +53,9 @@ def _namespace(text: str) -> NamespaceName:
         raise InvalidNameError(f"Invalid namespace format. namespace: {text}")
     for part in parts:
         if not _NAMED_ENTITY.fullmatch(part):
-            raise InvalidNameError(f"Invalid named entity: {part!r} in namespace {text!r}")
+            raise InvalidNameError(
+                f"Invalid named entity: {quoted(part)} in namespace {quoted(text)}"
+            )
     return NamespaceName(*parts)
 
 

@@ -20,6 +20,7 @@ from client.errors import (
 )
 from limiter.dual import LimitType
 from proto.commands import error_command, lookup_failed, partitions_failed
+from proto.excerpts import TEXT_BYTES, excerpt
 from proto.frames import LENGTH_FIELD_BYTES
 from server.oversized import TOO_LARGE_FOR_A_FRAME, frame_text, oversized_text
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 HEAP_LIMIT_EXCEEDED = "Failed due to heap memory limit exceeded"
 DIRECT_LIMIT_EXCEEDED = "Failed due to direct memory limit exceeded"
 TOO_MANY_LOOKUPS = "Too many concurrent lookup and partitionsMetadata requests"
+SHOWN_BYTES = TEXT_BYTES - 200
+"""What a broker's text may take within the shipped JSON, so that the JSON stays whole."""
 _PASSED_ON = (pb.AuthenticationError, pb.AuthorizationError)
 
 
@@ -184,7 +187,8 @@ def shipped_text(error: ServerResponseError, broker: ClientCnx | None) -> str:
     local = broker.local if broker is not None else "unknown"
     host = remote.rsplit(":", 1)[0]
     request_id = broker.last_request_id if broker is not None else 0
+    message = json.dumps(excerpt(error.message, SHOWN_BYTES), ensure_ascii=False)
     return (
-        f'{{"errorMsg":{json.dumps(error.message, ensure_ascii=False)},"reqId":{request_id}, '
+        f'{{"errorMsg":{message},"reqId":{request_id}, '
         f'"remote":"{host}/{remote}", "local":"/{local}"}}'
     )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import ClientPayloadError, web
 from aiohttp.http import HttpProcessingError
 
+from proto.excerpts import excerpt
 from server.exposition import (
     OPENMETRICS_TYPE,
     TEXT_TYPE,
@@ -65,7 +66,7 @@ class RestError(Exception):
 
     Attributes:
         status: The HTTP status, 400 or more.
-        reason: One sentence, sent as ``{"reason": ...}``.
+        reason: One sentence, sent as ``{"reason": ...}``; of a long one the beginning.
     """
 
     def __init__(self, status: int, reason: str) -> None:
@@ -207,7 +208,7 @@ async def _errors_as_json(
     try:
         return await handler(request)
     except RestError as error:
-        return json_response({"reason": error.reason}, error.status)
+        return json_response({"reason": excerpt(error.reason)}, error.status)
     except web.HTTPException as error:
         return _http_error(request, error)
     except web.RequestPayloadError as error:
@@ -227,4 +228,4 @@ def _http_error(request: web.Request, error: web.HTTPException) -> web.Response:
     kept = {name: error.headers[name] for name in ("Allow",) if name in error.headers}
     if request.method == "OPTIONS" and isinstance(error, web.HTTPMethodNotAllowed):
         return web.Response(headers=kept)
-    return json_response({"reason": error.reason}, error.status, kept)
+    return json_response({"reason": excerpt(error.reason)}, error.status, kept)

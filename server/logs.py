@@ -1,20 +1,27 @@
 """Logs: structlog on standard error, for people (console) or machines (one JSON object a line).
 
 Standard output belongs to the ready line. What aiohttp, asyncio and our own modules log
-through :mod:`logging` passes through the same processors.
+through :mod:`logging` passes through the same processors. What is logged may quote a peer: each
+text is bounded, and one line (see proto.excerpts).
 """
 
 from __future__ import annotations
 
 import logging
 import sys
+import traceback
 from enum import StrEnum
 from typing import TYPE_CHECKING, TextIO
 
 import structlog
 
+from proto.excerpts import one_line
+
 if TYPE_CHECKING:
-    from structlog.typing import Processor
+    from structlog.typing import EventDict, ExcInfo, Processor
+
+TRACE_LINES = 100
+"""Lines of an exception's trace that are written, the last ones."""
 
 
 class LogFormat(StrEnum):
@@ -42,6 +49,7 @@ def configure_logs(level: LogLevel, log_format: LogFormat, output: TextIO | None
         structlog.stdlib.add_logger_name,
         structlog.stdlib.PositionalArgumentsFormatter(),
         structlog.stdlib.ExtraAdder(),
+        _in_one_short_line,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     structlog.configure(
@@ -61,17 +69,30 @@ def configure_logs(level: LogLevel, log_format: LogFormat, output: TextIO | None
     root.setLevel(level.value.upper())
 
 
+def _in_one_short_line(_: object, __: str, event: EventDict) -> EventDict:
+    """Bound the texts of a record, which may quote a peer, and escape what is no print in them."""
+    texts = {key: one_line(value) for key, value in event.items() if isinstance(value, str)}
+    return {**event, **texts}
+
+
+def _trace(exc_info: ExcInfo) -> str:
+    """Return an exception's trace, its last lines, each of them bounded as a record is."""
+    lines = "".join(traceback.format_exception(*exc_info)).splitlines()
+    return "\n".join(map(one_line, lines[-TRACE_LINES:]))
+
+
 def _rendering(log_format: LogFormat, stream: TextIO) -> list[Processor]:
     remove = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     if log_format is LogFormat.JSON:
         return [
             remove,
-            structlog.processors.format_exc_info,
+            structlog.processors.ExceptionRenderer(_trace),
             structlog.processors.JSONRenderer(default=str),
         ]
     # Rich's own rendering prints every local: 50 s and 8 MB for a listing of 100,000 names.
     plain = structlog.dev.plain_traceback
     return [
         remove,
+        structlog.processors.ExceptionRenderer(_trace),
         structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=plain),
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -10,6 +12,7 @@ from proto.errors import RemoteProtocolError
 from proto.frames import encode_command
 
 Type = pb.BaseCommand
+ErrorBuilder = Callable[[int, pb.ServerError.ValueType, str], pb.BaseCommand]
 
 
 def test_an_error_is_encoded_as_recorded() -> None:
@@ -45,3 +48,12 @@ def test_a_command_without_its_body_is_the_peers_mistake() -> None:
     assert with_body(whole, "ping") is whole
     with pytest.raises(RemoteProtocolError, match=r"^LOOKUP without its body$"):
         with_body(bare, "lookupTopic")
+
+
+@pytest.mark.parametrize("build", [error_command, lookup_failed, partitions_failed])
+def test_no_error_is_larger_than_some_hundred_bytes(build: ErrorBuilder) -> None:
+    # When
+    command = build(7, pb.InvalidTopicName, "Invalid topic name: " + "\U0001f600" * 1_000_000)
+    # Then
+    assert len(encode_command(command)) < 900
+    assert b"... (1000020 characters)" in command.SerializeToString()

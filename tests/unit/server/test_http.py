@@ -37,6 +37,10 @@ async def _surrogate(_: web.Request) -> web.Response:
     raise RestError(412, "bad \ud800")
 
 
+async def _wordy(request: web.Request) -> web.Response:
+    raise RestError(412, "bad " + "\n" * int(request.query["size"]))
+
+
 async def _echo_size(request: web.Request) -> web.Response:
     return web.json_response(len(await request.read()))
 
@@ -70,6 +74,7 @@ async def endpoint() -> AsyncIterator[Endpoint]:
     routes = [
         web.get("/refuse", _refuse),
         web.get("/surrogate", _surrogate),
+        web.get("/wordy", _wordy),
         web.put("/size", _echo_size),
         web.get("/bug", _bug),
     ]
@@ -131,6 +136,15 @@ async def test_errors_are_reasons(
 
 async def test_json_is_named_without_a_character_set(endpoint: Endpoint) -> None:
     assert (await endpoint.ask("GET", "/refuse"))[2] == "application/json"
+
+
+async def test_a_reason_has_some_hundred_bytes_at_most(endpoint: Endpoint) -> None:
+    # When
+    status, text, _ = await endpoint.ask("GET", "/wordy?size=1000000")
+    # Then
+    assert status == 412
+    assert json.loads(text)["reason"].endswith("\n... (1000004 characters)")
+    assert len(json.loads(text)["reason"]) == 800
 
 
 async def test_a_reason_may_hold_what_is_not_unicode(endpoint: Endpoint) -> None:

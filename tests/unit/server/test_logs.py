@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 
-from server.logs import LogFormat, LogLevel, configure_logs
+from server.logs import TRACE_LINES, LogFormat, LogLevel, configure_logs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,3 +76,35 @@ def test_standard_output_is_left_alone(capsys: pytest.CaptureFixture[str]) -> No
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "to standard error" in captured.err
+
+
+@pytest.mark.parametrize("log_format", LogFormat)
+def test_what_a_peer_said_takes_one_line_and_no_more_than_some_hundred_bytes(
+    log_format: LogFormat,
+) -> None:
+    # Given
+    stream = io.StringIO()
+    configure_logs(LogLevel.INFO, log_format, stream)
+    said = "forged\n2026-01-01 [error] line" + "\x01" * 1_000_000
+    # When
+    logging.getLogger("a").warning("closing %s: %s", "peer", said)
+    structlog.get_logger("a").info("closed", said=said)
+    # Then
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 2
+    assert max(map(len, lines)) < 2_000
+    assert all("forged" in line and "... (1000" in line for line in lines)
+
+
+@pytest.mark.parametrize("log_format", LogFormat)
+def test_a_trace_is_bounded_too(log_format: LogFormat) -> None:
+    # Given
+    stream = io.StringIO()
+    configure_logs(LogLevel.INFO, log_format, stream)
+    # When
+    said = "\x01" * 1_000_000 + "\n" * 1_000 + "last words"
+    logging.getLogger("a").error("failed", exc_info=ValueError(said))
+    # Then
+    text = stream.getvalue()
+    assert "last words" in text
+    assert len(text) < 200 * TRACE_LINES

@@ -1,0 +1,70 @@
+"""What a peer said comes back as an excerpt: no error is larger than some hundred bytes."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from proto.command_bounds import COMMAND_BYTES
+from tests.support.cluster import cluster
+from tests.support.raw_peer import lookup_command, partitions_command, topics_command
+
+Type = pb.BaseCommand
+ROLES = pytest.mark.parametrize("role", ["broker", "proxy"])
+LONG = "\U000e0001" * (COMMAND_BYTES // 4 - 50)
+"""As large as a command may be, and ten bytes a character when it is escaped."""
+MOST_BYTES = 1_000
+WATCH = pb.BaseCommand(
+    type=Type.WATCH_TOPIC_LIST,
+    watchTopicList=pb.CommandWatchTopicList(
+        request_id=1, watcher_id=1, namespace=LONG, topics_pattern=".*"
+    ),
+)
+
+
+@ROLES
+@pytest.mark.parametrize(
+    "command",
+    [
+        topics_command(1, LONG),
+        topics_command(1, f"a/{LONG}"),
+        lookup_command(1, f"persistent://{LONG}"),
+        partitions_command(1, f"persistent://{LONG}"),
+        lookup_command(1, f"a/b/c/d/{LONG}"),
+    ],
+    ids=["listing", "listing of a tenant", "lookup", "partitions", "lookup of five parts"],
+)
+async def test_a_malformed_name_is_answered_with_an_excerpt(
+    role: str, command: pb.BaseCommand
+) -> None:
+    # Given
+    async with cluster() as parts:
+        peer = await parts.peer(role)
+        # When
+        await peer.send(command)
+        # Then
+        assert len(await peer.frame()) <= MOST_BYTES
+
+
+async def test_a_malformed_namespace_of_a_watch_is_answered_with_an_excerpt() -> None:
+    # Given
+    async with cluster() as parts:
+        peer = await parts.peer("broker")
+        # When
+        await peer.send(WATCH)
+        # Then
+        assert len(await peer.frame()) <= MOST_BYTES
+
+
+async def test_as_shipped_the_log_line_of_a_closed_connection_is_an_excerpt(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given
+    caplog.set_level("INFO")
+    async with cluster(profile="pulsar") as parts:
+        peer = await parts.peer("broker")
+        # When
+        await peer.send(topics_command(1, f"a/{LONG * 20}"))
+        # Then
+        assert await peer.rest() == b""
+    assert max(len(record.getMessage()) for record in caplog.records) <= 2_000
