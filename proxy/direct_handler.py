@@ -145,34 +145,29 @@ class DirectProxyHandler:
             target = connect.proxy_to_broker_url
             logger.warning("%s asked for a pipe to %r: not allowed", client.peer, target)
             raise RequestError(pb.ServiceNotReady, INVALID_TARGET)
-        leg = await self._connect(address, connect)
         try:
-            greeting = await self._greeting(leg)
-        except BaseException:
-            leg.abort()
-            raise
+            async with deadline(self._clock, self._timeout_seconds):
+                leg = await self._connect(address, connect)
+                greeting = await self._greeting(leg)
+        except (OSError, TimeoutError) as error:
+            logger.info("%s:%d cannot be reached for a pipe: %s", *address, error)
+            raise RequestError(pb.ServiceNotReady, UNAVAILABLE_TARGET) from None
         self._join(client, leg, greeting)
 
     async def _connect(self, address: Address, connect: pb.CommandConnect) -> BrokerLeg:
         loop = asyncio.get_running_loop()
-        try:
-            async with deadline(self._clock, self._timeout_seconds):
-                _, leg = await loop.create_connection(
-                    lambda: BrokerLeg(connect, self._process), *address
-                )
-        except (OSError, TimeoutError) as error:
-            logger.info("%s:%d cannot be reached for a pipe: %s", *address, error)
-            raise RequestError(pb.ServiceNotReady, UNAVAILABLE_TARGET) from None
+        _, leg = await loop.create_connection(lambda: BrokerLeg(connect, self._process), *address)
         return leg
 
     async def _greeting(self, leg: BrokerLeg) -> pb.CommandConnected:
+        """Wait for the broker's CONNECTED; without one its connection ends."""
         try:
-            async with deadline(self._clock, self._timeout_seconds):
-                command = await asyncio.shield(leg.greeting)
-        except (OSError, TimeoutError) as error:
-            logger.info("%s did not finish the handshake for a pipe: %s", leg.peer, error)
-            raise RequestError(pb.ServiceNotReady, UNAVAILABLE_TARGET) from None
+            command = await asyncio.shield(leg.greeting)
+        except BaseException:
+            leg.abort()
+            raise
         if command.type == pb.BaseCommand.ERROR:
+            leg.abort()
             raise RequestError(command.error.error, command.error.message, by_broker=True)
         return command.connected
 
