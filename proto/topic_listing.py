@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from google.protobuf.message import DecodeError
 
@@ -172,6 +172,9 @@ class TopicsTail:
 class TopicsAnswer:
     """A listing's answer as received and not decoded: to be sent on under other request ids.
 
+    It lives as long as the slowest who is sent it, and keeps at most twice its size: its part of a
+    chunk that is mostly other frames' is copied.
+
     Attributes:
         rest: What follows the request id in the received frame, as views of the chunks.
         rest_bytes: Their length.
@@ -181,7 +184,7 @@ class TopicsAnswer:
     __slots__ = ("command_bytes", "rest", "rest_bytes")
 
     def __init__(self, total_size: int, parts: Sequence[memoryview], offset: int) -> None:
-        self.rest = _skip(parts, offset)
+        self.rest = [_kept(part) for part in _skip(parts, offset)]
         self.rest_bytes = total_size - offset
         self.command_bytes = total_size - _COMMAND_SIZE_BYTES
 
@@ -232,6 +235,12 @@ def _skip(parts: Sequence[memoryview], size: int) -> list[memoryview]:
             kept.append(part[size:] if size else part)
             size = 0
     return kept
+
+
+def _kept(part: memoryview) -> memoryview:
+    """Return a view that keeps no chunk of more than twice its size."""
+    chunk = cast("bytes", part.obj)
+    return part if 2 * len(part) >= len(chunk) else memoryview(bytes(part))
 
 
 def _last_bytes(parts: Sequence[memoryview], size: int) -> bytes:

@@ -279,3 +279,43 @@ def test_finding_the_fields_behind_the_names_copies_no_names() -> None:
     tracemalloc.stop()
     # Then
     assert most_bytes < 10_000 < answer.rest_bytes
+
+
+def kept_bytes(answer: TopicsAnswer) -> int:
+    """Return the size of all chunks that an answer keeps from being freed."""
+    return sum({id(part.obj): len(part.obj) for part in answer.rest}.values())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("chunk_bytes", [7_000, 65_536, 262_144])
+def test_an_answer_keeps_no_more_than_twice_its_size(chunk_bytes: int) -> None:
+    """A read of 256 KiB may bring fifty answers, and each may wait for a client of its own."""
+    # Given
+    frames = b"".join(
+        topics_response(
+            number, listing_of(NAMES[: 40 * number + 1]), "0" * 8, filtered=False, changed=True
+        )
+        .joined()
+        .buffers[0]
+        for number in range(60)
+    )
+    decoder, answers = FrameDecoder(), []
+    # When
+    for start in range(0, len(frames), chunk_bytes):
+        decoder.feed(frames[start : start + chunk_bytes])
+        while (received := decoder.next_frame()) is not None:
+            found = read_topics_head(received.start(48))
+            assert found is not None
+            answers.append(TopicsAnswer(received.total_size, received.parts, found[1]))
+    # Then
+    assert len(answers) == 60
+    assert all(kept_bytes(answer) <= 2 * answer.rest_bytes for answer in answers)
+    assert all(len(answer.decoded().topics) == 40 * n + 1 for n, answer in enumerate(answers))
+
+
+def test_a_large_answer_is_not_copied() -> None:
+    # Given
+    frame = by_protobuf(1, NAMES)
+    # When
+    answer = answer_of(frame)
+    # Then
+    assert [len(part.obj) for part in answer.rest] == [len(frame)]  # type: ignore[arg-type]
