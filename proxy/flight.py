@@ -57,7 +57,7 @@ class Flight:
     Attributes:
         owner: Those who wait for it, as the one holder of what is held for it; afterwards, those
             to whom its answer is on the way.
-        waiting: Those who wait; they may leave.
+        waiting: Those who wait, also while others are answered already; they may leave.
         unserved: Those who are being answered in this turn, and were not yet.
         kept: Another flight's answer. While the broker is asked whether it is still right,
             everybody who waits is a reference of it.
@@ -77,7 +77,7 @@ class Flight:
         self.key = key
         self.request = request
         self.owner = owner
-        self.waiting: dict[Connection, list[Requester]] = {}
+        self.waiting: dict[Connection, deque[Requester]] = {}
         self.unserved: deque[Requester] = deque()
         self.kept: LiveAnswer | None = None
         self.questioned = False
@@ -93,7 +93,7 @@ class Flight:
 
     def add(self, requester: Requester) -> None:
         """Let one more request wait: it is part of all that is held for the flight."""
-        self.waiting.setdefault(requester.cnx, []).append(requester)
+        self.waiting.setdefault(requester.cnx, deque()).append(requester)
         self.owner.join(requester.cnx)
         if self.kept is not None:
             self.kept.join(requester.cnx)

@@ -42,6 +42,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+ANSWERS_A_TURN = 128
+"""So many clients are answered before other connections have their turn: about five ms."""
+BYTES_A_TURN = 4_194_304
+"""Nor more of them once they are sent so many bytes together, which the kernel copies."""
+
 
 class Flights:
     """The flights that are under way, found by what they ask.
@@ -131,21 +136,24 @@ class Flights:
         try:
             async with self._charging.charged(flight) as (answer, permit):
                 self._close_door(flight)
-                self._distribute(flight, answer, permit)
+                await self._distribute(flight, answer, permit)
         except RequestError as error:
-            self._fail(flight, error)
+            await self._fail(flight, error)
         except UnansweredRequestError as error:
-            self._leave_unanswered(flight, error)
+            await self._leave_unanswered(flight, error)
         except PulsarClientError as error:
-            self._fail(flight, self._translation.of(error, flight.broker))
+            await self._fail(flight, self._translation.of(error, flight.broker))
         except RemoteProtocolError as error:
             text = f"the broker's answer cannot be read: {error}"
-            self._fail(flight, RequestError(pb.ServiceNotReady, text))
+            await self._fail(flight, RequestError(pb.ServiceNotReady, text))
         except Exception as error:
             logger.exception("a listing of %s failed after an error of ours", flight)
-            self._fail(flight, RequestError(pb.UnknownError, f"{type(error).__name__}: {error}"))
+            await self._fail(
+                flight, RequestError(pb.UnknownError, f"{type(error).__name__}: {error}")
+            )
         finally:
             self._close_door(flight)
+            self.live.forget_left(flight.key.asked)
             # The answer on its way to clients is direct memory: they hold no heap, and count there
             # for nobody's share.
             flight.owner.done_with(LimitType.HEAP_MEMORY)
@@ -155,31 +163,36 @@ class Flights:
         if self._joinable.get(flight.key) is flight:
             del self._joinable[flight.key]
 
-    def _distribute(
+    async def _distribute(
         self, flight: Flight, answer: TopicsAnswer, permit: MemoryPermit | None
     ) -> None:
-        """Queue the answer for everybody who waits; plain code, so nobody can leave meanwhile.
+        """Queue the answer for everybody who waits, so many in a turn.
 
-        What breaks here is told to those who are unserved then.
+        Who leaves between two turns takes what is his, as before the answer. What breaks here is
+        told to those who have none yet.
         """
-        self._take_waiting(flight)
         live = self._to_send(flight, answer, permit)
-        while flight.unserved:
-            requester = flight.unserved[0]
-            response = live.answer.addressed_to(requester.request_id)
-            requester.permit.release()
-            flight.unserved.popleft()
-            if live is flight.kept:
-                flight.owner.leave(requester.cnx)
-            entry_left = partial(live.leave, requester.cnx)
-            if (refusal := self._refusal(response)) is not None:
-                entry_left()
-                requester.failed(requester.request_id, refusal)
-                continue
-            paid_bytes = 0 if self.live.direct.unbounded else response.command_bytes
-            requester.cnx.enqueue(response.buffers, response.size, entry_left, paid_bytes)
         if live is not flight.kept:
             self.live.remember(live)
+        while self._take_some(flight, live.answer.command_bytes):
+            while flight.unserved:
+                self._send(flight, flight.unserved[0], live)
+            await _others_have_their_turn(flight)
+
+    def _send(self, flight: Flight, requester: Requester, live: LiveAnswer) -> None:
+        """Queue the answer for one client, the first of those that are unserved."""
+        response = live.answer.addressed_to(requester.request_id)
+        requester.permit.release()
+        flight.unserved.popleft()
+        if live is flight.kept:
+            flight.owner.leave(requester.cnx)
+        entry_left = partial(live.leave, requester.cnx)
+        if (refusal := self._refusal(response)) is not None:
+            entry_left()
+            requester.failed(requester.request_id, refusal)
+            return
+        paid_bytes = 0 if self.live.direct.unbounded else response.command_bytes
+        requester.cnx.enqueue(response.buffers, response.size, entry_left, paid_bytes)
 
     def _refusal(self, response: TopicsResponse) -> RequestError | None:
         """Refuse what only a client's longer request id makes larger than a frame may be."""
@@ -203,32 +216,63 @@ class Flights:
             return flight.kept
         return LiveAnswer(self.live, flight.key.asked, answer, flight.owner)
 
-    def _fail(self, flight: Flight, error: RequestError) -> None:
-        self._take_waiting(flight)
-        while flight.unserved:
-            requester = flight.unserved.popleft()
-            requester.permit.release()
-            flight.owner.leave(requester.cnx)
-            requester.failed(requester.request_id, error)
+    async def _fail(self, flight: Flight, error: RequestError) -> None:
+        while self._take_some(flight):
+            while flight.unserved:
+                requester = self._leave_first(flight)
+                requester.failed(requester.request_id, error)
+            await _others_have_their_turn(flight)
 
-    def _leave_unanswered(self, flight: Flight, error: UnansweredRequestError) -> None:
-        self._take_waiting(flight)
-        while flight.unserved:
-            requester = flight.unserved.popleft()
-            requester.permit.release()
-            flight.owner.leave(requester.cnx)
-            self._unanswered.left(flight.request.namespace, requester.cnx.peer, str(error))
+    async def _leave_unanswered(self, flight: Flight, error: UnansweredRequestError) -> None:
+        while self._take_some(flight):
+            while flight.unserved:
+                peer = self._leave_first(flight).cnx.peer
+                self._unanswered.left(flight.request.namespace, peer, str(error))
+            await _others_have_their_turn(flight)
 
-    def _take_waiting(self, flight: Flight) -> None:
-        """From now on those who wait are answered, and cannot leave the flight."""
-        for cnx, few in flight.waiting.items():
-            flight.unserved.extend(few)
-            flights = self._of_cnx.get(cnx)
-            if flights is not None:
-                flights.pop(flight, None)
-                if not flights:
-                    del self._of_cnx[cnx]
-        flight.waiting.clear()
+    def _leave_first(self, flight: Flight) -> Requester:
+        """Take the first of those that are unserved out of the flight."""
+        requester = flight.unserved.popleft()
+        requester.permit.release()
+        flight.owner.leave(requester.cnx)
+        return requester
+
+    def _take_some(self, flight: Flight, size_bytes: int = 0) -> bool:
+        """Take the next who wait: they are answered in this turn, and cannot leave the flight.
+
+        Args:
+            flight: What they wait for.
+            size_bytes: Of the answer that each is sent.
+
+        Returns:
+            False when nobody waits any more.
+        """
+        most = answers_a_turn(size_bytes)
+        while flight.waiting and len(flight.unserved) < most:
+            cnx, few = next(iter(flight.waiting.items()))
+            flight.unserved.append(few.popleft())
+            if not few:
+                del flight.waiting[cnx]
+                self._forget(cnx, flight)
+        return bool(flight.unserved)
+
+    def _forget(self, cnx: Connection, flight: Flight) -> None:
+        """A client waits for a flight no more."""
+        flights = self._of_cnx.get(cnx)
+        if flights is not None:
+            flights.pop(flight, None)
+            if not flights:
+                del self._of_cnx[cnx]
+
+
+def answers_a_turn(size_bytes: int) -> int:
+    """Return how many are sent an answer of a size before other connections have their turn."""
+    return max(1, min(ANSWERS_A_TURN, BYTES_A_TURN // max(1, size_bytes)))
+
+
+async def _others_have_their_turn(flight: Flight) -> None:
+    if flight.waiting:
+        await asyncio.sleep(0)
 
 
 def flight_key(request: pb.CommandGetTopicsOfNamespace, address: Address) -> FlightKey:

@@ -114,6 +114,12 @@ class LiveAnswers:
         if self._remembers and large and live.topics_hash is not None and live.references:
             self._newest[live.key] = live
 
+    def forget_left(self, key: Hashable) -> None:
+        """Forget the answer to a question if nobody holds it any more."""
+        live = self._newest.get(key)
+        if live is not None:
+            self.forget_if_left(live)
+
     def forget_if_left(self, live: LiveAnswer) -> None:
         """Forget an answer that nobody holds any more."""
         if not live.references and self._newest.get(live.key) is live:

@@ -206,7 +206,9 @@ class FlightsHistory:
     # -- steps --------------------------------------------------------------------------------
 
     def _ask(self) -> None:
-        client = self._client()
+        self._ask_for(self._client())
+
+    def _ask_for(self, client: Client) -> None:
         request = pb.CommandGetTopicsOfNamespace(request_id=0, namespace=NAMESPACE)
         if self.own_hashes and self.random.random() < 0.5:
             listings = self.broker.versions[-3:]

@@ -7,6 +7,8 @@ from random import Random
 import pytest
 
 from limiter.admission import AdmissionPolicy
+from proxy import flights
+from proxy.flights import ANSWERS_A_TURN
 from tests.properties.flights_history import FlightsHistory
 
 SEEDS = 20
@@ -15,9 +17,14 @@ STEPS = 250
 
 @pytest.mark.parametrize("policy", list(AdmissionPolicy))
 @pytest.mark.parametrize("own_hashes", [False, True])
+@pytest.mark.parametrize("answers_a_turn", [1, ANSWERS_A_TURN])
 async def test_any_history_of_flights_is_right_and_leaves_nothing(
-    policy: AdmissionPolicy, own_hashes: bool
+    policy: AdmissionPolicy,
+    own_hashes: bool,
+    answers_a_turn: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(flights, "ANSWERS_A_TURN", answers_a_turn)
     answered = unchanged = reused = 0
     for seed in range(SEEDS):
         history = FlightsHistory(Random(seed), policy, own_hashes=own_hashes)
