@@ -25,6 +25,7 @@ from client.errors import (
     TooManyPendingRequestsError,
 )
 from limiter.clock import Clock, LoopClock, deadline
+from proto.command_bounds import COMMAND_BYTES
 from proto.errors import FrameTooLargeError, RemoteProtocolError
 from proto.frames import (
     DEFAULT_MAX_MESSAGE_BYTES,
@@ -286,10 +287,11 @@ class ClientCnx(Connection):
     def _send_request(self, command: pb.BaseCommand) -> None:
         """Send a request, unless the server would end the connection that others share for it.
 
-        The frame's padding is left free: an error's text may repeat the request.
+        The frame's padding is left free: an error's text may repeat the request. A Floodgate broker
+        has a bound of its own (proto.command_bounds).
         """
         data = encode_command(command)
-        limit_bytes = self._frame_limit_bytes - FRAME_PADDING_BYTES
+        limit_bytes = min(self._frame_limit_bytes - FRAME_PADDING_BYTES, COMMAND_BYTES)
         if self._options.drain_oversized and len(data) > limit_bytes:
             raise RequestTooLargeError(len(data), limit_bytes)
         self.enqueue([data], len(data))

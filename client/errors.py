@@ -105,11 +105,11 @@ class AnswerTooLargeError(PulsarClientError):
 
 
 class RequestTooLargeError(PulsarClientError):
-    """A request larger than the server's messages may be; it was not sent.
+    """A request larger than the server would take; it was not sent.
 
     Attributes:
         size_bytes: Size of the request's frame.
-        limit_bytes: The server's maxMessageSize.
+        limit_bytes: The server's maxMessageSize, or the bound of commands if that is less.
     """
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:
@@ -119,6 +119,6 @@ class RequestTooLargeError(PulsarClientError):
 
     def __str__(self) -> str:
         return (
-            f"a request of {self.size_bytes} bytes is larger than the broker's maxMessageSize of "
-            f"{self.limit_bytes} bytes"
+            f"a request of {self.size_bytes} bytes is larger than {self.limit_bytes} bytes, the "
+            "broker's maxMessageSize or 64 KiB: ask with a shorter name, pattern or properties"
         )

@@ -17,7 +17,7 @@ from limiter.read_gate import PauseCause
 from proto.command_bounds import type_name
 from proto.commands import error_command, with_body
 from proto.errors import RemoteProtocolError
-from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES
+from proto.frames import DEFAULT_MAX_MESSAGE_BYTES
 from proto.names import InvalidNameError, NamespaceName
 from proto.version import SERVER_VERSION
 from proxy.direct_handler import PipeLeg, set_shipped_flags
@@ -266,9 +266,6 @@ class ProxyConnection(ServedConnection, PipeLeg):
         """Keep away from a shared broker connection what would make the broker close it."""
         if self._parts.as_shipped:
             return None
-        if request.ByteSize() > self._parts.config.max_message_size - FRAME_PADDING_BYTES:
-            text = f"a request of {request.ByteSize()} bytes does not fit the broker's frame limit"
-            return RequestError(pb.NotAllowedError, text)
         try:
             NamespaceName.parse(request.namespace)
         except InvalidNameError as error:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ANSWERS_A_TURN = 128
+ANSWERS_A_TURN = 64
 """So many clients are answered before other connections have their turn: about five ms."""
 BYTES_A_TURN = 4_194_304
 """Nor more of them once they are sent so many bytes together, which the kernel copies."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from proto.command_bounds import COMMAND_BYTES
 from tests.support.cluster import broker_connection, cluster, topic_names
 from tests.support.raw_peer import frame, lookup_command, partitions_command, topics_command
 
@@ -23,7 +24,7 @@ MALFORMED = 1_000
 BATCH = 25
 CLIENTS = 100
 LISTINGS = 3
-FRAME_LIMIT_BYTES = 5_242_880 + 10_236
+LENGTH_FIELDS_BYTES = 8
 
 
 async def send_malformed(peer: RawPeer) -> list[pb.CommandError]:
@@ -70,7 +71,7 @@ async def test_a_thousand_malformed_namespaces_cost_nobody_else_an_error(
 
 @pytest.mark.parametrize("build", [lookup_command, partitions_command, topics_command])
 @pytest.mark.parametrize("spare_bytes", [0, 1, 2, 4, 8, 16])
-async def test_a_request_at_the_frame_limit_ends_no_shared_broker_connection(
+async def test_a_request_at_the_bound_of_commands_ends_no_shared_broker_connection(
     build: Callable[[int, str], pb.BaseCommand], spare_bytes: int
 ) -> None:
     # Given
@@ -79,8 +80,8 @@ async def test_a_request_at_the_frame_limit_ends_no_shared_broker_connection(
         await other.topics_of_namespace("public/default")
         before = await broker_connection(parts, peer)
         before._next_request_id = 2**31
-        name = "public/" + "x" * (FRAME_LIMIT_BYTES - spare_bytes - 100)
-        largest = FRAME_LIMIT_BYTES - spare_bytes + 4
+        name = "public/" + "x" * (COMMAND_BYTES - spare_bytes - 100)
+        largest = COMMAND_BYTES - spare_bytes + LENGTH_FIELDS_BYTES
         name += "x" * (largest - len(frame(build(1, name))))
         # When
         await peer.send(build(1, name))
