@@ -1,7 +1,7 @@
 """How large the command of a frame may be, by its type; the payload of SEND does not count.
 
 A command is parsed in one go, and the worst that fits into a frame of 5 MB holds the event loop for
-a quarter of a second. What the clients of the field send is far smaller: the largest is an ACK of a
+a fifth of a second. What the clients of the field send is far smaller: the largest is an ACK of a
 thousand messages. Only what carries a schema is larger, and of that no server here parses a byte.
 """
 

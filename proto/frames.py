@@ -127,6 +127,8 @@ def _first_bytes(parts: Iterable[memoryview], size: int) -> bytes:
     """Return the first ``size`` bytes of parts; fewer if there are not so many."""
     out = bytearray()
     for part in parts:
+        if not out and len(part) >= size:
+            return part[:size].tobytes()  # As mostly: a frame in one chunk.
         out += part[: size - len(out)]
         if len(out) >= size:
             break

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tests.support.cluster import Cluster
 
 BOUND_MILLIS = 20.0
-ROUNDS = 3
+ROUNDS = 2
 BURST_BYTES = 16_384
 """So much is said of a command that is smaller, all at once."""
 NAMESPACE = "a/b"
