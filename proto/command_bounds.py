@@ -57,5 +57,7 @@ def check_first_frame(total_size: int) -> None:
 
 def type_name(kind: int | None) -> str:
     """Return the name of a type, also of one that nobody knows."""
-    found = None if kind is None else _Type.Type.DESCRIPTOR.values_by_number.get(kind)
+    if kind is None:
+        return "a command of unknown type"
+    found = _Type.Type.DESCRIPTOR.values_by_number.get(kind)
     return f"a command of type {kind}" if found is None else str(found.name)

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.message import DecodeError, Message
 
 import proto.PulsarApi_pb2 as pb
+from proto.command_bounds import type_name
+from proto.frames import command_type_in
 from proto.topic_listing import read_topics_head
 
 if TYPE_CHECKING:
@@ -37,7 +39,6 @@ _MAX_DEPTH = 2
 _HIDDEN = frozenset({"original_auth_data"})
 """Texts that are credentials; those that are bytes are never shown anyway."""
 _LENGTH = struct.Struct(">I")
-_TYPE_TAG, _TYPE_AT, _LONG_VARINT = 0x08, 4, 0x80
 
 
 def is_read() -> bool:
@@ -85,7 +86,7 @@ def described(total_size: int, body: bytes) -> str:
     if end > len(body):
         found = read_topics_head(body)
         request = f" request_id={found[0]} ..." if found and len(body) < total_size else ""
-        return f"{_name_at_start(body)} {size}{request}"
+        return f"{type_name(command_type_in(body))} {size}{request}"
     command = pb.BaseCommand()
     try:
         command.ParseFromString(body[_LENGTH.size : end])
@@ -117,15 +118,6 @@ def _frames(data: bytes) -> Iterator[tuple[int, bytes]]:
         at += _LENGTH.size
         yield total_size, data[at : at + total_size]
         at += total_size
-
-
-def _name_at_start(body: bytes) -> str:
-    """Return the command's name where all serializers write its type; see Frame.command_type."""
-    head = body[_TYPE_AT : _TYPE_AT + 2]
-    if len(head) == 2 and head[0] == _TYPE_TAG and head[1] < _LONG_VARINT:
-        known = pb.BaseCommand.Type.DESCRIPTOR.values_by_number.get(head[1])
-        return f"type {head[1]}" if known is None else known.name
-    return "a command"
 
 
 def _fields(message: Message, depth: int) -> str:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from proto.excerpts import quoted
 from server.addresses import is_address
 from server.http import RestError
 
@@ -27,7 +28,6 @@ FORM_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-dat
 """What a form, or a script without being asked first (CORS), may send to another site."""
 CREATING_QUERY = "checkAllowAutoCreation"
 """With it even a GET makes a topic."""
-MAX_SHOWN_CHARACTERS = 100
 
 
 class CrossSiteRule:
@@ -55,10 +55,10 @@ class CrossSiteRule:
         site = request.headers.get("Sec-Fetch-Site", "none").lower()
         origin = request.headers.get("Origin")
         if site not in ("same-origin", "none"):
-            raise _refused(f"Sec-Fetch-Site: {site[:MAX_SHOWN_CHARACTERS]!a}")
+            raise _refused(f"Sec-Fetch-Site: {quoted(site)}")
         # Not request.host: without the header that asks the system's resolver, and waits for it.
         if origin is not None and not self._is_own(origin, request.headers.get("Host", "")):
-            raise _refused(f"Origin: {origin[:MAX_SHOWN_CHARACTERS]!a}")
+            raise _refused(f"Origin: {quoted(origin)}")
         if not self._forms and request.content_type in FORM_TYPES:
             raise RestError(
                 415,

@@ -44,7 +44,7 @@ def test_a_frame_before_connect_is_small_whatever_it_holds() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [(Type.ACK, "ACK"), (99, "a command of type 99"), (None, "a command of type None")],
+    [(Type.ACK, "ACK"), (99, "a command of type 99"), (None, "a command of unknown type")],
 )
 def test_a_type_that_nobody_knows_has_a_name_too(kind: int | None, name: str) -> None:
     assert type_name(kind) == name

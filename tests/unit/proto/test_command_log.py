@@ -114,12 +114,12 @@ def test_nothing_of_authentication_and_payload_is_told() -> None:
 @pytest.mark.parametrize(
     ("body", "line"),
     [
-        (b"", "a command (4 bytes)"),
-        (b"\0\0\0", "a command (7 bytes)"),
+        (b"", "a command of unknown type (4 bytes)"),
+        (b"\0\0\0", "a command of unknown type (7 bytes)"),
         (b"\0\0\0\1\xff", "no command (9 bytes)"),
         (b"\0\0\0\0", "a command of unknown type (8 bytes)"),
         (b"\0\0\0\2\x08\x7f", "a command of unknown type (10 bytes)"),
-        (b"\xff\xff\xff\xff\x08\x7f", "type 127 (10 bytes)"),
+        (b"\xff\xff\xff\xff\x08\x7f", "a command of type 127 (10 bytes)"),
         (b"\xff\xff\xff\xff\x08\x12", "PING (10 bytes)"),
     ],
 )
