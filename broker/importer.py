@@ -117,7 +117,8 @@ def _changes(tables: Sequence[pa.Table]) -> TopicChanges:
     properties = None
     if "properties" in table.column_names and len(table):
         properties = PropertyRows.from_map_column(names, table["properties"].chunk(0))
-    return TopicChanges(names, (), _partition_counts(table["topic"]), properties)
+    counts = _partition_counts(table["topic"])
+    return TopicChanges(names, (), counts, properties, adds_only=True)
 
 
 def _partition_counts(topics: pa.ChunkedArray) -> Mapping[str, int]:

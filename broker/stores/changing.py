@@ -5,15 +5,20 @@ Plain decisions; the stores wait and write.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from broker.stores.feed import MAX_TOLD_NAMES, Change
+from broker.stores.properties import PropertyRows
 from broker.stores.store import NamespaceMissingError, TopicExistsError, TopicMissingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from collections.abc import Set as AbstractSet
 
-    from broker.stores.properties import PropertyRows
     from broker.stores.store import NamespaceSnapshot, TopicChanges
     from proto.names import NamespaceName
 
@@ -51,6 +56,43 @@ def check_conditions(exists: Callable[[str], bool] | None, changes: TopicChanges
     for name in changes.present:
         if exists is None or not exists(name):
             raise TopicMissingError(name)
+
+
+def settled(before: NamespaceSnapshot, changes: TopicChanges) -> TopicChanges:
+    """Return what a change comes to in a version: of one that only adds, what is new."""
+    if not changes.adds_only:
+        return changes
+    return what_is_new(changes, before.partitioned, _names_there(before, changes))
+
+
+def _names_there(before: NamespaceSnapshot, changes: TopicChanges) -> AbstractSet[bytes]:
+    """Return those of the added names that are there, or all that are there."""
+    if before.empty and not before.system:
+        return frozenset()
+    if is_large(changes):
+        listed = (before.persistent.names(), before.non_persistent.names(), before.system)
+        return {*chain(*listed), *(name.encode() for name in before.partitioned)}
+    return {name for name in changes.added if before.exists(name.decode())}
+
+
+def what_is_new(
+    changes: TopicChanges, counts: Mapping[str, int], there: AbstractSet[bytes]
+) -> TopicChanges:
+    """Return what an addition adds: names that are not there, properties of these, growth.
+
+    Args:
+        changes: The addition; of what it adds all or nothing is described.
+        counts: How many partitions its partitioned topics have.
+        there: Those of its names that are there, as topics or partitioned topics.
+    """
+    new = [name not in there for name in changes.added] if there else []
+    added, properties = changes.added, changes.properties
+    if not all(new):
+        added = [name for name, is_new in zip(added, new, strict=True) if is_new]
+        if properties is not None:
+            properties = PropertyRows(added, properties.column.filter(pa.array(new)))
+    grown = {name: n for name, n in changes.partitioned.items() if n > counts.get(name, 0)}
+    return replace(changes, added=added, properties=properties, partitioned=grown, adds_only=False)
 
 
 def told_change(

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.steps import Steps
-from broker.stores.changing import check_conditions, is_large, told_change
+from broker.stores.changing import check_conditions, is_large, settled, told_change
 from broker.stores.feed import Change, ChangeFeed, ChangeFeeds
 from broker.stores.namespace_properties import NamespaceProperties
 from broker.stores.store import (
@@ -178,13 +178,13 @@ class MemoryStore:
         """Apply changes at once: readers see the old version or the new one."""
         if is_large(changes) or namespace in self._turns:
             return await to_its_end(self._apply_in_turn(namespace, changes))
-        return self._show(namespace, changes, _made(*self._before(namespace, changes), changes))
+        return self._show(namespace, _made(*self._before(namespace, changes), changes))
 
     async def _apply_in_turn(self, namespace: NamespaceName, changes: TopicChanges) -> int:
         async with self._turns.of(namespace):
             snapshot, properties = self._before(namespace, changes)
             made = await asyncio.to_thread(_made, snapshot, properties, changes)
-            return self._show(namespace, changes, made)
+            return self._show(namespace, made)
 
     def _before(
         self, namespace: NamespaceName, changes: TopicChanges
@@ -196,12 +196,12 @@ class MemoryStore:
             self._properties.get(namespace) or NamespaceProperties(),
         )
 
-    def _show(self, namespace: NamespaceName, changes: TopicChanges, made: _Made) -> int:
+    def _show(self, namespace: NamespaceName, made: _Made) -> int:
         if namespace not in self._snapshots:
             self._create(namespace, made.before, DEFAULT_POLICIES)
         self._properties[namespace] = made.properties
         self._snapshots[namespace] = made.after
-        self._feeds.publish(told_change(namespace, made.before, made.after.version, changes))
+        self._feeds.publish(told_change(namespace, made.before, made.after.version, made.changes))
         return made.after.version
 
     def changes(self) -> ChangeFeed:
@@ -231,10 +231,12 @@ class _Made(NamedTuple):
     before: NamespaceSnapshot
     after: NamespaceSnapshot
     properties: NamespaceProperties
+    changes: TopicChanges
 
 
 def _made(
     before: NamespaceSnapshot, properties: NamespaceProperties, changes: TopicChanges
 ) -> _Made:
+    changes = settled(before, changes)
     after = before.changed(changes)
-    return _Made(before, after, properties.changed(before, after, changes))
+    return _Made(before, after, properties.changed(before, after, changes), changes)

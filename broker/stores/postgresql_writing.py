@@ -16,7 +16,9 @@ from broker.stores.changing import (
     all_described,
     check_conditions,
     described,
+    is_large,
     undescribed,
+    what_is_new,
 )
 from broker.stores.feed import MAX_TOLD_NAMES
 from broker.stores.postgresql_namespaces import insert_namespace
@@ -43,6 +45,9 @@ _SHOWN_CHARACTERS = 80
 _EXISTING = """
 SELECT name FROM floodgate.topics WHERE namespace = $1 AND name = ANY($2::bytea[])
 UNION ALL SELECT name FROM floodgate.partitioned WHERE namespace = $1 AND name = ANY($2::bytea[])
+"""
+_COUNTS = """
+SELECT name, partitions FROM floodgate.partitioned WHERE namespace = $1 AND name = ANY($2::bytea[])
 """
 _INSERT_TOPICS = """
 INSERT INTO floodgate.topics SELECT $1, unnest($2::bytea[]) ON CONFLICT DO NOTHING RETURNING name
@@ -74,11 +79,13 @@ class WrittenChange:
         known: The namespace's number, and its version with this change.
         logged: What the log says of it.
         fresh: Whether it made the namespace.
+        changes: What it came to.
     """
 
     known: KnownNamespace
     logged: LoggedChange
     fresh: bool
+    changes: TopicChanges
 
 
 async def write_change(
@@ -94,12 +101,14 @@ async def write_change(
     async with connection.transaction():
         number, fresh = await _locked_namespace(connection, namespace, changes)
         await _check(connection, number, changes)
+        if changes.adds_only:
+            changes = await _what_is_new(connection, number, changes, fresh=fresh)
         logged = await _write_topics(connection, number, changes, fresh=fresh)
         await _write_counts(connection, number, changes)
         await _write_properties(connection, number, changes, fresh=fresh)
         version = await _log(connection, number, logged)
     known = KnownNamespace(number, version)
-    return WrittenChange(known, replace(logged, version=version), fresh)
+    return WrittenChange(known, replace(logged, version=version), fresh, changes)
 
 
 async def _locked_namespace(
@@ -126,6 +135,21 @@ async def _check(connection: Connection, number: int, changes: TopicChanges) -> 
 
 async def _existing(connection: Connection, number: int, names: Sequence[bytes]) -> set[bytes]:
     return {row[0] for row in await connection.fetch(_EXISTING, number, list(names))}
+
+
+async def _what_is_new(
+    connection: Connection, number: int, changes: TopicChanges, *, fresh: bool
+) -> TopicChanges:
+    """Return what an addition comes to under the row of its namespace."""
+    there, counts = set[bytes](), dict[str, int]()
+    for part in () if fresh else batched(changes.added, ROWS_PER_STATEMENT):
+        there |= await _existing(connection, number, part)
+    for bases in () if fresh else batched(changes.partitioned, ROWS_PER_STATEMENT):
+        rows = await connection.fetch(_COUNTS, number, [base.encode() for base in bases])
+        counts |= {name.decode(): count for name, count in rows}
+    if is_large(changes):
+        return await asyncio.to_thread(what_is_new, changes, counts, there)
+    return what_is_new(changes, counts, there)
 
 
 # -- topics -----------------------------------------------------------------------------------

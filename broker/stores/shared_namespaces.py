@@ -157,19 +157,17 @@ class SharedNamespaces:
         async with self._turns.of(namespace):
             async with self._use() as connection:
                 written = await write_change(connection, namespace, changes)
-            await self._show_own(namespace, written, changes)
+            await self._show_own(namespace, written)
             return written.known.version
 
-    async def _show_own(
-        self, namespace: NamespaceName, written: WrittenChange, changes: TopicChanges
-    ) -> None:
+    async def _show_own(self, namespace: NamespaceName, written: WrittenChange) -> None:
         known, newest = self._view.known(namespace), written.known
         before = KnownNamespace(newest.id, newest.version - 1)
         if written.fresh or known in (None, before):
             # What is kept of a namespace that was made anew is of the one before.
             after = None if written.fresh else self._cache.peek(namespace)
             if after is not None:
-                after = await _changed(after, changes, newest.version)
+                after = await _changed(after, written.changes, newest.version)
             told = to_tell(namespace, before, newest, [written.logged])
             self._view.show(namespace, newest, after, told)
             return

@@ -204,9 +204,10 @@ class SqliteStore:
     async def _apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
         async with self._turn:
             known = await self._load(namespace)
-            before, after = await self._run(SqliteFile.write, str(namespace), known, changes)
+            written = await self._run(SqliteFile.write, str(namespace), known, changes)
+            before, after, made = written
             self._cache.keep(namespace, after)
-            self._feeds.publish(told_change(namespace, before, after.version, changes))
+            self._feeds.publish(told_change(namespace, before, after.version, made))
             return after.version
 
     def changes(self) -> ChangeFeed:

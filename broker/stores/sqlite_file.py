@@ -8,7 +8,13 @@ import sqlite3
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from broker.stores.changing import COUNTED_TOPICS, check_conditions, described, undescribed
+from broker.stores.changing import (
+    COUNTED_TOPICS,
+    check_conditions,
+    described,
+    settled,
+    undescribed,
+)
 from broker.stores.store import (
     DEFAULT_POLICIES,
     NamespaceNotEmptyError,
@@ -223,10 +229,11 @@ class SqliteFile:
 
     def write(
         self, name: str, known: NamespaceSnapshot | None, changes: TopicChanges
-    ) -> tuple[NamespaceSnapshot, NamespaceSnapshot]:
-        """Commit one change in one transaction; return the version before and after it."""
+    ) -> tuple[NamespaceSnapshot, NamespaceSnapshot, TopicChanges]:
+        """Commit one change in one transaction; return the version before and after, and it."""
         check_conditions(known.exists if known is not None else None, changes)
         before = known or NamespaceSnapshot(self.first_version())
+        changes = settled(before, changes)
         after = before.changed(changes)
         with self._transaction():
             if known is None:
@@ -237,7 +244,7 @@ class SqliteFile:
             if known is not None:
                 self._forget_properties(name, changes)
             self._write_properties(name, after, changes)
-        return before, after
+        return before, after, changes
 
     def _write_topics(self, name: str, changes: TopicChanges) -> None:
         gone = frozenset(changes.removed)

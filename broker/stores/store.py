@@ -105,6 +105,8 @@ class TopicChanges:
             change: otherwise TopicExistsError.
         present: Full names that must be there: otherwise TopicMissingError.
         creates_namespace: Whether a missing namespace is made; otherwise NamespaceMissingError.
+        adds_only: Whether it is an import: partition counts never shrink, and what is there
+            before, as a topic or a partitioned topic, keeps the properties it has, or has not.
     """
 
     added: Sequence[bytes] = ()
@@ -114,6 +116,7 @@ class TopicChanges:
     absent: Sequence[str] = ()
     present: Sequence[str] = ()
     creates_namespace: bool = True
+    adds_only: bool = False
 
 
 class MetadataStore(Protocol):

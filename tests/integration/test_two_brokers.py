@@ -65,6 +65,19 @@ async def test_a_topic_made_on_one_is_listed_and_told_by_the_other(postgresql_ur
         assert (await other.snapshot(A)).version == version
 
 
+async def test_an_import_on_one_takes_no_partitions_away_on_the_other(postgresql_url: str) -> None:
+    # Given
+    async with two_brokers(postgresql_url) as (one, other):
+        await one.apply(A, changes(topic("t-partition-9"), t=10, u=1))
+        await other.snapshot(A)
+        feed = other.changes()
+        # When
+        await one.apply(A, replace(changes(topic("t-partition-1"), t=2, u=3), adds_only=True))
+        # Then
+        await next_change(feed)
+        assert dict((await other.snapshot(A)).partitioned) == {base("t"): 10, base("u"): 3}
+
+
 async def test_both_tell_all_changes_of_both_in_one_order(postgresql_url: str) -> None:
     # Given
     async with two_brokers(postgresql_url) as stores:

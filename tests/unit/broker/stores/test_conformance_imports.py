@@ -1,0 +1,81 @@
+"""An import only adds: what every store makes of one over topics that are there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from broker.importer import import_topics
+from broker.stores.changing import MANY_NAMES
+from broker.stores.properties import PROPERTIES_TYPE
+from broker.stores.store import TopicChanges
+from tests.support.topic_stores import A, base, names, selected, topic, with_properties
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tests.unit.broker.stores.conftest import OpenStore
+
+
+def file_of(path: Path, rows: Mapping[str, Mapping[str, str]]) -> Path:
+    """A Parquet file with topics of A and their properties."""
+    properties = pa.array([list(row.items()) for row in rows.values()], PROPERTIES_TYPE)
+    columns = {"namespace": [str(A)] * len(rows), "topic": [base(name) for name in rows]}
+    pq.write_table(pa.table({**columns, "properties": properties}), path)
+    return path
+
+
+async def test_an_import_never_takes_partitions_away(open_store: OpenStore, tmp_path: Path) -> None:
+    # Given
+    there = [topic(f"{name}-partition-{n}") for name in ("t", "u") for n in range(10)]
+    counts = {base("t"): 10, base("u"): 10}
+    listed = ["t-partition-0", "t-partition-2", "u-partition-11", "v-partition-1"]
+    file = file_of(tmp_path / "t.parquet", {name: {} for name in listed})
+    async with open_store() as store:
+        await store.apply(A, TopicChanges(there, partitioned=counts))
+        # When
+        await import_topics(store, file)
+        # Then
+        grown = {base("t"): 10, base("u"): 12, base("v"): 2}
+        assert dict((await store.snapshot(A)).partitioned) == grown
+
+
+@pytest.mark.parametrize("more", [0, MANY_NAMES + 1])
+async def test_what_is_there_keeps_the_properties_it_has(
+    open_store: OpenStore, tmp_path: Path, more: int
+) -> None:
+    # Given
+    others = {f"o{n}": {"from": "file"} for n in range(more)}
+    there = {topic("set"): {"from": "run time"}, topic("removed"): {}, topic("o1"): {}}
+    rows = {"set": {}, "removed": {"from": "file"}, "new": {"from": "file"}} | others
+    async with open_store() as store:
+        await store.apply(A, with_properties(there))
+        before = await names(store)
+        # When
+        await import_topics(store, file_of(tmp_path / "t.parquet", rows))
+        # Then
+        assert await store.properties(A, base("set")) == {"from": "run time"}
+        assert await store.properties(A, base("removed")) == {}
+        assert await store.properties(A, base("new")) == {"from": "file"}
+        assert len(await selected(store, **{"from": "file"})) == 1 + max(0, more - 1)
+        assert await names(store) == sorted({*before, *map(base, rows)})
+
+
+async def test_a_partitioned_topic_keeps_its_properties_when_an_import_names_it(
+    open_store: OpenStore, tmp_path: Path
+) -> None:
+    # Given
+    described = with_properties({topic("p-partition-0"): {}, topic("p"): {"from": "run time"}})
+    made = TopicChanges([topic("p-partition-0")], (), {base("p"): 1}, described.properties)
+    rows = {name: {"from": "file"} for name in ("p", "p-partition-0", "p-partition-1")}
+    async with open_store() as store:
+        await store.apply(A, made)
+        # When
+        await import_topics(store, file_of(tmp_path / "t.parquet", rows))
+        # Then
+        assert await store.properties(A, base("p")) == {"from": "run time"}
+        assert await selected(store, **{"from": "file"}) == [topic("p-partition-1")]
