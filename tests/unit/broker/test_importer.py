@@ -250,12 +250,21 @@ async def test_null_properties_are_none(tmp_path: Path) -> None:
     assert list(found.names()) == names("tenant/a", 3)[1:2]
 
 
-async def test_a_file_without_rows_is_an_import_of_nothing(tmp_path: Path) -> None:
-    for path in (parquet(tmp_path / "t.parquet", table([])), text(tmp_path / "t.txt", "")):
-        # When
-        result = await import_topics(MemoryStore(), path)
-        # Then
-        assert (result.topics, result.namespaces) == (0, 0)
+async def test_a_file_without_topics_is_refused(tmp_path: Path) -> None:
+    paths = [parquet(tmp_path / "t.parquet", table([]))]
+    paths += [text(tmp_path / f"{n}.txt", said) for n, said in enumerate(["", "\n", "# t\n"])]
+    for path in paths:
+        assert await refusal(path) == f"{path} holds no topic"
+
+
+async def test_a_part_of_a_corpus_may_be_empty(tmp_path: Path) -> None:
+    # Given
+    parquet(tmp_path / "0.parquet", table([]))
+    parquet(tmp_path / "1.parquet", table(names("tenant/a", 2)))
+    # When
+    result = await import_topics(MemoryStore(), tmp_path)
+    # Then
+    assert (result.topics, result.namespaces) == (2, 1)
 
 
 async def test_text_may_have_blank_lines_quotes_and_any_order(tmp_path: Path) -> None:
@@ -286,7 +295,7 @@ async def test_long_text_is_read_in_batches_and_shown_at_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given
-    monkeypatch.setattr("broker.importer.TEXT_LINES_PER_BATCH", 10)
+    monkeypatch.setattr("broker.topic_files.TEXT_BYTES_PER_BATCH", 300)
     rows = [name for n in range(40) for space in "ab" for name in names(f"tenant/{space}", 1, n)]
     store = MemoryStore()
     # When
@@ -397,7 +406,7 @@ async def test_a_malformed_topic_is_named_with_its_namespace(tmp_path: Path, top
     # When
     sentence = await refusal(path)
     # Then
-    assert f"{path}: {topic!r} is not a full topic name in namespace 'tenant/a'" in sentence
+    assert f"row 2: {topic!r} is not a full topic name in namespace 'tenant/a'" in sentence
 
 
 @pytest.mark.parametrize("column", [0, 1])
@@ -407,19 +416,19 @@ async def test_a_missing_value_is_a_sentence(tmp_path: Path, column: int) -> Non
     field = rows.schema.field(column)
     holed = rows.set_column(column, field, pa.array([None, rows[column][1].as_py()], pa.string()))
     # Then
-    assert "a row lacks its topic or its namespace" in await refusal(
+    assert "row 1: lacks its topic or its namespace" in await refusal(
         parquet(tmp_path / "t.parquet", holed)
     )
 
 
-@pytest.mark.parametrize("line", ["# comment", "my-topic", "persistent://tenant/a", "a,b,c"])
+@pytest.mark.parametrize("line", ["my-topic", "persistent://tenant/a", "a,b,c"])
 async def test_a_line_that_is_no_topic_is_named(tmp_path: Path, line: str) -> None:
     # Given
     content = "\n".join([*names("tenant/a", 3), line])
     # When
     sentence = await refusal(text(tmp_path / "t.txt", content))
     # Then
-    assert f"{line!r} is not a full topic name" in sentence
+    assert f"line 4: {line!r} is not a full topic name" in sentence
     assert "expected persistent://tenant/namespace/topic" in sentence
     assert "namespace ''" not in sentence
 
@@ -427,7 +436,7 @@ async def test_a_line_that_is_no_topic_is_named(tmp_path: Path, line: str) -> No
 async def test_neither_parquet_nor_text(tmp_path: Path) -> None:
     # Given
     path = tmp_path / "t.bin"
-    path.write_bytes(b"\x80\x81\x82" * 100)
+    path.write_bytes(b"\x80\x81\x00" * 100)
     # Then
     assert f"{path} is neither Parquet nor UTF-8 text" in await refusal(path)
 
@@ -445,19 +454,93 @@ async def test_a_name_that_no_file_can_have_is_a_sentence(tmp_path: Path) -> Non
     assert "cannot be read" in await refusal(tmp_path / ("x" * 5_000))
 
 
-async def test_namespaces_before_the_fault_stay_and_the_faulty_one_is_not_shown(
-    tmp_path: Path,
+# -- invalid topics ---------------------------------------------------------------------------
+
+
+def some_invalid(tmp_path: Path, kind: str, count: int) -> Path:
+    """A file with as many invalid topics, each behind a valid one."""
+    valid, invalid = names("tenant/a", count), [f"broken{n}" for n in range(count)]
+    topics = [name for pair in zip(valid, invalid, strict=True) for name in pair]
+    if kind == "text":
+        return text(tmp_path / "t.txt", "# topics\n\n" + "\n".join(topics))
+    rows = pa.table({"namespace": ["tenant/a"] * len(topics), "topic": topics})
+    return parquet(tmp_path / "t.parquet", rows, group=7)
+
+
+@pytest.mark.parametrize(("kind", "first"), [("text", "line 4"), ("parquet", "row 2")])
+async def test_all_invalid_topics_are_counted_and_the_first_named_with_their_numbers(
+    tmp_path: Path, kind: str, first: str
 ) -> None:
     # Given
-    rows = pa.table(
-        {
-            "namespace": ["tenant/a"] * 3 + ["tenant/b"] * 3,
-            "topic": [*names("tenant/a", 3), *names("tenant/b", 2), "broken"],
-        }
-    )
-    store = MemoryStore()
+    path = some_invalid(tmp_path, kind, 25)
     # When
-    with pytest.raises(ImportFailedError):
-        await import_topics(store, parquet(tmp_path / "t.parquet", rows, group=2))
+    lines = (await refusal(path)).splitlines()
     # Then
-    assert await listed(store, "tenant/b") is None
+    assert lines[0] == f"{path}: 25 of 50 topics are invalid"
+    assert lines[1].startswith(f"  {first}: 'broken0' is not a full topic name")
+    assert [line.split(": ")[1].split()[0] for line in lines[1:21]] == [
+        f"'broken{n}'" for n in range(20)
+    ]
+    assert lines[21] == "  and 5 more"
+    assert lines[22].endswith("or leave invalid topics out with --skip-invalid")
+    assert len(lines) == 23
+
+
+@pytest.mark.parametrize("kind", ["text", "parquet"])
+async def test_the_others_are_imported_when_invalid_topics_may_be_left_out(
+    tmp_path: Path, kind: str
+) -> None:
+    # Given
+    store, path = MemoryStore(), some_invalid(tmp_path, kind, 25)
+    # When
+    result = await import_topics(store, path, skip_invalid=True)
+    # Then
+    assert (result.topics, result.skipped) == (25, 25)
+    assert f"{path}: 25 of 50 topics are invalid" in result.report
+    assert await listed(store, "tenant/a") == names("tenant/a", 25)
+
+
+async def test_a_file_of_nothing_valid_is_refused_all_the_same(tmp_path: Path) -> None:
+    # Given
+    path = text(tmp_path / "t.txt", "one\ntwo\n")
+    # When
+    with pytest.raises(ImportFailedError) as caught:
+        await import_topics(MemoryStore(), path, skip_invalid=True)
+    # Then
+    assert f"{path}: 2 of 2 topics are invalid" in str(caught.value)
+
+
+async def test_rows_of_several_files_are_named_with_their_file(tmp_path: Path) -> None:
+    # Given
+    parquet(tmp_path / "0.parquet", table(names("tenant/a", 3)))
+    rows = pa.table({"namespace": ["tenant/a"] * 2, "topic": [*names("tenant/a", 1), "broken"]})
+    parquet(tmp_path / "1.parquet", rows, group=1)
+    # Then
+    assert "1.parquet, row 2: 'broken' is not a full topic name" in await refusal(tmp_path)
+
+
+async def test_a_fault_in_a_later_namespace_leaves_the_earlier_ones_out_too(tmp_path: Path) -> None:
+    # Given
+    topics = [*names("tenant/a", 3), *names("tenant/b", 2), "broken"]
+    rows = pa.table({"namespace": ["tenant/a"] * 3 + ["tenant/b"] * 3, "topic": topics})
+    # Then
+    assert "row 6: 'broken'" in await refusal(parquet(tmp_path / "t.parquet", rows, group=2))
+
+
+@pytest.mark.parametrize("kind", ["text", "parquet"])
+async def test_a_file_that_is_changed_while_it_is_imported_is_told_of(
+    tmp_path: Path, kind: str
+) -> None:
+    # Given
+    path = tmp_path / "t"
+
+    def write(more: int) -> None:
+        longer = names("tenant/a", 3 + more)
+        parquet(path, table(longer)) if kind == "parquet" else text(path, "\n".join(longer))
+
+    write(0)
+    # When
+    with pytest.raises(ImportFailedError) as caught:
+        await import_topics(MemoryStore(), path, lambda _: write(more=1))
+    # Then
+    assert str(caught.value) == f"{path} was changed while it was imported: import it again"

@@ -1,0 +1,59 @@
+"""Rows of a file of topics that are none: all are counted, the first are told with numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+MAX_TOLD_ROWS = 20
+"""Invalid rows that a report names; the others it counts."""
+_SHOWN_CHARACTERS = 80
+EXPECTED_NAME = "expected persistent://tenant/namespace/topic"
+
+
+class InvalidRows:
+    """What is wrong in a file of topics.
+
+    Bound: MAX_TOLD_ROWS sentences.
+
+    Args:
+        path: The file or folder.
+
+    Attributes:
+        rows: Topics seen so far, invalid ones included.
+        count: How many of them are invalid.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._told: list[str] = []
+        self.rows = 0
+        self.count = 0
+
+    def add(self, count: int, told: Iterable[str]) -> None:
+        """Count invalid rows; ``told`` are sentences for the first of them, in order."""
+        self.count += count
+        self._told += list(told)[: MAX_TOLD_ROWS - len(self._told)]
+
+    def __str__(self) -> str:
+        lines = [f"{self._path}: {self.count:,} of {self.rows:,} topics are invalid", *self._told]
+        if self.count > len(self._told):
+            lines.append(f"and {self.count - len(self._told):,} more")
+        return "\n  ".join(lines)
+
+    @property
+    def refusal(self) -> str:
+        """The report for who may correct the file: nothing of it was taken."""
+        return (
+            f"{self}\nnothing was taken in: correct the file, "
+            "or leave invalid topics out with --skip-invalid"
+        )
+
+
+def shown(text: str | bytes) -> str:
+    """Return a text as an error shows it, cut short."""
+    excerpt = repr(text[:_SHOWN_CHARACTERS])
+    return excerpt if len(text) <= _SHOWN_CHARACTERS else f"{excerpt}..."
