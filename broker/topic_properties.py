@@ -8,21 +8,30 @@ Differs: upstream keeps those of a partitioned topic in its metadata only.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from broker.stores.properties import PropertyRows
-from broker.stores.store import NamespaceMissingError, TopicChanges, TopicMissingError
+from broker.stores.store import (
+    NamespaceMissingError,
+    TopicChangedError,
+    TopicChanges,
+    TopicMissingError,
+    TopicState,
+)
 from broker.topic_rules import (
+    TRIES,
     Refusal,
     RefusedError,
     in_changes,
     no_namespace,
     not_found,
+    overtaken,
     partition_names,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from broker.stores.store import MetadataStore
     from proto.names import TopicName
@@ -65,7 +74,8 @@ class TopicProperties:
 
     def __init__(self, store: MetadataStore) -> None:
         self._store = store
-        # A change reads before it writes: one at a time, so that none takes back another.
+        # A change reads before it writes: one at a time, so that only other brokers, and topics
+        # that grow, can come between.
         self._changing = asyncio.Lock()
 
     async def of(self, topic: TopicName) -> Mapping[str, str]:
@@ -82,27 +92,39 @@ class TopicProperties:
         """Add properties to a topic, or replace them.
 
         Raises:
-            RefusedError: The topic does not exist, cannot have any, or they are too many.
+            RefusedError: The topic does not exist, cannot have any, is being changed by others, or
+                they are too many.
             StoreError: The store failed.
         """
-        async with self._changing:
-            partitions = await self._partitions(topic)
-            kept = await self._store.properties(topic.namespace, str(topic))
-            await self._set(topic, partitions, {**kept, **properties})
+        await self._change(topic, lambda kept: {**kept, **properties})
 
     async def remove(self, topic: TopicName, key: str) -> None:
         """Remove one property; one that is not there is no matter.
 
         Raises:
-            RefusedError: The topic does not exist, or cannot have any.
+            RefusedError: The topic does not exist, cannot have any, or is being changed by others.
             StoreError: The store failed.
         """
+        await self._change(
+            topic, lambda kept: {name: value for name, value in kept.items() if name != key}
+        )
+
+    async def _change(
+        self, topic: TopicName, changed: Callable[[Mapping[str, str]], Mapping[str, str]]
+    ) -> None:
+        """Set what a change makes of a topic's properties, also if others change them meanwhile."""
         async with self._changing:
             partitions = await self._partitions(topic)
             kept = await self._store.properties(topic.namespace, str(topic))
-            if key in kept:
-                rest = {name: value for name, value in kept.items() if name != key}
-                await self._set(topic, partitions, rest)
+            seen = TopicState(str(topic), partitions, kept)
+            for _ in range(TRIES):
+                try:
+                    await self._set(topic, seen, changed(seen.properties))
+                except TopicChangedError as error:
+                    seen = error.found
+                else:
+                    return
+        raise overtaken(topic)
 
     async def _partitions(self, topic: TopicName) -> int:
         """Return how many partitions carry a topic's properties, too."""
@@ -114,17 +136,24 @@ class TopicProperties:
             raise not_found(topic)
         return snapshot.partitioned.get(str(topic), 0)
 
-    async def _set(self, topic: TopicName, partitions: int, properties: Mapping[str, str]) -> None:
+    async def _set(self, topic: TopicName, seen: TopicState, properties: Mapping[str, str]) -> None:
+        """Give a topic and the partitions it was seen with the same properties.
+
+        Raises:
+            TopicChangedError: Somebody changed it since, or between two parts of this.
+        """
         check_properties(properties)
         names = [str(topic).encode()]
-        for indices in in_changes(range(partitions), len(properties)):
+        for indices in in_changes(range(seen.partitions), len(properties)):
             names += partition_names(topic, indices)
-            await self._apply(topic, PropertyRows.same_for_all(names, properties))
-            names = []
+            await self._apply(topic, PropertyRows.same_for_all(names, properties), seen)
+            names, seen = [], replace(seen, properties=properties)
             await asyncio.sleep(0)
 
-    async def _apply(self, topic: TopicName, rows: PropertyRows) -> None:
-        changes = TopicChanges(properties=rows, present=[str(topic)], creates_namespace=False)
+    async def _apply(self, topic: TopicName, rows: PropertyRows, seen: TopicState) -> None:
+        changes = TopicChanges(
+            properties=rows, present=[seen.name], unchanged=seen, creates_namespace=False
+        )
         try:
             await self._store.apply(topic.namespace, changes)
         except NamespaceMissingError:

@@ -29,6 +29,8 @@ More come in several: who looks meanwhile sees a part of them, as on a real brok
 them one by one.
 """
 LEAST_PARTITIONS_PER_CHANGE = 100
+TRIES = 5
+"""How often a change is tried that others overtake."""
 _NUMBERED = re.compile(r"(?P<base>.*)-partition-[0-9]+", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 

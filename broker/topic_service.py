@@ -8,16 +8,20 @@ durable as the store before it is answered.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from broker.stores.store import (
     NamespaceMissingError,
+    TopicChangedError,
     TopicChanges,
     TopicExistsError,
     TopicMissingError,
+    TopicState,
 )
 from broker.topic_properties import property_rows
 from broker.topic_rules import (
+    TRIES,
     Refusal,
     RefusedError,
     TopicRules,
@@ -45,9 +49,6 @@ if TYPE_CHECKING:
 
     from broker.stores.store import MetadataStore, NamespaceSnapshot
     from proto.names import TopicName
-
-_TRIES = 5
-"""How often a change is tried that others overtake."""
 
 
 class TopicService:
@@ -134,7 +135,7 @@ class TopicService:
                 names, (), {name: partitions}, rows, absent=[name], creates_namespace=False
             ),
         )
-        await self._add(topic, rest, properties)
+        await self._add(topic, rest, TopicState(name, partitions, properties))
 
     async def grow(self, topic: TopicName, partitions: int) -> None:
         """Give a partitioned topic more partitions; they carry its properties.
@@ -145,54 +146,61 @@ class TopicService:
             StoreError: The store failed.
         """
         check_not_a_partition(topic)
-        for _ in range(_TRIES):
-            snapshot = await self._store.snapshot(topic.namespace)
-            count = snapshot.partitioned.get(str(topic), 0) if snapshot is not None else 0
-            check_growth(topic, count, partitions, self._rules())
-            if snapshot is None or partitions == count:
+        seen = await self._state(topic)
+        for _ in range(TRIES):
+            check_growth(topic, seen.partitions, partitions, self._rules())
+            if partitions == seen.partitions:
                 return
-            if await self._grow(topic, snapshot, partitions):
+            await self._check_room(topic, partitions - seen.partitions)
+            try:
+                await self._grow(topic, seen, partitions)
+            except TopicChangedError as error:
+                seen = error.found
+            except (TopicMissingError, NamespaceMissingError):
+                seen = TopicState(str(topic), 0, {})
+            else:
                 return
         raise overtaken(topic)
 
-    async def _grow(self, topic: TopicName, snapshot: NamespaceSnapshot, partitions: int) -> bool:
-        """Add partitions to what a snapshot shows; false when it is out of date."""
-        name, count = str(topic), snapshot.partitioned[str(topic)]
-        check_room(snapshot, partitions - count, self._rules())
-        properties = await self._store.properties(topic.namespace, name)
-        first, *rest = in_changes(range(count, partitions), len(properties))
-        names = partition_names(topic, first)
-        # Who else grows it, or makes it anew, meanwhile makes or lacks one of these.
-        last_old, last_new = partition_name(topic, count - 1), names[-1].decode()
-        changes = TopicChanges(
-            names,
-            (),
-            {name: partitions},
-            property_rows(names, properties),
-            absent=[] if snapshot.exists(last_new) else [last_new],
-            present=[name, last_old] if snapshot.exists(last_old) else [name],
-            creates_namespace=False,
-        )
-        if not await self._applied(topic, changes):
-            return False
-        await self._add(topic, rest, properties)
-        return True
+    async def _state(self, topic: TopicName) -> TopicState:
+        snapshot = await self._store.snapshot(topic.namespace)
+        count = snapshot.partitioned.get(str(topic), 0) if snapshot is not None else 0
+        properties = await self._store.properties(topic.namespace, str(topic)) if count else {}
+        return TopicState(str(topic), count, properties)
 
-    async def _add(
-        self, topic: TopicName, parts: Sequence[range], properties: Mapping[str, str]
-    ) -> None:
+    async def _grow(self, topic: TopicName, seen: TopicState, partitions: int) -> None:
+        """Add partitions to a topic as it was seen.
+
+        Raises:
+            TopicChangedError, TopicMissingError, NamespaceMissingError: It is another by now.
+        """
+        first, *rest = in_changes(range(seen.partitions, partitions), len(seen.properties))
+        await self._store.apply(
+            topic.namespace,
+            replace(_partitions(topic, first, seen), partitioned={seen.name: partitions}),
+        )
+        await self._add(topic, rest, replace(seen, partitions=partitions))
+
+    async def _add(self, topic: TopicName, parts: Sequence[range], seen: TopicState) -> None:
         """Add partitions that a partitioned topic has by its count already."""
         for indices in parts:
             await asyncio.sleep(0)
-            names = partition_names(topic, indices)
-            changes = TopicChanges(
-                names,
-                properties=property_rows(names, properties),
-                present=[str(topic)],
-                creates_namespace=False,
-            )
-            if not await self._applied(topic, changes):
-                raise overtaken(topic)
+            seen = await self._add_part(topic, indices, seen)
+
+    async def _add_part(self, topic: TopicName, indices: range, seen: TopicState) -> TopicState:
+        """Add some of them with the properties of this moment; return the topic as it is then."""
+        for _ in range(TRIES):
+            try:
+                await self._store.apply(topic.namespace, _partitions(topic, indices, seen))
+            except TopicChangedError as error:
+                if error.found.partitions < indices.stop:
+                    break
+                seen = error.found
+            except (TopicMissingError, NamespaceMissingError):
+                break
+            else:
+                return seen
+        raise overtaken(topic)
 
     async def delete_partitioned(self, topic: TopicName) -> None:
         """Delete a partitioned topic with its partitions.
@@ -202,7 +210,7 @@ class TopicService:
             StoreError: The store failed.
         """
         check_not_a_partition(topic)
-        for _ in range(_TRIES):
+        for _ in range(TRIES):
             snapshot = await self._store.snapshot(topic.namespace)
             count = snapshot.partitioned.get(str(topic)) if snapshot is not None else None
             if snapshot is None or count is None:
@@ -298,3 +306,15 @@ class TopicService:
         except (TopicExistsError, TopicMissingError, NamespaceMissingError):
             return False
         return True
+
+
+def _partitions(topic: TopicName, indices: range, seen: TopicState) -> TopicChanges:
+    """Return the change that adds partitions to a topic as it was seen."""
+    names = partition_names(topic, indices)
+    return TopicChanges(
+        names,
+        properties=property_rows(names, seen.properties),
+        present=[seen.name],
+        unchanged=seen,
+        creates_namespace=False,
+    )

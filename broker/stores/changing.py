@@ -13,7 +13,13 @@ import pyarrow as pa
 
 from broker.stores.feed import MAX_TOLD_NAMES, Change
 from broker.stores.properties import PropertyRows
-from broker.stores.store import NamespaceMissingError, TopicExistsError, TopicMissingError
+from broker.stores.store import (
+    NamespaceMissingError,
+    TopicChangedError,
+    TopicExistsError,
+    TopicMissingError,
+    TopicState,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -56,6 +62,16 @@ def check_conditions(exists: Callable[[str], bool] | None, changes: TopicChanges
     for name in changes.present:
         if exists is None or not exists(name):
             raise TopicMissingError(name)
+
+
+def check_unchanged(changes: TopicChanges, found: TopicState) -> None:
+    """See whether the topic that a change is for is as it was seen.
+
+    Raises:
+        TopicChangedError: It is not.
+    """
+    if changes.unchanged != found:
+        raise TopicChangedError(found)
 
 
 def settled(before: NamespaceSnapshot, changes: TopicChanges) -> TopicChanges:

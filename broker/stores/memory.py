@@ -6,7 +6,13 @@ import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.steps import Steps
-from broker.stores.changing import check_conditions, is_large, settled, told_change
+from broker.stores.changing import (
+    check_conditions,
+    check_unchanged,
+    is_large,
+    settled,
+    told_change,
+)
 from broker.stores.feed import Change, ChangeFeed, ChangeFeeds
 from broker.stores.namespace_properties import NamespaceProperties
 from broker.stores.store import (
@@ -16,6 +22,7 @@ from broker.stores.store import (
     NamespaceSnapshot,
     TenantInfo,
     TopicChanges,
+    TopicState,
 )
 from broker.stores.turns import Turns, to_its_end
 from proto.topic_listing import EMPTY_LISTING, TopicListing
@@ -191,10 +198,13 @@ class MemoryStore:
     ) -> tuple[NamespaceSnapshot, NamespaceProperties]:
         known = self._snapshots.get(namespace)
         check_conditions(known.exists if known is not None else None, changes)
-        return (
-            known or NamespaceSnapshot(self._first_version),
-            self._properties.get(namespace) or NamespaceProperties(),
-        )
+        before = known or NamespaceSnapshot(self._first_version)
+        properties = self._properties.get(namespace) or NamespaceProperties()
+        if changes.unchanged is not None:
+            name = changes.unchanged.name
+            kept = properties.of(before, name.encode())
+            check_unchanged(changes, TopicState(name, before.partitioned.get(name, 0), kept))
+        return before, properties
 
     def _show(self, namespace: NamespaceName, made: _Made) -> int:
         if namespace not in self._snapshots:

@@ -15,6 +15,7 @@ from broker.stores.changing import (
     MANY_NAMES,
     all_described,
     check_conditions,
+    check_unchanged,
     described,
     is_large,
     undescribed,
@@ -22,8 +23,9 @@ from broker.stores.changing import (
 )
 from broker.stores.feed import MAX_TOLD_NAMES
 from broker.stores.postgresql_namespaces import insert_namespace
+from broker.stores.postgresql_reading import read_properties
 from broker.stores.postgresql_view import KnownNamespace, LoggedChange
-from broker.stores.store import DEFAULT_POLICIES, StoreError
+from broker.stores.store import DEFAULT_POLICIES, StoreError, TopicState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -94,13 +96,14 @@ async def write_change(
     """Commit a change in one transaction.
 
     Raises:
-        TopicExistsError, TopicMissingError, NamespaceMissingError: See MetadataStore.apply.
+        TopicExistsError, TopicMissingError, TopicChangedError, NamespaceMissingError: See
+            MetadataStore.apply.
         StoreError: A name or property is longer than an index entry may be.
     """
     _check_names(changes)
     async with connection.transaction():
         number, fresh = await _locked_namespace(connection, namespace, changes)
-        await _check(connection, number, changes)
+        await _check(connection, namespace, number, changes)
         if changes.adds_only:
             changes = await _what_is_new(connection, number, changes, fresh=fresh)
         logged = await _write_topics(connection, number, changes, fresh=fresh)
@@ -126,11 +129,18 @@ async def _locked_namespace(
             return number, True
 
 
-async def _check(connection: Connection, number: int, changes: TopicChanges) -> None:
+async def _check(
+    connection: Connection, namespace: NamespaceName, number: int, changes: TopicChanges
+) -> None:
     names = [name.encode() for name in (*changes.absent, *changes.present)]
     if names:
         found = await _existing(connection, number, names)
         check_conditions(lambda name: name.encode() in found, changes)
+    if changes.unchanged is not None:
+        name = changes.unchanged.name
+        counts = await connection.fetch(_COUNTS, number, [name.encode()])
+        kept = await read_properties(connection, str(namespace), name)
+        check_unchanged(changes, TopicState(name, counts[0][1] if counts else 0, kept))
 
 
 async def _existing(connection: Connection, number: int, names: Sequence[bytes]) -> set[bytes]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from broker.stores.changing import (
     COUNTED_TOPICS,
     check_conditions,
+    check_unchanged,
     described,
     settled,
     undescribed,
@@ -22,6 +23,7 @@ from broker.stores.store import (
     NamespaceSnapshot,
     StoreError,
     TenantInfo,
+    TopicState,
 )
 
 if TYPE_CHECKING:
@@ -233,6 +235,10 @@ class SqliteFile:
         """Commit one change in one transaction; return the version before and after, and it."""
         check_conditions(known.exists if known is not None else None, changes)
         before = known or NamespaceSnapshot(self.first_version())
+        if changes.unchanged is not None:
+            topic = changes.unchanged.name
+            partitions = before.partitioned.get(topic, 0)
+            check_unchanged(changes, TopicState(topic, partitions, self.properties(name, topic)))
         changes = settled(before, changes)
         after = before.changed(changes)
         with self._transaction():

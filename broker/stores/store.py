@@ -53,6 +53,33 @@ class TopicMissingError(Exception):
         self.name = name
 
 
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """A topic as somebody saw it.
+
+    Attributes:
+        name: Its full name.
+        partitions: How many it has; 0 for a topic without.
+        properties: All of them.
+    """
+
+    name: str
+    partitions: int
+    properties: Mapping[str, str]
+
+
+class TopicChangedError(Exception):
+    """A change was for a topic as it was seen, and it is another by now: nothing was changed.
+
+    Attributes:
+        found: The topic as it is.
+    """
+
+    def __init__(self, found: TopicState) -> None:
+        super().__init__(f"{found.name} was changed")
+        self.found = found
+
+
 class NamespaceMissingError(Exception):
     """A change was for an existing namespace only: nothing was changed."""
 
@@ -104,6 +131,7 @@ class TopicChanges:
         absent: Full names, of topics or partitioned topics, that must not be there before the
             change: otherwise TopicExistsError.
         present: Full names that must be there: otherwise TopicMissingError.
+        unchanged: A topic that must still be as it was seen: otherwise TopicChangedError.
         creates_namespace: Whether a missing namespace is made; otherwise NamespaceMissingError.
         adds_only: Whether it is an import: partition counts never shrink, and what is there
             before, as a topic or a partitioned topic, keeps the properties it has, or has not.
@@ -115,6 +143,7 @@ class TopicChanges:
     properties: PropertyRows | None = None
     absent: Sequence[str] = ()
     present: Sequence[str] = ()
+    unchanged: TopicState | None = None
     creates_namespace: bool = True
     adds_only: bool = False
 
@@ -208,6 +237,7 @@ class MetadataStore(Protocol):
         Raises:
             TopicExistsError: One of ``changes.absent`` exists.
             TopicMissingError: One of ``changes.present`` does not exist.
+            TopicChangedError: ``changes.unchanged`` is another by now.
             NamespaceMissingError: There is no such namespace, and none is to be made.
         """
 

@@ -11,10 +11,14 @@ import pytest
 
 from broker.service import BrokerService
 from broker.stores.feed import MAX_TOLD_NAMES, Change
-from broker.stores.store import StoreError, TopicExistsError
+from broker.stores.store import StoreError, TopicChanges, TopicExistsError
+from broker.topic_properties import TopicProperties
+from broker.topic_rules import TopicRules
+from broker.topic_service import TopicService
 from limiter.clock import LoopClock, deadline
-from proto.names import NamespaceName
+from proto.names import NamespaceName, TopicName
 from tests.support.cluster import broker_config, until
+from tests.support.overtaken import before_change
 from tests.support.topic_stores import ALL, A, base, changes, names, topic
 
 if TYPE_CHECKING:
@@ -76,6 +80,24 @@ async def test_an_import_on_one_takes_no_partitions_away_on_the_other(postgresql
         # Then
         await next_change(feed)
         assert dict((await other.snapshot(A)).partitioned) == {base("t"): 10, base("u"): 3}
+
+
+async def test_updates_of_properties_on_both_are_both_kept(postgresql_url: str) -> None:
+    # Given
+    async with two_brokers(postgresql_url) as (one, other):
+        await one.apply(A, TopicChanges([topic("p-partition-0")], partitioned={base("p"): 1}))
+        name, grown = TopicName.parse(base("p")), TopicService(other, TopicRules)
+
+        async def meanwhile() -> None:
+            await TopicProperties(other).update(name, {"b": "2"})
+            await grown.grow(name, 2)
+
+        before_change(one, 1, meanwhile)
+        # When
+        await TopicProperties(one).update(name, {"a": "1"})
+        # Then
+        for local in ("p", "p-partition-0", "p-partition-1"):
+            assert await other.properties(A, base(local)) == {"a": "1", "b": "2"}
 
 
 async def test_both_tell_all_changes_of_both_in_one_order(postgresql_url: str) -> None:

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from broker.stores.properties import PropertyRows
 from broker.stores.store import (
     NamespaceMissingError,
+    TopicChangedError,
     TopicChanges,
     TopicExistsError,
     TopicMissingError,
+    TopicState,
 )
 from tests.support.topic_stores import A, base, changes, names, selected, topic, with_properties
 
@@ -121,3 +124,39 @@ async def test_a_name_may_be_deleted_once(open_store: OpenStore) -> None:
         # Then
         assert [one for one in done if isinstance(one, int)] == [2]
         assert {type(one) for one in done} == {int, TopicMissingError}
+
+
+@pytest.mark.parametrize("partitions", [0, 2])
+async def test_a_topic_that_is_as_it_was_seen_is_changed(
+    open_store: OpenStore, partitions: int
+) -> None:
+    # Given
+    async with open_store() as store:
+        made = with_properties({topic("t"): {"a": "1"}})
+        made = replace(made, partitioned={base("t"): partitions} if partitions else {})
+        await store.apply(A, made)
+        seen = TopicState(base("t"), partitions, {"a": "1"})
+        # When
+        await store.apply(A, replace(changes(topic("new")), unchanged=seen))
+        # Then
+        assert base("new") in await names(store)
+
+
+@pytest.mark.parametrize(
+    ("partitions", "properties"), [(3, {"a": "1"}), (2, {}), (2, {"a": "1", "b": ""}), (0, {})]
+)
+async def test_a_topic_that_was_changed_since_it_was_seen_is_left_alone_and_shown(
+    open_store: OpenStore, partitions: int, properties: dict[str, str]
+) -> None:
+    # Given
+    async with open_store() as store:
+        described = PropertyRows.from_mappings({topic("t"): {"a": "1"}})
+        await store.apply(A, TopicChanges(partitioned={base("t"): 2}, properties=described))
+        seen = TopicState(base("t"), partitions, properties)
+        # When
+        with pytest.raises(TopicChangedError) as caught:
+            await store.apply(A, replace(changes(topic("new")), unchanged=seen))
+        # Then
+        assert caught.value.found == TopicState(base("t"), 2, {"a": "1"})
+        assert (await store.snapshot(A)).version == 1
+        assert await names(store) == []

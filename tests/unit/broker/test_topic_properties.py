@@ -1,0 +1,162 @@
+"""Of two who change a topic at once neither takes back what the other did."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.stores.memory import MemoryStore
+from broker.topic_properties import TopicProperties
+from broker.topic_rules import PARTITIONS_PER_CHANGE, Refusal, RefusedError, TopicRules
+from broker.topic_service import TopicService
+from proto.names import NamespaceName, TopicName
+from tests.support.overtaken import before_change
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from broker.stores.store import MetadataStore
+
+NAMESPACE = NamespaceName.parse("tenant/a")
+TOPIC = TopicName.parse("persistent://tenant/a/p")
+GROWN = 4
+
+
+class Broker:
+    """What one broker does to topics; several may share a store."""
+
+    def __init__(self, store: MetadataStore) -> None:
+        self.service = TopicService(store, TopicRules)
+        self.properties = TopicProperties(store)
+
+
+async def made(partitions: int) -> tuple[MemoryStore, Broker, Broker]:
+    """A store with a partitioned topic, or one without partitions, and two who change it."""
+    store = MemoryStore()
+    one, other = Broker(store), Broker(store)
+    await store.create_namespace(NAMESPACE)
+    if partitions:
+        await one.service.create_partitioned(TOPIC, partitions, {"old": "1"})
+    else:
+        await one.service.create(TOPIC, {"old": "1"})
+    return store, one, other
+
+
+async def carried(store: MemoryStore) -> list[Mapping[str, str]]:
+    """The distinct properties of the topic and its partitions."""
+    snapshot = await store.snapshot(NAMESPACE)
+    names = [str(TOPIC), *(name.decode() for name in snapshot.persistent.names())]
+    assert len(names) == 1 + max(1, snapshot.partitioned.get(str(TOPIC), 0))
+    found = [await store.properties(NAMESPACE, name) for name in names]
+    return [one for place, one in enumerate(found) if one not in found[:place]]
+
+
+@pytest.mark.parametrize("partitions", [0, 2])
+async def test_updates_of_two_brokers_are_both_kept(partitions: int) -> None:
+    # Given
+    store, one, other = await made(partitions)
+    before_change(store, 1, lambda: other.properties.update(TOPIC, {"b": "2", "old": "3"}))
+    # When
+    await one.properties.update(TOPIC, {"a": "1"})
+    # Then
+    assert await carried(store) == [{"old": "3", "b": "2", "a": "1"}]
+
+
+async def test_what_another_removes_meanwhile_does_not_come_back() -> None:
+    # Given
+    store, one, other = await made(2)
+    before_change(store, 1, lambda: other.properties.remove(TOPIC, "old"))
+    # When
+    await one.properties.update(TOPIC, {"a": "1"})
+    # Then
+    assert await carried(store) == [{"a": "1"}]
+
+
+async def test_partitions_that_are_added_meanwhile_are_updated_too() -> None:
+    # Given
+    store, one, other = await made(2)
+    before_change(store, 1, lambda: other.service.grow(TOPIC, GROWN))
+    # When
+    await one.properties.update(TOPIC, {"a": "1"})
+    # Then
+    assert await carried(store) == [{"old": "1", "a": "1"}]
+
+
+async def test_partitions_are_added_with_the_properties_of_that_moment() -> None:
+    # Given
+    store, one, other = await made(2)
+    before_change(store, 1, lambda: other.properties.update(TOPIC, {"a": "1"}))
+    # When
+    await one.service.grow(TOPIC, GROWN)
+    # Then
+    assert await carried(store) == [{"old": "1", "a": "1"}]
+
+
+@pytest.mark.parametrize("work", ["create", "grow", "update"])
+@pytest.mark.parametrize("change", [2, 3])
+async def test_properties_that_change_between_two_parts_of_a_change_reach_all_partitions(
+    work: str, change: int
+) -> None:
+    # Given
+    store, one, other = await made(2)
+    many = 2 * PARTITIONS_PER_CHANGE
+    if work == "create":
+        await one.service.delete_partitioned(TOPIC)
+    if work == "update":
+        await one.service.grow(TOPIC, many)
+    before_change(store, change, lambda: other.properties.update(TOPIC, {"a": "1"}))
+    # When
+    if work == "create":
+        await one.service.create_partitioned(TOPIC, many, {"old": "1"})
+    elif work == "grow":
+        await one.service.grow(TOPIC, many)
+    else:
+        await one.properties.update(TOPIC, {"b": "2"})
+    # Then
+    more = {"b": "2"} if work == "update" else {}
+    assert await carried(store) == [{"old": "1", "a": "1"} | more]
+
+
+async def test_a_topic_that_is_made_anew_with_fewer_partitions_is_added_none() -> None:
+    # Given
+    store, one, other = await made(2)
+
+    async def made_anew() -> None:
+        await other.service.delete_partitioned(TOPIC)
+        await other.service.create_partitioned(TOPIC, 1, {})
+
+    before_change(store, 2, made_anew)
+    # When
+    with pytest.raises(RefusedError, match="is being changed by others"):
+        await one.service.grow(TOPIC, 2 * PARTITIONS_PER_CHANGE)
+    # Then
+    assert await carried(store) == [{}]
+
+
+async def test_a_change_that_is_overtaken_again_and_again_is_refused() -> None:
+    # Given
+    store, one, other = await made(0)
+    numbers = iter(range(100))
+
+    async def overtake() -> None:
+        await other.properties.update(TOPIC, {"n": str(next(numbers))})
+        before_change(store, 1, overtake)
+
+    before_change(store, 1, overtake)
+    # When
+    with pytest.raises(RefusedError) as caught:
+        await one.properties.update(TOPIC, {"a": "1"})
+    # Then
+    assert caught.value.refusal is Refusal.CONFLICT
+    assert "a" not in await one.properties.of(TOPIC)
+
+
+async def test_updates_of_one_broker_wait_for_each_other() -> None:
+    # Given
+    store, one, _ = await made(0)
+    # When
+    await asyncio.gather(*[one.properties.update(TOPIC, {f"k{n}": "v"}) for n in range(20)])
+    # Then
+    assert len(await store.properties(NAMESPACE, str(TOPIC))) == 21
