@@ -20,6 +20,7 @@ from broker.config import BrokerConfig
 from broker.service import BrokerService
 from broker.stores.store import TopicChanges
 from proto.names import NamespaceName
+from server.imports import Imports
 from server.listener import raise_open_files_limit
 from server.logs import LogFormat, LogLevel, configure_logs
 from server.loop import run
@@ -103,7 +104,7 @@ class WatchServer:
 
 async def serve(settings: dict[str, str], imports: tuple[Path, ...]) -> None:
     """Answer commands until there are no more."""
-    async with BrokerService(BrokerConfig.from_properties(settings), imports) as broker:
+    async with BrokerService(BrokerConfig.from_properties(settings), Imports(imports)) as broker:
         server = WatchServer(broker)
         await answer_commands(
             {"service_url": broker.service_url, "web_url": broker.web_service_url},

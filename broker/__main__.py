@@ -11,12 +11,12 @@ from server.command_line import Program, application
 from server.lifecycle import drain_on_signals, ready_line
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from server.imports import Imports
 
 logger = logging.getLogger(__name__)
 
 
-async def serve(config: BrokerConfig, imports: tuple[Path, ...]) -> int:
+async def serve(config: BrokerConfig, imports: Imports) -> int:
     """Serve until a signal asks for the drain; return the exit status."""
     from broker.service import BrokerService
 

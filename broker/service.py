@@ -15,13 +15,13 @@ from broker.admin.metrics import AdminMetrics
 from broker.cnx import BrokerParts, ServerCnx
 from broker.dynamic_config import DynamicConfiguration
 from broker.estimates import ListingEstimates
-from broker.importer import ImportFailedError, import_topics
 from broker.listing import TopicLister, open_lister
 from broker.listing_cache import ListingCache
 from broker.lookup import LookupHandler
 from broker.metrics import BrokerMetrics, ListingCacheMetrics, ResourceMetrics, StoreMetrics
 from broker.pattern_filter import PatternFilter, PatternRules
 from broker.pattern_workers import PatternWorkers
+from broker.start_imports import import_at_start
 from broker.stores.open_store import store_for_url
 from broker.stores.store import StoreError
 from broker.topic_properties import TopicProperties
@@ -37,17 +37,18 @@ from limiter.response_memory import PrivateMemory, ResponseMemory, SharedMemory
 from proto.frames import FRAME_PADDING_BYTES, LENGTH_FIELD_BYTES
 from proto.names import NamespaceName
 from server.errors import StartError
+from server.imports import NO_IMPORTS
 from server.limits_config import Profile, ResponseBuffers
 from server.service import ServerService
 from server.unanswered import UnansweredRequests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from broker.config import BrokerConfig
     from broker.stores.store import MetadataStore
     from limiter.clock import Clock
+    from server.imports import Imports
 
 logger = logging.getLogger(__name__)
 
@@ -60,14 +61,14 @@ class BrokerService(ServerService["ServerCnx"]):
 
     Args:
         config: What it is told.
-        imports: Files of topics to load before it serves.
+        imports: Topics to load before it serves.
         clock: Where time comes from.
 
     Source: upstream BrokerService.
     """
 
     def __init__(
-        self, config: BrokerConfig, imports: Iterable[Path] = (), clock: Clock | None = None
+        self, config: BrokerConfig, imports: Imports = NO_IMPORTS, clock: Clock | None = None
     ) -> None:
         super().__init__(
             config,
@@ -76,7 +77,7 @@ class BrokerService(ServerService["ServerCnx"]):
             clock,
         )
         self.config = config
-        self._imports = tuple(imports)
+        self._imports = imports
         self.unanswered = UnansweredRequests(self._clock, " and keeps its lookup permit")
         self._admin_listings = ListingResponses(self._clock)
         self.listing_cache = ListingCache(config.listing_cache_max_bytes)
@@ -106,8 +107,7 @@ class BrokerService(ServerService["ServerCnx"]):
         watches = WatchMetrics(config.cluster_name, parts.watches)
         collectors = [*self._metrics(), watches]
         await self._serve_http("pulsar_broker", collectors, routes, ADMIN_PLACES)
-        for path in self._imports:
-            await self._import(path)
+        await import_at_start(self.store, self._imports)
         pa.default_memory_pool().release_unused()
         await self._serve_clients(
             lambda: ServerCnx(parts), config.broker_service_port, "brokerServicePort"
@@ -160,19 +160,6 @@ class BrokerService(ServerService["ServerCnx"]):
             service_url=lambda: self.service_url,
             web_service_url=lambda: self.web_service_url,
             as_shipped=self.config.profile is Profile.PULSAR,
-        )
-
-    async def _import(self, path: Path) -> None:
-        try:
-            result = await import_topics(self.store, path)
-        except (ImportFailedError, StoreError) as error:
-            raise StartError(f"--import: {error}") from None
-        logger.info(
-            "imported %d topics of %d namespaces from %s in %.1f s",
-            result.topics,
-            result.namespaces,
-            path,
-            result.seconds,
         )
 
     def _metrics(

@@ -9,10 +9,10 @@ from server.command_line import Program, application
 from server.lifecycle import drain_on_signals, ready_line
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from server.imports import Imports
 
 
-async def serve(config: ProxyConfig, _: tuple[Path, ...]) -> int:
+async def serve(config: ProxyConfig, _: Imports) -> int:
     """Serve until a signal asks for the drain; return the exit status."""
     from proxy.service import ProxyService
 

@@ -20,6 +20,7 @@ from proto.version import VERSION
 from server import loop
 from server.config_file import Setting, read_properties
 from server.errors import ConfigError, StartError
+from server.imports import NO_IMPORTS, Imports
 from server.listener import raise_open_files_limit
 from server.logs import LogFormat, LogLevel, configure_logs
 
@@ -57,7 +58,7 @@ class Program(Generic[ConfigT]):
         known_keys: Returns the keys it knows.
         configure: Makes the configuration from the keys of file and command line.
         serve: Runs the process until it has drained, and returns its exit status. Its second
-            argument are the paths given with ``--import``.
+            argument is what it is to import first.
         imports: Whether there is ``--import``.
     """
 
@@ -66,7 +67,7 @@ class Program(Generic[ConfigT]):
     examples: tuple[str, ...]
     known_keys: Callable[[], KnownKeys]
     configure: Callable[[Mapping[str, str]], ConfigT]
-    serve: Callable[[ConfigT, tuple[Path, ...]], Coroutine[object, object, int]]
+    serve: Callable[[ConfigT, Imports], Coroutine[object, object, int]]
     imports: bool = False
 
 
@@ -76,7 +77,7 @@ class _Invocation:
 
     file: Path | None
     settings: Sequence[str]
-    imports: Sequence[Path]
+    imports: Imports
     log_level: LogLevel
     log_format: LogFormat
 
@@ -109,8 +110,24 @@ _Imports = Annotated[
         "--import",
         metavar="PATH",
         help="Topics to load before the broker is ready: a Parquet file or directory, or a text "
-        "file with one full topic name a line. May be repeated.",
+        "file with one full topic name a line, blank lines and # comments apart. May be repeated. "
+        "An import adds: partition counts never shrink, and topics that are there keep their "
+        "properties. What the store has taken in once is left out at the next start.",
         show_default=False,
+    ),
+]
+_SkipInvalid = Annotated[
+    bool,
+    typer.Option(
+        "--skip-invalid",
+        help="Leave invalid topics of an --import out; otherwise it imports nothing then.",
+    ),
+]
+_ImportAgain = Annotated[
+    bool,
+    typer.Option(
+        "--import-again",
+        help="Import also what the store has taken in before: topics deleted since come back.",
     ),
 ]
 _Level = Annotated[LogLevel, typer.Option("--log-level", help="Least severe level logged.")]
@@ -135,15 +152,18 @@ def application(program: Program[ConfigT]) -> typer.Typer:
 
 
 def _with_imports(program: Program[ConfigT]) -> Callable[..., None]:
-    def main(
+    def main(  # noqa: PLR0913 - Typer makes an option of each
         file: _File = None,
         settings: _Settings = None,
         imports: _Imports = None,
+        skip_invalid: _SkipInvalid = False,
+        import_again: _ImportAgain = False,
         log_level: _Level = LogLevel.INFO,
         log_format: _Format = LogFormat.CONSOLE,
         _version: _Version = False,
     ) -> None:
-        _run(program, _Invocation(file, settings or (), imports or (), log_level, log_format))
+        taken = Imports(imports or (), skip_invalid, import_again)
+        _run(program, _Invocation(file, settings or (), taken, log_level, log_format))
 
     return main
 
@@ -156,7 +176,7 @@ def _without_imports(program: Program[ConfigT]) -> Callable[..., None]:
         log_format: _Format = LogFormat.CONSOLE,
         _version: _Version = False,
     ) -> None:
-        _run(program, _Invocation(file, settings or (), (), log_level, log_format))
+        _run(program, _Invocation(file, settings or (), NO_IMPORTS, log_level, log_format))
 
     return main
 
@@ -200,7 +220,7 @@ def _run(program: Program[ConfigT], invocation: _Invocation) -> None:
         for notice in config.notices:
             logger.log(logging.getLevelNamesMapping()[notice.level.upper()], "%s", notice.sentence)
         raise_open_files_limit()
-        status = loop.run(program.serve(config, tuple(invocation.imports)))
+        status = loop.run(program.serve(config, invocation.imports))
     except ConfigError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(EXIT_USAGE) from None

@@ -46,6 +46,7 @@ class MemoryStore:
         self._properties: dict[NamespaceName, NamespaceProperties] = {}
         self._tenants: dict[str, TenantInfo] = {}
         self._configuration: dict[str, str] = {}
+        self._imported: set[str] = set()
         self._feeds = ChangeFeeds()
         self._steps = Steps()
         self._turns = Turns()
@@ -217,6 +218,14 @@ class MemoryStore:
     def changes(self) -> ChangeFeed:
         """Return a new feed of everything that is applied from now on, in order."""
         return self._feeds.open()
+
+    async def has_imported(self, fingerprint: str) -> bool:
+        """Tell whether a file with this content was imported as a whole."""
+        return fingerprint in self._imported
+
+    async def remember_import(self, fingerprint: str) -> None:
+        """Keep that all of a file with this content is in, until the process ends."""
+        self._imported.add(fingerprint)
 
     # -- dynamic configuration ----------------------------------------------------------------
 

@@ -219,6 +219,16 @@ class PostgresqlStore:
         """Return a new feed of everything that is applied from now on, here or elsewhere."""
         return self._feeds.open()
 
+    async def has_imported(self, fingerprint: str) -> bool:
+        """Tell whether a file with this content was imported as a whole, by whichever broker."""
+        async with self._use() as connection:
+            return await rows.has_imported(connection, fingerprint)
+
+    async def remember_import(self, fingerprint: str) -> None:
+        """Keep that all of a file with this content is in."""
+        async with self._use() as connection:
+            await rows.remember_import(connection, fingerprint)
+
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""Tenants, namespaces and dynamic configuration in a PostgreSQL store.
+"""Tenants, namespaces, dynamic configuration and imports in a PostgreSQL store.
 
 Whoever makes a namespace shares the row of marks ``first_version``, whoever deletes a namespace
 or tenant holds it alone: so no namespace comes into a tenant that is being deleted, and versions of
@@ -165,6 +165,18 @@ async def write_configuration(
             )
             await connection.execute(query, key.encode(), value.encode())
         await connection.execute("SELECT pg_notify('floodgate_configuration', $1)", sender)
+
+
+async def has_imported(connection: Connection, fingerprint: str) -> bool:
+    """Tell whether an import was remembered."""
+    query = "SELECT EXISTS (SELECT 1 FROM floodgate.marks WHERE name = $1)"
+    return bool(await connection.fetchval(query, f"import {fingerprint}"))
+
+
+async def remember_import(connection: Connection, fingerprint: str) -> None:
+    """Remember an import."""
+    query = "INSERT INTO floodgate.marks VALUES ($1, 1) ON CONFLICT DO NOTHING"
+    await connection.execute(query, f"import {fingerprint}")
 
 
 def _changed(status: str) -> bool:

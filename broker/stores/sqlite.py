@@ -214,6 +214,14 @@ class SqliteStore:
         """Return a new feed of everything that is applied from now on, in order."""
         return self._feeds.open()
 
+    async def has_imported(self, fingerprint: str) -> bool:
+        """Tell whether a file with this content was imported as a whole."""
+        return await self._run(SqliteFile.has_imported, fingerprint)
+
+    async def remember_import(self, fingerprint: str) -> None:
+        """Keep that all of a file with this content is in."""
+        await self._run(SqliteFile.remember_import, fingerprint)
+
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:

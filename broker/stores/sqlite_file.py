@@ -145,6 +145,14 @@ class SqliteFile:
         else:
             self._changed_rows("INSERT OR REPLACE INTO configuration VALUES (?, ?)", key, value)
 
+    def has_imported(self, fingerprint: str) -> bool:
+        """Tell whether an import was remembered."""
+        return bool(self._rows("SELECT 1 FROM marks WHERE name=?", f"import {fingerprint}"))
+
+    def remember_import(self, fingerprint: str) -> None:
+        """Remember an import."""
+        self._changed_rows("INSERT OR IGNORE INTO marks VALUES (?, 1)", f"import {fingerprint}")
+
     # -- namespaces ---------------------------------------------------------------------------
 
     def namespaces(self) -> list[str]:

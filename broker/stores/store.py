@@ -244,6 +244,12 @@ class MetadataStore(Protocol):
     def changes(self) -> ChangeFeed:
         """Return a new feed of everything that is applied from now on, in order."""
 
+    async def has_imported(self, fingerprint: str) -> bool:
+        """Tell whether a file with this content was imported as a whole."""
+
+    async def remember_import(self, fingerprint: str) -> None:
+        """Keep that all of a file with this content is in, as durably as topics are."""
+
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:

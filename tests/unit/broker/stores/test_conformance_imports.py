@@ -79,3 +79,17 @@ async def test_a_partitioned_topic_keeps_its_properties_when_an_import_names_it(
         # Then
         assert await store.properties(A, base("p")) == {"from": "run time"}
         assert await selected(store, **{"from": "file"}) == [topic("p-partition-1")]
+
+
+async def test_an_import_is_remembered_by_its_content(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        assert not await store.has_imported("abc")
+        # When
+        await store.remember_import("abc")
+        await store.remember_import("abc")
+        # Then
+        assert await store.has_imported("abc")
+        assert not await store.has_imported("ab")
+        survives = type(store).__name__ != "MemoryStore"
+    async with open_store() as store:
+        assert await store.has_imported("abc") is survives

@@ -1,0 +1,165 @@
+"""A restart with the same ``--import`` changes nothing that was changed at run time."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from broker import importer
+from broker.service import BrokerService
+from broker.stores.properties import PROPERTIES_TYPE
+from broker.stores.store import StoreError
+from broker.topic_properties import TopicProperties
+from proto.names import NamespaceName, TopicName
+from server.errors import StartError
+from server.imports import Imports
+from tests.support.cluster import broker_config
+from tests.support.topic_stores import A, B, base, names
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LISTED = ["p-partition-0", "p-partition-1", "q-partition-0", "t", "u"]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgresql":
+        url: str = request.getfixturevalue("postgresql_url")
+        return url
+    return f"sqlite:///{tmp_path}/topics.db"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Topics of two namespaces, each described."""
+    return write(tmp_path / "t.parquet", [str(A)] * len(LISTED), [base(name) for name in LISTED])
+
+
+def write(path: Path, namespaces: list[str], topics: list[str]) -> Path:
+    namespaces, topics = [*namespaces, str(B)], [*topics, f"persistent://{B}/b"]
+    properties = pa.array([[("from", "file")]] * len(topics), PROPERTIES_TYPE)
+    table = {"namespace": namespaces, "topic": topics, "properties": properties}
+    pq.write_table(pa.table(table), path)
+    return path
+
+
+def in_folder(file: Path, folder: Path) -> Path:
+    """Move a file into a folder of its own."""
+    folder.mkdir()
+    file.rename(folder / "part-0.parquet")
+    return folder
+
+
+def topic(name: str) -> TopicName:
+    return TopicName.parse(base(name))
+
+
+def started(store_url: str, imports: Imports) -> BrokerService:
+    return BrokerService(broker_config({"metadataStoreUrl": store_url}), imports)
+
+
+async def change_at_run_time(broker: BrokerService) -> None:
+    properties = TopicProperties(broker.store)
+    await broker.topics.delete(topic("t"))
+    await broker.topics.delete_partitioned(topic("q"))
+    await broker.topics.grow(topic("p"), 4)
+    await properties.remove(topic("u"), "from")
+
+
+async def test_what_was_changed_since_an_import_stays_after_a_restart_with_it(
+    store_url: str, file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    async with started(store_url, Imports([file])) as broker:
+        await change_at_run_time(broker)
+        listed = await names(broker.store)
+    caplog.set_level(logging.INFO)
+    # When
+    async with started(store_url, Imports([file])) as broker:
+        # Then
+        assert await names(broker.store) == listed
+        assert dict((await broker.store.snapshot(A)).partitioned) == {base("p"): 4}
+        assert await broker.store.properties(A, base("u")) == {}
+    (line,) = [text for text in caplog.messages if str(file) in text]
+    assert "was imported before" in line
+
+
+async def test_the_same_content_is_known_wherever_it_lies(
+    store_url: str, file: Path, tmp_path: Path
+) -> None:
+    # Given
+    async with started(store_url, Imports([file])) as broker:
+        await broker.topics.delete(topic("t"))
+    moved = in_folder(file, tmp_path / "elsewhere")
+    # When
+    async with started(store_url, Imports([moved])) as broker:
+        # Then
+        assert base("t") not in await names(broker.store)
+
+
+async def test_another_content_adds_what_is_not_there(store_url: str, file: Path) -> None:
+    # Given
+    async with started(store_url, Imports([file])) as broker:
+        await change_at_run_time(broker)
+    write(file, [str(A)] * 2, [base("t"), base("p-partition-1")])
+    # When
+    async with started(store_url, Imports([file])) as broker:
+        # Then
+        assert base("t") in await names(broker.store)
+        assert dict((await broker.store.snapshot(A)).partitioned) == {base("p"): 4}
+
+
+async def test_the_same_file_can_be_imported_again(store_url: str, file: Path) -> None:
+    # Given
+    async with started(store_url, Imports([file])) as broker:
+        await change_at_run_time(broker)
+    # When
+    async with started(store_url, Imports([file], again=True)) as broker:
+        # Then
+        assert base("t") in await names(broker.store)
+        counts = dict((await broker.store.snapshot(A)).partitioned)
+        assert counts == {base("p"): 4, base("q"): 1}
+        assert await broker.store.properties(A, base("u")) == {}
+
+
+async def test_an_import_that_was_cut_off_is_completed_by_the_next_start(
+    store_url: str, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    apply = importer._apply
+
+    async def fails_in_b(store: object, namespace: str, *rest: object) -> int:
+        if namespace == str(B):
+            raise StoreError("the disk is full")
+        done: int = await apply(store, namespace, *rest)
+        return done
+
+    monkeypatch.setattr(importer, "_apply", fails_in_b)
+    with pytest.raises(StartError, match="the disk is full"):
+        await started(store_url, Imports([file])).__aenter__()
+    monkeypatch.setattr(importer, "_apply", apply)
+    # When
+    async with started(store_url, Imports([file])) as broker:
+        # Then
+        assert len(await names(broker.store)) == len(LISTED)
+        assert await names(broker.store, NamespaceName.parse(str(B))) == [f"persistent://{B}/b"]
+
+
+async def test_what_was_left_out_is_counted_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    (tmp_path / "t.txt").write_text(f"{base('t')}\nbroken\n")
+    imports = Imports([tmp_path / "t.txt"], skip_invalid=True)
+    # When
+    async with started("memory:local", imports) as broker:
+        # Then
+        assert await names(broker.store) == [base("t")]
+    (line,) = [text for text in caplog.messages if "left out" in text]
+    assert line.startswith("left out 1 invalid topics: ")
+    assert "line 2: 'broken' is not a full topic name" in line
