@@ -10,12 +10,14 @@ from broker.stores.changing import COUNTED_TOPICS
 from broker.stores.postgresql_view import KnownNamespace, LoggedChange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
-    from broker.stores.postgresql_driver import Connection
+    from broker.stores.postgresql_driver import Connection, Row
 
 ROWS_PER_FETCH = 10_000
-"""Names taken from the database at a time, so that other connections get their turn."""
+"""Names or partition counts taken from the database at a time, so that others get their turn."""
+CHANGES_PER_FETCH = 20
+"""Changes taken from the log at a time, each with as many names as a change tells."""
 MAX_CAUGHT_UP_CHANGES = 1_000
 """Changes a broker that is behind takes from the log; if there are more it lists again."""
 _LOG = """
@@ -37,6 +39,8 @@ AND (SELECT count(*) FROM unnest($4::bytea[], $5::bytea[]) AS w (key, value)
         AND q.name = p.name AND q.key = w.key AND q.value = w.value) = 1) = $6
 ORDER BY p.name
 """
+_NAMES = "SELECT name FROM floodgate.topics WHERE namespace = $1 ORDER BY name"
+_COUNTS = "SELECT name, partitions FROM floodgate.partitioned WHERE namespace = $1"
 _SOME_PARTITIONED = """
 SELECT name FROM floodgate.partitioned WHERE namespace = $1 AND name = ANY($2::bytea[])
 """
@@ -92,18 +96,20 @@ async def read_log(
     connection: Connection, known: KnownNamespace, newest: KnownNamespace
 ) -> list[LoggedChange]:
     """Return what the log has between two versions, as far as it is worth reading."""
-    limit = MAX_CAUGHT_UP_CHANGES
-    rows = await connection.fetch(_LOG, newest.id, known.version, newest.version, limit)
-    return [
-        LoggedChange(
-            version,
-            complete,
-            added,
-            removed,
-            dict(zip([base.decode() for base in bases], partitions, strict=True)),
-        )
-        for version, complete, added, removed, bases, partitions in rows
-    ]
+    log, after = list[LoggedChange](), known.version
+    while len(log) < MAX_CAUGHT_UP_CHANGES:
+        rows = await connection.fetch(_LOG, newest.id, after, newest.version, CHANGES_PER_FETCH)
+        log += map(_logged, rows)
+        if len(rows) < CHANGES_PER_FETCH:
+            break
+        after = log[-1].version
+    return log
+
+
+def _logged(row: Row) -> LoggedChange:
+    version, complete, added, removed, bases, partitions = row
+    counts = dict(zip([base.decode() for base in bases], partitions, strict=True))
+    return LoggedChange(version, complete, added, removed, counts)
 
 
 async def read_namespace(
@@ -120,20 +126,19 @@ async def read_namespace(
         newest = await read_version(connection, namespace)
         if newest is None:
             return None
-        names = await _read_names(connection, newest.id)
-        counts = await connection.fetch(
-            "SELECT name, partitions FROM floodgate.partitioned WHERE namespace = $1", newest.id
-        )
+        names, counts = list[bytes](), dict[str, int]()
+        async for rows in _fetched(connection, _NAMES, newest.id):
+            names.extend([row[0] for row in rows])
+        async for rows in _fetched(connection, _COUNTS, newest.id):
+            counts.update([(row[0].decode(), row[1]) for row in rows])
         log = await read_log(connection, known, newest) if known is not None else []
-        return NamespaceRows(newest, names, {row[0].decode(): row[1] for row in counts}, log)
+        return NamespaceRows(newest, names, counts, log)
 
 
-async def _read_names(connection: Connection, number: int) -> list[bytes]:
-    query = "SELECT name FROM floodgate.topics WHERE namespace = $1 ORDER BY name"
-    cursor, names = await connection.cursor(query, number), list[bytes]()
+async def _fetched(connection: Connection, query: str, number: int) -> AsyncIterator[list[Row]]:
+    cursor = await connection.cursor(query, number)
     while rows := await cursor.fetch(ROWS_PER_FETCH):
-        names.extend([row[0] for row in rows])
-    return names
+        yield rows
 
 
 async def select_names(

@@ -65,6 +65,9 @@ _INSERT_COUNTS = """
 INSERT INTO floodgate.partitioned SELECT $1, * FROM unnest($2::bytea[], $3::integer[])
 ON CONFLICT (namespace, name) DO UPDATE SET partitions = excluded.partitions
 """
+_DELETE_COUNTS = """
+DELETE FROM floodgate.partitioned WHERE namespace = $1 AND name = ANY($2::bytea[])
+"""
 _COMMITTED = """
 WITH bumped AS (UPDATE floodgate.namespaces SET version = version + 1 WHERE id = $1
     RETURNING version),
@@ -100,7 +103,10 @@ async def write_change(
             MetadataStore.apply.
         StoreError: A name or property is longer than an index entry may be.
     """
-    _check_names(changes)
+    if is_large(changes):
+        await asyncio.to_thread(_check_names, changes)
+    else:
+        _check_names(changes)
     async with connection.transaction():
         number, fresh = await _locked_namespace(connection, namespace, changes)
         await _check(connection, namespace, number, changes)
@@ -168,7 +174,8 @@ async def _what_is_new(
 async def _write_topics(
     connection: Connection, number: int, changes: TopicChanges, *, fresh: bool
 ) -> LoggedChange:
-    if len(changes.added) + len(changes.removed) > MAX_TOLD_NAMES:
+    names = (changes.added, changes.removed, changes.partitioned)
+    if sum(map(len, names)) > MAX_TOLD_NAMES:
         await _write_many(connection, number, changes, fresh=fresh)
         return LoggedChange(0, complete=False)
     gone = dict.fromkeys(changes.removed)
@@ -217,13 +224,14 @@ async def _copy_topics(connection: Connection, number: int, names: Iterable[byte
 
 
 async def _write_counts(connection: Connection, number: int, changes: TopicChanges) -> None:
-    counts = {name.encode(): count for name, count in changes.partitioned.items()}
-    kept = {name: count for name, count in counts.items() if count}
-    if kept:
-        await connection.execute(_INSERT_COUNTS, number, list(kept), list(kept.values()))
-    if len(kept) < len(counts):
-        query = "DELETE FROM floodgate.partitioned WHERE namespace = $1 AND name = ANY($2::bytea[])"
-        await connection.execute(query, number, [name for name in counts if name not in kept])
+    for part in batched(changes.partitioned.items(), ROWS_PER_STATEMENT):
+        counts = {name.encode(): count for name, count in part}
+        kept = {name: count for name, count in counts.items() if count}
+        if kept:
+            await connection.execute(_INSERT_COUNTS, number, list(kept), list(kept.values()))
+        if len(kept) < len(counts):
+            forgotten = [name for name in counts if name not in kept]
+            await connection.execute(_DELETE_COUNTS, number, forgotten)
 
 
 async def _write_properties(

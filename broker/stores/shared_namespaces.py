@@ -264,7 +264,7 @@ class SharedNamespaces:
 async def _built(found: reading.NamespaceRows) -> NamespaceSnapshot:
     """Build a snapshot, off the loop if it is large."""
     version, names = found.known.version, found.names
-    if len(names) > MANY_NAMES:
+    if len(names) + len(found.partitioned) > MANY_NAMES:
         build = NamespaceSnapshot.from_rows
         return await asyncio.to_thread(build, version, names, found.partitioned)
     return NamespaceSnapshot.from_rows(version, names, found.partitioned)
