@@ -18,9 +18,9 @@ from broker.topic_properties import (
     MAX_VALUE_BYTES,
     check_properties,
 )
-from broker.topic_rules import MAX_NAME_BYTES, MAX_PARTITIONS, RefusedError
+from broker.topic_rules import MAX_NAME_BYTES, RefusedError
 from proto.invalid_rows import EXPECTED_NAME, MAX_TOLD_ROWS, shown
-from proto.names import DOMAINS, MAX_PARTITION_INDEX
+from proto.names import DOMAINS, MAX_PARTITION_INDEX, MAX_PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from broker.config import TopicType
+from proto.names import MAX_PARTITIONS as MAX_PARTITIONS
 from proto.names import PARTITION_SEPARATOR, TopicName
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 MAX_NAME_BYTES = 2_048
 """UTF-8 bytes of the full name of a topic that is created."""
-MAX_PARTITIONS = 100_000
-"""Partitions of one topic, where maxNumPartitionsPerPartitionedTopic allows as many."""
 PARTITIONS_PER_CHANGE = 5_000
 """Partitions that are made or removed as one change, which holds the loop for about 60 ms.
 

@@ -17,6 +17,8 @@ DOMAINS = (PERSISTENT, NON_PERSISTENT)
 _SCHEME = "://"
 MAX_PARTITION_INDEX = 2**31 - 1
 """Larger numbers are part of the name (upstream: a Java int)."""
+MAX_PARTITIONS = 100_000
+"""Partitions of one topic, where maxNumPartitionsPerPartitionedTopic allows as many."""
 _PATH_PARTS = 3
 MAX_CACHED_NAME_CHARACTERS = 256
 """A client may send names of megabytes: those are parsed anew each time."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aiohttp import web
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from broker.importer import ImportFailedError, import_topics
 from broker.stores.store import StoreError
@@ -21,11 +21,17 @@ IMPORT_PATH = "/admin/v2/floodgate/import"
 
 
 class ImportRequest(BaseModel):
-    """What is asked for: a file or folder on the broker's machine."""
+    """What is asked for: a file or folder on the broker's machine.
+
+    Attributes:
+        path: Which.
+        skip_invalid: Whether invalid topics are left out; otherwise nothing is imported then.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
     path: Path
+    skip_invalid: bool = Field(default=False, alias="skipInvalid")
 
 
 def import_routes(
@@ -39,25 +45,35 @@ def import_routes(
     """
 
     async def import_from_path(request: web.Request) -> web.Response:
-        path = _inside(allowed, _asked_path(await request.read()))
+        asked = _asked(await request.read())
+        path = _inside(allowed, asked.path)
         try:
-            result = await import_topics(store(), path)
+            result = await import_topics(store(), path, skip_invalid=asked.skip_invalid)
         except ImportFailedError as error:
             raise RestError(412, str(error)) from None
         except StoreError as error:
             raise RestError(500, str(error)) from None
         return web.json_response(
-            {"topics": result.topics, "namespaces": result.namespaces, "seconds": result.seconds}
+            {
+                "topics": result.topics,
+                "namespaces": result.namespaces,
+                "seconds": result.seconds,
+                "skipped": result.skipped,
+            }
         )
 
     return [web.post(IMPORT_PATH, import_from_path)]
 
 
-def _asked_path(body: bytes) -> Path:
+def _asked(body: bytes) -> ImportRequest:
     try:
-        return ImportRequest.model_validate_json(body).path
+        return ImportRequest.model_validate_json(body)
     except ValidationError:
-        raise RestError(412, 'the body should be {"path": "/folder/or/file"}') from None
+        raise RestError(
+            412,
+            'the body should be {"path": "/folder/or/file"}, with "skipInvalid": true to leave '
+            "invalid topics out",
+        ) from None
 
 
 def _inside(allowed: Path | None, path: Path) -> Path:

@@ -73,6 +73,12 @@ class Floodgate:
         """Return the same as a table for people."""
         return await self._rest.text("GET", f"{_FLOODGATE}/limiter?format=table")
 
-    async def import_topics(self, file: str) -> dict[str, Any]:
-        """Load topics from a file or folder on the broker's machine; return what was read."""
-        return await self._rest.mapping(f"{_FLOODGATE}/import", "POST", Body({"path": file}))
+    async def import_topics(self, file: str, *, skip_invalid: bool = False) -> dict[str, Any]:
+        """Load topics from a file or folder on the broker's machine; return what was read.
+
+        Args:
+            file: Its path there.
+            skip_invalid: Whether invalid topics are left out; otherwise nothing is imported then.
+        """
+        body = {"path": file, **({"skipInvalid": True} if skip_invalid else {})}
+        return await self._rest.mapping(f"{_FLOODGATE}/import", "POST", Body(body))

@@ -180,21 +180,30 @@ def import_topics(
             show_default=False,
         ),
     ],
+    skip_invalid: Annotated[
+        bool,
+        typer.Option(
+            "--skip-invalid", help="Leave invalid topics out; otherwise nothing is imported then."
+        ),
+    ] = False,
 ) -> None:
-    """Load topics into the running broker.
+    """Load topics into the running broker: what is there already stays as it is.
 
     Examples:
     floodgate-admin floodgate import /data/topics
+    floodgate-admin floodgate import /data/topics.txt --skip-invalid
     """
 
     async def write(admin: PulsarAdmin, output: Output) -> None:
-        found = await admin.floodgate.import_topics(path)
+        found = await admin.floodgate.import_topics(path, skip_invalid=skip_invalid)
         if output.as_json:
             output.json(found)
         else:
             topics = count(found.get("topics", 0), "topic")
             namespaces = count(found.get("namespaces", 0), "namespace")
             output.say(f"Imported {topics} of {namespaces} in {found.get('seconds', 0):.1f} s.")
+            if found.get("skipped"):
+                output.say(f"Left out {count(found['skipped'], 'invalid topic')}.")
 
     call.run(f"import {path}", write)
 

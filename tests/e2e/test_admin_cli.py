@@ -149,6 +149,13 @@ def test_topics_are_imported_while_the_broker_runs(broker: ServerProcess, import
     assert len(asked(broker, "topics", "list", "imported/n")) == 2_000
 
 
+def test_invalid_topics_of_an_import_can_be_left_out(broker: ServerProcess, imports: Path) -> None:
+    (imports / "some.txt").write_text("persistent://imported/some/t\nbroken\n# comment\n")
+    done = asked(broker, "floodgate", "import", "--skip-invalid", str(imports / "some.txt"))
+    assert done[0].startswith("Imported 1 topic of 1 namespace in ")
+    assert done[1:] == ["Left out 1 invalid topic."]
+
+
 def test_a_pipe_that_closes_early_is_no_error(broker: ServerProcess, imports: Path) -> None:
     names = "".join(f"persistent://piped/n/t-{number:060}\n" for number in range(5_000))
     (imports / "piped.txt").write_text(names)

@@ -66,6 +66,10 @@ def read(url: str) -> str:
     return text
 
 
+def delete(url: str) -> None:
+    urllib.request.urlopen(urllib.request.Request(url, method="DELETE")).close()
+
+
 BAD_CONFIGURATION: dict[str, tuple[Callable[[Path], list[str]], str]] = {
     "a file that is not there": (lambda _: ["none.conf"], "none.conf: cannot be read"),
     "a folder": (lambda folder: [str(folder)], "cannot be read (Is a directory)"),
@@ -155,22 +159,42 @@ def wrong_columns(folder: Path) -> str:
 BAD_IMPORTS: dict[str, tuple[Callable[[Path], str], str]] = {
     "wrong columns": (wrong_columns, "has no column namespace of type string"),
     "not there": (lambda folder: str(folder / "x.parquet"), "does not exist"),
-    "no topics": (lambda folder: write(folder / "x.txt", "hello\n"), "'hello' is not a full topic"),
+    "no topics": (
+        lambda folder: write(folder / "x.txt", "# mine\nhello\n"),
+        "line 2: 'hello' is not a full topic name",
+    ),
+    "empty": (lambda folder: write(folder / "x.txt", "# mine\n\n"), "x.txt holds no topic"),
     "cut off": (lambda folder: write(folder / "x.parquet", b"PAR1abc"), "not a readable Parquet"),
 }
 
 
 @pytest.mark.parametrize("case", BAD_IMPORTS)
-def test_an_import_that_fails_is_one_sentence(case: str, tmp_path: Path) -> None:
+def test_an_import_that_fails_is_said_in_sentences(case: str, tmp_path: Path) -> None:
     # Given
     path, sentence = BAD_IMPORTS[case]
     # When
     status, output, errors = failed(command("broker", "--import", path(tmp_path)))
     # Then
     assert (status, output) == (1, "")
-    assert errors.splitlines()[-1].startswith(f"--import: {tmp_path}")
-    assert sentence in errors.splitlines()[-1]
+    _, flag, told = errors.rpartition("--import: ")
+    assert flag
+    assert told.startswith(str(tmp_path))
+    assert sentence in told
     assert "Traceback" not in errors
+
+
+async def test_invalid_topics_of_an_import_can_be_left_out(tmp_path: Path) -> None:
+    # Given
+    topics = write(tmp_path / "t.txt", "hello\npersistent://public/default/t\nworld\n")
+    words = command("broker", "--import", topics, "--skip-invalid")
+    # When
+    with running_server(words, tmp_path / "log") as server:
+        async with PulsarClient(server.service_url) as client:
+            listing = await client.topics_of_namespace("public/default")
+    # Then
+    assert listing.topics == ("persistent://public/default/t",)
+    assert "left out 2 invalid topics" in (tmp_path / "log").read_text()
+    assert "line 3: 'world' is not a full topic name" in (tmp_path / "log").read_text()
 
 
 @pytest.mark.parametrize("content", [b"no database", None])
@@ -242,6 +266,25 @@ async def test_topics_of_a_store_on_disk_outlive_the_process(tmp_path: Path) -> 
             listing = await client.topics_of_namespace("public/default")
     # Then
     assert listing.topics == ("persistent://public/default/kept",)
+
+
+async def test_a_restart_with_the_same_import_brings_back_nothing_unless_told_to(
+    tmp_path: Path,
+) -> None:
+    # Given
+    name = "persistent://public/default/t"
+    topics = write(tmp_path / "t.txt", f"{name}\n")
+    kept = ["--set", f"metadataStoreUrl=sqlite:///{tmp_path}/topics.db", "--import", topics]
+    with running_server(command("broker", *kept), tmp_path / "log") as server:
+        delete(f"{server.web_url}/admin/v2/persistent/public/default/t")
+    found = []
+    for more in ([], ["--import-again"]):
+        # When
+        with running_server(command("broker", *kept, *more), tmp_path / "log") as server:
+            async with PulsarClient(server.service_url) as client:
+                found.append((await client.topics_of_namespace("public/default")).topics)
+    # Then
+    assert found == [(), (name,)]
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import aiohttp
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from broker.admin.imports import IMPORT_PATH
 from broker.stores.store import StoreError
+from proto.names import TopicName
 from tests.support.cluster import cluster, topic_names
 
 if TYPE_CHECKING:
@@ -67,6 +70,45 @@ async def test_what_lies_elsewhere_is_not_read(allowed: Path, path: str) -> None
         assert status == 403
         assert "does not lie in floodgateImportDirectory" in answer["reason"]
         assert await parts.client().topics_of_namespace("tenant/new")
+
+
+async def test_invalid_topics_are_named_and_can_be_left_out(allowed: Path) -> None:
+    # Given
+    (allowed / "some.txt").write_text("\n".join([*NAMES, "broken"]))
+    async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
+        # When
+        refused, told = await post(parts, {"path": str(allowed / "some.txt")})
+        listing = await parts.client().topics_of_namespace("tenant/new")
+        body = {"path": str(allowed / "some.txt"), "skipInvalid": True}
+        status, answer = await post(parts, body)
+    # Then
+    assert (refused, listing.topics) == (412, ())
+    assert "line 26: 'broken' is not a full topic name" in str(told["reason"])
+    assert (status, answer["topics"], answer["skipped"]) == (200, 25, 1)
+
+
+async def test_names_that_are_not_utf8_are_a_sentence(allowed: Path) -> None:
+    # Given
+    names = [pa.array([text], pa.binary()).view(pa.string()) for text in (b"tenant/a", b"\xff")]
+    pq.write_table(pa.table(names, ["namespace", "topic"]), allowed / "t.parquet")
+    async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
+        # When
+        status, answer = await post(parts, {"path": str(allowed / "t.parquet")})
+    # Then
+    assert status == 412
+    assert "row 1: b'\\xff' is not UTF-8" in str(answer["reason"])
+
+
+async def test_an_import_that_is_asked_for_again_is_made_again(allowed: Path) -> None:
+    # Given
+    async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
+        body = {"path": str(allowed / "t.txt")}
+        await post(parts, body)
+        await parts.broker.topics.delete(TopicName.parse(NAMES[0]))
+        # When
+        await post(parts, body)
+        # Then
+        assert list((await parts.client().topics_of_namespace("tenant/new")).topics) == NAMES
 
 
 @pytest.mark.parametrize("body", [None, [], {}, {"path": 1}, {"path": "x", "more": 1}])
