@@ -9,18 +9,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from loadgen.corpus import open_corpus, parquet_rows
 from loadgen.failures import UsageError
-from proto.names import InvalidNameError, TopicName
+from proto.invalid_rows import EXPECTED_NAME, InvalidRows, shown
+from proto.names import MAX_PARTITIONS, InvalidNameError, TopicName
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import TypeAlias
+
+    Properties: TypeAlias = Sequence[tuple[bytes, bytes]] | None
 
 _PARQUET_MAGIC = b"PAR1"
 _BATCH_ROWS = 10_000
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LOOKED_AT_BYTES = 8_000
+"""Of a file, to see whether it is text."""
 
 
 @dataclass(frozen=True)
@@ -48,20 +56,38 @@ def count_names(path: Path) -> int | None:
     return parquet_rows(path) if _is_parquet(path) else None
 
 
-def read_topics(path: Path) -> Iterator[TopicToCreate]:
+def read_topics(path: Path, skipped: InvalidRows | None = None) -> Iterator[TopicToCreate]:
     """Return the topics of a corpus directory, a Parquet file or a text of one name a line.
 
+    All names are looked at before the first topic is returned.
+
+    Args:
+        path: Where they are.
+        skipped: Told of invalid ones, which are left out; without it they are refused.
+
     Raises:
-        UsageError: It does not exist, or a name in it is no topic name.
+        UsageError: It does not exist, holds no topic, or has invalid ones: says which.
     """
+    invalid = InvalidRows(path) if skipped is None else skipped
+    for _ in _topics(path, invalid):
+        pass
+    if invalid.count and skipped is None:
+        raise UsageError(invalid.refusal)
+    if invalid.count == invalid.rows:
+        raise UsageError(str(invalid) if invalid.count else f"{path} holds no topic.")
+    return _topics(path, InvalidRows(path))
+
+
+def _topics(path: Path, invalid: InvalidRows) -> Iterator[TopicToCreate]:
+    """Yield the valid topics of a source, and count the others."""
     if path.is_dir():
         for file in open_corpus(path).files:
-            yield from _from_parquet(file)
+            yield from _from_parquet(file, invalid, f"{file.name}, row")
     elif _is_parquet(path):
         parquet_rows(path)
-        yield from _from_parquet(path)
+        yield from _from_parquet(path, invalid, "row")
     else:
-        yield from _from_text(path)
+        yield from _from_text(path, invalid)
 
 
 def _is_parquet(path: Path) -> bool:
@@ -73,46 +99,84 @@ def _is_parquet(path: Path) -> bool:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def _from_parquet(file: Path) -> Iterator[TopicToCreate]:
+def _from_parquet(file: Path, invalid: InvalidRows, place: str) -> Iterator[TopicToCreate]:
     """Return the topics of one file; the row of partition 0 stands for all of its topic."""
-    columns = ["topic", "partitions", "properties"]
+    columns, number = ["topic", "partitions", "properties"], 0
     with pq.ParquetFile(file) as parquet:
         for batch in parquet.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
-            for row in batch.to_pylist():
-                name = _parsed(row["topic"], str(file))
-                if name.partition_index in (-1, 0):
-                    yield TopicToCreate(
-                        name.partitioned_name, row["partitions"] or 0, dict(row["properties"] or ())
-                    )
+            for topic, partitions, properties in _undecoded(batch):
+                number += 1
+                name = _parsed(topic or b"", invalid, f"{place} {number}")
+                if name is None or name.partition_index not in (-1, 0):
+                    continue
+                try:
+                    pairs = {
+                        key.decode(): (value or b"").decode() for key, value in properties or ()
+                    }
+                except UnicodeDecodeError:
+                    told = f"{place} {number}: the properties of {shown(topic)} are not UTF-8"
+                    invalid.add(1, [told])
+                    continue
+                yield TopicToCreate(name.partitioned_name, partitions or 0, pairs)
 
 
-def _from_text(path: Path) -> Iterator[TopicToCreate]:
-    """Return the topics of a list of names.
+def _undecoded(batch: pa.RecordBatch) -> Iterator[tuple[bytes, int | None, Properties]]:
+    """Yield the rows of a batch with texts as bytes, for no reader of Parquet looks at them."""
+    kinds = (pa.binary(), pa.int32(), pa.map_(pa.binary(), pa.binary()))
+    columns = (column.cast(kind) for column, kind in zip(batch.columns, kinds, strict=True))
+    return zip(*(column.to_pylist() for column in columns), strict=True)
+
+
+def _from_text(path: Path, invalid: InvalidRows) -> Iterator[TopicToCreate]:
+    """Return the topics of a list of names; blank lines and comments are none.
 
     The whole list is in memory as one entry a topic: the number of partitions of a topic is known
     only at the end.
     """
     partitions: dict[TopicName, int] = {}
-    with path.open(encoding="utf-8", errors="strict") as lines:
-        try:
-            for number, line in enumerate(lines, start=1):
-                if text := line.strip():
-                    name = _parsed(text, f"line {number} of {path}")
+    with path.open("rb") as lines:
+        if b"\0" in lines.peek(_LOOKED_AT_BYTES)[:_LOOKED_AT_BYTES]:
+            raise UsageError(f"{path} is neither Parquet nor UTF-8 text.")
+        for number, line in enumerate(lines, start=1):
+            text = line.removeprefix(_BYTE_ORDER_MARK).strip().strip(b'"')
+            if text and not text.startswith(b"#"):
+                name = _parsed(text, invalid, f"line {number}")
+                if name is not None:
                     base = name.partitioned_name
                     partitions[base] = max(partitions.get(base, 0), name.partition_index + 1)
-        except UnicodeDecodeError as error:
-            raise UsageError(f"{path} is neither Parquet nor UTF-8 text.") from error
     for base, count in partitions.items():
         yield TopicToCreate(base, count)
 
 
-def _parsed(text: str, where: str) -> TopicName:
-    """Return the topic name in ``text``."""
-    if "://" not in text:
-        raise UsageError(
-            f"{where} says {text!r}, which is no full topic name (persistent://tenant/namespace/x)."
-        )
+def _parsed(text: bytes, invalid: InvalidRows, where: str) -> TopicName | None:
+    """Return the topic name in ``text``; None for what is none, which is counted."""
+    invalid.rows += 1
     try:
-        return TopicName.parse(text)
+        return _full_name(text)
     except InvalidNameError as error:
-        raise UsageError(f"{where}: {error}.") from error
+        invalid.add(1, [f"{where}: {error}"])
+        return None
+
+
+def _full_name(text: bytes) -> TopicName:
+    """Parse a full name.
+
+    Raises:
+        InvalidNameError: It is none, or that of a partition that no topic may have.
+    """
+    try:
+        name = text.decode()
+    except UnicodeDecodeError:
+        raise InvalidNameError(f"{shown(text)} is not UTF-8") from None
+    try:
+        topic = TopicName.parse(name)
+    except InvalidNameError:
+        topic = None
+    if topic is None or "://" not in name:
+        raise InvalidNameError(f"{shown(name)} is not a full topic name; {EXPECTED_NAME}")
+    if topic.partition_index >= MAX_PARTITIONS:
+        raise InvalidNameError(
+            f"{shown(name)} is partition {topic.partition_index}, "
+            f"a topic may have {MAX_PARTITIONS:,} partitions"
+        )
+    return topic

@@ -4,6 +4,8 @@ import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
@@ -192,8 +194,74 @@ def test_a_line_that_is_no_topic_name_is_named(tmp_path: Path, name: str) -> Non
     # Given
     path = text(tmp_path, "persistent://a/b/c", name)
     # When / Then
-    with pytest.raises(UsageError, match="line 2 of"):
-        list(read_topics(path))
+    with pytest.raises(UsageError, match=f"line 2: '{name}' is not a full topic name"):
+        read_topics(path)
+
+
+def test_all_invalid_lines_are_named_before_anything_is_created(tmp_path: Path) -> None:
+    # Given
+    lines = [
+        "\ufeff# mine",
+        '"persistent://a/b/c"',
+        "",
+        "one",
+        "persistent://a/b/x-partition-100000",
+    ]
+    path = text(tmp_path, *lines)
+    # When
+    with pytest.raises(UsageError) as caught:
+        read_topics(path)
+    # Then
+    assert str(caught.value).splitlines()[:3] == [
+        f"{path}: 2 of 3 topics are invalid",
+        "  line 4: 'one' is not a full topic name; expected persistent://tenant/namespace/topic",
+        "  line 5: 'persistent://a/b/x-partition-100000' is partition 100000, a topic may have "
+        "100,000 partitions",
+    ]
+
+
+def test_a_list_of_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds no topic"):
+        read_topics(text(tmp_path, "# mine", ""))
+
+
+def test_names_that_are_not_utf8_are_invalid(tmp_path: Path, corpus: Path) -> None:
+    # Given
+    (tmp_path / "names").write_bytes(b"persistent://a/b/c\ncaf\xe9\n")
+    file = min(corpus.glob("*.parquet"))
+    rows = pq.read_table(file)
+    names = rows["topic"].cast(pa.binary()).to_pylist()
+    odd = pa.array([b"caf\xe9", *names[1:]], pa.binary()).view(pa.string())
+    pq.write_table(rows.set_column(rows.column_names.index("topic"), "topic", odd), file)
+    # When / Then
+    for path, place in ((tmp_path / "names", "line 2"), (file, "row 1")):
+        with pytest.raises(UsageError) as caught:
+            read_topics(path)
+        assert f"  {place}: b'caf\\xe9' is not UTF-8" in str(caught.value)
+
+
+async def test_invalid_topics_can_be_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given
+    admin, path = FakeAdmin(), text(tmp_path, "one", "persistent://a/b/c")
+    # When
+    async with serving(admin) as url:
+        loaded = await load_by_rest(path, url, 2, skip_invalid=True)
+    # Then
+    assert (loaded.topics, loaded.skipped) == (1, 1)
+    assert "line 1: 'one' is not a full topic name" in capsys.readouterr().err
+
+
+async def test_what_an_import_left_out_is_part_of_what_a_corpus_holds(corpus: Path) -> None:
+    # Given
+    admin = FakeAdmin()
+    admin.answer = 200, '{"topics": 198, "namespaces": 2, "seconds": 0.5, "skipped": 2}'
+    # When
+    async with serving(admin) as url:
+        loaded = await load_by_import(corpus, url, 200, skip_invalid=True)
+    # Then
+    assert (loaded.topics, loaded.skipped) == (198, 2)
 
 
 def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
