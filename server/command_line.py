@@ -162,7 +162,7 @@ def _with_imports(program: Program[ConfigT]) -> Callable[..., None]:
         log_format: _Format = LogFormat.CONSOLE,
         _version: _Version = False,
     ) -> None:
-        taken = Imports(imports or (), skip_invalid, import_again)
+        taken = Imports(tuple(imports or ()), skip_invalid, import_again)
         _run(program, _Invocation(file, settings or (), taken, log_level, log_format))
 
     return main

@@ -15,6 +15,7 @@ from limiter.ledger import UnbalancedLedgerError
 from proto.version import VERSION
 from server.command_line import Program, application
 from server.errors import ListenError
+from server.imports import Imports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,11 +37,11 @@ class Served:
     """Stands in for a server: remembers with what it was started."""
 
     def __init__(self, imports: bool = True) -> None:
-        self.started: list[tuple[BrokerConfig, tuple[Path, ...]]] = []
+        self.started: list[tuple[BrokerConfig, Imports]] = []
         self.error: Exception | None = None
         self.imports = imports
 
-    async def serve(self, config: BrokerConfig, imports: tuple[Path, ...]) -> int:
+    async def serve(self, config: BrokerConfig, imports: Imports) -> int:
         if self.error:
             raise self.error
         self.started.append((config, imports))
@@ -73,7 +74,20 @@ def test_settings_win_over_the_file_and_imports_are_passed_on(tmp_path: Path) ->
     assert (result.exit_code, result.stdout) == (0, "")
     ((config, imports),) = served.started
     assert (config.broker_service_port, config.web_service_port) == (1, 4)
-    assert imports == (Path("a"), Path("b"))
+    assert imports == Imports((Path("a"), Path("b")))
+
+
+def test_how_imports_are_taken_is_passed_on() -> None:
+    # Given
+    served = Served()
+    # When
+    served.invoke("--import", "a", "--skip-invalid")
+    served.invoke("--import", "a", "--import-again")
+    # Then
+    assert [imports for _, imports in served.started] == [
+        Imports((Path("a"),), skip_invalid=True),
+        Imports((Path("a"),), again=True),
+    ]
 
 
 def test_without_arguments_the_defaults_are_served() -> None:
@@ -84,7 +98,7 @@ def test_without_arguments_the_defaults_are_served() -> None:
     # Then
     assert result.exit_code == 0
     assert served.started[0][0].broker_service_port == 6650
-    assert served.started[0][1] == ()
+    assert served.started[0][1] == Imports()
 
 
 def test_all_problems_are_printed_as_plain_lines_with_status_2() -> None:
