@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 MANY_NAMES = 5_000
 """Names that take longer to put into a snapshot than the event loop may be held."""
+NAMES_PER_LOOKUP = 64
+"""To look one name up costs as much as to take this many into a set."""
 COUNTED_TOPICS = (1_000, 50_000)
 """How many topics with a property a database counts, to find out which of several is the rarest."""
 
@@ -85,7 +87,8 @@ def _names_there(before: NamespaceSnapshot, changes: TopicChanges) -> AbstractSe
     """Return those of the added names that are there, or all that are there."""
     if before.empty and not before.system:
         return frozenset()
-    if is_large(changes):
+    count = len(before.persistent) + len(before.non_persistent) + len(before.partitioned)
+    if len(changes.added) * NAMES_PER_LOOKUP > count:
         listed = (before.persistent.names(), before.non_persistent.names(), before.system)
         return {*chain(*listed), *(name.encode() for name in before.partitioned)}
     return {name for name in changes.added if before.exists(name.decode())}

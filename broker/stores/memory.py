@@ -184,7 +184,8 @@ class MemoryStore:
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
         """Apply changes at once: readers see the old version or the new one."""
-        if is_large(changes) or namespace in self._turns:
+        compared = changes.adds_only and namespace in self._snapshots
+        if is_large(changes) or compared or namespace in self._turns:
             return await to_its_end(self._apply_in_turn(namespace, changes))
         return self._show(namespace, _made(*self._before(namespace, changes), changes))
 

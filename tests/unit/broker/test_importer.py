@@ -14,12 +14,15 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker import importer
 from broker.importer import ImportFailedError, import_topics
+from broker.stores import changing
 from broker.stores.memory import MemoryStore
 from proto.names import NamespaceName
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+    from broker.stores.store import TopicChanges
 
 PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
 PROPERTIES = pa.map_(pa.string(), pa.string())
@@ -544,3 +547,23 @@ async def test_a_file_that_is_changed_while_it_is_imported_is_told_of(
         await import_topics(MemoryStore(), path, lambda _: write(more=1))
     # Then
     assert str(caught.value) == f"{path} was changed while it was imported: import it again"
+
+
+async def test_what_is_there_is_compared_beside_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    store, threads, settle = MemoryStore(), list[threading.Thread](), changing.settled
+    await import_topics(store, text(tmp_path / "a.txt", "\n".join(names("tenant/a", 3))))
+
+    def noticed(*given: object) -> TopicChanges:
+        threads.append(threading.current_thread())
+        return settle(*given)
+
+    monkeypatch.setattr("broker.stores.memory.settled", noticed)
+    # When
+    await import_topics(store, text(tmp_path / "b.txt", "\n".join(names("tenant/a", 3, 1))))
+    # Then
+    assert threads
+    assert threading.current_thread() not in threads
+    assert await listed(store, "tenant/a") == names("tenant/a", 4)

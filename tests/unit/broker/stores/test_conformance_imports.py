@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from broker.importer import import_topics
-from broker.stores.changing import MANY_NAMES
+from broker.stores.changing import MANY_NAMES, NAMES_PER_LOOKUP
 from broker.stores.properties import PROPERTIES_TYPE
 from broker.stores.store import TopicChanges
 from tests.support.topic_stores import A, base, names, selected, topic, with_properties
@@ -63,6 +63,21 @@ async def test_what_is_there_keeps_the_properties_it_has(
         assert await store.properties(A, base("new")) == {"from": "file"}
         assert len(await selected(store, **{"from": "file"})) == 1 + max(0, more - 1)
         assert await names(store) == sorted({*before, *map(base, rows)})
+
+
+async def test_few_topics_are_imported_into_a_namespace_of_many(
+    open_store: OpenStore, tmp_path: Path
+) -> None:
+    # Given
+    rows = {name: {"from": "file"} for name in ("t00007", "new", "p")}
+    many = [topic(f"t{n:05d}") for n in range(3 * NAMES_PER_LOOKUP + 1)]
+    async with open_store() as store:
+        await store.apply(A, TopicChanges(many, partitioned={base("p"): 1}))
+        # When
+        await import_topics(store, file_of(tmp_path / "t.parquet", rows))
+        # Then
+        assert await selected(store, **{"from": "file"}) == [topic("new")]
+        assert len(await names(store)) == len(many) + 1
 
 
 async def test_a_partitioned_topic_keeps_its_properties_when_an_import_names_it(
