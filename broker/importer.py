@@ -140,6 +140,7 @@ def _batches(
         for name in complete:
             del open_names[name]
         yield _Batch(by_namespace, complete)
+    yield _Batch({}, list(open_names))
     _check_unchanged(path, state)
 
 

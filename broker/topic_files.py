@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
+ROWS_PER_BATCH = 32_768
+"""Of Parquet: so many fit a processor's cache with the columns that are made of them."""
 TEXT_BYTES_PER_BATCH = 8_000_000
 REQUIRED_COLUMNS = {"namespace": pa.string(), "topic": pa.string()}
 _PARQUET_MAGIC = b"PAR1"
@@ -96,6 +98,7 @@ class _RowGroup:
     file: Path
     index: int
     first_row: int
+    rows: int
     lowest: str | None
     highest: str | None
 
@@ -112,10 +115,13 @@ def _parquet_rows(files: Sequence[Path]) -> Iterator[TopicRows]:
     for position, group in enumerate(groups):
         if reader is None or groups[position - 1].file != group.file:
             reader = pq.ParquetFile(group.file)
-        table = _read_row_group(reader, group)
-        place = f"{group.file.name}, row" if len(files) > 1 else "row"
-        numbers = np.arange(group.first_row, group.first_row + len(table))
-        yield TopicRows(table, numbers, place, partial(_any_may_hold, groups[position + 1 :]))
+        place, first = f"{group.file.name}, row" if len(files) > 1 else "row", group.first_row
+        for table in _tables(reader, group):
+            numbers = np.arange(first, first + len(table))
+            first += len(table)
+            ended = first == group.first_row + group.rows
+            later = groups[position + 1 :] if ended else groups[position:]
+            yield TopicRows(table, numbers, place, partial(_any_may_hold, later))
 
 
 def _any_may_hold(groups: Sequence[_RowGroup], namespace: str) -> bool:
@@ -131,7 +137,8 @@ def _row_groups(file: Path) -> Iterator[_RowGroup]:
     column, first_row = reader.schema_arrow.names.index("namespace"), 1
     for index in range(reader.num_row_groups):
         metadata = reader.metadata.row_group(index)
-        yield _RowGroup(file, index, first_row, *_range(metadata.column(column).statistics))
+        lowest, highest = _range(metadata.column(column).statistics)
+        yield _RowGroup(file, index, first_row, metadata.num_rows, lowest, highest)
         first_row += metadata.num_rows
 
 
@@ -162,26 +169,28 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _read_row_group(reader: pq.ParquetFile, group: _RowGroup) -> pa.Table:
+def _tables(reader: pq.ParquetFile, group: _RowGroup) -> Iterator[pa.Table]:
     columns = [
         name for name in ("namespace", "topic", "properties") if name in reader.schema_arrow.names
     ]
     try:
         # Arrow's own threads would keep what they freed: as much as a row group each.
-        table = reader.read_row_group(group.index, columns=columns, use_threads=False)
+        for batch in reader.iter_batches(
+            ROWS_PER_BATCH, [group.index], columns=columns, use_threads=False
+        ):
+            table = pa.Table.from_batches([batch])
+            for name in REQUIRED_COLUMNS:
+                place = table.column_names.index(name)
+                table = table.set_column(place, name, table[name].cast(pa.string()))
+            yield table
     except (pa.ArrowException, OSError) as error:
         raise ImportFailedError(f"{group.file} cannot be read: {error}") from None
-    for name in REQUIRED_COLUMNS:
-        place = table.column_names.index(name)
-        table = table.set_column(place, name, table[name].cast(pa.string()))
-    return table
 
 
 # -- text -------------------------------------------------------------------------------------
 
 
 def _text_rows(path: Path) -> Iterator[TopicRows]:
-    """Read a text; its order says nothing, so that more of each namespace may always come."""
     try:
         with path.open("rb") as file:
             if b"\0" in file.peek(_LOOKED_AT_BYTES)[:_LOOKED_AT_BYTES]:
@@ -189,7 +198,6 @@ def _text_rows(path: Path) -> Iterator[TopicRows]:
             yield from _line_rows(file)
     except OSError as error:
         raise unreadable(path, error) from None
-    yield _rows(pa.array([], pa.string()), 1, last=True)
 
 
 def _line_rows(file: BinaryIO) -> Iterator[TopicRows]:
@@ -197,7 +205,7 @@ def _line_rows(file: BinaryIO) -> Iterator[TopicRows]:
     while lines := file.readlines(TEXT_BYTES_PER_BATCH):
         if first == 1:
             lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
-        yield _rows(_trimmed(lines), first, last=False)
+        yield _rows(_trimmed(lines), first)
         first += len(lines)
 
 
@@ -217,8 +225,9 @@ def _trimmed_line(line: bytes) -> bytes:
         return line.strip().strip(b'"')
 
 
-def _rows(names: pa.StringArray, first: int, *, last: bool) -> TopicRows:
+def _rows(names: pa.StringArray, first: int) -> TopicRows:
     """Return the lines that say something: no blank ones, and no comments."""
     said = pc.invert(pc.or_(pc.starts_with(names, "#"), pc.equal(names, "")))
     numbers = first + np.flatnonzero(said.to_numpy(zero_copy_only=False))
-    return TopicRows(pa.table({"topic": names.filter(said)}), numbers, "line", lambda _: not last)
+    # A text's order says nothing: more of each namespace may always come.
+    return TopicRows(pa.table({"topic": names.filter(said)}), numbers, "line", lambda _: True)

@@ -83,6 +83,24 @@ async def test_namespaces_that_span_row_groups_come_in_whole(tmp_path: Path) -> 
         assert await listed(store, space) == names(space, 2_500)
 
 
+async def test_row_groups_are_read_in_batches_and_numbered_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    monkeypatch.setattr("broker.topic_files.ROWS_PER_BATCH", 7)
+    topics = [name for n in range(10) for space in "ab" for name in names(f"tenant/{space}", 1, n)]
+    rows = pa.table({"namespace": ["tenant/a", "tenant/b"] * 10 + ["tenant/b"]})
+    rows = rows.append_column("topic", pa.array([*topics, "broken"]))
+    path, store, applied = parquet(tmp_path / "t.parquet", rows, group=16), MemoryStore(), []
+    # When
+    result = await import_topics(store, path, applied.append, skip_invalid=True)
+    # Then
+    assert "row 21: 'broken'" in result.report
+    assert applied == [10, 20]
+    assert (await store.snapshot(NamespaceName.parse("tenant/a"))).version == 1
+    assert await listed(store, "tenant/b") == names("tenant/b", 10)
+
+
 async def test_a_namespace_is_not_seen_before_it_is_complete(tmp_path: Path) -> None:
     # Given
     rows = table(names("tenant/a", 3_000) + names("tenant/b", 3_000))
