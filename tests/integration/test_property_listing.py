@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.importer import PROPERTIES_TYPE, import_topics
-from broker.stores.properties import PropertyRows
+from broker.importer import import_topics
+from broker.stores.properties import PROPERTIES_TYPE, PropertyRows
 from broker.stores.store import TopicChanges
 from client.errors import ServerResponseError
 from proto.names import NamespaceName
