@@ -1,0 +1,78 @@
+"""What columns say of a topic's name is what REST says of it, one by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.stores.properties import PROPERTIES_TYPE
+from broker.topic_properties import MAX_PROPERTIES, check_properties
+from broker.topic_rows import TopicRows, valid_rows
+from broker.topic_rules import MAX_NAME_BYTES, MAX_PARTITIONS, RefusedError, check_name
+from proto.invalid_rows import InvalidRows
+from proto.names import InvalidNameError, TopicName
+
+CHARACTERS = st.sampled_from([*"ab-_=:.%@ /\\\t\n\x00\x1f\x7f\x85\u00a0\u2028\u3000é🚀Ⅷ٣"])
+PARTS = st.text(CHARACTERS, max_size=6)
+NUMBERS = st.sampled_from([0, 7, MAX_PARTITIONS - 1, MAX_PARTITIONS, 2**31 - 1, 2**31, 10**20])
+SUFFIXES = st.just("") | NUMBERS.map("-partition-{}".format) | st.just("-partition-0100000")
+LOCALS = st.tuples(PARTS, st.sampled_from(["", "x" * (MAX_NAME_BYTES - 30)]), SUFFIXES).map("".join)
+DOMAINS = st.sampled_from(["persistent://", "non-persistent://", "topic://", ""])
+NAMESPACES = st.sampled_from(["t/a", "t/ü", "t-1/a_b.c:d=e", "t", "t/a/", "/a", "t a/b"])
+NAMES = st.tuples(DOMAINS, NAMESPACES, st.just("/"), LOCALS).map("".join)
+MAPS = st.dictionaries(
+    st.sampled_from(["k", "l", "k\0", "k" * 256, "k" * 257, "ü" * 128, "ü" * 129]),
+    st.sampled_from(["", "v", "\0", "v" * 4_096, "v" * 4_097, "ü" * 2_048, "ü" * 2_049]),
+    max_size=3,
+)
+
+
+def checked(table: pa.Table) -> tuple[pa.Table, InvalidRows]:
+    invalid = InvalidRows(Path("x"))
+    rows = TopicRows(table, np.arange(1, len(table) + 1), "row", lambda _: False)
+    return valid_rows(rows, invalid), invalid
+
+
+def allowed(name: str) -> bool:
+    try:
+        topic = TopicName.parse(name)
+        check_name(topic)
+    except (InvalidNameError, RefusedError):
+        return False
+    return str(topic) == name and topic.partition_index < MAX_PARTITIONS
+
+
+@given(st.lists(NAMES, min_size=1, max_size=30))
+def test_the_same_names_are_valid(names: list[str]) -> None:
+    # When
+    table, invalid = checked(pa.table({"topic": pa.array(names, pa.string())}))
+    # Then
+    assert table["topic"].to_pylist() == [name for name in names if allowed(name)]
+    assert (invalid.rows, invalid.count) == (len(names), len(names) - len(table))
+    assert (f"{invalid}".count("\n  row ")) == min(20, invalid.count)
+
+
+def may_be(properties: dict[str, str]) -> bool:
+    try:
+        check_properties(properties)
+    except RefusedError:
+        return False
+    return True
+
+
+@given(st.lists(st.none() | MAPS, min_size=1, max_size=20), st.integers(0, 3))
+def test_the_same_properties_are_valid(rows: list[dict[str, str] | None], skipped: int) -> None:
+    # Given
+    pairs = [None if row is None else list(row.items()) for row in rows]
+    pairs.append([(f"k{n}", "v") for n in range(MAX_PROPERTIES + 1)])
+    names = [f"persistent://t/a/{n}" for n in range(len(pairs))]
+    table = pa.table({"topic": names, "properties": pa.array(pairs, PROPERTIES_TYPE)})
+    # When
+    valid, _ = checked(table.slice(skipped))
+    # Then
+    expected = [name for name, row in zip(names, [*rows, None], strict=True) if may_be(row or {})]
+    assert valid["topic"].to_pylist() == [name for name in expected[:-1] if name in names[skipped:]]
