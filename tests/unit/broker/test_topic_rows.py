@@ -67,6 +67,7 @@ def described(properties: pa.MapArray) -> pa.Table:
     ("local", "fault"),
     [
         ("x" * MAX_NAME_BYTES, "bytes, a name may have 2,048"),
+        ("ü" * (MAX_NAME_BYTES // 2), "bytes, a name may have 2,048"),
         ("a\nb", "has a control character, such as an end of line"),
         ("a\x7f", "has a control character, such as an end of line"),
         ("\u3000", "is not a full topic name"),
