@@ -1,14 +1,16 @@
 """Answers GET_TOPICS_OF_NAMESPACE: the request this whole program is about.
 
-Read ``serve`` top to bottom: estimate, heap, listing, heap again, pattern, hash, response,
+Read ``_make`` top to bottom: estimate, heap, listing, heap again, pattern, hash, response,
 direct memory, outbound queue. The direct permit goes into the outbound entry; heap ends with
-its block, when the response is in the queue.
+its block, when the response is in the queue, or has to wait for direct memory.
 
 Source: upstream ServerCnx.internalHandleGetTopicsOfNamespace (PIP-442).
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -32,17 +34,47 @@ from limiter.errors import PermitAcquireError, PermitTooLargeError
 from proto.pattern_errors import InvalidPatternError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Hashable, Iterator, Mapping
 
     from broker.estimates import ListingEstimate, ListingEstimates
     from broker.listing import TopicLister
     from broker.pattern_filter import PatternFilter
     from broker.stores.store import Mode
     from broker.topics_responses import AnswerRules
-    from limiter.response_memory import ResponseMemory
+    from limiter.response_memory import DirectAhead, ResponseMemory
     from proto.names import NamespaceName
     from proto.topic_listing import TopicListing, TopicsResponse
     from proto.transport import Connection
+
+
+MAX_WAITS = 4
+"""How often a request waits for direct memory: its list may grow faster than that is granted."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One request.
+
+    Attributes:
+        properties: Those of its properties that matter.
+        pattern: The client's, if the broker is to apply it.
+    """
+
+    request: pb.CommandGetTopicsOfNamespace
+    namespace: NamespaceName
+    properties: Mapping[str, str]
+    pattern: str | None
+    cnx: Connection
+
+    @property
+    def name(self) -> str:
+        """``tenant/namespace``."""
+        return str(self.namespace)
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for all who ask the same."""
+        return heap_key(self.name, self.request.mode, self.properties, self.pattern)
 
 
 class GetTopicsHandler:
@@ -99,6 +131,9 @@ class GetTopicsHandler:
     ) -> None:
         """Put the answer of one request into the connection's outbound queue.
 
+        Who has to wait for direct memory, which waits for peers, holds nothing meanwhile: his
+        answer is made again once it is granted. As shipped he keeps his heap.
+
         When the peer vanishes at any of the waits, its queued places and permits are given
         back by ``memory.cancel_owner(cnx)`` and the task is cancelled.
 
@@ -107,40 +142,48 @@ class GetTopicsHandler:
             UnansweredRequestError: As shipped, nothing is answered.
         """
         properties = self.properties_of(request)
-        estimate = self._estimates.of(namespace, request.mode, properties)
+        asked = _Asked(request, namespace, properties, self._evaluated_pattern(request), cnx)
+        lacking_bytes = await self._make(asked)
+        for waits in range(MAX_WAITS):
+            if lacking_bytes is None:
+                return
+            ahead = await self._direct_ahead(asked, lacking_bytes, alone=waits > 0)
+            try:
+                lacking_bytes = await self._make(asked, ahead)
+            finally:
+                ahead.release()
+        if lacking_bytes is not None:
+            raise RequestError(pb.TooManyRequests, NO_DIRECT_MEMORY)
+
+    async def _make(self, asked: _Asked, ahead: DirectAhead | None = None) -> int | None:
+        """Make an answer and queue it, or return what direct memory it would have to wait for."""
+        estimate = self._estimates.of(asked.namespace, asked.request.mode, asked.properties)
         try:
-            await self._serve(request, namespace, properties, cnx, estimate)
+            return await self._make_within(asked, estimate, ahead)
         finally:
             estimate.failed()
 
-    async def _serve(
-        self,
-        request: pb.CommandGetTopicsOfNamespace,
-        namespace: NamespaceName,
-        properties: Mapping[str, str],
-        cnx: Connection,
-        estimate: ListingEstimate,
-    ) -> None:
-        pattern, reserved = self._evaluated_pattern(request), await estimate.size()
-        key = heap_key(str(namespace), request.mode, properties, pattern)
-        listed = False
+    async def _make_within(
+        self, asked: _Asked, estimate: ListingEstimate, ahead: DirectAhead | None
+    ) -> int | None:
+        reserved, listed = await estimate.size(), False
         try:
-            async with self._memory.heap(key, reserved, cnx, str(namespace)) as heap:
+            async with self._memory.heap(asked.key, reserved, asked.cnx, asked.name) as heap:
                 listed = True
-                listing = await self._list(namespace, request.mode, properties)
+                listing = await self._list(asked)
                 await heap.resize(estimate.actual(listing))
-                answer = await self._answer(request, listing, pattern, cnx)
-                await self._respond(namespace, answer, cnx)
+                answer = await self._answer(asked, listing)
+                return await self._respond(asked, answer, ahead)
         except PermitAcquireError:
             raise RequestError(pb.TooManyRequests, HEAP_LIMIT_EXCEEDED) from None
         except PermitTooLargeError as error:
             raise self._too_large_for_heap(error, estimate, listed=listed) from None
 
-    async def _list(
-        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
-    ) -> TopicListing:
+    async def _list(self, asked: _Asked) -> TopicListing:
         try:
-            return await self._lister.list_topics(namespace, mode, properties)
+            return await self._lister.list_topics(
+                asked.namespace, asked.request.mode, asked.properties
+            )
         except (StoreError, ResourcesError) as error:
             raise RequestError(pb.MetadataError, str(error)) from None
 
@@ -150,41 +193,74 @@ class GetTopicsHandler:
         given = request.HasField("topics_pattern")
         return pattern if given and self._pattern_filter.applies_to(pattern) else None
 
-    async def _answer(
-        self,
-        request: pb.CommandGetTopicsOfNamespace,
-        listing: TopicListing,
-        pattern: str | None,
-        cnx: Connection,
-    ) -> ListingAnswer:
+    async def _answer(self, asked: _Asked, listing: TopicListing) -> ListingAnswer:
         """Apply the client's pattern and compare with the client's hash."""
-        if pattern is not None:
+        if asked.pattern is not None:
             try:
-                listing = await self._pattern_filter.filter(listing, pattern)
+                listing = await self._pattern_filter.filter(listing, asked.pattern)
             except InvalidPatternError as error:
                 text = error.java_text if self._rules.as_shipped else str(error)
                 raise RequestError(pb.MetadataError, text) from None
-        return listing_answer(request, listing, cnx, filtered=pattern is not None)
+        filtered = asked.pattern is not None
+        return listing_answer(asked.request, listing, asked.cnx, filtered=filtered)
 
     async def _respond(
-        self, namespace: NamespaceName, answer: ListingAnswer, cnx: Connection
-    ) -> None:
-        """Acquire direct memory for the command's size and queue it."""
+        self, asked: _Asked, answer: ListingAnswer, ahead: DirectAhead | None
+    ) -> int | None:
+        """Queue an answer under direct memory; return how much it lacks if that has to wait."""
         response = answer.response
         if self._rules.is_too_large(response):
             raise too_large_for_a_frame(response.size, self._rules.max_frame_bytes)
+        if self._rules.as_shipped:
+            give_back = await self._direct(asked, answer)
+        elif (at_once := self._direct_at_once(asked, answer, ahead)) is not None:
+            give_back = at_once
+        else:
+            return response.command_bytes
+        if self._rules.private_buffers:
+            response = _joined(response, give_back)
+        paid_bytes = response.command_bytes if self._memory.pays else 0
+        asked.cnx.enqueue(response.buffers, response.size, give_back, paid_bytes)
+        return None
+
+    # -- direct memory ------------------------------------------------------------------------
+
+    async def _direct(self, asked: _Asked, answer: ListingAnswer) -> Callable[[], object]:
+        """Wait for it with the answer made: as shipped."""
+        key, size_bytes = answer.shared, answer.response.command_bytes
+        with self._direct_refusals():
+            return await self._memory.direct(key, size_bytes, asked.cnx, asked.name)
+
+    def _direct_at_once(
+        self, asked: _Asked, answer: ListingAnswer, ahead: DirectAhead | None
+    ) -> Callable[[], object] | None:
+        """Take what was waited for, or what is free."""
+        key, size_bytes = answer.shared, answer.response.command_bytes
+        paid = None if ahead is None else ahead.pay(key, size_bytes)
+        if paid is not None:
+            return paid
+        passing = self._memory.passing(
+            LimitType.DIRECT_MEMORY, key, size_bytes, asked.cnx, asked.name
+        )
+        return None if passing is None else passing.stay()
+
+    async def _direct_ahead(self, asked: _Asked, size_bytes: int, *, alone: bool) -> DirectAhead:
+        """Wait for it with nothing in hand, together with who asks the same.
+
+        Whose share went to another's answer (the list changed, or is made for each) waits alone.
+        """
+        key = (asked.cnx, asked.request.request_id) if alone else asked.key
+        with self._direct_refusals():
+            return await self._memory.direct_ahead(key, size_bytes, asked.cnx, asked.name)
+
+    @contextmanager
+    def _direct_refusals(self) -> Iterator[None]:
         try:
-            give_back = await self._memory.direct(
-                answer.shared, response.command_bytes, cnx, str(namespace)
-            )
+            yield
         except PermitAcquireError:
             raise RequestError(pb.TooManyRequests, NO_DIRECT_MEMORY) from None
         except PermitTooLargeError as error:
             raise self._too_large_for_direct(error) from None
-        if self._rules.private_buffers:
-            response = _joined(response, give_back)
-        paid_bytes = response.command_bytes if self._memory.pays else 0
-        cnx.enqueue(response.buffers, response.size, give_back, paid_bytes)
 
     # -- refusals -----------------------------------------------------------------------------
 

@@ -35,6 +35,36 @@ class HeapHold(Protocol):
         """
 
 
+class DirectAhead:
+    """Direct memory that was waited for; the answer that it pays for is made only now.
+
+    Args:
+        pays_for: Whether it is enough for the bytes of a key, which are this size.
+        release: Gives it back.
+    """
+
+    __slots__ = ("_pays_for", "_release")
+
+    def __init__(
+        self, pays_for: Callable[[Hashable, int], bool], release: Callable[[], object]
+    ) -> None:
+        self._pays_for = pays_for
+        self._release: Callable[[], object] | None = release
+
+    def pay(self, key: Hashable, size_bytes: int) -> Callable[[], object] | None:
+        """Pay for an answer, if it is enough: return how that is given back, then the caller's."""
+        if self._release is None or not self._pays_for(key, size_bytes):
+            return None
+        release, self._release = self._release, None
+        return release
+
+    def release(self) -> None:
+        """Give back what did not pay for anything; once more is harmless."""
+        release, self._release = self._release, None
+        if release is not None:
+            release()
+
+
 class ResponseMemory(Protocol):
     """Heap and direct memory of responses."""
 
@@ -57,6 +87,21 @@ class ResponseMemory(Protocol):
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> Callable[[], object]:
         """Acquire direct memory for one outbound entry and return how it is given back.
+
+        Raises:
+            The errors of :meth:`limiter.semaphore.AsyncSemaphore.acquire`.
+        """
+
+    async def direct_ahead(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> DirectAhead:
+        """Acquire direct memory for an answer that is made only then.
+
+        Args:
+            key: What will be made: those who wait for the same may share.
+            size_bytes: How much it will probably take.
+            owner: Whose request it is.
+            namespace: ``tenant/namespace`` it is for.
 
         Raises:
             The errors of :meth:`limiter.semaphore.AsyncSemaphore.acquire`.
@@ -119,6 +164,18 @@ class PrivateMemory:
             LimitType.DIRECT_MEMORY, size_bytes, None, owner, namespace
         )
         return lambda: self._limiter.release(permit)
+
+    async def direct_ahead(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> DirectAhead:
+        """See ResponseMemory.direct_ahead."""
+        permit = await self._limiter.acquire(
+            LimitType.DIRECT_MEMORY, size_bytes, None, owner, namespace
+        )
+        return DirectAhead(
+            lambda _, needed_bytes: needed_bytes <= permit.size,
+            partial(self._limiter.release, permit),
+        )
 
     def direct_at_once(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
@@ -194,6 +251,13 @@ class SharedMemory:
     ) -> Callable[[], object]:
         """See ResponseMemory.direct."""
         return (await self._direct.acquire(key, size_bytes, owner, namespace)).release
+
+    async def direct_ahead(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> DirectAhead:
+        """See ResponseMemory.direct_ahead."""
+        reference = await self._direct.acquire(key, size_bytes, owner, namespace)
+        return DirectAhead(reference.pays_for, reference.release)
 
     def direct_at_once(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""

@@ -108,6 +108,16 @@ class SharedLeases:
         if waiter.error is not None:
             self._forget(lease)
 
+    def rename(self, lease: _Lease, key: Hashable) -> bool:
+        """Let a lease be found by another key; false where that names another. A reference's."""
+        other = self._leases.get(key)
+        if other is not None and other.live:
+            return False
+        self._forget(lease)
+        lease.key = key
+        self._leases[key] = lease
+        return True
+
     def _forget(self, lease: _Lease) -> None:
         if self._leases.get(lease.key) is lease:
             del self._leases[lease.key]
@@ -192,11 +202,12 @@ class _Lease:
 class LeaseReference:
     """One request's, or one outbound entry's, part in a lease."""
 
-    __slots__ = ("_lease", "_leases", "_released", "_waiting", "owner")
+    __slots__ = ("_asked_for", "_lease", "_leases", "_released", "_waiting", "owner")
 
     def __init__(self, leases: SharedLeases, lease: _Lease, owner: Hashable) -> None:
         self._leases = leases
         self._lease = lease
+        self._asked_for = lease.key
         self.owner = owner
         self._released = False
         self._waiting: list[asyncio.Future[None]] = []
@@ -219,6 +230,22 @@ class LeaseReference:
             await self._until(waiter)
         elif self._released:
             raise PermitAcquireCancelledError
+
+    def pays_for(self, key: Hashable, size_bytes: int) -> bool:
+        """Let a lease that was asked for before there was anything to pay for pay for a buffer.
+
+        The first of those who share it says for which; it is found by the buffer's key then.
+
+        Returns:
+            False where it is too small, or pays for another buffer, or another lease pays for
+            this one.
+        """
+        lease = self._lease
+        if self.size < size_bytes:
+            return False
+        if lease.key == self._asked_for != key:
+            return self._leases.rename(lease, key)
+        return lease.key == key
 
     async def grow(self, size_bytes: int) -> None:
         """Wait until the lease holds ``size_bytes`` or more, for all who share it.

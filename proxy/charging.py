@@ -23,7 +23,6 @@ from limiter.errors import PermitAcquireError, PermitTooLargeError
 from limiter.estimate import FIRST_ESTIMATE_BYTES, ResultHolder, TopicListSizeResultCache
 from proto.frames import LARGE_FRAME_BYTES
 from proxy.errors import (
-    REFUSALS,
     RequestError,
     UnansweredRequestError,
     not_in_time,
@@ -31,7 +30,7 @@ from proxy.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from contextlib import AbstractAsyncContextManager
 
     import proto.PulsarApi_pb2 as pb
@@ -40,6 +39,9 @@ if TYPE_CHECKING:
 
 MAX_ASKS = 5
 """How often the broker is asked for a list that grows faster than memory is granted."""
+AS_SHIPPED_ORDER = (LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY)
+DIRECT_FIRST_ORDER = (LimitType.DIRECT_MEMORY, LimitType.HEAP_MEMORY)
+"""Only direct memory waits for clients' sockets: who waits for it must not hold others' heap."""
 _FIRST_LENGTH_FIELD_BYTES = 4
 
 
@@ -81,6 +83,7 @@ class ExactCharging:
     def __init__(self, limiter: AsyncDualMemoryLimiter, *, as_shipped: bool) -> None:
         self._limiter = limiter
         self._as_shipped = as_shipped
+        self._order = AS_SHIPPED_ORDER if as_shipped else DIRECT_FIRST_ORDER
         self._sizes = TopicListSizeResultCache()
 
     @property
@@ -97,7 +100,7 @@ class ExactCharging:
         # What is not announced before its body is smaller than the least that is reserved.
         size_bytes = max(holder.last_size_bytes or FIRST_ESTIMATE_BYTES, LARGE_FRAME_BYTES)
         for _ in range(MAX_ASKS):
-            reservation = _Reservation(self._limiter, flight)
+            reservation = _Reservation(self._limiter, flight, self._order)
             try:
                 answer = await self._asked(flight, reservation, size_bytes)
                 if answer is None:
@@ -176,26 +179,34 @@ class ExactCharging:
 class _Reservation:
     """Heap and direct memory of one attempt, of the same size.
 
+    Args:
+        limiter: The proxy's.
+        flight: Whose attempt it is.
+        order: In which order both are waited for.
+
     Attributes:
         short_of: The budget that was asked last, or that had not enough for the answer.
         too_large: Why an announced answer can never be held, if so.
     """
 
-    def __init__(self, limiter: AsyncDualMemoryLimiter, flight: Flight) -> None:
+    def __init__(
+        self, limiter: AsyncDualMemoryLimiter, flight: Flight, order: Sequence[LimitType]
+    ) -> None:
         self._limiter = limiter
         self._flight = flight
+        self._order = order
         self._held: dict[LimitType, MemoryPermit] = {}
-        self.short_of = LimitType.HEAP_MEMORY
+        self.short_of = order[0]
         self.too_large: PermitTooLargeError | None = None
 
     async def reserve(self, size_bytes: int) -> None:
-        """Wait for both, heap first.
+        """Wait for both.
 
         Raises:
             RequestError: Not granted in time.
             PermitTooLargeError: ``size_bytes`` exceeds a limit.
         """
-        for limit_type in REFUSALS:
+        for limit_type in self._order:
             self.short_of = limit_type
             try:
                 self._held[limit_type] = await self._limiter.acquire(

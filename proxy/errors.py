@@ -65,7 +65,7 @@ REFUSALS = {
     LimitType.HEAP_MEMORY: HEAP_LIMIT_EXCEEDED,
     LimitType.DIRECT_MEMORY: DIRECT_LIMIT_EXCEEDED,
 }
-"""The texts of memory that was not granted in time, in the order in which it is asked for."""
+"""The texts of memory that was not granted in time."""
 
 
 def not_in_time(limit_type: LimitType) -> RequestError:

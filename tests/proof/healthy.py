@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.processes import ROOT
-from tests.proof.healthy_clients import RIGHT
+from tests.proof.healthy_clients import ASKED, RIGHT
 from tests.proof.result import ProofError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Listing:
     """One listing of a healthy client.
 
     Attributes:
-        started: Monotonic clock when it was asked for.
+        started: Monotonic clock when it was asked for, or due; see tests.proof.healthy_clients.
         seconds: Until its answer was complete.
         outcome: ``right``, or what came instead.
     """
@@ -76,10 +76,15 @@ class HealthyClients:
 
 @contextmanager
 def healthy_clients(
-    address: tuple[str, int], expected: NamespaceExpectation, clients: int, period_ms: int
+    address: tuple[str, int],
+    expected: NamespaceExpectation,
+    clients: int,
+    period_ms: int,
+    pace: str = ASKED,
 ) -> Iterator[HealthyClients]:
     """Let clients list a namespace on a schedule, for a block."""
-    what = [expected.name, str(expected.topics), str(expected.hash), str(clients), str(period_ms)]
+    what = [expected.name, str(expected.topics), str(expected.hash)]
+    what += [str(clients), str(period_ms), pace]
     server = "{}:{}".format(*address)
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.proof.healthy_clients", server, *what],

@@ -1,9 +1,13 @@
 """Clients that behave, in a process of their own, so that what they see is not their neighbours'.
 
-``python -m tests.proof.healthy_clients HOST:PORT NAMESPACE TOPICS HASH CLIENTS PERIOD_MS`` lets
-each client list the namespace every PERIOD_MS, or as soon as it has its answer, until standard
+``python -m tests.proof.healthy_clients HOST:PORT NAMESPACE TOPICS HASH CLIENTS PERIOD_MS PACE``
+lets each client list the namespace every PERIOD_MS, or as soon as it has its answer, until standard
 input ends. Each listing is one line of output: the monotonic clock when it was asked for, how many
 seconds the answer took, and what it was: ``right``, or why not.
+
+With the pace ``due`` listings are due by the clock, those of the clients evenly apart: one that is
+asked for late, because the one before it was answered late, counts from when it was due. With the
+pace ``asked`` the next is due a period after the last was asked for.
 """
 
 from __future__ import annotations
@@ -27,6 +31,8 @@ OPERATION_SECONDS = 30.0
 """How long a client of Pulsar waits for an answer."""
 RECONNECT_SECONDS = 0.05
 RIGHT = "right"
+ASKED = "asked"
+DUE = "due"
 NO_ANSWER = f"no answer in {OPERATION_SECONDS:g} s"
 DISCONNECTED = "disconnected"
 _LENGTH = struct.Struct(">I")
@@ -37,12 +43,18 @@ class HealthyClient:
     """One connection that lists, waits for the answer, and lists again on its schedule."""
 
     def __init__(
-        self, address: tuple[str, int], truth: Truth, period_seconds: float, number: int
+        self,
+        address: tuple[str, int],
+        truth: Truth,
+        period_seconds: float,
+        number: int,
+        first_due: float | None = None,
     ) -> None:
         self._address = address
         self._truth = truth
         self._period_seconds = period_seconds
         self._request_id = 1 + number
+        self._due = first_due
 
     async def run(self) -> None:
         """Connect and list, again and again."""
@@ -57,12 +69,21 @@ class HealthyClient:
             writer.write(connect_frame())
             await _frame(reader)
             while True:
-                started = time.monotonic()
+                started = await self._next_start()
                 await self._list(reader, writer, started)
-                left = started + self._period_seconds - time.monotonic()
-                await asyncio.sleep(max(0.0, left))
+                if self._due is None:
+                    await _sleep_until(started + self._period_seconds)
         finally:
             writer.transport.abort()
+
+    async def _next_start(self) -> float:
+        """Return from when the next listing counts, once that has come."""
+        if self._due is None:
+            return time.monotonic()
+        due = self._due
+        self._due += self._period_seconds
+        await _sleep_until(due)
+        return due
 
     async def _list(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, started: float
@@ -111,18 +132,24 @@ def _report(started: float, outcome: str) -> None:
     sys.stdout.flush()
 
 
+async def _sleep_until(moment: float) -> None:
+    await asyncio.sleep(max(0.0, moment - time.monotonic()))
+
+
 async def _frame(reader: asyncio.StreamReader) -> bytes:
     (size,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
     return await reader.readexactly(size)
 
 
 async def list_until_input_ends(
-    address: tuple[str, int], truth: Truth, clients: int, period_seconds: float
+    address: tuple[str, int], truth: Truth, clients: int, period_seconds: float, pace: str
 ) -> None:
     """Run all clients until standard input ends."""
+    begun, apart = time.monotonic(), period_seconds / clients
+    dues = [begun + number * apart if pace == DUE else None for number in range(clients)]
     tasks = [
-        asyncio.create_task(HealthyClient(address, truth, period_seconds, number).run())
-        for number in range(clients)
+        asyncio.create_task(HealthyClient(address, truth, period_seconds, number, due).run())
+        for number, due in enumerate(dues)
     ]
     await asyncio.to_thread(sys.stdin.read)
     for task in tasks:
@@ -132,11 +159,12 @@ async def list_until_input_ends(
 
 def main() -> None:
     """Run."""
-    server, namespace, topics, topics_hash, clients, period_ms = sys.argv[1:]
+    server, namespace, topics, topics_hash, clients, period_ms, pace = sys.argv[1:]
     host, _, port = server.rpartition(":")
     expected = NamespaceExpectation(name=namespace, topics=int(topics), hash=topics_hash)
     truth = Truth([expected])
-    run(list_until_input_ends((host, int(port)), truth, int(clients), float(period_ms) / 1000))
+    period_seconds = float(period_ms) / 1000
+    run(list_until_input_ends((host, int(port)), truth, int(clients), period_seconds, pace))
 
 
 if __name__ == "__main__":

@@ -54,6 +54,10 @@ PROOFS = {
     "stuck_clients": Proof(
         "Clients that do not read hurt nobody else", "tests.proof.stuck_clients"
     ),
+    "silent_crowd": Proof(
+        "A crowd that does not read holds up nobody for longer than the grace",
+        "tests.proof.silent_crowd",
+    ),
     "honest_readers": Proof(
         "Readers that are slow but honest are not closed", "tests.proof.honest_readers"
     ),

@@ -305,6 +305,9 @@ class FlightsHistory:
         for flight in self.flights._joinable.values():
             waits = any(one.waiters for one in flight.owner.holders.values())
             assert not (waits and flight.kept), "nobody holds an answer while he waits for memory"
+            if flight.owner.holders[DIRECT].waiters:
+                held = flight.owner.holders[HEAP].held
+                assert not held, "nobody holds heap while he waits for direct memory"
         large = [one for one in live if one.answer.command_bytes > LARGE_FRAME_BYTES]
         if not self.own_hashes:
             # Flights for the same list come one after the other, and no version comes twice.

@@ -13,7 +13,7 @@ from broker.listing import TopicLister
 from broker.pattern_filter import PatternFilter, PatternRules
 from broker.stores.memory import MemoryStore
 from broker.stores.store import StoreError, TopicChanges
-from broker.topics import GetTopicsHandler
+from broker.topics import MAX_WAITS, GetTopicsHandler
 from broker.topics_responses import AnswerRules
 from limiter.dual import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from limiter.estimate import SizeEstimate
@@ -151,9 +151,15 @@ async def test_shared_answers_are_charged_once_and_private_ones_each() -> None:
 
 
 async def test_what_a_pattern_keeps_is_paid_for_by_who_asks_with_it() -> None:
-    # Given: no direct memory, so that answers wait after their heap was charged
+    # Given: listings that wait after their heap was charged
     setup = await Setup().fill()
-    everything = await setup.limiter.acquire(DIRECT, PLENTY)
+    snapshot, may_go_on = setup.store.snapshot, asyncio.Event()
+
+    async def later(namespace: NamespaceName) -> object:
+        await may_go_on.wait()
+        return await snapshot(namespace)
+
+    setup.store.snapshot = later
     patterns = (None, "a/b/.*1", "a/b/.*2", "a/b/.*2")
     requests = [{} if pattern is None else {"topics_pattern": pattern} for pattern in patterns]
     # When
@@ -162,7 +168,7 @@ async def test_what_a_pattern_keeps_is_paid_for_by_who_asks_with_it() -> None:
     ]
     # Then: the listing itself, and once for each distinct pattern
     assert setup.limiter.acquired_permits(HEAP) == 3 * ESTIMATE
-    setup.limiter.release(everything)
+    may_go_on.set()
     await asyncio.gather(*waiting)
     assert held(setup.limiter) == {}
 
@@ -339,15 +345,15 @@ async def test_a_full_heap_queue_is_too_many_requests(as_shipped: bool) -> None:
     assert held(setup.limiter) == {}
 
 
-@pytest.mark.parametrize("as_shipped", [False, True])
-async def test_a_wait_for_direct_memory_keeps_the_heap_and_ends_in_its_own_words(
-    as_shipped: bool,
+@pytest.mark.parametrize(("as_shipped", "heap"), [(False, 0), (True, ESTIMATE)])
+async def test_a_wait_for_direct_memory_keeps_the_heap_as_shipped_only(
+    as_shipped: bool, heap: int
 ) -> None:
     # Given
     setup = await Setup(as_shipped=as_shipped).fill()
     all_of_it = await setup.limiter.acquire(DIRECT, PLENTY)
     waiting = await started(refused(setup))
-    assert setup.limiter.acquired_permits(HEAP) == ESTIMATE
+    assert setup.limiter.acquired_permits(HEAP) == heap
     # When
     setup.clock.advance(25)
     error = await waiting
@@ -355,6 +361,111 @@ async def test_a_wait_for_direct_memory_keeps_the_heap_and_ends_in_its_own_words
     assert error.server_error == pb.TooManyRequests
     assert error.message == "Cannot acquire permits for direct memory"
     setup.limiter.release(all_of_it)
+    assert held(setup.limiter) == {}
+
+
+def change(setup: Setup, added: list[str]) -> object:
+    return setup.store.apply(NAMESPACE, TopicChanges([name.encode() for name in added]))
+
+
+async def waiting_for_direct_memory(setup: Setup, times: int) -> tuple[object, list[object]]:
+    """Let so many wait for the same; return the permit they wait for, and their tasks."""
+    everything = await setup.limiter.acquire(DIRECT, PLENTY)
+    return everything, [await started(setup.serve(1 + number)) for number in range(times)]
+
+
+@pytest.mark.parametrize(("private", "charges"), [(False, 1), (True, 3)])
+async def test_who_waited_for_the_same_direct_memory_sends_the_same_under_it(
+    private: bool, charges: int
+) -> None:
+    # Given
+    setup = await Setup(private=private).fill()
+    setup.wire.transport.reads_at_once = False
+    everything, waiting = await waiting_for_direct_memory(setup, 3)
+    # When
+    setup.limiter.release(everything)
+    await asyncio.gather(*waiting)
+    # Then
+    size = setup.wire.transport.get_write_buffer_size() - 8
+    assert held(setup.limiter) == {"direct bytes": charges * size}
+    setup.wire.transport.reads_at_once = True
+    setup.wire.transport.peer_reads(3 * PLENTY)
+    assert len(setup.wire.answers()) == 3
+    assert held(setup.limiter) == {}
+
+
+@pytest.mark.parametrize("private", [False, True])
+async def test_a_list_that_grew_meanwhile_is_paid_for_in_full(private: bool) -> None:
+    # Given
+    setup = await Setup(private=private).fill()
+    everything, waiting = await waiting_for_direct_memory(setup, 2)
+    more = topic_names("tenant/ns-more", 50)
+    # When
+    await change(setup, more)
+    setup.limiter.release(everything)
+    await asyncio.gather(*waiting)
+    # Then
+    answers = [one.getTopicsOfNamespaceResponse for one in setup.wire.answers()]
+    assert [sorted(one.topics) for one in answers] == [sorted(NAMES + more)] * 2
+    assert held(setup.limiter) == {}
+
+
+async def test_a_list_that_grows_whenever_it_may_be_sent_is_refused_in_the_end() -> None:
+    # Given: it grows at each making, and others take what was free
+    setup = await Setup().fill()
+    snapshot, others = setup.store.snapshot, []
+
+    async def grown(namespace: NamespaceName) -> object:
+        await change(setup, topic_names(f"tenant/ns-{len(others)}", 1))
+        if (free := setup.limiter.available_permits(DIRECT)) > 0:
+            others.append(await setup.limiter.acquire(DIRECT, free))
+        return await snapshot(namespace)
+
+    setup.store.snapshot = grown
+    waiting = await started(refused(setup))
+    # When
+    while not waiting.done():
+        setup.limiter.release(others[-1])
+        await settle()
+    # Then
+    assert (await waiting).message == "Cannot acquire permits for direct memory"
+    assert len(others) == 1 + MAX_WAITS
+    for one in others:
+        setup.limiter.release(one)
+    assert held(setup.limiter) == {}
+
+
+async def test_who_leaves_while_his_answer_is_made_again_leaves_nothing() -> None:
+    # Given: direct memory is granted, heap is not
+    setup = await Setup().fill()
+    everything, (waiting,) = await waiting_for_direct_memory(setup, 1)
+    all_heap = await setup.limiter.acquire(HEAP, PLENTY)
+    setup.limiter.release(everything)
+    await settle()
+    assert setup.limiter.acquired_permits(DIRECT) > 0
+    # When
+    setup.memory.cancel_owner(setup.wire.cnx)
+    # Then
+    assert setup.limiter.acquired_permits(DIRECT) == 0
+    setup.limiter.release(all_heap)
+    waiting.cancel()
+    await settle()
+    assert held(setup.limiter) == {}
+
+
+async def test_a_refused_heap_gives_back_the_direct_memory_that_was_waited_for() -> None:
+    # Given
+    setup = await Setup().fill()
+    everything, (waiting,) = await waiting_for_direct_memory(setup, 1)
+    all_heap = await setup.limiter.acquire(HEAP, PLENTY)
+    setup.limiter.release(everything)
+    await settle()
+    # When
+    setup.clock.advance(25)
+    # Then
+    with pytest.raises(RequestError, match="heap memory limit exceeded"):
+        await waiting
+    setup.limiter.release(all_heap)
     assert held(setup.limiter) == {}
 
 

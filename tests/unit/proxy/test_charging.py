@@ -144,6 +144,23 @@ async def test_ours_asks_again_once_the_true_size_is_granted(lacking: LimitType)
         assert held(setup.limiter) == {}
 
 
+@pytest.mark.parametrize(("as_shipped", "heap"), [(False, 0), (True, RESERVED)])
+async def test_a_wait_for_direct_memory_keeps_the_heap_as_shipped_only(
+    as_shipped: bool, heap: int
+) -> None:
+    # Given
+    async with exact(as_shipped=as_shipped) as setup:
+        others = await setup.limiter.acquire(DIRECT, PLENTY)
+        # When
+        asking = asyncio.create_task(setup.list_topics(SMALL))
+        await until(lambda: setup.limiter.queue_size(DIRECT) == 1)
+        # Then
+        assert setup.limiter.acquired_permits(HEAP) == heap
+        setup.limiter.release(others)
+        assert await asking == setup.broker.names[SMALL]
+        assert held(setup.limiter) == {}
+
+
 @pytest.mark.parametrize("limited", list(LimitType))
 async def test_profile_pulsar_never_answers_what_is_larger_than_a_limit(
     limited: LimitType,
