@@ -14,7 +14,8 @@
    from then on everything that comes back is kept for it.
 6. When all that is held waits to grow, the oldest growth may overdraw (the semaphore decides).
 7. In a full queue who has the most places loses his last one to who has fewer.
-8. A deferred account, whose peer takes nothing of what it was sent, goes after all others.
+8. A deferred account, whose peer takes nothing of what it was sent, goes after all others. More
+   than one request of such accounts is granted only while they would hold half of the limit.
 
 Bounds: places in line are bounded by the semaphore's queue; each step costs O(log n) of them.
 """
@@ -72,7 +73,9 @@ class FairAdmission(Placing):
         place = self._place_of(account, namespace, size)
         if place is self._over_share:
             return account.weight + size <= self._lent()
-        return place is self._hungry or place is self._holding or place is self._last
+        if place is self._last:
+            return size <= self._left_for_last(self._semaphore.available_permits)
+        return place is self._hungry or place is self._holding
 
     def stands_for(self, holder: SharedHolder, waiter: Waiter) -> Account | None:
         """See Admission."""
@@ -175,6 +178,8 @@ class FairAdmission(Placing):
 
     def next(self, turn: Waiter, available: int) -> Waiter | None:
         """See Admission."""
+        if turn.previous is None and turn.account is not None and turn.account.place is self._last:
+            available = self._left_for_last(available)
         if turn.needed <= available:
             return turn
         small = self._smallest_like(turn)

@@ -1,11 +1,13 @@
-"""Who has taken nothing yet: while silent peers are being closed, they go after who has.
+"""Who has not shown that he reads: while silent peers are being closed, he goes after who has.
 
-What an eviction frees must not go to the next silent peer. One that was sent little so far cannot
-be told from an honest one; but who has read answers before can be told from both.
+What an eviction frees must not go to the next silent peer, nor to the same one that has come again.
+What a peer's kernel acknowledges is no proof, as its buffers take a hundred kilobytes that nobody
+reads. So newcomers are asked: who answers a PING has read all that was sent before it.
 """
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,8 +16,12 @@ if TYPE_CHECKING:
     from limiter.slow_peers import Peer
 
 
+ASKED_A_TICK = 500
+"""Newcomers that are sent a PING in one turn, about 10 us each."""
+
+
 class Newcomers:
-    """The connections of a process that have acknowledged next to nothing.
+    """The connections of a process that have not shown that they read.
 
     Bound: one entry a connection.
 
@@ -25,6 +31,7 @@ class Newcomers:
 
     def __init__(self) -> None:
         self._peers: dict[Peer, None] = {}
+        self._unasked: dict[Peer, None] = {}
         self.go_last = False
 
     def __len__(self) -> int:
@@ -38,11 +45,23 @@ class Newcomers:
 
     def came(self, peer: Peer) -> None:
         """A connection is new."""
-        self._peers[peer] = None
+        self._peers[peer] = self._unasked[peer] = None
 
     def is_proven(self, peer: Peer) -> None:
         """A connection has read what it was sent, is vouched for, or has ended."""
         self._peers.pop(peer, None)
+        self._unasked.pop(peer, None)
+
+    def to_ask(self) -> list[Peer]:
+        """Return some of those who were not asked yet; the others come next."""
+        return list(islice(self._unasked, ASKED_A_TICK))
+
+    def was_asked(self, peer: Peer, *, done: bool) -> None:
+        """Ask a newcomer no more, or later: his handshake is not finished."""
+        if peer in self._unasked:
+            del self._unasked[peer]
+            if not done:
+                self._unasked[peer] = None  # Behind the others.
 
     def waits(self, peer: Peer) -> bool:
         """Whether a peer goes last for having taken nothing yet."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from limiter.accounts import SharedHolder
 from limiter.growth import GrowthQueue
 from limiter.lines import Line, OverOwnCap
 from limiter.shares import Caps, OverShare
@@ -22,6 +23,9 @@ LENT_DIVISOR = 2
 Measured with the slow-reader example: with a quarter those who ask again wait longer and are
 refused more often than under fifo, with all of it one client delays the others (docs/examples.md).
 """
+
+LAST_DIVISOR = 2
+"""Deferred accounts may hold half of the limit together: the rest is for who comes and reads."""
 
 
 class HasLimit(Protocol):
@@ -54,6 +58,9 @@ class Placing:
         self._hungry, self._holding, self._last = Line(), Line(), Line()
         self._over_share, self._over_own_cap = OverShare(), OverOwnCap()
         self._over_share_last = OverShare()  # The deferred: nothing is lent to them.
+        # What was granted to deferred accounts; it is theirs until it is given back.
+        self._last_permits: dict[Permit, int] = {}
+        self._last_held = 0
 
     def _put_in_place(self, account: Account) -> None:
         """Let an account stand where it belongs with its oldest request."""
@@ -99,6 +106,12 @@ class Placing:
     def _lent(self) -> int:
         return self._semaphore.available_permits // LENT_DIVISOR
 
+    def _left_for_last(self, available: int) -> int:
+        """Return what deferred accounts may have of what is free; one may always hold something."""
+        if not self._last_held:
+            return available
+        return min(available, self._semaphore.max_permits // LAST_DIVISOR - self._last_held)
+
     def _active(self) -> int:
         """Accounts, rounded up by at most a third: a visitor must not move everybody's place."""
         count = len(self._accounts)
@@ -133,12 +146,17 @@ class Placing:
     def took_on(self, permit: Permit) -> None:
         """See Admission."""
         self._growth.took_on(permit)
+        if permit.size and _is_deferred(permit.holder):
+            self._last_permits[permit] = permit.size
+            self._last_held += permit.size
         if self._caps.any:
             self._caps.took_on(permit)
 
     def gave_back(self, permit: Permit, size: int) -> None:
         """See Admission."""
         self._growth.gave_back(permit, size)
+        if self._last_permits:
+            self._last_held -= self._last_permits.pop(permit, 0)
         if self._caps.any:
             self._caps.gave_back(permit, size)
             self._look_again(permit.namespace)
@@ -148,3 +166,9 @@ class Placing:
         for over_share in (self._over_share, self._over_share_last):
             while over_share and (account := over_share.first_within(self._share())) is not None:
                 self._put_in_place(account)
+
+
+def _is_deferred(holder: Account | SharedHolder | None) -> bool:
+    """Whether everybody who holds something is deferred: those who are not are found first."""
+    account = holder.first_member() if isinstance(holder, SharedHolder) else holder
+    return account is not None and account.deferred

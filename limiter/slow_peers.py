@@ -5,8 +5,9 @@ has acknowledged nothing for the grace is closed, the one without progress for l
 most one per CLOSE_INTERVAL_SECONDS. What it held is given back in that turn. Before that, at half
 the grace, its requests go last in the limiter, so that what is given back does not go to the next
 silent peer; and a waiting request of another is not timed out while such a peer is within its
-grace. While peers are being closed, connections that have taken nothing yet go last, too: the next
-silent one is among them.
+grace. While peers are being closed, connections that have not shown that they read go last, too:
+the next silent one is among them. They are asked with a PING, so that honest ones lose no more than
+its way there and back.
 
 Nothing runs while nothing is outstanding: connections announce themselves when they send.
 """
@@ -77,6 +78,9 @@ class Peer(Protocol):
     def sample_progress(self, now: float) -> None:
         """Ask the kernel what the peer has acknowledged."""
 
+    def ask_whether_it_reads(self) -> bool:
+        """Send a PING; false where that is not possible yet."""
+
     def close_slow(self, sentence: str) -> None:
         """End the connection now; it gives back what it holds in this turn."""
 
@@ -138,9 +142,10 @@ class SlowPeers:
             self._choose_turn(peer, self._clock.now())
 
     def vouched_for(self, peer: Peer) -> None:
-        """A connection stands for many: no longer a newcomer."""
-        self._newcomers.is_proven(peer)
-        self._choose_turn(peer, self._clock.now())
+        """A connection stands for many, or has answered a PING: no longer a newcomer."""
+        if peer in self._newcomers:
+            self._newcomers.is_proven(peer)
+            self._choose_turn(peer, self._clock.now())
 
     def sent(self, peer: Peer) -> None:
         """Something is on its way to a peer: look at it until all is acknowledged."""
@@ -190,11 +195,15 @@ class SlowPeers:
         # Twice: the next silent one is closed a grace after this one, at the earliest.
         if self._newcomers.go_last and now >= self._closed_at + 2 * self._rules.grace_seconds:
             self._let_newcomers_go(last=False)
+        if self._newcomers.go_last:
+            for peer in self._newcomers.to_ask():
+                self._guarded(self._ask, peer, now)
         waited_for = self._waited_for()
         if waited_for and now >= self._closed_at + CLOSE_INTERVAL_SECONDS:
             self._close_one(waited_for, now)
         if self._active or self._newcomers.go_last:
-            self._arm(CLOSE_INTERVAL_SECONDS if waited_for else QUIET_INTERVAL_SECONDS)
+            soon = waited_for or self._newcomers.go_last
+            self._arm(CLOSE_INTERVAL_SECONDS if soon else QUIET_INTERVAL_SECONDS)
 
     def _guarded(self, look: Callable[[Peer, float], object], peer: Peer, now: float) -> None:
         """Look at a peer; what breaks there ends the watch of this one only."""
@@ -212,7 +221,7 @@ class SlowPeers:
             return  # It ended with one that was closed before it.
         del self._active[peer]
         peer.sample_progress(now)
-        if peer.progress.proven:
+        if peer.progress.proven and not peer.progress.outstanding and not self._newcomers.go_last:
             self._newcomers.is_proven(peer)
         stalled_seconds = peer.progress.stalled_seconds(now)
         self._choose_turn(peer, now)
@@ -251,8 +260,11 @@ class SlowPeers:
     def _stands_still(self, peer: Peer, now: float) -> bool:
         return 0 < self._rules.grace_seconds * DEFERRED_AT <= peer.progress.stalled_seconds(now)
 
+    def _ask(self, peer: Peer, _: float) -> None:
+        self._newcomers.was_asked(peer, done=peer.ask_whether_it_reads())
+
     def _let_newcomers_go(self, *, last: bool) -> None:
-        """Let all who have taken nothing yet go last, or no more; in one step."""
+        """Let all who have not shown that they read go last, or no more; in one step."""
         self._newcomers.go_last = last
         now = self._clock.now()
         still = [peer for peer in self._newcomers if not self._stands_still(peer, now)]

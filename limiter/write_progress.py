@@ -42,7 +42,7 @@ class WriteProgress:
 
     @property
     def proven(self) -> bool:
-        """Whether the peer has taken anything worth the name since it connected."""
+        """Whether the peer has acknowledged anything worth the name since it connected."""
         return self._acknowledged >= WORTHY_BYTES
 
     def sample(

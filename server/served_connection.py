@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 _PING = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))
 _PONG = encode_command(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))
-_NOT_COUNTED = (pb.BaseCommand.PING, pb.BaseCommand.PONG)
+_PING_TYPE, _PONG_TYPE = pb.BaseCommand.PING, pb.BaseCommand.PONG
 
 
 @dataclass(slots=True)
@@ -184,7 +184,10 @@ class ServedConnection(Connection):
             self.refuse(command.type, frame)
 
     def _count(self, kind: int) -> None:
-        if self._flow is not None and kind not in _NOT_COUNTED:
+        """Count a command against the cooldown; who answers a PING reads."""
+        if kind == _PONG_TYPE:
+            self._flow_parts.slow_peers.vouched_for(self)
+        elif self._flow is not None and kind != _PING_TYPE:
             self._flow.command_received()
 
     def writability_changed(self, *, writable: bool) -> None:
@@ -245,6 +248,13 @@ class ServedConnection(Connection):
         self.progress.sample(
             self.acknowledged_bytes(), now, outstanding=self.outstanding, least_bytes=least_bytes
         )
+
+    def ask_whether_it_reads(self) -> bool:
+        """Send a PING, whose answer says so; false before the handshake, and of a pipe."""
+        if not self.ready or self._flow is None or self.transport is None:
+            return False
+        self.enqueue([_PING], len(_PING))
+        return True
 
     def close_slow(self, sentence: str) -> None:
         """End the connection of a peer that does not read."""

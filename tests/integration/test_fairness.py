@@ -40,6 +40,7 @@ async def abuse(parts: Cluster, role: str) -> RawPeer:
     await peer.send(*requests)
     limiter = parts.part(role).limiter
     await until(lambda: limiter.queue_size(DIRECT) + limiter.queue_size(HEAP) > 0, "it all fits")
+    await until(lambda: pinned(parts, role, peer) > 0, "it pins nothing")
     most = 0
     while most < pinned(parts, role, peer):
         most = pinned(parts, role, peer)

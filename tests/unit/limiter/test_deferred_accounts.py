@@ -104,6 +104,82 @@ def test_when_nobody_else_waits_a_deferred_account_is_served() -> None:
     assert deferred.done
 
 
+# -- a part of the limit ---------------------------------------------------------------------------
+
+
+def deferred_of(semaphore: AsyncSemaphore, *sizes: int) -> list[Waiter]:
+    """Let each of so many deferred accounts ask."""
+    semaphore.defer(*range(len(sizes)))
+    return [semaphore.request(size, owner=owner) for owner, size in enumerate(sizes)]
+
+
+def test_deferred_accounts_hold_at_most_half_of_the_limit_together() -> None:
+    # Given
+    semaphore = fair(100)
+    first, second = deferred_of(semaphore, 30, 30)
+    # When
+    other = semaphore.request(60, owner="other")
+    # Then: what is free is left for who is not deferred
+    assert (first.done, second.done, other.done) == (True, False, True)
+
+
+def test_what_a_deferred_account_gives_back_is_the_next_ones() -> None:
+    # Given
+    semaphore = fair(100)
+    first, second = deferred_of(semaphore, 30, 30)
+    # When
+    semaphore.release(first.result())
+    # Then
+    assert second.done
+
+
+def test_one_request_of_a_deferred_account_may_be_larger_than_half() -> None:
+    # Given
+    semaphore = fair(100)
+    large, small = deferred_of(semaphore, 80, 5)
+    # Then
+    assert (large.done, small.done) == (True, False)
+    semaphore.release(large.result())
+    assert small.done
+
+
+def test_who_is_deferred_no_more_has_all_there_is() -> None:
+    # Given
+    semaphore = fair(100)
+    _, second = deferred_of(semaphore, 30, 30)
+    # When
+    semaphore.undefer(1)
+    # Then
+    assert second.done
+
+
+def test_who_waits_at_the_part_of_the_deferred_waits_for_others() -> None:
+    # Given
+    semaphore = fair(100)
+    deferred_of(semaphore, 30, 30)
+    # When
+    contention = semaphore.contention()
+    # Then: so that who holds it is closed
+    assert contention is not None
+    assert contention.owner == 1
+
+
+def test_what_deferred_accounts_share_is_a_part_of_theirs() -> None:
+    # Given
+    semaphore = fair(100)
+    semaphore.defer("a", "b", "c")
+    holder = semaphore.share(NS)
+    for owner in ("a", "b"):
+        semaphore.join(holder, owner)
+    semaphore.request(40, owner=holder).result()
+    # When
+    third = semaphore.request(20, owner="c")
+    # Then
+    assert not third.done
+    semaphore.disband(holder)
+    assert third.done
+
+
 def test_when_nobody_waits_a_deferred_account_is_served_at_once() -> None:
     # Given
     semaphore = fair(100)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from limiter.dual import LimitType
 from limiter.flow_totals import CloseReason
+from limiter.newcomers import ASKED_A_TICK
 from tests.unit.limiter.test_slow_peers import LIMIT, Peer, World
 
 if TYPE_CHECKING:
@@ -92,6 +94,108 @@ def test_a_proxy_is_vouched_for() -> None:
     assert not first.done
 
 
+def test_what_is_acknowledged_while_peers_are_closed_is_no_proof() -> None:
+    # Given a peer whose kernel takes all it is sent while another is closed
+    world = World()
+    reader = proven(world, "reader")
+    world.peer("silent", LIMIT)
+    fresh = newcomer(world, "fresh")
+    served = world.asks(LIMIT, reader)
+    world.passes(3.2)
+    # When
+    world.watch.sent(fresh)
+    fresh.acknowledged, fresh.outstanding = 100_000, False
+    world.passes(1.0)
+    first = world.asks(LIMIT, fresh)
+    second = world.asks(LIMIT, proven_by_a_pong(world, "another"))
+    world.limiter.semaphore(LimitType.DIRECT_MEMORY).release(served.result())
+    # Then
+    assert second.permit is not None
+    assert not first.done
+
+
+def proven_by_a_pong(world: World, name: str) -> Peer:
+    peer = newcomer(world, name)
+    world.watch.vouched_for(peer)
+    return peer
+
+
+def test_who_has_taken_a_part_only_of_what_he_was_sent_is_a_newcomer() -> None:
+    # Given a peer whose kernel took what it has room for
+    world = World()
+    part = newcomer(world, "part")
+    world.watch.sent(part)
+    part.acknowledged = 100_000
+    # When
+    world.passes(1.0)
+    # Then
+    assert part in world.watch._newcomers
+
+
+def test_newcomers_are_asked_once_and_only_while_peers_are_closed() -> None:
+    # Given
+    world = World()
+    world.peer("silent", LIMIT)
+    before = newcomer(world, "before")
+    waiting = world.asks(LIMIT, "other")
+    world.passes(2.9)
+    assert before.asked == 0
+    # When
+    world.passes(0.3)
+    after = newcomer(world, "after")
+    world.passes(3.0)
+    # Then
+    assert waiting.permit is not None
+    assert (before.asked, after.asked) == (1, 1)
+
+
+def test_a_newcomer_is_asked_when_its_handshake_is_finished() -> None:
+    # Given
+    world = World()
+    world.peer("silent", LIMIT)
+    world.asks(LIMIT, "other")
+    fresh = newcomer(world, "fresh")
+    fresh.greeted = False
+    world.passes(3.5)
+    assert fresh.asked == 0
+    # When
+    fresh.greeted = True
+    world.passes(0.2)
+    # Then
+    assert fresh.asked == 1
+
+
+def test_thousands_of_newcomers_are_asked_in_turns() -> None:
+    # Given
+    world = World()
+    world.peer("silent", LIMIT)
+    world.asks(LIMIT, "other")
+    fresh = [newcomer(world, str(number)) for number in range(2 * ASKED_A_TICK)]
+    world.passes(2.9)
+    # When
+    asked = []
+    for _ in range(4):
+        world.passes(0.1)
+        asked.append(sum(peer.asked for peer in fresh))
+    # Then
+    assert asked[-1] == 2 * ASKED_A_TICK
+    assert max(after - before for before, after in pairwise([0, *asked])) == ASKED_A_TICK
+
+
+def test_a_newcomer_that_cannot_be_asked_costs_nobody_else_anything() -> None:
+    # Given
+    world = World()
+    world.peer("silent", LIMIT)
+    waiting = world.asks(LIMIT, "other")
+    broken, fresh = newcomer(world, "broken"), newcomer(world, "fresh")
+    broken.ask_whether_it_reads = broken.fails
+    # When
+    world.passes(4.0)
+    # Then
+    assert waiting.permit is not None
+    assert fresh.asked == 1
+
+
 def test_who_has_left_is_no_newcomer_any_more() -> None:
     # Given
     world = World()
@@ -100,6 +204,7 @@ def test_who_has_left_is_no_newcomer_any_more() -> None:
     fresh.ends()
     # Then
     assert len(world.watch._newcomers) == 0
+    assert world.watch._newcomers.to_ask() == []
 
 
 def test_a_drain_waits_for_a_silent_peer_no_longer_than_its_grace() -> None:

@@ -42,6 +42,8 @@ class Peer:
         self.acknowledged = 0
         self.samples = 0
         self.ends_at_once = ends_at_once
+        self.asked = 0
+        self.greeted = True
         self.closings: list[float] = []
         self.sentence = ""
         self._world = world
@@ -52,6 +54,13 @@ class Peer:
     def sample_progress(self, now: float) -> None:
         self.samples += 1
         self.progress.sample(self.acknowledged, now, outstanding=self.outstanding)
+
+    def ask_whether_it_reads(self) -> bool:
+        self.asked += self.greeted
+        return self.greeted
+
+    def fails(self) -> bool:
+        raise RuntimeError("it cannot be asked")
 
     def close_slow(self, sentence: str) -> None:
         self.closings.append(self._world.seconds)

@@ -388,6 +388,35 @@ async def test_who_is_gone_is_watched_no_more_whatever_is_sent_to_it() -> None:
     assert len(served.slow_peers) == 0
 
 
+async def test_who_answers_a_ping_has_shown_that_it_reads() -> None:
+    # Given
+    served = Served()
+    newcomers = served.slow_peers._newcomers
+    assert served.cnx in newcomers
+    # When
+    assert served.cnx.ask_whether_it_reads()
+    # Then
+    assert served.takes() == PING
+    assert served.cnx in newcomers
+    served.answers()
+    assert served.cnx not in newcomers
+
+
+@pytest.mark.parametrize("why_not", ["before the handshake", "a pipe", "gone"])
+async def test_who_cannot_be_asked_is_sent_nothing(why_not: str) -> None:
+    # Given
+    served = Served()
+    served.cnx.is_ready = why_not != "before the handshake"
+    if why_not == "a pipe":
+        served.cnx.becomes_pipe()
+    if why_not == "gone":
+        served.cnx.abort()
+        await settle()
+    # When, Then: the bytes of a pipe are not ours to add to
+    assert not served.cnx.ask_whether_it_reads()
+    assert served.takes() == b""
+
+
 async def test_a_drain_reads_what_a_paused_peer_has_sent_so_that_its_answers_are_not_lost() -> None:
     # Given
     served = Served(as_shipped=True)
