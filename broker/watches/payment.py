@@ -33,7 +33,7 @@ class UpdatePayment:
     __slots__ = (
         "_asked",
         "_frames",
-        "_give_back",
+        "_memory",
         "_parts",
         "_told_all",
         "paid",
@@ -47,7 +47,7 @@ class UpdatePayment:
         self.paid = False
         self.pays = False
         self._asked = False
-        self._give_back: Callable[[], object] | None = None
+        self._memory: ResponseMemory | None = None
         self._parts = 0
         self._told_all = False
 
@@ -55,14 +55,14 @@ class UpdatePayment:
         return f"updates of {self.size_bytes} bytes"
 
     def pay(self, memory: ResponseMemory, namespace: str) -> bool:
-        """Acquire the memory in nobody's name, once; false where that has to wait."""
+        """Acquire the memory in its own name, once; false where that has to wait."""
         if not self._asked:
-            self._asked, self.pays = True, memory.pays
+            self._asked, self._memory, self.pays = True, memory, memory.pays
             try:
-                self._give_back = memory.direct_at_once(self, self.size_bytes, self, namespace)
+                paid = memory.direct_at_once(self, self.size_bytes, self, namespace)
             except PermitTooLargeError:
                 return False  # Each watcher asks for its own, which may be smaller.
-            self.paid = self._give_back is not None
+            self.paid = paid is not None
         return self.paid
 
     def part(self) -> Callable[[], object]:
@@ -109,7 +109,7 @@ class UpdatePayment:
             self._end_if_unused()
 
     def _end_if_unused(self) -> None:
-        give_back = self._give_back
-        if not self._parts and give_back is not None:
-            self._give_back, self.paid = None, False
-            give_back()
+        memory = self._memory
+        if not self._parts and memory is not None:
+            self._memory, self.paid = None, False
+            memory.cancel_owner(self)  # It never asks again: no account is kept for it.

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections import deque
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from broker.watches.watched_sets import EncodedNames
@@ -18,7 +19,7 @@ from proto.sorted_names import EMPTY_NAMES
 from proto.watch_commands import TOPIC_TAG, encode_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import AsyncIterator, Callable, Coroutine
 
     from broker.watches.outlet import WatchOutlet
     from broker.watches.set_update import SetUpdate
@@ -72,17 +73,26 @@ class TopicListWatcher(ABC):
         Raises:
             PermitTooLargeError: The answer is larger than the limit for direct memory.
         """
-        async with self._turn:
+        async with self._turn_to_answer():
             names = self._begin()
             sent = EMPTY_NAMES if names.hash == known_hash else names
             await self.outlet.send_success(request_id, sent, self._encoded, names.hash)
             self._answered(names)
-        self._go_on()
 
     async def answer_with_nothing(self, request_id: int) -> None:
         """Send an empty set, as shipped where a second request has emptied it meanwhile."""
-        async with self._turn:
+        async with self._turn_to_answer():
             await self.outlet.send_success(request_id, EMPTY_NAMES, self._encoded, EMPTY_NAMES.hash)
+
+    @asynccontextmanager
+    async def _turn_to_answer(self) -> AsyncIterator[None]:
+        """Tell nothing meanwhile, and then what has changed: also where the answer failed."""
+        try:
+            async with self._turn:
+                yield
+        finally:
+            if self.watched is not None:
+                self._go_on()
 
     def close(self) -> None:
         """Be told nothing more."""

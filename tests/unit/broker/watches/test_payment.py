@@ -93,6 +93,23 @@ async def test_what_is_too_large_together_is_no_error(
     assert paying.held_bytes == 0
 
 
+@BOTH
+@pytest.mark.parametrize("free_bytes", [1_000, 50])
+async def test_no_account_of_a_payment_is_kept_for_a_next_time(
+    kind: type[PrivateMemory | SharedMemory], free_bytes: int
+) -> None:
+    # Given: it was granted, or would have had to wait
+    paying = Paying(kind)
+    if free_bytes < 1_000:
+        await paying.limiter.acquire(DIRECT, 1_000 - free_bytes)
+    paying.pay()
+    # When
+    paying.payment.told_all()
+    # Then: nobody asks in its name again
+    accounts = paying.limiter.semaphore(DIRECT)._accounts
+    assert not [owner for owner in accounts._spare if owner is paying.payment]
+
+
 async def test_who_is_told_nothing_costs_nothing() -> None:
     paying = Paying(SharedMemory)
     paying.payment.told_all()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from broker.watches import topic_list_watcher
+from limiter.errors import PermitTooLargeError
 from tests.support.settle import settle, started
-from tests.support.watching import Watching
+from tests.support.watching import DIRECT, Watching
 
 BOTH = pytest.mark.parametrize("as_shipped", [False, True], ids=["floodgate", "pulsar"])
 FIRST_DELAYS = [0.1, 0.2]
@@ -194,6 +195,25 @@ async def test_an_answer_that_overtakes_an_update_leaves_it_nothing_to_say() -> 
     client.takes()
     # Then
     assert (client.told, client.known, client.answers) == ([(["b"], [])], ["a", "b", "c"], [1, 2])
+
+
+@BOTH
+async def test_what_changed_while_an_answer_failed_is_told_all_the_same(as_shipped: bool) -> None:
+    # Given: a watcher that is asked again, and cannot be answered yet
+    watching = Watching(*[f"{number:02d}" for number in range(20)], as_shipped=as_shipped)
+    client, watcher = await watching.client()
+    blocker = await watching.full()
+    again = await started(watcher.answer(2, None))
+    watching.change(added=["new"])
+    # When: it never can be
+    watching.limiter.change_limit(DIRECT, max_bytes=300)
+    with pytest.raises(PermitTooLargeError):
+        await again
+    watching.give_back(blocker)
+    await settle()
+    client.takes()
+    # Then: without another change
+    assert client.told == [(["new"], [])]
 
 
 async def test_an_update_that_would_be_too_large_comes_in_parts() -> None:
