@@ -20,7 +20,7 @@ from limiter.read_gate import PauseCause
 from tests.proof.mid_topics import COMMAND_BYTES, HEAP_BYTES, mid_names
 from tests.support.cluster import Cluster, cluster, until
 from tests.support.manual_clock import ManualClock
-from tests.support.raw_peer import RawPeer, ping, topics_command
+from tests.support.raw_peer import RawPeer, ping, pong, topics_command
 from tests.support.settle import settle
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ async def test_who_waits_for_what_silent_peers_hold_is_served_within_their_grace
         before = cnx.written_bytes
         # When
         await healthy.send(topics_command(1, SPACES[0]))
-        answer = asyncio.ensure_future(healthy.command())
+        answer = asyncio.ensure_future(healthy.answer())
         await pass_seconds(clock, 2.9)
         assert not answer.done()
         assert part.flow.totals.closed[CloseReason.CONTENTION] == 0
@@ -182,6 +182,35 @@ async def test_who_waits_for_what_silent_peers_hold_is_served_within_their_grace
         assert closed
         for peer in closed:
             assert await is_reset(peer)
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_while_silent_peers_are_closed_a_newcomer_is_asked_whether_it_reads(
+    role: str,
+) -> None:
+    # Given
+    clock = ManualClock()
+    async with overload("floodgate", clock, role) as parts:
+        flow = parts.part(role).flow
+        for space in SPACES[1:]:
+            await stuck_peer(parts, role, space)
+        healthy = await parts.peer(role, receive_buffer_bytes=1_000_000)
+        await healthy.send(topics_command(1, SPACES[0]))
+        for _ in range(60):
+            if not flow.totals.closed[CloseReason.CONTENTION]:
+                await pass_seconds(clock, 0.1)
+                await until_quiet()
+        # When
+        fresh = await parts.peer(role)
+        cnx, newcomers = parts.cnx(fresh, role), flow.slow_peers._newcomers
+        assert newcomers.waits(cnx)
+        await pass_seconds(clock, 0.2)
+        command = await fresh.command()
+        # Then
+        assert command.type == pb.BaseCommand.PING
+        assert newcomers.waits(cnx)
+        await fresh.send(pong())
+        await until(lambda: not newcomers.waits(cnx))
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -6,8 +6,9 @@ input ends. Each listing is one line of output: the monotonic clock when it was 
 seconds the answer took, and what it was: ``right``, or why not.
 
 With the pace ``due`` listings are due by the clock, those of the clients evenly apart: one that is
-asked for late, because the one before it was answered late, counts from when it was due. With the
-pace ``asked`` the next is due a period after the last was asked for.
+asked for late, because the one before it was answered late, counts from when it was due. ``anew``
+is the same with a new connection for each, made when it is due. With the pace ``asked`` the next is
+due a period after the last was asked for.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ RECONNECT_SECONDS = 0.05
 RIGHT = "right"
 ASKED = "asked"
 DUE = "due"
+ANEW = "anew"
 NO_ANSWER = f"no answer in {OPERATION_SECONDS:g} s"
 DISCONNECTED = "disconnected"
 _LENGTH = struct.Struct(">I")
@@ -49,12 +51,15 @@ class HealthyClient:
         period_seconds: float,
         number: int,
         first_due: float | None = None,
+        *,
+        anew: bool = False,
     ) -> None:
         self._address = address
         self._truth = truth
         self._period_seconds = period_seconds
         self._request_id = 1 + number
         self._due = first_due
+        self._anew = anew
 
     async def run(self) -> None:
         """Connect and list, again and again."""
@@ -64,10 +69,14 @@ class HealthyClient:
             await asyncio.sleep(RECONNECT_SECONDS)
 
     async def _talk(self) -> None:
+        first = await self._next_start() if self._anew else None
         reader, writer = await asyncio.open_connection(*self._address, limit=_READ_LIMIT_BYTES)
         try:
             writer.write(connect_frame())
             await _frame(reader)
+            if first is not None:
+                await self._list(reader, writer, first)
+                return
             while True:
                 started = await self._next_start()
                 await self._list(reader, writer, started)
@@ -146,9 +155,11 @@ async def list_until_input_ends(
 ) -> None:
     """Run all clients until standard input ends."""
     begun, apart = time.monotonic(), period_seconds / clients
-    dues = [begun + number * apart if pace == DUE else None for number in range(clients)]
+    dues = [None if pace == ASKED else begun + number * apart for number in range(clients)]
     tasks = [
-        asyncio.create_task(HealthyClient(address, truth, period_seconds, number, due).run())
+        asyncio.create_task(
+            HealthyClient(address, truth, period_seconds, number, due, anew=pace == ANEW).run()
+        )
         for number, due in enumerate(dues)
     ]
     await asyncio.to_thread(sys.stdin.read)

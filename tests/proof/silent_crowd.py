@@ -3,6 +3,9 @@
 The limits hold two of the lists. Ten clients list once a second each; a listing counts from when it
 was due, also when it is asked for late because the one before it was. Nobody is known to be silent
 within the first grace, so who is due then may have to wait for its end; who is due later may not.
+
+An eleventh client connects anew for each listing: nobody can tell it from a silent peer before it
+is asked. It is only measured.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from tests.proof.healthy import healthy_clients, p99_seconds
-from tests.proof.healthy_clients import DUE
+from tests.proof.healthy_clients import ANEW, DUE
 from tests.proof.mid_topics import MID, check_recorded_sizes, mid_expectation, write_mid_topics
 from tests.proof.recorded_limits import ROLES, cluster, limits, server_of
 from tests.proof.result import ProofResult
@@ -41,7 +44,7 @@ LONGEST_SECONDS = GRACE_SECONDS + 0.5
 LATER_P99_SECONDS = 1.0
 TABLE = (
     "role    silent peers   due within first grace: longest s   "
-    "due later: p99 s   longest s   not right   closed"
+    "due later: p99 s   longest s   not right   closed   newcomers: longest s   not right"
 )
 
 
@@ -57,6 +60,8 @@ class Row:
         later_p99_s: The 99th percentile of what was due later.
         later_longest_s: The longest.
         closed: Silent connections that the server closed.
+        newcomers_longest_s: The longest wait of the client that connects anew each time.
+        newcomers_not_right: Its outcomes that were not the right answer.
     """
 
     listings: int
@@ -66,6 +71,8 @@ class Row:
     later_p99_s: float
     later_longest_s: float
     closed: int
+    newcomers_longest_s: float
+    newcomers_not_right: list[str]
 
     def holds(self) -> bool:
         """Whether nobody waited longer than the grace is a reason for."""
@@ -83,7 +90,9 @@ class Row:
             f"{self.listings} of {self.wanted} listings, {len(self.not_right)} not right; due "
             f"within the first grace at most {self.early_longest_s:.2f} s, later p99 "
             f"{self.later_p99_s:.2f} s and at most {self.later_longest_s:.2f} s; "
-            f"{self.closed} closed" + "".join(f"; {outcome}" for outcome in self.not_right[:1])
+            f"{self.closed} closed; newcomers at most {self.newcomers_longest_s:.2f} s, "
+            f"{len(self.newcomers_not_right)} not right"
+            + "".join(f"; {outcome}" for outcome in self.not_right[:1])
         )
 
 
@@ -120,6 +129,7 @@ def run_row(
     address, wanted = server_address(server), HEALTHY * seconds * 1_000 // PERIOD_MS
     with (
         healthy_clients(address, mid_expectation(MID), HEALTHY, PERIOD_MS, DUE) as healthy,
+        healthy_clients(address, mid_expectation(MID), 1, PERIOD_MS, ANEW) as newcomers,
         silent_crowd(address, namespaces, PIPELINED, comes_again=comes_again) as crowd,
     ):
         healthy.listings(ALONE_LISTINGS, 0.0, LAST_ANSWER_SECONDS)
@@ -129,11 +139,13 @@ def run_row(
         # A little more is due until the last of these has its answer.
         healthy.listings(wanted + HEALTHY, started, LAST_ANSWER_SECONDS)
         closed = len(crowd.closings)
-        met = [one for one in healthy.since(started) if one.started < started + seconds]
-    return _row(met, started, wanted, closed)
+    met = [one for one in healthy.since(started) if one.started < started + seconds]
+    return _row(met, newcomers.since(started), started, wanted, closed)
 
 
-def _row(met: Sequence[Listing], started: float, wanted: int, closed: int) -> Row:
+def _row(
+    met: Sequence[Listing], newcomers: Sequence[Listing], started: float, wanted: int, closed: int
+) -> Row:
     early = [one for one in met if one.started < started + GRACE_SECONDS]
     later = [one for one in met if one.started >= started + GRACE_SECONDS]
     return Row(
@@ -144,6 +156,8 @@ def _row(met: Sequence[Listing], started: float, wanted: int, closed: int) -> Ro
         later_p99_s=p99_seconds(later),
         later_longest_s=max((one.seconds for one in later), default=0.0),
         closed=closed,
+        newcomers_longest_s=max((one.seconds for one in newcomers), default=0.0),
+        newcomers_not_right=[one.outcome for one in newcomers if not one.right],
     )
 
 
@@ -155,5 +169,5 @@ def _line(role: str, row: Row, *, comes_again: bool) -> str:
     return (
         f"{role:7} {_habit(comes_again=comes_again):13} {row.early_longest_s:35.2f} "
         f"{row.later_p99_s:19.2f} {row.later_longest_s:11.2f} {len(row.not_right):11} "
-        f"{row.closed:8}"
+        f"{row.closed:8} {row.newcomers_longest_s:22.2f} {len(row.newcomers_not_right):11}"
     )

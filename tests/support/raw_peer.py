@@ -103,6 +103,12 @@ class RawPeer:
         (size,) = struct.unpack_from(">I", body)
         return pb.BaseCommand.FromString(body[4 : 4 + size])
 
+    async def answer(self) -> pb.BaseCommand:
+        """Read one command that is not a PING; those are answered."""
+        while (command := await self.command()).type == pb.BaseCommand.PING:
+            await self.send(pong())
+        return command
+
     async def rest(self) -> bytes:
         """Read until the server closes and return what came before."""
         data = bytearray()
@@ -135,6 +141,11 @@ def connect_command(target: str | None = None, protocol_version: int = 20) -> pb
 def ping() -> pb.BaseCommand:
     """A PING."""
     return pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing())
+
+
+def pong() -> pb.BaseCommand:
+    """A PONG."""
+    return pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong())
 
 
 def topics_command(request_id: int, namespace: str, **fields: object) -> pb.BaseCommand:
