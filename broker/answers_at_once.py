@@ -81,7 +81,7 @@ class AnswersAtOnce:
     def _pass(
         self, request: pb.CommandGetTopicsOfNamespace, listing: TopicListing, cnx: Connection
     ) -> bool:
-        """Send a listing under memory that is free, heap first, as ``serve`` does."""
+        """Send a listing under memory that is free, as ``serve`` does."""
         passing, name = self._memory.passing, request.namespace
         key = heap_key(name, request.mode)
         heap = passing(LimitType.HEAP_MEMORY, key, listing.estimated_bytes, cnx, name)

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from broker.pattern_filter import PatternFilter
     from broker.stores.store import Mode
     from broker.topics_responses import AnswerRules
-    from limiter.response_memory import DirectAhead, ResponseMemory
+    from limiter.direct_ahead import DirectAhead
+    from limiter.response_memory import ResponseMemory
     from proto.names import NamespaceName
     from proto.topic_listing import TopicListing, TopicsResponse
     from proto.transport import Connection

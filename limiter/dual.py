@@ -1,7 +1,8 @@
 """PIP-442's dual memory limiter: one semaphore for heap, one for direct memory.
 
 A permit knows which of the two it belongs to; ``hold`` is the block form on top of the PIP's
-three operations. Lock order is fixed: HEAP_MEMORY before DIRECT_MEMORY.
+three operations. Nobody may wait for DIRECT_MEMORY, which waits for peers, with HEAP_MEMORY in hand;
+as shipped it is the other way round.
 """
 
 from __future__ import annotations

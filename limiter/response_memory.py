@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self
 
+from limiter.direct_ahead import DirectAhead
 from limiter.dual import AsyncDualMemoryLimiter, LimitType
 from limiter.errors import PermitAcquireError
 from limiter.passing import PassingPermit
@@ -33,36 +34,6 @@ class HeapHold(Protocol):
         Raises:
             The errors of :meth:`limiter.semaphore.AsyncSemaphore.update`.
         """
-
-
-class DirectAhead:
-    """Direct memory that was waited for; the answer that it pays for is made only now.
-
-    Args:
-        pays_for: Whether it is enough for the bytes of a key, which are this size.
-        release: Gives it back.
-    """
-
-    __slots__ = ("_pays_for", "_release")
-
-    def __init__(
-        self, pays_for: Callable[[Hashable, int], bool], release: Callable[[], object]
-    ) -> None:
-        self._pays_for = pays_for
-        self._release: Callable[[], object] | None = release
-
-    def pay(self, key: Hashable, size_bytes: int) -> Callable[[], object] | None:
-        """Pay for an answer, if it is enough: return how that is given back, then the caller's."""
-        if self._release is None or not self._pays_for(key, size_bytes):
-            return None
-        release, self._release = self._release, None
-        return release
-
-    def release(self) -> None:
-        """Give back what did not pay for anything; once more is harmless."""
-        release, self._release = self._release, None
-        if release is not None:
-            release()
 
 
 class ResponseMemory(Protocol):
@@ -282,10 +253,12 @@ class SharedMemory:
     ) -> PassingPermit | None:
         """See ResponseMemory.passing.
 
-        Whoever would join and leave within a turn what others hold changes nothing.
+        Whoever would join and leave within a turn what others hold changes nothing. What they
+        send is the same, though a longer request id makes a few bytes more of it.
         """
-        leases = self._heap if limit_type is LimitType.HEAP_MEMORY else self._direct
-        covered = leases.covers(key, size_bytes)
+        heap = limit_type is LimitType.HEAP_MEMORY
+        leases = self._heap if heap else self._direct
+        covered = leases.covers(key, size_bytes if heap else 0)
         if covered is False:
             return None
         semaphore = None if covered else self._limiter.semaphore(limit_type)

@@ -241,11 +241,10 @@ class LeaseReference:
             this one.
         """
         lease = self._lease
-        if self.size < size_bytes:
-            return False
-        if lease.key == self._asked_for != key:
-            return self._leases.rename(lease, key)
-        return lease.key == key
+        if not self.size or lease.key == key:
+            return self.size > 0
+        enough = self.size >= size_bytes
+        return enough and lease.key == self._asked_for and self._leases.rename(lease, key)
 
     async def grow(self, size_bytes: int) -> None:
         """Wait until the lease holds ``size_bytes`` or more, for all who share it.

@@ -348,7 +348,8 @@ class SlowPeers:
     def _on_trial(self, owner: object, now: float) -> bool:
         """Whether a silent peer within its grace holds anything.
 
-        Of whichever budget: who holds heap may wait for direct memory that such a peer pins.
+        Of whichever budget: as shipped, who holds heap may wait for direct memory that such a peer
+        pins; otherwise who waits for heap may hold direct memory that others wait for.
         Thousands may ask in one moment, so all are looked at once for them: two are enough to
         find one that is not the one who asks.
         """

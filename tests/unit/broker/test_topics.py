@@ -150,6 +150,25 @@ async def test_shared_answers_are_charged_once_and_private_ones_each() -> None:
         assert setup.limiter.acquired_permits(DIRECT) // one == times
 
 
+@pytest.mark.parametrize("waits", [False, True])
+async def test_a_longer_request_id_is_no_other_answer(waits: bool) -> None:
+    # Given: two request ids of which one takes a byte more than the other
+    setup = await Setup().fill()
+    setup.wire.transport.reads_at_once = False
+    blocker = await setup.limiter.acquire(DIRECT, PLENTY) if waits else None
+    # When
+    tasks = [await started(setup.serve(number)) for number in (127, 128)]
+    if blocker is not None:
+        setup.limiter.release(blocker)
+    await asyncio.gather(*tasks)
+    # Then
+    size = setup.wire.transport.get_write_buffer_size() - 8
+    assert held(setup.limiter) == {"direct bytes": size}
+    setup.wire.transport.reads_at_once = True
+    setup.wire.transport.peer_reads(2 * size)
+    assert len(setup.wire.answers()) == 2
+
+
 async def test_what_a_pattern_keeps_is_paid_for_by_who_asks_with_it() -> None:
     # Given: listings that wait after their heap was charged
     setup = await Setup().fill()
