@@ -1,8 +1,8 @@
 """PIP-442's dual memory limiter: one semaphore for heap, one for direct memory.
 
 A permit knows which of the two it belongs to; ``hold`` is the block form on top of the PIP's
-three operations. Nobody may wait for DIRECT_MEMORY, which waits for peers, with HEAP_MEMORY in hand;
-as shipped it is the other way round.
+three operations. Who waits for DIRECT_MEMORY, which waits for peers, should hold no HEAP_MEMORY; as
+shipped he does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who has not shown that he reads: while silent peers are being closed, he goes after who has.
+"""Who has not shown that he reads: while silent peers are in the way, he goes after who has.
 
 What an eviction frees must not go to the next silent peer, nor to the same one that has come again.
 What a peer's kernel acknowledges is no proof, as its buffers take a hundred kilobytes that nobody
@@ -26,7 +26,7 @@ class Newcomers:
     Bound: one entry a connection.
 
     Attributes:
-        go_last: Whether they go after the others, because silent peers are being closed.
+        go_last: Whether they go after the others, because silent peers are in somebody's way.
     """
 
     def __init__(self) -> None:

@@ -5,7 +5,7 @@ has acknowledged nothing for the grace is closed, the one without progress for l
 most one per CLOSE_INTERVAL_SECONDS. What it held is given back in that turn. Before that, at half
 the grace, its requests go last in the limiter, so that what is given back does not go to the next
 silent peer; and a waiting request of another is not timed out while such a peer is within its
-grace. While peers are being closed, connections that have not shown that they read go last, too:
+grace. From a third of the grace on, connections that have not shown that they read go last, too:
 the next silent one is among them. They are asked with a PING, so that honest ones lose no more than
 its way there and back.
 
@@ -40,6 +40,8 @@ SAMPLES_A_TICK = 2_000
 """Connections looked at in one turn; the others come next."""
 DEFERRED_AT = 0.5
 """The part of the grace without progress after which a peer's requests go last."""
+NEWCOMERS_LAST_AT = 1 / 3
+"""The part of the grace after which a peer without progress lets newcomers go last."""
 TRIAL_LASTS_SECONDS = 0.02
 """For so long it is remembered which silent peers hold something."""
 MORE_TIME_SECONDS = 0.5
@@ -114,7 +116,7 @@ class SlowPeers:
         self._draining = False
         self._timer: TimerHandle | None = None
         self._due = 0.0
-        self._closed_at = clock.now() - MORE_TIME_SECONDS
+        self._closed_at = self._silent_at = clock.now() - MORE_TIME_SECONDS
         self._tried_at = clock.now() - TRIAL_LASTS_SECONDS
         self._on_trial_then: list[Peer] = []
         if rules.grace_seconds > 0:
@@ -192,13 +194,8 @@ class SlowPeers:
         now = self._clock.now()
         for peer in list(islice(self._active, SAMPLES_A_TICK)):
             self._guarded(self._look_at, peer, now)
-        # Twice: the next silent one is closed a grace after this one, at the earliest.
-        if self._newcomers.go_last and now >= self._closed_at + 2 * self._rules.grace_seconds:
-            self._let_newcomers_go(last=False)
-        if self._newcomers.go_last:
-            for peer in self._newcomers.to_ask():
-                self._guarded(self._ask, peer, now)
         waited_for = self._waited_for()
+        self._place_newcomers(waited_for, now)
         if waited_for and now >= self._closed_at + CLOSE_INTERVAL_SECONDS:
             self._close_one(waited_for, now)
         if self._active or self._newcomers.go_last:
@@ -260,6 +257,22 @@ class SlowPeers:
     def _stands_still(self, peer: Peer, now: float) -> bool:
         return 0 < self._rules.grace_seconds * DEFERRED_AT <= peer.progress.stalled_seconds(now)
 
+    def _place_newcomers(self, waited_for: dict[LimitType, Contention], now: float) -> None:
+        """Let newcomers go last from when a silent peer is in the way until two graces after it.
+
+        Two, because the next silent one is closed a grace after this one, at the earliest.
+        """
+        go_last = self._newcomers.go_last
+        if not go_last or now >= self._silent_at + 2 * self._rules.grace_seconds:
+            go_last = any(True for _ in self._in_the_way(waited_for, NEWCOMERS_LAST_AT, now))
+            if go_last:
+                self._silent_at = now
+            if go_last is not self._newcomers.go_last:
+                self._let_newcomers_go(last=go_last)
+        if go_last:
+            for peer in self._newcomers.to_ask():
+                self._guarded(self._ask, peer, now)
+
     def _ask(self, peer: Peer, _: float) -> None:
         self._newcomers.was_asked(peer, done=peer.ask_whether_it_reads())
 
@@ -291,19 +304,26 @@ class SlowPeers:
     def _close_one(self, waited_for: dict[LimitType, Contention], now: float) -> None:
         """Close the peer without progress for longest, of those that are in somebody's way."""
         grace = self._rules.grace_seconds
-        late = [one for one in self._active if one.progress.stalled_seconds(now) >= grace]
-        late.sort(key=lambda peer: peer.progress.stalled_seconds(now), reverse=True)
-        for peer in late:
-            if not self._is_in_the_way(peer, waited_for):
-                continue
+        for peer in self._in_the_way(waited_for, 1.0, now):
             # With many connections, the last time was a while ago.
             self._guarded(_sampled, peer, now)
             if peer in self._active and peer.progress.stalled_seconds(now) >= grace:
-                self._closed_at = now
-                if not self._newcomers.go_last:
-                    self._let_newcomers_go(last=True)
+                self._closed_at = self._silent_at = now
                 self._close(peer, CloseReason.CONTENTION, peer.progress.stalled_seconds(now))
                 return
+
+    def _in_the_way(
+        self, waited_for: dict[LimitType, Contention], part: float, now: float
+    ) -> Iterator[Peer]:
+        """Yield who stood still for a part of the grace and is in somebody's way, longest first."""
+        least = self._rules.grace_seconds * part
+        late = []
+        if waited_for:
+            late = [one for one in self._active if one.progress.stalled_seconds(now) >= least]
+            late.sort(key=lambda peer: peer.progress.stalled_seconds(now), reverse=True)
+        for peer in late:
+            if self._is_in_the_way(peer, waited_for):
+                yield peer
 
     def _is_in_the_way(self, peer: Peer, waited_for: dict[LimitType, Contention]) -> bool:
         pinned = self._limiter.pinned_by(peer)

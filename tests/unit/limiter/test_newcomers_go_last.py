@@ -120,6 +120,35 @@ def proven_by_a_pong(world: World, name: str) -> Peer:
     return peer
 
 
+def test_newcomers_go_last_before_the_first_silent_peer_is_closed() -> None:
+    # Given a silent peer that somebody waits for
+    world = World()
+    fresh, reader = newcomer(world, "fresh"), proven(world, "reader")
+    world.peer("silent", LIMIT // 2)
+    other = world.asks(LIMIT // 2, "other").result()
+    first = world.asks(LIMIT // 2, fresh)
+    second = world.asks(LIMIT // 2, reader)
+    # When
+    world.passes(1.2)
+    world.limiter.semaphore(LimitType.DIRECT_MEMORY).release(other)
+    # Then
+    assert world.closed == {}
+    assert second.permit is not None
+    assert not first.done
+
+
+def test_nobody_goes_last_for_a_silent_peer_that_nobody_waits_for() -> None:
+    # Given
+    world = World()
+    fresh = newcomer(world, "fresh")
+    world.peer("silent", LIMIT // 2)
+    # When
+    world.passes(20.0)
+    # Then
+    assert not world.watch._newcomers.go_last
+    assert fresh.asked == 0
+
+
 def test_who_has_taken_a_part_only_of_what_he_was_sent_is_a_newcomer() -> None:
     # Given a peer whose kernel took what it has room for
     world = World()
@@ -132,13 +161,13 @@ def test_who_has_taken_a_part_only_of_what_he_was_sent_is_a_newcomer() -> None:
     assert part in world.watch._newcomers
 
 
-def test_newcomers_are_asked_once_and_only_while_peers_are_closed() -> None:
+def test_newcomers_are_asked_once_and_only_while_silent_peers_are_in_the_way() -> None:
     # Given
     world = World()
     world.peer("silent", LIMIT)
     before = newcomer(world, "before")
     waiting = world.asks(LIMIT, "other")
-    world.passes(2.9)
+    world.passes(0.9)
     assert before.asked == 0
     # When
     world.passes(0.3)
@@ -171,7 +200,7 @@ def test_thousands_of_newcomers_are_asked_in_turns() -> None:
     world.peer("silent", LIMIT)
     world.asks(LIMIT, "other")
     fresh = [newcomer(world, str(number)) for number in range(2 * ASKED_A_TICK)]
-    world.passes(2.9)
+    world.passes(0.9)
     # When
     asked = []
     for _ in range(4):
