@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 DIRECT = LimitType.DIRECT_MEMORY
 LIMIT_BYTES = 12
 TIMEOUT_SECONDS = 25.0
-KEYS = st.sampled_from(["one", "two", "three"])
+KEYS = st.sampled_from(["one", "two", "three", "a buffer"])
+BUFFERS = st.sampled_from(["a buffer", "another buffer"])
 OWNERS = st.sampled_from(["a", "b", "c"])
 SIZES = st.integers(0, LIMIT_BYTES)
 PICKS = st.integers(0, 1_000)
@@ -136,6 +137,19 @@ class LeaseHistory(RuleBasedStateMachine):
             reference.release()
             assert reference.size == 0
         self.settle()
+
+    @precondition(lambda self: self.references)
+    @rule(pick=PICKS, buffer=BUFFERS, size=SIZES)
+    def pay_for_a_buffer(self, pick: int, buffer: str, size: int) -> None:
+        reference = self.references[pick % len(self.references)]
+        key, others = self.keys[reference], self.alive()
+        if not reference.pays_for(buffer, size) or key == buffer:
+            return
+        assert 0 < reference.size >= size
+        assert buffer not in others, "another lease paid for it"
+        self.least[buffer], self.most[buffer] = self.least[key], self.most[key]
+        for one in [one for one in self.references if self.keys[one] == key]:
+            self.keys[one] = buffer
 
     @rule(owner=OWNERS)
     def cancel_owner(self, owner: str) -> None:

@@ -83,6 +83,95 @@ async def test_three_who_send_the_same(
     assert budget.used == (0, 0)
 
 
+# -- direct memory ahead of an answer -------------------------------------------------------------
+
+
+@BOTH
+async def test_what_was_waited_for_pays_for_an_answer_until_that_is_given_back(
+    kind: type[PrivateMemory | SharedMemory],
+) -> None:
+    # Given
+    budget = Budget()
+    ahead = await kind(budget.limiter).direct_ahead("question", 100, "cnx")
+    # When
+    give_back = ahead.pay("answer", 90)
+    ahead.release()
+    # Then: it is the answer's
+    assert give_back is not None
+    assert budget.used == (0, 100)
+    assert ahead.pay("answer", 90) is None
+    give_back()
+    assert budget.used == (0, 0)
+
+
+@BOTH
+async def test_what_was_waited_for_and_pays_for_nothing_is_given_back(
+    kind: type[PrivateMemory | SharedMemory],
+) -> None:
+    # Given
+    budget = Budget()
+    ahead = await kind(budget.limiter).direct_ahead("question", 100, "cnx")
+    # When
+    too_large = ahead.pay("answer", 101)
+    ahead.release()
+    ahead.release()
+    # Then
+    assert too_large is None
+    assert budget.used == (0, 0)
+
+
+@BOTH
+async def test_what_was_waited_for_by_who_has_left_pays_for_nothing(
+    kind: type[PrivateMemory | SharedMemory],
+) -> None:
+    # Given
+    budget = Budget()
+    memory = kind(budget.limiter)
+    ahead = await memory.direct_ahead("question", 100, "cnx")
+    # When
+    memory.cancel_owner("cnx")
+    # Then
+    assert ahead.pay("answer", 100) is None
+    assert budget.used == (0, 0)
+
+
+async def test_who_waited_for_the_same_pays_for_the_same_once() -> None:
+    # Given
+    budget = Budget()
+    memory = SharedMemory(budget.limiter)
+    first, second, third = [await memory.direct_ahead("question", 100, one) for one in (1, 2, 3)]
+    # When: the list of the third has changed
+    paid = [first.pay("answer", 100), second.pay("answer", 100), third.pay("newer", 100)]
+    third.release()
+    # Then
+    assert paid[2] is None
+    assert budget.used == (0, 100)
+    for give_back in paid[:2]:
+        assert give_back is not None
+        give_back()
+    assert budget.used == (0, 0)
+
+
+async def test_what_others_pay_for_already_is_not_paid_for_twice() -> None:
+    # Given
+    budget = Budget()
+    memory = SharedMemory(budget.limiter)
+    sending = await memory.direct("answer", 100, 1)
+    ahead = await memory.direct_ahead("question", 100, 2)
+    # When
+    paid = ahead.pay("answer", 100)
+    joined = memory.passing(DIRECT, "answer", 100, 2)
+    # Then
+    assert paid is None
+    assert joined is not None
+    give_back = joined.stay()
+    ahead.release()
+    assert budget.used == (0, 100)
+    sending()
+    give_back()
+    assert budget.used == (0, 0)
+
+
 @BOTH
 @pytest.mark.parametrize("sizes", [[300], [300, 500], [300, 150], [50]])
 async def test_a_resized_hold_ends_with_its_block(
