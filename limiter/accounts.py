@@ -277,6 +277,9 @@ class Accounts:
     Bound: one an owner that holds or waits for something (one a namespace of it, where the
     owner stands for many clients); owners that do are forgotten by ``forget_owner``. At most
     MAX_SPARE more are kept for owners that come again.
+
+    Attributes:
+        deferred_owners: Whose accounts are deferred, those to come as well.
     """
 
     def __init__(self) -> None:
@@ -285,7 +288,7 @@ class Accounts:
         # Who does not say who he is may be many, too.
         self._many_clients: dict[Hashable, dict[Hashable, Account]] = {None: {}}
         self._of_many = 0
-        self._deferred: set[Hashable] = set()
+        self.deferred_owners: set[Hashable] = set()
 
     def __len__(self) -> int:
         return len(self._accounts) + self._of_many
@@ -302,13 +305,13 @@ class Accounts:
             account = many.get(namespace)
             if account is None:
                 account = many[namespace] = Account(owner, namespace, many_clients=True)
-                account.deferred = owner in self._deferred
+                account.deferred = owner in self.deferred_owners
                 self._of_many += 1
             return account
         account = self._accounts.get(owner)
         if account is None:
             account = self._spare.pop(owner, None) or Account(owner, "", many_clients=False)
-            account.deferred = owner in self._deferred
+            account.deferred = owner in self.deferred_owners
             self._accounts[owner] = account
         return account
 
@@ -331,9 +334,9 @@ class Accounts:
     def defer(self, owner: Hashable, *, deferred: bool) -> list[Account]:
         """Let all accounts of an owner be deferred, or not; return those there are now."""
         if deferred:
-            self._deferred.add(owner)
+            self.deferred_owners.add(owner)
         else:
-            self._deferred.discard(owner)
+            self.deferred_owners.discard(owner)
         accounts = self.all_of(owner)
         for account in accounts:
             account.deferred = deferred
@@ -366,6 +369,6 @@ class Accounts:
     def forget_owner(self, owner: Hashable) -> None:
         """Forget an owner that has left, and that it stood for many clients."""
         self._spare.pop(owner, None)
-        self._deferred.discard(owner)
+        self.deferred_owners.discard(owner)
         if owner is not None and not self._many_clients.get(owner):
             self._many_clients.pop(owner, None)

@@ -71,11 +71,12 @@ class FairAdmission(Placing):
         if self._caps.any and self._caps.exceeded(size, many_clients=account.many_clients):
             return False
         place = self._place_of(account, namespace, size)
+        if place is self._hungry or place is self._holding:
+            return True
         if place is self._over_share:
             return account.weight + size <= self._lent()
-        if place is self._last:
-            return size <= self._left_for_last(self._semaphore.available_permits)
-        return place is self._hungry or place is self._holding
+        available = self._semaphore.available_permits
+        return place is self._last and size <= self._left_for_last(available)
 
     def stands_for(self, holder: SharedHolder, waiter: Waiter) -> Account | None:
         """See Admission."""

@@ -146,7 +146,7 @@ class Placing:
     def took_on(self, permit: Permit) -> None:
         """See Admission."""
         self._growth.took_on(permit)
-        if permit.size and _is_deferred(permit.holder):
+        if self._accounts.deferred_owners and permit.size and _is_deferred(permit.holder):
             self._last_permits[permit] = permit.size
             self._last_held += permit.size
         if self._caps.any:
