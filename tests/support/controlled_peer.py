@@ -3,7 +3,7 @@
 ``reads``, ``sends``, ``closes`` and ``resets`` mean the same over every link: a transport without
 a socket, whose kernel holds nothing, and loopback sockets with small buffers at both ends, each
 plain and with TLS. With TLS a peer takes whole records, no more than the wanted bytes are in.
-Nothing here sleeps: what must come is waited for during a bounded number of turns of the loop.
+Nothing here sleeps: what must come is waited for.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from proto.outbound_queue import HANDOVER_BYTES
 from proto.process_flow import ProcessFlow
 from proto.tls import TlsLayer
 from proto.transport import Connection
+from tests.support.cluster import until
 from tests.support.manual_clock import ManualClock
 from tests.support.memory_transport import MemoryTransport
 
@@ -51,19 +52,6 @@ RECORD_BYTES = 16_384
 FULL = PauseCause.OUTBOUND_BUFFER_FULL
 _RECORD_HEADER = struct.Struct(">BHH")
 _LINGER_FOR_NOTHING = struct.pack("ii", 1, 0)
-
-
-async def until(condition: Callable[[], object], what: str) -> None:
-    """Let the loop turn until a condition holds.
-
-    Raises:
-        AssertionError: It never did; with ``what`` did not come.
-    """
-    for _ in range(TURNS):
-        if condition():
-            return
-        await asyncio.sleep(0)
-    raise AssertionError(f"never came: {what}")
 
 
 def success_frames(*request_ids: int) -> bytes:
@@ -250,17 +238,12 @@ class SocketWire:
     async def take(self, size: int) -> bytes:
         """See Wire.take."""
         taken = bytearray()
-        for _ in range(TURNS):
-            try:
-                data = self._socket.recv(size - len(taken))
-            except BlockingIOError:
-                await asyncio.sleep(0)
-                continue
-            assert data, f"the stream ended {size - len(taken)} bytes too early"
+        while len(taken) < size:
+            missing = size - len(taken)
+            data = await asyncio.get_running_loop().sock_recv(self._socket, missing)
+            assert data, f"the stream ended {missing} bytes too early"
             taken += data
-            if len(taken) == size:
-                return bytes(taken)
-        raise AssertionError(f"never came: {size} bytes")
+        return bytes(taken)
 
     async def put(self, data: bytes) -> None:
         """See Wire.put."""

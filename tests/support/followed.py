@@ -6,9 +6,10 @@ The store's changes reach the follower when the test says so; the filter and the
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from broker.pattern_filter import PatternFilter, PatternRules
+from broker.steps import Steps
 from broker.stores.memory import MemoryStore
 from broker.stores.store import StoreError, TopicChanges
 from broker.watches.namespace_watch import NamespaceWatch
@@ -18,18 +19,18 @@ from proto.names import NamespaceName
 from proto.patterns import RegexImplementation
 from proto.sorted_names import SortedNames
 from proto.topic_hash import topics_hash
-from tests.support.cluster import until
 from tests.support.manual_clock import ManualClock
 from tests.support.settle import settle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Generator, Iterable
 
     from broker.stores.snapshot import NamespaceSnapshot
     from broker.watches.set_update import SetUpdate
     from broker.watches.watched_sets import WatchedSet
     from proto.topic_listing import TopicListing
 
+T = TypeVar("T")
 NAMESPACE = NamespaceName.parse("t/n")
 ENGINE = RegexImplementation.RE2J_WITH_JDK_FALLBACK
 
@@ -84,6 +85,46 @@ class HeldFilter(PatternFilter):
         return kept
 
 
+class HeldSteps(Steps):
+    """Begins long work when the test says so.
+
+    Attributes:
+        asked: Set when there is some.
+        go_on: Set to let it begin.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.go_on = asyncio.Event(), asyncio.Event()
+        self.go_on.set()
+
+    async def take(self, work: Generator[None, None, T]) -> T:
+        self.asked.set()
+        await self.go_on.wait()
+        return await super().take(work)
+
+
+class Arrivals(asyncio.Event):
+    """What the follower waits for: something to do.
+
+    Attributes:
+        idle: Set while it waits.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.idle = asyncio.Event()
+
+    def set(self) -> None:
+        self.idle.clear()
+        super().set()
+
+    async def wait(self) -> Literal[True]:
+        if not self.is_set():
+            self.idle.set()
+        return await super().wait()
+
+
 class Listener:
     """Watches a set: applies each update to what it knows, and checks its hash."""
 
@@ -131,13 +172,21 @@ class Followed:
     def __init__(self, *, one_by_one: bool = False) -> None:
         self.store = HeldStore()
         self.filter = HeldFilter()
+        self.steps = HeldSteps()
         self.clock = ManualClock()
         self.totals = WatchTotals()
         self.feed = self.store.changes()
         parts = FollowingParts(
-            self.store, self.filter, ENGINE, self.totals, self.clock, one_by_one=one_by_one
+            self.store,
+            self.filter,
+            ENGINE,
+            self.totals,
+            self.clock,
+            one_by_one=one_by_one,
+            steps=self.steps,
         )
         self.watch = NamespaceWatch(NAMESPACE, parts)
+        self._arrivals = self.watch._arrived = Arrivals()
 
     @classmethod
     async def of(cls, *names: str, one_by_one: bool = False) -> Followed:
@@ -165,9 +214,7 @@ class Followed:
 
     async def until_idle(self) -> None:
         """Let the follower come to its end, however much it has to do."""
-        watch = self.watch
-        await settle()
-        await until(lambda: not (watch._pending or watch._behind or watch._turn.locked()))
+        await self._arrivals.idle.wait()
         await settle()
 
     async def listener(self, pattern: str = ".*", *, raises: bool = False) -> Listener:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tests.support.cluster import until
 from tests.support.followed import Followed, texts
 from tests.support.settle import started
 
@@ -64,12 +63,15 @@ async def test_who_leaves_while_many_names_come_harms_nobody() -> None:
     # Given
     followed = await Followed.of("a", "b")
     leaving, staying = await followed.listener(AS), await followed.listener("t/n/b.*")
+    followed.steps.asked.clear()
+    followed.steps.go_on.clear()
     # When
     await followed.change(added=[*many("a"), *many("b")])
     followed.watch.push(await anext(followed.feed))
-    await until(lambda: followed.watch._turn.locked())
+    await followed.steps.asked.wait()
     leaving.leave()
     followed.watch.leave(leaving.watched)
+    followed.steps.go_on.set()
     await followed.until_idle()
     # Then
     assert staying.updates == [(many("b"), [])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from broker.stores.feed import Change
 from broker.watches import large_change, namespace_watch
 from proto.pattern_errors import InvalidPatternError
 from tests.support.cluster import until
-from tests.support.followed import NAMESPACE, Followed, texts
+from tests.support.followed import NAMESPACE, Followed, Listener, texts
 from tests.support.settle import settle
 from tests.unit.server.test_served_connection import Served
 
@@ -131,12 +132,11 @@ async def test_who_leaves_while_the_others_are_told_is_told_nothing(
     monkeypatch.setattr(namespace_watch, "WATCHERS_A_STEP", 1)
     followed = await Followed.of("a1")
     first, second = await followed.listener(), await followed.listener()
-    # When
+    tell, soon = first.changed, asyncio.get_running_loop().call_soon
+    monkeypatch.setattr(first, "changed", lambda update: (soon(second.leave), tell(update)))
+    # When: the second leaves at the pause after the first was told
     await followed.change(added=["a2"])
-    followed.watch.push(await anext(followed.feed))
-    await until(lambda: first.updates)
-    second.leave()
-    await settle()
+    await followed.tell()
     # Then
     assert (first.updates, second.updates) == ([(["a2"], [])], [])
 
@@ -149,18 +149,21 @@ async def test_what_some_are_told_leaves_before_the_others_are_told(
     followed, served = await Followed.of("a1"), Served()
     served.peer.reads_at_once = True
     first, second = await followed.listener(), await followed.listener()
+    sent_before_the_second: list[bytes] = []
 
     def send(update: SetUpdate) -> None:
         assert update.payment is not None
         assert update.payment.send(served.cnx, b"update")
 
     monkeypatch.setattr(first, "changed", send)
+    monkeypatch.setattr(
+        second, "changed", lambda _: sent_before_the_second.append(bytes(served.peer.received))
+    )
     # When
     await followed.change(added=["a2"])
-    followed.watch.push(await anext(followed.feed))
-    await until(lambda: served.peer.received)
+    await followed.tell()
     # Then
-    assert (bytes(served.peer.received), second.updates) == (b"update", [])
+    assert sent_before_the_second == [b"update"]
 
 
 async def test_who_comes_while_a_change_is_applied_gets_all_of_it(
@@ -169,14 +172,22 @@ async def test_who_comes_while_a_change_is_applied_gets_all_of_it(
     # Given
     monkeypatch.setattr(namespace_watch, "SETS_A_STEP", 1)
     followed = await Followed.of("a1")
-    first = await followed.listener()
+    await followed.listener()
+    touched, names = followed.watch._maker.touched, list[bytes]()
+    coming: list[asyncio.Task[Listener]] = []
+
+    def somebody_comes_at_the_fifth(name: bytes) -> None:
+        touched(name)
+        names.append(name)
+        if len(names) == 5:
+            coming.append(asyncio.get_running_loop().create_task(followed.listener(AS)))
+
+    monkeypatch.setattr(followed.watch._maker, "touched", somebody_comes_at_the_fifth)
     # When
-    names = [f"a{number}" for number in range(10, 30)]
-    await followed.change(added=names)
-    followed.watch.push(await anext(followed.feed))
-    await until(lambda: len(first.watched.names) >= 5)
-    second = await followed.listener(AS)
-    await settle()
+    await followed.change(added=[f"a{number}" for number in range(10, 30)])
+    await followed.tell()
+    second = await coming[0]
+    await followed.until_idle()
     # Then
     assert len(second.watched.names) == 21
     assert texts(second.names) == texts(second.watched.names)
