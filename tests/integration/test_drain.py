@@ -66,9 +66,11 @@ async def test_while_draining_nobody_new_is_taken_and_nothing_new_is_started(rol
         peer = await parts.peer(role)
         await peer.send(topics_command(1, "public/default"))
         await until(lambda: store.asked)
-        draining = await drained(parts, role, peer)
+        cnx = parts.cnx(peer, role)
+        draining, chunks = await drained(parts, role, peer), cnx.chunks_received
         # When
         await peer.send(topics_command(2, "public/other"))
+        await until(lambda: cnx.chunks_received > chunks)
         with pytest.raises(ConnectionRefusedError):
             await RawPeer.connect(parts.part(role).service_url)
         store.go_on.set()
@@ -93,10 +95,10 @@ async def test_while_one_client_is_waited_for_no_other_starts_anything(role: str
         # When
         draining = drain(parts, role)
         await until(lambda: any(not cnx.taking_frames for cnx in cnxs))
+        chunks = [cnx.chunks_received for cnx in cnxs]
         for peer in peers:
             await peer.send(topics_command(9, "public/late"))
-        for _ in range(50):
-            await asyncio.sleep(0)
+        await until(lambda: all(c.chunks_received > n for c, n in zip(cnxs, chunks, strict=True)))
         store.go_on.set()
         await draining
         # Then

@@ -54,12 +54,15 @@ def overload(
 
 
 async def stuck_peer(parts: Cluster, role: str, space: str = SPACES[0]) -> RawPeer:
-    """Let a peer ask 64 times; return when it holds direct memory that it does not read."""
+    """Let a peer ask 64 times; return when it or another one holds what it would get."""
     limiter = parts.part(role).limiter
     peer = await parts.peer(role)
     cnx = parts.cnx(peer, role)
     await peer.send(*(topics_command(number, space) for number in range(PIPELINED)))
-    await until(lambda: limiter.pinned_by(cnx)[DIRECT], "the peer holds no direct memory")
+    await until(
+        lambda: limiter.pinned_by(cnx)[DIRECT] or limiter.available_permits(DIRECT) < COMMAND_BYTES,
+        "the peer holds no direct memory",
+    )
     await until_quiet()
     return peer
 

@@ -15,6 +15,7 @@ import proto.PulsarApi_pb2 as pb
 from proto.frames import encode_command
 from proto.tls import TlsLayer
 from proto.transport import Connection
+from tests.support.settle import settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -55,6 +56,7 @@ class Server:
         self.certificates = Certificates()
         self.connections: list[Answering] = []
         self.address: tuple[str, int] = ("", 0)
+        self.clients: list[asyncio.StreamWriter] = []
 
     def accept(self) -> Answering:
         connection = Answering(self.certificates)
@@ -66,9 +68,11 @@ class Server:
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER_BYTES)
         plain.setblocking(False)
         await asyncio.get_running_loop().sock_connect(plain, self.address)
-        return await asyncio.open_connection(
+        reader, writer = await asyncio.open_connection(
             sock=plain, ssl=self.certificates.client, server_hostname="127.0.0.1"
         )
+        self.clients.append(writer)
+        return reader, writer
 
 
 @asynccontextmanager
@@ -83,9 +87,12 @@ async def tls_server() -> AsyncIterator[Server]:
         yield server
     finally:
         listener.close()
+        for client in server.clients:
+            client.transport.abort()
         for connection in server.connections:
             connection.abort()
             await connection.wait_closed()
+        await settle()
 
 
 async def test_a_command_is_answered_over_tls() -> None:

@@ -41,7 +41,7 @@ async def test_a_peer_that_vanishes_while_its_watch_is_made_leaves_nothing(
         tasks = asyncio.all_tasks()
         async with held_at(parts.broker, place):
             peer = await parts.peer("broker")
-            await making(parts, peer, watch(), watch(request_id=2), watch(".*", 3, watcher_id=2))
+            await making(parts, peer, watch(), watch(request_id=2), watch("public/gold/b.*", 3, 2))
             # When
             peer.close()
             await until(lambda: not parts.broker.connections)

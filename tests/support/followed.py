@@ -6,10 +6,9 @@ The store's changes reach the follower when the test says so; the filter and the
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 from broker.pattern_filter import PatternFilter, PatternRules
-from broker.steps import Steps
 from broker.stores.memory import MemoryStore
 from broker.stores.store import StoreError, TopicChanges
 from broker.watches.namespace_watch import NamespaceWatch
@@ -23,14 +22,13 @@ from tests.support.manual_clock import ManualClock
 from tests.support.settle import settle
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Iterable
 
     from broker.stores.snapshot import NamespaceSnapshot
     from broker.watches.set_update import SetUpdate
     from broker.watches.watched_sets import WatchedSet
     from proto.topic_listing import TopicListing
 
-T = TypeVar("T")
 NAMESPACE = NamespaceName.parse("t/n")
 ENGINE = RegexImplementation.RE2J_WITH_JDK_FALLBACK
 
@@ -83,25 +81,6 @@ class HeldFilter(PatternFilter):
         kept = await super().filter(listing, pattern)
         await self.go_on.wait()
         return kept
-
-
-class HeldSteps(Steps):
-    """Begins long work when the test says so.
-
-    Attributes:
-        asked: Set when there is some.
-        go_on: Set to let it begin.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked, self.go_on = asyncio.Event(), asyncio.Event()
-        self.go_on.set()
-
-    async def take(self, work: Generator[None, None, T]) -> T:
-        self.asked.set()
-        await self.go_on.wait()
-        return await super().take(work)
 
 
 class Arrivals(asyncio.Event):
@@ -172,18 +151,11 @@ class Followed:
     def __init__(self, *, one_by_one: bool = False) -> None:
         self.store = HeldStore()
         self.filter = HeldFilter()
-        self.steps = HeldSteps()
         self.clock = ManualClock()
         self.totals = WatchTotals()
         self.feed = self.store.changes()
         parts = FollowingParts(
-            self.store,
-            self.filter,
-            ENGINE,
-            self.totals,
-            self.clock,
-            one_by_one=one_by_one,
-            steps=self.steps,
+            self.store, self.filter, ENGINE, self.totals, self.clock, one_by_one=one_by_one
         )
         self.watch = NamespaceWatch(NAMESPACE, parts)
         self._arrivals = self.watch._arrived = Arrivals()

@@ -103,6 +103,7 @@ async def test_a_redirect_is_followed_to_the_broker_it_names() -> None:
             brokerServiceUrl=parts.broker.service_url,
         )
         kind = pb.BaseCommand.LOOKUP_RESPONSE
+        await far.reader.readexactly(4)
         far.writer.write(frame(pb.BaseCommand(type=kind, lookupTopicResponse=redirect)))
         # Then
         assert (await asked).broker_service_url == parts.broker.service_url

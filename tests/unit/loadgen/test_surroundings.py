@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +13,17 @@ from loadgen.surroundings import (
     interrupts_deferred,
     uninterrupted,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def _ctrl_c_is_heard() -> Iterator[None]:
+    """What a shell starts in the background ignores Ctrl-C from the beginning."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, handler)
 
 
 def test_environment_is_as_before_whatever_was_set(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from limiter.dual import LimitType
+from limiter.dual import LimitType, MemoryPermit
 from proxy.charging import ExactCharging
 from proxy.errors import RequestError, UnansweredRequestError
 from tests.support.cluster import held, until
@@ -82,20 +82,27 @@ async def test_profile_pulsar_refuses_an_answer_whose_memory_is_not_there_at_onc
 
 
 @pytest.mark.parametrize("lacking", list(LimitType))
-async def test_a_full_queue_is_no_reason_to_wait_with_a_body(lacking: LimitType) -> None:
+async def test_a_full_queue_is_no_reason_to_wait_with_a_body(
+    lacking: LimitType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Given
     async with exact(as_shipped=True, queue=1) as setup:
         others = await setup.limiter.acquire(lacking, PLENTY - RESERVED)
-        asking = asyncio.create_task(setup.list_topics())
-        await until(lambda: setup.acquired(lacking) == PLENTY)
-        waiting = asyncio.create_task(setup.limiter.acquire(lacking, PLENTY))
+        answer, waiting = setup.broker.answer, list[asyncio.Task[MemoryPermit]]()
+
+        def answer_when_somebody_waits(request: pb.CommandGetTopicsOfNamespace) -> bytes:
+            assert setup.acquired(lacking) == PLENTY
+            waiting.append(asyncio.create_task(setup.limiter.acquire(lacking, PLENTY)))
+            return answer(request)
+
+        monkeypatch.setattr(setup.broker, "answer", answer_when_somebody_waits)
         # When
-        with pytest.raises(RequestError) as caught:
-            await asking
+        error = await refused(setup)
         # Then
-        assert caught.value.message == TEXTS[lacking]
+        assert error.message == TEXTS[lacking]
         setup.limiter.release(others)
-        setup.limiter.release(await waiting)
+        (waited,) = waiting
+        setup.limiter.release(await waited)
         assert held(setup.limiter) == {}
 
 

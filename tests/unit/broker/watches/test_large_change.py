@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from broker.watches import large_change
+from broker.watches.watched_sets import WatchedSets
 from tests.support.followed import Followed, texts
 from tests.support.settle import started
+
+if TYPE_CHECKING:
+    import pytest
 
 AS = "t/n/a.*"
 
@@ -59,23 +66,30 @@ async def test_a_set_that_is_made_while_many_names_come_has_all_of_them() -> Non
     assert texts((await making).names) == many("a")
 
 
-async def test_who_leaves_while_many_names_come_harms_nobody() -> None:
+async def test_who_leaves_while_many_names_come_harms_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # Given
     followed = await Followed.of("a", "b")
     leaving, staying = await followed.listener(AS), await followed.listener("t/n/b.*")
-    followed.steps.asked.clear()
-    followed.steps.go_on.clear()
+    merged = large_change.merged
+
+    def merged_as_one_leaves(*names: object) -> object:
+        leaving.watched.watchers.clear()
+        followed.watch.leave(leaving.watched)
+        return merged(*names)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(large_change, "merged", merged_as_one_leaves)
     # When
     await followed.change(added=[*many("a"), *many("b")])
-    followed.watch.push(await anext(followed.feed))
-    await followed.steps.asked.wait()
-    leaving.leave()
-    followed.watch.leave(leaving.watched)
-    followed.steps.go_on.set()
+    await followed.tell()
     await followed.until_idle()
     # Then
     assert staying.updates == [(many("b"), [])]
     assert (leaving.updates, followed.watch.sets.get(AS)) == ([], None)
+    only_who_stayed = WatchedSets(followed.watch.sets.everything)
+    only_who_stayed.add(staying.watched.pattern, staying.watched.names)
+    assert followed.watch.sets.held_bytes == only_who_stayed.held_bytes
 
 
 async def test_a_set_that_had_many_names_already_stays_as_it_is() -> None:
