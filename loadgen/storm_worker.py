@@ -24,6 +24,16 @@ def agree(now_epoch_seconds: float) -> float:
     return float(t0_epoch_seconds)
 
 
+def write_report(descriptor: int, report: bytes) -> None:
+    """Write a report and its length.
+
+    With PYTHONUNBUFFERED what is written to standard output may go only in part, unnoticed.
+    """
+    with open(descriptor, "wb", closefd=False) as out:
+        out.write(f"REPORT {len(report)}\n".encode())
+        out.write(report)
+
+
 def main() -> None:
     """Read the plan, run it, write the report."""
     try:
@@ -32,10 +42,7 @@ def main() -> None:
     except LoadgenError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(int(error.exit_code))
-    sys.stdout.write(f"REPORT {len(report)}\n")
-    sys.stdout.flush()
-    sys.stdout.buffer.write(report)
-    sys.stdout.buffer.flush()
+    write_report(sys.stdout.fileno(), report)
 
 
 if __name__ == "__main__":
