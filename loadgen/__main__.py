@@ -7,12 +7,14 @@ is imported for them. Failures that a user can cause end in one sentence and an 
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.exceptions import TyperException
 
 from loadgen.failures import ExitCode, LoadgenError
 from proto.version import VERSION
@@ -96,14 +98,32 @@ for _name, _entry in SUBCOMMANDS.items():
 def main() -> None:
     """Run the command line; a :class:`LoadgenError` becomes its sentence and its exit code."""
     try:
-        app()
+        code = _exit_code(as_json="--json" in sys.argv)
     except LoadgenError as error:
-        sys.stderr.write(f"loadgen: {error}\n")
-        sys.exit(int(error.exit_code))
+        _say(str(error))
+        code = int(error.exit_code)
+    else:
+        if code == ExitCode.INTERRUPTED:  # Typer makes it of Ctrl-C and says nothing
+            _say("interrupted before it was done")
+    sys.exit(code)
+
+
+def _exit_code(*, as_json: bool) -> int:
+    try:
+        return int(app(standalone_mode=not as_json) or 0)
+    except TyperException as error:  # for people Typer says it in a frame
+        _say(error.format_message())
+        return int(ExitCode.USAGE)
     except SystemExit as ended:
-        if ended.code == ExitCode.INTERRUPTED:  # Typer makes it of Ctrl-C and says nothing
-            sys.stderr.write("loadgen: interrupted before it was done\n")
-        raise
+        return int(ended.code or 0)
+
+
+def _say(sentence: str) -> None:
+    """Tell what was wrong: a sentence for people, with ``--json`` an object on a line."""
+    told = f"loadgen: {sentence}"
+    if "--json" in sys.argv:
+        told = json.dumps({"error": sentence}, ensure_ascii=False)
+    sys.stderr.write(f"{told}\n")
 
 
 if __name__ == "__main__":

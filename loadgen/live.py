@@ -17,6 +17,10 @@ from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
 from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+from loadgen.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -127,23 +131,50 @@ class ProgressReceiver:
 
 
 def progress_line(counters: StormCounters, clients: int) -> str:
-    """Return one line for a person who waits."""
+    """Return one line for a person who waits, of less than 60 columns for 10,000 clients."""
     lost = counters.timeout + counters.disconnected + counters.unreachable
+    if not counters.started:
+        connected = f"connected {counters.connected:,} of {clients:,}"
+        return f"{connected}  lost {lost:,}" if lost else connected
     return (
-        f"connected {counters.connected:,} of {clients:,}   started {counters.started:,}   "
-        f"answered {counters.answered:,}   refused {counters.refused:,}   lost {lost:,}   "
-        f"{counters.bytes / 1e6:,.1f} MB"
+        f"started {counters.started:,}  answered {counters.answered:,}  "
+        f"refused {counters.refused:,}  lost {lost:,}  {format_bytes(counters.bytes)}"
     )
 
 
 @contextmanager
-def progress_display(clients: int, stream: TextIO) -> Iterator[Callable[[StormCounters], None]]:
-    """Show totals on ``stream``: a live line on a terminal, else one JSON object a line."""
-    if not stream.isatty():
-        yield lambda counters: print_json_line(counters, stream)
+def progress_display(
+    clients: int, stream: TextIO, *, first: str = "connecting", as_json: bool = False
+) -> Iterator[Callable[[StormCounters], None]]:
+    """Show totals on ``stream``: a live line on a terminal, else a line whenever they change.
+
+    Args:
+        clients: How many will connect.
+        stream: Standard error, mostly.
+        first: What is done before there are any.
+        as_json: Whether lines beside a terminal are JSON objects.
+    """
+    if stream.isatty():
+        console, waiting = Console(file=stream), Spinner("dots", Text(first))
+        with Live(waiting, console=console, refresh_per_second=4, transient=True) as live:
+            yield lambda now: live.update(Text(progress_line(now, clients), no_wrap=True))
         return
-    with Live(console=Console(file=stream), refresh_per_second=4, transient=True) as live:
-        yield lambda counters: live.update(progress_line(counters, clients))
+    if not as_json:
+        stream.write(f"{first}\n")
+    last = StormCounters()
+
+    def show(now: StormCounters) -> None:
+        nonlocal last
+        if now == last:
+            return
+        last = now
+        if as_json:
+            print_json_line(now, stream)
+        else:
+            stream.write(f"{progress_line(now, clients)}\n")
+            stream.flush()
+
+    yield show
 
 
 def print_json_line(counters: StormCounters, stream: TextIO | None = None) -> None:

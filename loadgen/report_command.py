@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path  # noqa: TC003 - Typer reads the annotations at run time
 from typing import Annotated
 
 import typer
 
 from loadgen.report import write_report
-from loadgen.run_directory import load_run
+from loadgen.run_directory import load_document, load_run
 from loadgen.run_place import REPORT_NAME
 from loadgen.tables import summary_console, summary_tables
 
@@ -25,6 +27,9 @@ def report(
     title: Annotated[
         str | None, typer.Option(help="Heading of the page.", show_default="what was run")
     ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print report and summaries as JSON.")
+    ] = False,
 ) -> None:
     """Turn finished runs into one HTML page, and print their table.
 
@@ -39,6 +44,11 @@ def report(
     runs = [load_run(directory) for directory in run_directories]
     path = out or run_directories[0] / REPORT_NAME
     write_report(path, runs, title=title)
+    if as_json:
+        summaries = [load_document(run.directory) for run in runs]
+        content = {"report": str(path), "runs": summaries}
+        sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        return
     console = summary_console()
     for table in summary_tables([run.summary for run in runs]):
         console.print(table)

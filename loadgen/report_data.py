@@ -15,7 +15,7 @@ from loadgen.stuck_data import StuckFigures, parse_stuck
 from loadgen.units import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
 PROCESSES = ("broker", "proxy")
@@ -132,9 +132,17 @@ class RunSummary:
     @property
     def resident_over_idle_bytes(self) -> int | None:
         """Memory over idle of all watched processes together; None when not all was measured."""
-        found = [process.resident_over_idle_bytes for process in self.processes.values()]
-        known = [over for over in found if over is not None]
-        return sum(known) if found and len(known) == len(found) else None
+        return _sum_of_all(each.resident_over_idle_bytes for each in self.processes.values())
+
+    @property
+    def resident_scraped_bytes(self) -> int | None:
+        """The same without process ids: what scrapes saw over the first; None when not all did."""
+        return _sum_of_all(
+            each.resident_over_first_scrape_bytes
+            if each.resident_over_idle_bytes is None
+            else each.resident_over_idle_bytes
+            for each in self.processes.values()
+        )
 
     @property
     def outbound_pending_peak_bytes(self) -> int | None:
@@ -183,6 +191,12 @@ class Run:
     def series(self, process: str, metric: str) -> Series | None:
         """One metric of one process, by its name without prefix; None when nobody scraped it."""
         return self.metrics.get((process, metric))
+
+
+def _sum_of_all(figures: Iterable[int | None]) -> int | None:
+    found = list(figures)
+    known = [figure for figure in found if figure is not None]
+    return sum(known) if found and len(known) == len(found) else None
 
 
 def parse_summary(document: Mapping[str, Any]) -> RunSummary:

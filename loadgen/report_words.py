@@ -174,7 +174,14 @@ def _resident(summary: RunSummary) -> Iterator[str]:
         ]
         yield f"Over idle the processes needed {format_bytes(total)} ({', '.join(parts)})."
     elif summary.processes:
-        yield "Memory over idle was not measured: that needs the servers' process ids."
+        scraped = summary.resident_scraped_bytes
+        if scraped is None:
+            yield "Memory over idle was not measured: that needs the servers' process ids."
+        else:
+            yield (
+                f"Over their first scrape the processes needed up to {format_bytes(scraped)}; "
+                "what lies between two scrapes only their process ids would show."
+            )
 
 
 def _doubts(summary: RunSummary) -> Iterator[str]:

@@ -226,6 +226,9 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON on standard output.")
     ] = False,
+    allow_empty: Annotated[
+        bool, typer.Option("--allow-empty", help="A namespace may list no topics.")
+    ] = False,
     yes_this_is_my_cluster: Annotated[
         bool,
         typer.Option("--yes-this-is-my-cluster", help="Allow an address beyond the loopback."),
@@ -256,7 +259,9 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
         stuck_seconds=stuck_seconds,
     )
     connections = connections_of(wanted)
-    with termination_interrupts(), progress_display(connections, sys.stderr) as on_progress:
+    first = "starting Spark, which takes some seconds" if executor == "spark" else "connecting"
+    display = progress_display(connections, sys.stderr, first=first, as_json=as_json)
+    with termination_interrupts(), display as on_progress:
         options = RunOptions(
             name=name or f"{scenario}-{datetime.now():%Y%m%d-%H%M%S}",
             label=label,
@@ -272,7 +277,7 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
         )
         result = execute(wanted, options)
     show(result, as_json=as_json)
-    fail_if_invalid(result)
+    fail_if_invalid(result, allow_empty=allow_empty)
 
 
 run.__doc__ = f"{run.__doc__}\n{EXAMPLES}"

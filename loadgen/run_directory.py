@@ -56,13 +56,22 @@ def load_summary(directory: Path) -> RunSummary:
         RunDirectoryError: ``summary.json`` is missing or malformed.
     """
     path = directory / "summary.json"
-    document = _read_json(path)
+    document = load_document(directory)
     try:
         return parse_summary(document)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunDirectoryError(
             f"{path} lacks or garbles {error}: run again with this version of loadgen"
         ) from error
+
+
+def load_document(directory: Path) -> dict[str, Any]:
+    """Read ``summary.json`` of one run directory as it is.
+
+    Raises:
+        RunDirectoryError: It is missing or malformed.
+    """
+    return _read_json(directory / "summary.json")
 
 
 def _read_json(path: Path) -> dict[str, Any]:

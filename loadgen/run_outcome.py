@@ -14,9 +14,16 @@ from loadgen.peer_record import PEERS_NAME
 from loadgen.report_data import parse_summary
 from loadgen.report_words import late_start_sentence
 from loadgen.tables import TERMINAL_COLUMNS, summary_tables
+from loadgen.units import plural
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from loadgen.storm_run import RunResult
+
+
+_NAMED = 3
+"""Namespaces that a sentence names."""
 
 
 def show(result: RunResult, *, as_json: bool) -> None:
@@ -38,12 +45,12 @@ def show(result: RunResult, *, as_json: bool) -> None:
     console.print(f"Everything about this run is in {result.directory}", highlight=False)
 
 
-def fail_if_invalid(result: RunResult) -> None:
+def fail_if_invalid(result: RunResult, *, allow_empty: bool = False) -> None:
     """End with a sentence and an exit code if the run's figures are not to be relied on.
 
     Raises:
-        LoadgenError: An answer was wrong, somebody was not connected, the generator was late, or
-            there was a Ctrl-C.
+        LoadgenError: An answer was wrong, somebody was not connected, the generator was late, a
+            namespace had no topics and that is not allowed, or there was a Ctrl-C.
     """
     summary = result.summary
     if result.exit_code is ExitCode.INTERRUPTED:
@@ -62,6 +69,8 @@ def fail_if_invalid(result: RunResult) -> None:
             f"{summary['wrong']} answers are wrong; {'; '.join(result.problems)}",
             ExitCode.CORRECTNESS,
         )
+    if result.empty_namespaces and not allow_empty:
+        raise LoadgenError(_nothing_listed(result.empty_namespaces))
     if result.exit_code is ExitCode.GENERATOR_LIMITED:
         sentence = late_start_sentence(parse_summary(summary))
         slower = "--spread-seconds" if summary.get("stuck") is None else "--interval-seconds"
@@ -70,6 +79,14 @@ def fail_if_invalid(result: RunResult) -> None:
             ExitCode.GENERATOR_LIMITED,
         )
     _fail_without_peers(result)
+
+
+def _nothing_listed(namespaces: Sequence[str]) -> str:
+    listed = ", ".join(namespaces[:_NAMED]) + (", ..." if len(namespaces) > _NAMED else "")
+    return (
+        f"{plural(len(namespaces), 'namespace')} listed no topics: {listed}. Check --namespace and "
+        "--pattern, or say with --allow-empty that this is right."
+    )
 
 
 def _fail_without_peers(result: RunResult) -> None:

@@ -89,11 +89,13 @@ class RunResult:
         directory: Where everything about it is.
         summary: The content of its summary.json.
         problems: What is wrong with the first few wrong answers, a sentence each.
+        empty_namespaces: Those that listed no topic, though nobody had said so.
     """
 
     directory: Path
     summary: dict[str, Any]
     problems: tuple[str, ...] = ()
+    empty_namespaces: tuple[str, ...] = ()
 
     @property
     def interrupted(self) -> bool:
@@ -145,7 +147,7 @@ def execute(scenario: AnyScenario, options: RunOptions) -> RunResult:
         write_json(directory / "summary.json", summary)
     except OSError as error:
         raise LoadgenError(f"the run cannot be written to {directory}: {error}") from error
-    return RunResult(directory, summary, _problems(reports))
+    return RunResult(directory, summary, _problems(reports), _empty_namespaces(scenario, reports))
 
 
 def _check(scenario: AnyScenario, options: RunOptions) -> str:
@@ -281,3 +283,14 @@ def _problems(reports: Sequence[TaskReport]) -> tuple[str, ...]:
         if row["outcome"] == "wrong"
     )
     return tuple(dict.fromkeys(wrong))[:3]
+
+
+def _empty_namespaces(scenario: AnyScenario, reports: Sequence[TaskReport]) -> tuple[str, ...]:
+    said_to_be_empty = {each.name for each in scenario.namespaces if each.topics == 0}
+    empty = {
+        row["namespace"]
+        for report in reports
+        for row in report.rows.select(["namespace", "outcome", "topics"]).to_pylist()
+        if row["outcome"] == "answered" and row["topics"] == 0
+    }
+    return tuple(sorted(empty - said_to_be_empty))

@@ -206,7 +206,11 @@ def _against_limit(kind: str, memory: ProcessMemory) -> str:
 
 def resident_total(summary: RunSummary) -> str:
     """Memory over idle of all watched processes together, as text."""
-    return measured_bytes(summary.resident_over_idle_bytes) if summary.processes else NOT_WATCHED
+    if not summary.processes:
+        return NOT_WATCHED
+    if summary.resident_over_idle_bytes is None and summary.resident_scraped_bytes is not None:
+        return f"{format_bytes(summary.resident_scraped_bytes)} ({SCRAPED})"
+    return measured_bytes(summary.resident_over_idle_bytes)
 
 
 def _process_row(

@@ -145,6 +145,20 @@ def test_a_server_that_does_not_answer_is_a_timeout(tmp_path) -> None:
     assert outcomes(result.directory) == 2 * [("timeout", "no complete answer within 0.2 s")]
 
 
+def test_namespaces_that_list_nothing_are_named_unless_that_was_known(tmp_path) -> None:
+    # Given three without topics, one of them said to be so
+    names = ("load/typo", "load/none", "load/ns-0")
+    known = NamespaceExpectation(name="load/none", topics=0, hash=topics_hash([]))
+    unknown = [NamespaceExpectation(name=name) for name in names if name != "load/none"]
+    with running(StandInBroker(NAMES)) as url:
+        # When
+        result = execute(
+            scenario(url, namespaces=(known, *unknown), clients=6), RunOptions("e", out=tmp_path)
+        )
+    # Then
+    assert result.empty_namespaces == ("load/typo",)
+
+
 def test_a_wrong_answer_fails_the_run(tmp_path) -> None:
     # Given a server whose answers lack a name, and nothing known of the namespace
     unknown = (NamespaceExpectation(name="load/ns-0"),)

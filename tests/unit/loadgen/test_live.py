@@ -4,6 +4,7 @@ import io
 import json
 import queue
 import socket
+from typing import TYPE_CHECKING
 
 from loadgen.live import (
     ProgressReceiver,
@@ -13,6 +14,9 @@ from loadgen.live import (
     progress_line,
 )
 from loadgen.task_report import Outcome
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_totals_of_all_tasks_are_added_up_and_rubbish_is_ignored() -> None:
@@ -48,15 +52,48 @@ def test_every_outcome_has_its_counter() -> None:
     assert [getattr(counters, each.value) for each in Outcome] == [1] * len(Outcome)
 
 
-def test_without_a_terminal_progress_is_json_lines() -> None:
+def test_for_programs_progress_is_json_lines() -> None:
     out = io.StringIO()
-    with progress_display(10, out) as on_progress:
+    with progress_display(10, out, as_json=True) as on_progress:
         on_progress(StormCounters(answered=3))
     assert json.loads(out.getvalue())["progress"]["answered"] == 3
 
 
+def test_without_a_terminal_progress_is_a_line_whenever_there_is_some() -> None:
+    # Given
+    out, some = io.StringIO(), StormCounters(connected=9)
+    # When
+    with progress_display(10, out, first="starting Spark") as on_progress:
+        at_once = out.getvalue()
+        for counters in (StormCounters(), some, StormCounters(connected=9)):
+            on_progress(counters)
+    # Then
+    assert at_once == "starting Spark\n"
+    assert out.getvalue() == "starting Spark\nconnected 9 of 10\n"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_at_once_what_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    screen = Terminal()
+    with progress_display(10, screen, first="starting Spark"):
+        assert "starting Spark" in screen.getvalue()
+
+
 def test_the_line_for_people_counts_what_was_lost() -> None:
-    line = progress_line(StormCounters(connected=9, timeout=1, disconnected=2, bytes=1_500_000), 10)
-    assert "connected 9 of 10" in line
-    assert "lost 3" in line
-    assert "1.5 MB" in line
+    counters = StormCounters(connected=9, started=9, timeout=1, disconnected=2, bytes=3 << 19)
+    assert progress_line(counters, 10) == "started 9  answered 0  refused 0  lost 3  1.5 MB"
+    assert progress_line(StormCounters(connected=7, unreachable=2), 10) == (
+        "connected 7 of 10  lost 2"
+    )
+
+
+def test_the_line_for_people_fits_sixty_columns() -> None:
+    counters = StormCounters(
+        connected=10_000, started=10_000, answered=9_000, refused=990, timeout=10, bytes=9 * 10**8
+    )
+    assert len(progress_line(counters, 10_000)) <= 60

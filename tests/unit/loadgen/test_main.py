@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from client.admin import command_line as admin
 from loadgen import __main__ as command_line
 from loadgen.failures import ExitCode, LoadgenError
 from proto.version import VERSION
@@ -127,3 +128,36 @@ def test_an_interrupt_ends_with_130_and_one_line(
     # When / Then
     assert run(monkeypatch, "topics") == ExitCode.INTERRUPTED
     assert capsys.readouterr().err == "loadgen: interrupted before it was done\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("report", "nowhere", "--json"),
+        ("report", "--nonsense", "--json"),
+        ("run", "--json"),
+        ("run", "--service-url", "pulsar://10.0.0.1:6650", "--json"),
+    ],
+)
+def test_with_json_what_was_wrong_is_json_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    # When
+    code = run(monkeypatch, *arguments)
+    # Then
+    said = capsys.readouterr()
+    assert (code, said.out) == (ExitCode.USAGE, "")
+    assert list(json.loads(said.err)) == ["error"]
+
+
+def test_without_a_command_both_programs_show_their_help_and_exit_alike(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    codes = []
+    for name, main in (("loadgen", command_line.main), ("floodgate-admin", admin.main)):
+        monkeypatch.setattr(sys, "argv", [name])
+        with pytest.raises(SystemExit) as caught:
+            main()
+        codes.append(caught.value.code)
+        assert "Usage:" in capsys.readouterr().out
+    assert codes == [ExitCode.USAGE] * 2

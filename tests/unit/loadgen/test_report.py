@@ -11,6 +11,7 @@ import pytest
 
 from loadgen.check_result import CheckResult
 from loadgen.report import LARGEST_REPORT_BYTES, flatten, render_report, write_report
+from loadgen.report_command import report
 from loadgen.run_directory import RunDirectoryError, load_run, plain_metric_name
 from tests.support.run_directories import edit_json, forget_own_figures, write_three_runs
 
@@ -110,10 +111,10 @@ def test_what_a_pulsar_does_not_tell_is_not_measured(runs: list[Run], broken: Pa
     # When
     page = render_report([load_run(broken), runs[2]])
     # Then
-    assert '<div class="big">not measured</div>' in page
+    assert re.search(r'<div class="big">\d+ MB \(highest scrape\)</div>', page)
     assert ">not measured</output>" in page
     assert ">highest scrape " in page
-    assert "Memory over idle was not measured" in page
+    assert "Over their first scrape the processes needed up to " in page
     assert page.count("Answers that clients had not read yet") == 1
 
 
@@ -188,3 +189,15 @@ def test_labels_other_than_cluster_stay() -> None:
 def test_long_lists_are_cut() -> None:
     pairs = dict(flatten({"scenario": {"namespaces": [1, 2, 3, 4, 5]}, "name": "x"}))
     assert pairs == {"scenario.namespaces": "1, 2, 3, … (5 in all)", "name": "x"}
+
+
+def test_the_report_for_programs_is_its_path_and_the_summaries(
+    broken: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    # When
+    report([broken], out=tmp_path / "r.html", as_json=True)
+    # Then
+    told = json.loads(capsys.readouterr().out)
+    assert told["report"] == str(tmp_path / "r.html")
+    assert told["runs"] == [json.loads((broken / "summary.json").read_text())]
+    assert (tmp_path / "r.html").exists()

@@ -205,6 +205,15 @@ def test_peers_that_could_not_connect_fail_the_run() -> None:
         fail_if_invalid(result(stuck={"peers": 3, "unreachable": 2}))
 
 
+def test_a_namespace_that_lists_nothing_fails_the_run_unless_that_is_said() -> None:
+    # Given
+    empty = RunResult(Path("out/runs/n"), SUMMARY, empty_namespaces=("a/b", "a/c"))
+    # When, Then
+    with pytest.raises(LoadgenError, match=r"2 namespaces listed no topics: a/b, a/c\. Check"):
+        fail_if_invalid(empty)
+    fail_if_invalid(empty, allow_empty=True)
+
+
 def test_a_late_generator_is_told_what_to_change() -> None:
     with pytest.raises(LoadgenError, match="--spread-seconds"):
         fail_if_invalid(result(generator_limited=True))
