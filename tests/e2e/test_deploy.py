@@ -70,7 +70,7 @@ class Stack:
 
 def as_process(service: str, data: Path, addresses: dict[str, str]) -> list[str]:
     """The command of a service with its volume and the hosts of the network replaced."""
-    replacements = {"/data": str(data), **addresses}
+    replacements = {"/data": str(data), "/out": str(data / "out"), **addresses}
     command = list(COMPOSE.services[service].command)
     for old, new in replacements.items():
         command = [part.replace(old, new) for part in command]
@@ -115,7 +115,15 @@ def test_the_compose_file_has_the_services_and_only_known_keys() -> None:
     # When
     services = COMPOSE.services
     # Then
-    assert {"topics", "broker", "proxy", "prometheus", "loadgen", "grafana"} == services.keys()
+    assert {
+        "topics",
+        "broker",
+        "proxy",
+        "prometheus",
+        "comparison",
+        "loadgen",
+        "grafana",
+    } == services.keys()
 
 
 @pytest.mark.parametrize("wrong", [("mem_limit: 512m", "memlimit: 512m"), ("127.0.0.1:9090:", "")])
@@ -219,9 +227,22 @@ def test_the_storm_of_the_compose_file_is_answered_through_the_proxy(stack: Stac
     # When
     run_once(as_process("loadgen", stack.data, addresses), stack.data)
     # Then
-    (summary,) = (stack.data / "runs").glob("*/summary.json")
+    (summary,) = (stack.data / "out" / "compose" / "runs").glob("*/summary.json")
     result = json.loads(summary.read_text(encoding="utf-8"))
     assert (result["clients"], result["answered"], result["wrong"]) == (20, 20, 0)
+
+
+def test_the_comparison_has_a_command_that_the_demo_takes_and_reports_into_a_folder_of_the_host(
+    tmp_path: Path,
+) -> None:
+    # Given
+    comparison = COMPOSE.services["comparison"]
+    # When: what the command does is the demo's own tests' business
+    run_once([*as_process("comparison", tmp_path, {}), "--help"], tmp_path)
+    # Then
+    assert not comparison.profiles
+    assert "./out:/out" in comparison.volumes
+    assert comparison.command[-1].startswith("/out/")
 
 
 def test_the_servers_know_every_key_that_the_compose_file_sets(stack: Stack) -> None:
@@ -282,6 +303,7 @@ def test_the_dashboards_show_every_metric_of_watches_and_caches(stack: Stack) ->
     "arguments",
     [
         ["check", "config", "prometheus.yml"],
+        ["check", "config", "prometheus-local.yml"],
         ["check", "rules", "alerts.yml"],
         ["test", "rules", "alerts_test.yml"],
     ],
@@ -315,15 +337,22 @@ def test_promtool_complains_of_recorded_names_only(stack: Stack, role: str) -> N
 
 
 @needs_prometheus
+@pytest.mark.parametrize(
+    ("configuration", "broker", "proxy"),
+    [
+        ("prometheus.yml", "broker:8080", "proxy:8080"),
+        ("prometheus-local.yml", "127.0.0.1:8080", "127.0.0.1:8081"),
+    ],
+)
 def test_a_real_prometheus_scrapes_the_samples_of_broker_and_proxy(
-    stack: Stack, tmp_path: Path
+    stack: Stack, tmp_path: Path, configuration: str, broker: str, proxy: str
 ) -> None:
     # Given
     jobs = ("floodgate-broker", "floodgate-proxy")
     samples = 'count by (job) ({__name__=~"pulsar_(broker|proxy)_topic_list_.*"})'
     command = COMPOSE.services["prometheus"].command
-    targets = {"broker:8080": stack.broker.web_url, "proxy:8080": stack.proxy.web_url}
-    with running_prometheus(command, targets, tmp_path) as url:
+    targets = {broker: stack.broker.web_url, proxy: stack.proxy.web_url}
+    with running_prometheus(command, targets, tmp_path, configuration) as url:
         # When
         up = asked_until(url, "up", dict.fromkeys(jobs, 1.0))
         counts = asked_until(url, samples, dict.fromkeys(jobs, float(TOPIC_LIST_SAMPLES)))

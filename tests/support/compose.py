@@ -57,6 +57,7 @@ class Service(_Strict):
     image: str
     build: str | None = None
     command: list[str] = Field(default_factory=list)
+    user: Literal["root"] | None = None
     environment: dict[str, str] = Field(default_factory=dict)
     volumes: list[Annotated[str, Field(pattern=_VOLUME)]] = Field(default_factory=list)
     ports: list[Annotated[str, Field(pattern=_PUBLISHED)]] = Field(default_factory=list)
@@ -70,8 +71,9 @@ class Service(_Strict):
 
     @property
     def mounted_files(self) -> list[str]:
-        """Paths of the repository that the service mounts."""
-        return [text.split(":")[0] for text in self.volumes if text.startswith("./")]
+        """Paths of the repository that the service mounts to read them."""
+        mounted = [text for text in self.volumes if text.startswith("./")]
+        return [text.split(":")[0] for text in mounted if text.endswith(":ro")]
 
     @property
     def named_volumes(self) -> list[str]:

@@ -25,7 +25,10 @@ ANSWER_SECONDS = 30.0
 
 @contextlib.contextmanager
 def running_prometheus(
-    command: Sequence[str], targets: Mapping[str, str], folder: Path
+    command: Sequence[str],
+    targets: Mapping[str, str],
+    folder: Path,
+    configuration: str = "prometheus.yml",
 ) -> Iterator[str]:
     """Run Prometheus with the deployed configuration, scraping ``targets`` each second.
 
@@ -33,11 +36,12 @@ def running_prometheus(
         command: The arguments of docker-compose.yml; its paths and its port are replaced.
         targets: By the target that the configuration names, the web address to scrape instead.
         folder: Takes configuration, samples and log.
+        configuration: Its file in ``deploy``.
 
     Yields:
         The address of its web port; it may take a moment until it answers.
     """
-    _configure(targets, folder)
+    _configure(configuration, targets, folder)
     address = f"127.0.0.1:{_free_port()}"
     replacements = {
         "/etc/prometheus": str(folder),
@@ -54,8 +58,8 @@ def running_prometheus(
         process.wait(20)
 
 
-def _configure(targets: Mapping[str, str], folder: Path) -> None:
-    text = (REPOSITORY / "deploy" / "prometheus.yml").read_text(encoding="utf-8")
+def _configure(configuration: str, targets: Mapping[str, str], folder: Path) -> None:
+    text = (REPOSITORY / "deploy" / configuration).read_text(encoding="utf-8")
     replacements = {name: url.removeprefix("http://") for name, url in targets.items()}
     replacements |= {"scrape_interval: 5s": "scrape_interval: 1s"}
     replacements |= {"scrape_timeout: 4s": "scrape_timeout: 1s"}
