@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark import InheritableThread, SparkConf, SparkContext
+from pyspark import InheritableThread, SparkConf, SparkContext, java_gateway
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -39,11 +39,11 @@ from loadgen.surroundings import (
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 _LOG_LINES_SHOWN = 20
 _PROGRESS_POLL_SECONDS = 0.2
-_CANCEL_SECONDS = 5.0
+_CANCEL_SECONDS = 0.5
 _STOP_SECONDS = 10.0
 # What the JVM and the Python workers print, whoever started them.
 _LOG_NAME = "spark.log"
@@ -225,11 +225,9 @@ def _running_session(
     """Launch the JVM with its output in ``log`` and hold a session on it."""
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list(session_conf(settings, directory).items()))
-    with _one_sentence(), interrupts_deferred() as interrupts:
+    with _one_sentence(), _launches_noted() as launched, _ended_by_ctrl_c(launched):
         gateway = launch_gateway(conf, {"stdout": log, "stderr": log})
     try:
-        if interrupts:
-            raise KeyboardInterrupt
         # Inside: the text of a Java exception has to be fetched while the JVM lives.
         with _one_sentence(), _session(conf, gateway) as session:
             yield session
@@ -241,17 +239,60 @@ def _running_session(
 @contextmanager
 def _session(conf: SparkConf, gateway: Any) -> Iterator[SparkSession]:  # noqa: ANN401
     """Hold a session on a JVM that runs."""
-    with interrupts_deferred() as interrupts:
+    processes = [] if gateway.proc is None else [gateway.proc]
+    with _ended_by_ctrl_c(processes):
         context = SparkContext(conf=conf, gateway=gateway)
     try:
-        if interrupts:
-            raise KeyboardInterrupt
         with uninterrupted():
             session = SparkSession(context)
         yield session
+    except KeyboardInterrupt:
+        if processes:
+            context._jsc = None  # Nobody waits for a JVM that has nothing to keep.
+            processes[0].kill()
+        raise
     finally:
         with interrupts_deferred():
             context.stop()
+
+
+@contextmanager
+def _launches_noted() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Note the process of a launch, which hands it out only when the JVM is up."""
+    launched: list[subprocess.Popen[bytes]] = []
+    start = java_gateway.Popen
+
+    def noted(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
+        launched.append(start(*arguments, **options))
+        return launched[-1]
+
+    java_gateway.Popen = noted
+    try:
+        yield launched
+    finally:
+        java_gateway.Popen = start
+
+
+@contextmanager
+def _ended_by_ctrl_c(processes: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
+    """Let a Ctrl-C kill the JVM that a block waits for.
+
+    Raises:
+        KeyboardInterrupt: There was one.
+    """
+
+    def kill() -> None:
+        for process in processes:
+            process.kill()
+
+    with interrupts_deferred(kill) as interrupts:
+        try:
+            yield
+        except Exception:
+            if not interrupts:
+                raise
+    if interrupts:
+        raise KeyboardInterrupt
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 
 @contextmanager
@@ -27,8 +27,10 @@ def environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def interrupts_deferred() -> Iterator[list[int]]:
+def interrupts_deferred(at_once: Callable[[], object] | None = None) -> Iterator[list[int]]:
     """Collect Ctrl-C for a block that must not be left half done.
+
+    ``at_once`` is called when there is one: it may end what the block waits for.
 
     A launch that is interrupted would leave a JVM behind that nobody knows, and that does not end
     by itself. At the end the handler from before is back, whatever the block put in its place.
@@ -38,8 +40,15 @@ def interrupts_deferred() -> Iterator[list[int]]:
         yield interrupts
         return
     handler = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: object) -> None:
+        del frame
+        interrupts.append(number)
+        if at_once is not None:
+            at_once()
+
     if handler not in (signal.SIG_IGN, None):
-        signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))
+        signal.signal(signal.SIGINT, note)
     try:
         yield interrupts
     finally:
