@@ -19,7 +19,7 @@ $(STAMP): requirements.lock requirements-java.lock pyproject.toml tools/bootstra
 demo: $(STAMP)  ## the main job: a restart storm, three times, with a report (out/demo/report.html)
 	@$(BIN)/python -m loadgen demo
 
-test: $(STAMP)  ## all tests, about seven minutes on two cores
+test: $(STAMP)  ## all tests, under six minutes on two cores
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not proof"
 
 proof: $(STAMP)  ## soaks, storms, kill loops and large imports; results in out/proof
