@@ -232,10 +232,13 @@ class ServerCnx(ServedConnection):
         self, request: pb.CommandGetTopicsOfNamespace | pb.CommandWatchTopicList
     ) -> NamespaceName | None:
         """Return a request's namespace; a malformed one is answered, or as shipped closes."""
+        as_shipped = self._parts.as_shipped
         try:
+            if as_shipped:
+                return NamespaceName.parse_with_slashes(request.namespace)
             return NamespaceName.parse(request.namespace)
         except InvalidNameError as error:
-            if self._parts.as_shipped:
+            if as_shipped:
                 raise RemoteProtocolError(str(error)) from None
             text = f"{error}; expected tenant/namespace"
             self.send(error_command(request.request_id, pb.InvalidTopicName, text))

@@ -15,6 +15,7 @@ from server.oversized import (
 if TYPE_CHECKING:
     from limiter.dual import LimitType
     from limiter.errors import PermitTooLargeError
+    from proto.names import NamespaceName
 
 
 class RequestError(Exception):
@@ -50,6 +51,15 @@ def too_large(error: PermitTooLargeError, what: str, limit_type: LimitType) -> R
 def illegal_argument(error: PermitTooLargeError) -> RequestError:
     """Return the same refusal as recorded of a real broker."""
     return RequestError(pb.MetadataError, illegal_argument_text(error))
+
+
+def no_namespace_as_shipped(namespace: NamespaceName) -> RequestError:
+    """Return how a real broker refuses to list non-persistent topics of no namespace, or of all."""
+    reason = "Namespace not found"
+    if str(namespace).endswith("/"):
+        reason = f"HTTP 500 Path(/admin/policies/{namespace}) is invalid"
+    text = f"org.apache.pulsar.broker.web.RestException: {reason}"
+    return RequestError(pb.MetadataError, text)
 
 
 def too_large_for_a_frame(size_bytes: int, limit_bytes: int) -> RequestError:

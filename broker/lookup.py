@@ -46,11 +46,11 @@ class LookupHandler:
             RequestError: InvalidTopicName, TopicNotFound, or an unknown listener.
         """
         topic = _parse(request.topic)
+        await self._namespace_of(topic)
         listener = request.advertised_listener_name.strip()
         if listener:
             text = f"the broker do not have {listener} listener"
             raise RequestError(pb.ServiceNotReady, text)
-        await self._namespace_of(topic)
         url = self._url()
         return pb.CommandLookupTopicResponse(
             request_id=request.request_id,
@@ -69,26 +69,28 @@ class LookupHandler:
         Raises:
             RequestError: InvalidTopicName, or TopicNotFound.
         """
-        topic = _parse(request.topic)
-        snapshot = await self._namespace_of(topic)
-        count = 0
-        if topic.partition_index < 0:
-            count = snapshot.partitioned.get(str(topic), 0)
-            if not count and not snapshot.contains(topic):
-                count = await self._missing(topic, create=request.metadata_auto_creation_enabled)
+        topic, create = _parse(request.topic), request.metadata_auto_creation_enabled
+        snapshot = await self._namespace_of(topic, reason=NAMESPACE_NOT_FOUND if create else "")
+        count = snapshot.partitioned.get(str(topic), 0)
+        if not count and not snapshot.contains(topic):
+            # A partitioned topic has no partitions but its own, and nobody's question makes more.
+            create = create and str(topic.partitioned_name) not in snapshot.partitioned
+            count = await self._missing(topic, create=create)
         return pb.CommandPartitionedTopicMetadataResponse(
             request_id=request.request_id,
             response=pb.CommandPartitionedTopicMetadataResponse.Success,
             partitions=count,
         )
 
-    async def _namespace_of(self, topic: TopicName) -> NamespaceSnapshot:
+    async def _namespace_of(
+        self, topic: TopicName, reason: str = NAMESPACE_NOT_FOUND
+    ) -> NamespaceSnapshot:
         try:
             snapshot = await self._store.snapshot(topic.namespace)
         except StoreError as error:
             raise RequestError(pb.MetadataError, str(error)) from None
         if snapshot is None:
-            raise RequestError(pb.TopicNotFound, NAMESPACE_NOT_FOUND)
+            raise RequestError(pb.TopicNotFound, reason)
         return snapshot
 
     async def _missing(self, topic: TopicName, *, create: bool) -> int:

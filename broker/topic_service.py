@@ -258,7 +258,7 @@ class TopicService:
         return await self._auto_create(topic, rules.auto_partitions)
 
     async def _auto_create(self, topic: TopicName, partitions: int) -> int:
-        if not partitions:
+        if not partitions or topic.partition_index >= 0:
             return 0
         try:
             await self.create_partitioned(topic, partitions, {})

@@ -19,6 +19,7 @@ from broker.errors import (
     RequestError,
     UnansweredRequestError,
     illegal_argument,
+    no_namespace_as_shipped,
     too_large,
     too_large_for_a_frame,
 )
@@ -30,6 +31,7 @@ from broker.topics_responses import ListingAnswer, heap_key, listing_answer
 from limiter.dual import LimitType
 from limiter.errors import PermitAcquireError, PermitTooLargeError
 from proto.pattern_errors import InvalidPatternError
+from proto.topic_listing import EMPTY_LISTING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
     from proto.topic_listing import TopicListing, TopicsResponse
     from proto.transport import Connection
+
+PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
 
 
 class GetTopicsHandler:
@@ -140,9 +144,12 @@ class GetTopicsHandler:
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing:
         try:
-            return await self._lister.list_topics(namespace, mode, properties)
+            listing = await self._lister.list_topics(namespace, mode, properties)
         except (StoreError, ResourcesError) as error:
             raise RequestError(pb.MetadataError, str(error)) from None
+        if listing is EMPTY_LISTING and self._rules.as_shipped and mode != PERSISTENT:
+            raise no_namespace_as_shipped(namespace)
+        return listing
 
     def _evaluated_pattern(self, request: pb.CommandGetTopicsOfNamespace) -> str | None:
         """Return the client's pattern if the broker is to apply it."""
