@@ -42,6 +42,8 @@ CLASSES = (
     r"\p{IsLatin}", r"\p{InGreek}", r"\v", r"\H", r"\V", "[[:^digit:]]", r"\0101", r"[\Qa-\E]",
 )  # fmt: skip
 QUANTIFIERS = ("*", "+", "?", "*?", "+?", "??", "{2}", "{0,2}", "{1,}", "{2,3}?")
+OF_GROUPS = ("?", "{2}", "{0,2}", "??", "{1,2}+", "?+", "{1}", "*+", "++")
+"""None that makes a backtracking engine try without end: a real broker would never answer."""
 JAVA_QUANTIFIERS = ("*+", "++", "?+", "{1,2}+")
 ANCHORS = ("^", "$", r"\A", r"\z", r"\Z", r"\b", r"\B", r"\G")
 GROUPS = ("(%s)", "(?:%s)", "(?i:%s)", "(?i)%s", "(?P<n>%s)", "(?<n>%s)", "(?s)%s", "(?-i:%s)")
@@ -94,10 +96,11 @@ def _item(random: Random, known: World, depth: int) -> str:
         return random.choice(CLASSES) + _quantifier(random)
     if chance < 0.76 and depth:
         group = random.choice(GROUPS if random.random() < 0.5 else JAVA_GROUPS)
-        return group.replace("%s", _sequence(random, known, depth - 1)) + _quantifier(random)
+        made = group.replace("%s", _sequence(random, known, depth - 1))
+        return made + _quantifier_of_group(random)
     if chance < 0.82 and depth:
         inner = "|".join(_sequence(random, known, 0) for _ in range(2))
-        return f"({inner})" + _quantifier(random)
+        return f"({inner})" + _quantifier_of_group(random)
     if chance < 0.87:
         quoted = rf"\Q{_literal(random, known)}\E"
         return quoted + random.choice(("", ".*", "(?!x).*", "(?=.).*", "+"))
@@ -117,3 +120,7 @@ def _quantifier(random: Random) -> str:
     if chance < 0.5:
         return ""
     return random.choice(QUANTIFIERS if chance < 0.93 else JAVA_QUANTIFIERS)
+
+
+def _quantifier_of_group(random: Random) -> str:
+    return random.choice(OF_GROUPS) if random.random() < 0.5 else ""
