@@ -39,7 +39,8 @@ class UnansweredRequestError(Exception):
     """Profile pulsar: the request is never answered, as recorded of a real broker.
 
     So is every listing of a namespace and mode whose first one exceeded the heap limit: with a
-    pattern that keeps nothing, with a hash, and also after the namespace has shrunk.
+    pattern that keeps nothing, with a hash, and also after the namespace has shrunk. And so is a
+    partition query for a name that is but ``-partition-0``.
     """
 
 

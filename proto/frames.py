@@ -18,6 +18,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
 import proto.PulsarApi_pb2 as pb
+from proto.broken_text import mended
 from proto.errors import FrameTooLargeError, RemoteProtocolError
 
 if TYPE_CHECKING:
@@ -83,13 +84,23 @@ class Frame:
         """
         return split_body(self.body(), self.total_size)[0]
 
-    def command(self) -> pb.BaseCommand:
+    def command(self, *, mends_text: bool = False) -> pb.BaseCommand:
         """Return the parsed command.
+
+        Args:
+            mends_text: Whether text that is not UTF-8 is read as a real broker reads it.
 
         Raises:
             RemoteProtocolError: Not a command, or a required field is missing.
         """
-        return parse_command(self.command_bytes())
+        data = self.command_bytes()
+        try:
+            return parse_command(data)
+        except RemoteProtocolError:
+            whole = mended(data, pb.BaseCommand.DESCRIPTOR) if mends_text else data
+            if whole == data:
+                raise
+            return parse_command(whole)
 
 
 def split_body(body: bytes, total_size: int) -> tuple[bytes, bytes]:

@@ -21,7 +21,11 @@ PREDEFINED = {
     "h": r"[ \t\xa0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000]",
     "v": r"[\n\x0b\f\r\x85\u2028\u2029]",
 }
-UNICODE = {"d": r"\p{Nd}", "w": r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]", "s": r"\p{White_Space}"}
+UNICODE = {
+    "d": r"\p{Nd}",
+    "w": r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]",
+    "s": r"\p{White_Space}",
+}
 _ASCII = {
     "ASCII": r"[\x00-\x7f]",
     "Alnum": "[a-zA-Z0-9]",
@@ -49,12 +53,68 @@ _ASCII = {
     "javaLetterOrDigit": r"[\p{L}\p{Nd}]",
 }
 _CATEGORIES = frozenset(
-    "Cn Lu Ll Lt Lm Lo Mn Me Mc Nd Nl No Zs Zl Zp Cc Cf Co Cs Pd Ps Pe Pc Po Sm Sc Sk So Pi Pf "
-    "L M N Z C P S".split()
+    [
+        "Cn",
+        "Lu",
+        "Ll",
+        "Lt",
+        "Lm",
+        "Lo",
+        "Mn",
+        "Me",
+        "Mc",
+        "Nd",
+        "Nl",
+        "No",
+        "Zs",
+        "Zl",
+        "Zp",
+        "Cc",
+        "Cf",
+        "Co",
+        "Cs",
+        "Pd",
+        "Ps",
+        "Pe",
+        "Pc",
+        "Po",
+        "Sm",
+        "Sc",
+        "Sk",
+        "So",
+        "Pi",
+        "Pf",
+        "L",
+        "M",
+        "N",
+        "Z",
+        "C",
+        "P",
+        "S",
+    ]
 )
 _BINARY = frozenset(
-    "ALPHABETIC LETTER IDEOGRAPHIC LOWERCASE UPPERCASE TITLECASE WHITE_SPACE CONTROL PUNCTUATION "
-    "HEX_DIGIT ASSIGNED NONCHARACTER_CODE_POINT DIGIT ALNUM BLANK GRAPH PRINT WORD JOIN_CONTROL".split()
+    [
+        "ALPHABETIC",
+        "LETTER",
+        "IDEOGRAPHIC",
+        "LOWERCASE",
+        "UPPERCASE",
+        "TITLECASE",
+        "WHITE_SPACE",
+        "CONTROL",
+        "PUNCTUATION",
+        "HEX_DIGIT",
+        "ASSIGNED",
+        "NONCHARACTER_CODE_POINT",
+        "DIGIT",
+        "ALNUM",
+        "BLANK",
+        "GRAPH",
+        "PRINT",
+        "WORD",
+        "JOIN_CONTROL",
+    ]
 )
 
 
@@ -116,7 +176,13 @@ def property_class(name: str, *, any_case: bool) -> str | None:
 
 def _unicode_property(name: str) -> str | None:
     if name.upper() in _BINARY:
-        special = {"LETTER": "L", "TITLECASE": "Lt", "CONTROL": "Cc", "PUNCTUATION": "P", "DIGIT": "Nd"}
+        special = {
+            "LETTER": "L",
+            "TITLECASE": "Lt",
+            "CONTROL": "Cc",
+            "PUNCTUATION": "P",
+            "DIGIT": "Nd",
+        }
         if name.upper() == "ASSIGNED":
             return r"\P{Cn}"
         return _known(special.get(name.upper(), name))

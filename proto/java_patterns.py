@@ -151,9 +151,18 @@ class _Reader:
         return char
 
     def _skip_comments(self) -> None:
-        while (char := self._text[self._at : self._at + 1]) and (char in " \t\n\x0b\f\r" or char == "#"):
+        while (char := self._text[self._at : self._at + 1]) and (
+            char in " \t\n\x0b\f\r" or char == "#"
+        ):
             if char == "#":
-                while self._text[self._at : self._at + 1] not in ("", "\n", "\r", "\x85", "\u2028", "\u2029"):
+                while self._text[self._at : self._at + 1] not in (
+                    "",
+                    "\n",
+                    "\r",
+                    "\x85",
+                    "\u2028",
+                    "\u2029",
+                ):
                     self._at += 1
             else:
                 self._at += 1

@@ -63,7 +63,7 @@ def _namespace(text: str) -> NamespaceName:
     if len(parts) != 2:
         raise InvalidNameError(f"Invalid namespace format. namespace: {text}")
     for part in parts:
-        if not _NAMED_ENTITY.fullmatch(part):
+        if not is_named_entity(part):
             raise InvalidNameError(f"Invalid named entity: {part!r} in namespace {text!r}")
     return NamespaceName(*parts)
 
@@ -110,7 +110,7 @@ class TopicName:
                 f"Invalid topic name: {text}. Topic local name must not be blank."
             )
         for part in parts[:2]:
-            if not _NAMED_ENTITY.fullmatch(part):
+            if not is_named_entity(part):
                 raise InvalidNameError(f"Invalid named entity: {part}")
         return TopicName(domain, NamespaceName(parts[0], parts[1]), parts[2])
 
@@ -150,9 +150,14 @@ def _split(path: str, most: int = 0) -> list[str]:
     Source: upstream TopicName.splitBySlash.
     """
     parts = path.split("/", most - 1)
-    if not all(parts[:-1]) or len(parts) == most and not parts[-1]:
+    if not all(parts[:-1]) or (len(parts) == most and not parts[-1]):
         raise InvalidNameError(f"Invalid topic name {path}")
     return parts
+
+
+def is_named_entity(text: str) -> bool:
+    """Tell whether a text may be the name of a tenant or of a namespace."""
+    return _NAMED_ENTITY.fullmatch(text) is not None
 
 
 def is_blank(text: str) -> bool:

@@ -27,17 +27,22 @@ def main() -> int:
         print(NO_REAL_PULSAR)
         return 0
     started = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder, floodgate_side(
-        label, Path(folder), through_proxy=options.proxy
-    ) as ours:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        floodgate_side(label, Path(folder), through_proxy=options.proxy) as ours,
+    ):
         run = Run(real, ours, options.seed)
         run.prepare()
         print(f"prepared {time.monotonic() - started:.1f} s", flush=True)
         made = cases(options.seed, options.count, through_proxy=options.proxy)
-        outcomes = run.play_all(made, lambda n: n % 500 or print(n, f"{time.monotonic() - started:.1f}", flush=True))
+        outcomes = run.play_all(
+            made, lambda n: n % 500 or print(n, f"{time.monotonic() - started:.1f}", flush=True)
+        )
     kept = [o for o in outcomes if not o.dropped]
     n = len(kept)
-    print(f"{n} kept, {len(outcomes)-n} dropped; codes {sum(o.same_codes for o in kept)/n:.4f} fields {sum(o.same_fields for o in kept)/n:.4f}")
+    print(
+        f"{n} kept, {len(outcomes) - n} dropped; codes {sum(o.same_codes for o in kept) / n:.4f} fields {sum(o.same_fields for o in kept) / n:.4f}"
+    )
     per = collections.defaultdict(lambda: [0, 0, 0])
     shown = collections.defaultdict(list)
     for o in kept:
@@ -46,10 +51,20 @@ def main() -> int:
             per[s.kind][1] += s.same_codes
             per[s.kind][2] += s.same_codes and not s.found
             if s.found:
-                key = (s.kind, "; ".join(sorted({f"{d.field.rpartition('.')[2]}: {d.recorded[:50]} | {d.answered[:50]}" for d in s.found})))
+                key = (
+                    s.kind,
+                    "; ".join(
+                        sorted(
+                            {
+                                f"{d.field.rpartition('.')[2]}: {d.recorded[:50]} | {d.answered[:50]}"
+                                for d in s.found
+                            }
+                        )
+                    ),
+                )
                 shown[key].append(str(o.case.steps[i])[:300])
     for kind, (a, b, c) in sorted(per.items()):
-        print(f"{kind:30} {a:6} {100*b/a:7.2f} {100*c/a:7.2f}")
+        print(f"{kind:30} {a:6} {100 * b / a:7.2f} {100 * c / a:7.2f}")
     for key, ex in sorted(shown.items(), key=lambda kv: -len(kv[1]))[: options.show]:
         print(len(ex), *key)
         for e in sorted(ex, key=len)[:3]:

@@ -83,9 +83,7 @@ def _case(seed: int, number: int, worlds: list[World], *, through_proxy: bool) -
 class _Maker:
     """Makes the steps of one case; it remembers what it asked for, so that ids come again."""
 
-    def __init__(
-        self, random: Random, known: World, *, changes: bool, through_proxy: bool
-    ) -> None:
+    def __init__(self, random: Random, known: World, *, changes: bool, through_proxy: bool) -> None:
         self._random = random
         self._known = known
         self._changes = changes
@@ -148,9 +146,7 @@ class _Maker:
 
     def _lookup(self) -> list[Step]:
         random = self._random
-        lookup = pb.CommandLookupTopic(
-            topic=topic_name(random, self._known), request_id=self._id()
-        )
+        lookup = pb.CommandLookupTopic(topic=topic_name(random, self._known), request_id=self._id())
         if random.random() < 0.2:
             lookup.authoritative = random.random() < 0.5
         if random.random() < 0.1:
@@ -174,9 +170,7 @@ class _Maker:
 
     def _topics(self) -> list[Step]:
         random = self._random
-        request = pb.CommandGetTopicsOfNamespace(
-            request_id=self._id(), namespace=namespace(random)
-        )
+        request = pb.CommandGetTopicsOfNamespace(request_id=self._id(), namespace=namespace(random))
         chance, mode = random.random(), "default"
         if chance < 0.9:
             request.mode = random.choice(Mode.Mode.values())
@@ -184,17 +178,23 @@ class _Maker:
         if random.random() < 0.6:
             request.topics_pattern = pattern(random, self._known)
         if random.random() < 0.3:
-            request.topics_hash = random.choice((HASH_TOKEN, HASH_TOKEN, NO_HASH, "", "odd", "ffffffff"))
+            request.topics_hash = random.choice(
+                (HASH_TOKEN, HASH_TOKEN, NO_HASH, "", "odd", "ffffffff")
+            )
         if random.random() < 0.12:
             for key, value in random.sample(PROPERTIES, random.randrange(1, 4)):
                 request.properties.add(key=key, value=value)
-        made = [_step(f"GET_TOPICS {mode}", Type.GET_TOPICS_OF_NAMESPACE, getTopicsOfNamespace=request)]
+        made = [
+            _step(f"GET_TOPICS {mode}", Type.GET_TOPICS_OF_NAMESPACE, getTopicsOfNamespace=request)
+        ]
         if random.random() < 0.12:
             again = pb.CommandGetTopicsOfNamespace()
             again.CopyFrom(request)
             again.request_id, again.topics_hash = self._id(), HASH_TOKEN
             made.append(
-                _step(f"GET_TOPICS {mode}", Type.GET_TOPICS_OF_NAMESPACE, getTopicsOfNamespace=again)
+                _step(
+                    f"GET_TOPICS {mode}", Type.GET_TOPICS_OF_NAMESPACE, getTopicsOfNamespace=again
+                )
             )
         return made
 

@@ -99,7 +99,9 @@ def _no_body(random: Random) -> bytes:
 
 
 def _unknown_type(random: Random) -> bytes:
-    number = random.choice((0, 1, 22, 24, 69, 70, 71, 75, 99, 127, 128, 1000, 2**31 - 1, 2**31, 2**64 - 1))
+    number = random.choice(
+        (0, 1, 22, 24, 69, 70, 71, 75, 99, 127, 128, 1000, 2**31 - 1, 2**31, 2**64 - 1)
+    )
     return framed(typed(number, random.choice((b"", body_of(18, b"")))))
 
 
@@ -161,7 +163,9 @@ def _broken_protobuf(random: Random) -> bytes:
 
 
 def _broken_text(random: Random) -> bytes:
-    text = random.choice((b"\xff\xfe", b"persistent://public/\xc3\x28/x", b"\xed\xa0\x80", _TOPIC + b"\xf0\x9f"))
+    text = random.choice(
+        (b"\xff\xfe", b"persistent://public/\xc3\x28/x", b"\xed\xa0\x80", _TOPIC + b"\xf0\x9f")
+    )
     number = b"\x10\x07"
     topic = body_of(1, text)
     return framed(
@@ -170,8 +174,12 @@ def _broken_text(random: Random) -> bytes:
                 typed(23, body_of(23, topic + number)),
                 typed(21, body_of(21, topic + number)),
                 typed(32, body_of(32, b"\x08\x07" + body_of(2, text))),
-                typed(32, body_of(32, b"\x08\x07" + body_of(2, NAMESPACE.encode()) + body_of(4, text))),
-                typed(32, body_of(32, b"\x08\x07" + body_of(2, NAMESPACE.encode()) + body_of(5, text))),
+                typed(
+                    32, body_of(32, b"\x08\x07" + body_of(2, NAMESPACE.encode()) + body_of(4, text))
+                ),
+                typed(
+                    32, body_of(32, b"\x08\x07" + body_of(2, NAMESPACE.encode()) + body_of(5, text))
+                ),
             )
         )
     )
@@ -187,14 +195,21 @@ def _twice(random: Random) -> bytes:
                 typed(19, typed(18, body_of(18, b""))),
                 typed(18, body_of(18, b"") + body_of(18, b"")),
                 lookup + typed(18, body_of(18, b"")),
-                typed(23, body_of(23, body_of(1, b"x")) + body_of(23, body_of(1, _TOPIC) + b"\x10\x09")),
+                typed(
+                    23,
+                    body_of(23, body_of(1, b"x")) + body_of(23, body_of(1, _TOPIC) + b"\x10\x09"),
+                ),
             )
         )
     )
 
 
 def _joined(random: Random) -> bytes:
-    frames = [frame(ping()), frame(lookup_command(7, _TOPIC.decode())), frame(topics_command(8, NAMESPACE))]
+    frames = [
+        frame(ping()),
+        frame(lookup_command(7, _TOPIC.decode())),
+        frame(topics_command(8, NAMESPACE)),
+    ]
     return random.choice(frames[:1] * 2 + frames) + frame(ping())
 
 
@@ -222,7 +237,9 @@ def _odd_values(random: Random) -> bytes:
 
 def _from_servers(random: Random) -> bytes:
     commands = (
-        pb.BaseCommand(type=pb.BaseCommand.CONNECTED, connected=pb.CommandConnected(server_version="x")),
+        pb.BaseCommand(
+            type=pb.BaseCommand.CONNECTED, connected=pb.CommandConnected(server_version="x")
+        ),
         pb.BaseCommand(type=pb.BaseCommand.SUCCESS, success=pb.CommandSuccess(request_id=1)),
         pb.BaseCommand(
             type=pb.BaseCommand.ERROR,
