@@ -50,10 +50,10 @@ class LookupHandler:
             RequestError: InvalidTopicName, TopicNotFound, or an unknown listener.
         """
         topic = _parse(request.topic)
-        await self._namespace_of(topic)
         if nameless := _partition_of_nothing(topic):
             code = pb.ServiceNotReady if self._as_shipped else pb.InvalidTopicName
             raise RequestError(code, nameless)
+        await self._namespace_of(topic)
         listener = request.advertised_listener_name.strip()
         if listener:
             text = f"the broker do not have {listener} listener"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import google_crc32c
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 import proto.PulsarApi_pb2 as pb
 from proto.broken_text import mended
@@ -42,6 +43,7 @@ _LENGTH = struct.Struct(">I")
 _LENGTHS = struct.Struct(">II")
 _CHECKSUM_MAGIC = b"\x0e\x01"
 _HASHED_FROM = 6
+_GROUP = 3
 _TYPE_TAG, _TYPE_END, _LONG_VARINT = 0x08, 6, 0x80
 
 
@@ -84,23 +86,29 @@ class Frame:
         """
         return split_body(self.body(), self.total_size)[0]
 
-    def command(self, *, mends_text: bool = False) -> pb.BaseCommand:
+    def command(self, *, as_shipped: bool = False) -> pb.BaseCommand:
         """Return the parsed command.
 
         Args:
-            mends_text: Whether text that is not UTF-8 is read as a real broker reads it.
+            as_shipped: Read it as a real broker's parser does, which mends text that is not UTF-8
+                and knows no groups.
 
         Raises:
             RemoteProtocolError: Not a command, or a required field is missing.
         """
         data = self.command_bytes()
-        try:
+        if not as_shipped:
             return parse_command(data)
+        try:
+            command = parse_command(data)
         except RemoteProtocolError:
-            whole = mended(data, pb.BaseCommand.DESCRIPTOR) if mends_text else data
+            whole = mended(data, pb.BaseCommand.DESCRIPTOR)
             if whole == data:
                 raise
-            return parse_command(whole)
+            command = parse_command(whole)
+        if any(field.wire_type == _GROUP for field in UnknownFieldSet(command)):
+            raise RemoteProtocolError("a command has a group, which no command has")
+        return command
 
 
 def split_body(body: bytes, total_size: int) -> tuple[bytes, bytes]:

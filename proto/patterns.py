@@ -48,6 +48,7 @@ _RANGE_BYTES = 128
 _REFUSED_BY_RE2J = (
     (re.compile(r"\(\?P?<(\w+)>(?=.*\(\?P?<\1>)", re.DOTALL), "duplicate capture group name"),
     (re.compile(r"\{[0-9]{9,}(?:,[0-9]*)?\}"), "invalid repetition size"),
+    (re.compile(r"(?<!\\)\{[*+?]"), "bad repetition operator"),
 )
 """What RE2 compiles and RE2/J does not."""
 _LAST = b"\xff\xff"

@@ -140,7 +140,7 @@ class ServedConnection(Connection):
 
     def frame_received(self, frame: Frame) -> None:
         """Count a command against the cooldown, then handle it."""
-        command = frame.command(mends_text=self._flow_parts.as_shipped)
+        command = frame.command(as_shipped=self._flow_parts.as_shipped)
         if self._flow is not None and command.type not in _NOT_COUNTED:
             self._flow.command_received()
         self.command_received(command)

@@ -7,15 +7,10 @@ field has to be made anew.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from tests.support.golden import RECORDED_BROKER, Rest, Send, with_address
-from tests.support.raw_peer import frame
 
 from proto import PulsarApi_pb2 as pb
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from tests.support.golden import RECORDED_BROKER, Rest, Send, with_address
+from tests.support.raw_peer import frame
 
 NAMESPACE_TOKEN = "diff-ns-0000"
 """Stands for the local name of the case's namespace, in requests, paths and answers."""
@@ -100,8 +95,3 @@ def wire_bytes(send: Send, namespace: str, last_hash: str, broker: str) -> bytes
         data = frame(command)
     data = data.replace(NAMESPACE_TOKEN.encode(), namespace.encode())
     return data.replace(HASH_TOKEN.encode(), last_hash.encode())
-
-
-def without_step(steps: Sequence[Step], index: int) -> tuple[Step, ...]:
-    """Return the steps but one."""
-    return (*steps[:index], *steps[index + 1 :])

@@ -89,14 +89,14 @@ class _Maker:
         self._changes = changes
         self._request_id = 0
         self._made = 0
-        makers: list[tuple[Callable[[], list[Step]], int]] = [
+        makers: list[tuple[Callable[[], list[Step]], float]] = [
             (self._lookup, 16),
             (self._partitions, 22),
             (self._topics, 34),
             (self._ping, 3),
-            (self._pong, 2),
-            (self._raw, 9),
-            (self._second_connect, 1),
+            (self._pong, 1.5),
+            (self._raw, 6),
+            (self._second_connect, 0.8),
         ]
         if not through_proxy:
             makers += [(self._watch, 16), (self._close_watch, 5)]

@@ -46,7 +46,7 @@ ODD_DOMAINS = (
     "topic://",
     "persistent://persistent://",
     "pulsar://",
-    "PERſISTENT://",
+    "PER\u017fISTENT://",
 )
 ODD_NAMESPACES = (
     f"{NAMESPACE}/",
@@ -159,7 +159,7 @@ def world(random: Random) -> World:
 
 def namespace(random: Random) -> str:
     """Return a namespace: mostly the case's own."""
-    return NAMESPACE if random.random() < 0.6 else random.choice(ODD_NAMESPACES)
+    return NAMESPACE if random.random() < 0.8 else random.choice(ODD_NAMESPACES)
 
 
 def known_local(random: Random, known: World) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from proto import PulsarApi_pb2 as pb
 from tests.differential.cases import NAMESPACE_TOKEN, NO_HASH, Case, Step, wire_bytes
@@ -24,6 +25,8 @@ QUIET_SECONDS = 0.4
 CHANGE_SECONDS = 1.0
 """The same after a change of the namespace, of which watchers are told."""
 SURPLUS_SECONDS = 0.05
+USER_SECONDS = 0.2
+"""How often who uses topics looks whether it may leave."""
 RIGHT_HASH = "<right>"
 
 
@@ -88,25 +91,46 @@ def prepare(side: Side, namespace: str, world: World) -> None:
             raise PreparationError(text)
 
 
-def use(side: Side, namespace: str, world: World) -> list[GoldenConnection]:
-    """Use the non-persistent topics of a namespace, until the connections are closed.
+class TopicUsers:
+    """Producers of the non-persistent topics of a namespace, for as long as the block lasts.
 
     A real broker lists those that somebody uses. Floodgate lists all that there are, and refuses
     the producers.
     """
-    if not world.non_persistent:
-        return []
-    host, _, port = side.broker.rpartition(":")
-    connection = GoldenConnection(host, int(port))
-    connect = pb.CommandConnect(client_version="differential", protocol_version=21)
-    connection.send(Send(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect)))
-    connection.receive(ANSWER_SECONDS)
-    for number, name in enumerate(world.non_persistent):
-        topic = f"non-persistent://public/{namespace}/{name}"
-        producer = pb.CommandProducer(topic=topic, producer_id=number, request_id=number)
-        connection.send(Send(pb.BaseCommand(type=pb.BaseCommand.PRODUCER, producer=producer)))
-        connection.receive(ANSWER_SECONDS)
-    return [connection]
+
+    def __init__(self, side: Side, namespace: str, world: World) -> None:
+        host, _, port = side.broker.rpartition(":")
+        self._connection = GoldenConnection(host, int(port))
+        self._names = [f"non-persistent://public/{namespace}/{n}" for n in world.non_persistent]
+        self._left = threading.Event()
+        self._answering = threading.Thread(target=self._answer_pings, daemon=True)
+
+    def __enter__(self) -> Self:
+        connect = pb.CommandConnect(client_version="differential", protocol_version=21)
+        self._ask(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect))
+        for number, name in enumerate(self._names):
+            producer = pb.CommandProducer(topic=name, producer_id=number, request_id=number)
+            self._ask(pb.BaseCommand(type=pb.BaseCommand.PRODUCER, producer=producer))
+        self._answering.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._left.set()
+        self._answering.join()
+        self._connection.__exit__(None, None, None)
+
+    def _ask(self, command: pb.BaseCommand) -> None:
+        self._connection.send(Send(command))
+        self._connection.receive(ANSWER_SECONDS)
+
+    def _answer_pings(self) -> None:
+        pong = Send(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))
+        while not self._left.is_set():
+            answer = self._connection.receive(USER_SECONDS)
+            if answer is Silence.CLOSED:
+                return
+            if isinstance(answer, pb.BaseCommand) and answer.type == pb.BaseCommand.PING:
+                self._connection.send(pong)
 
 
 def at_namespace(call: Rest, namespace: str) -> Rest:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+from proto import PulsarApi_pb2 as pb
 from tests.differential.cases import NAMESPACE
 from tests.support.raw_peer import frame, lookup_command, ping, topics_command
-
-from proto import PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -51,12 +51,24 @@ def test_what_is_no_message_or_too_large_is_not_touched(data: bytes) -> None:
     assert mended(data, COMMAND) == data
 
 
-def test_a_frame_is_mended_where_that_is_wanted() -> None:
+def framed(data: bytes) -> Frame:
+    return Frame(len(data) + 4, [memoryview(len(data).to_bytes(4, "big") + data)])
+
+
+def test_as_shipped_a_group_is_refused() -> None:
     # Given
-    data = with_broken_text(b"\xff")
-    frame = Frame(len(data) + 4, [memoryview(len(data).to_bytes(4, "big") + data)])
+    frame = framed(lookup_command(7, "x").SerializeToString() + b"\xc3\x3e\xc4\x3e")
+    # Then
+    assert frame.command() is not None
+    with pytest.raises(RemoteProtocolError, match="group"):
+        frame.command(as_shipped=True)
+
+
+def test_as_shipped_a_frame_is_mended() -> None:
+    # Given
+    frame = framed(with_broken_text(b"\xff"))
     # When
-    read = frame.command(mends_text=True)
+    read = frame.command(as_shipped=True)
     # Then
     assert read.lookupTopic.topic == "\ufffd"
     with pytest.raises(RemoteProtocolError):
