@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from broker.config import TopicType
 from proto.names import PARTITION_SEPARATOR, TopicName
+from server.limits_config import Profile
 
 if TYPE_CHECKING:
     from broker.config import BrokerConfig
@@ -68,12 +69,15 @@ class TopicRules:
             (allowAutoTopicCreationType, defaultNumPartitions).
         max_partitions: maxNumPartitionsPerPartitionedTopic; 0 or less is unlimited.
         max_topics: maxTopicsPerNamespace, partitions one by one; 0 or less is unlimited.
+        as_shipped: Profile pulsar: partitions of a non-persistent topic are there only once
+            somebody used them, and to delete a non-persistent topic that is missing succeeds.
     """
 
     auto_creation: bool = True
     auto_partitions: int = 0
     max_partitions: int = 0
     max_topics: int = 0
+    as_shipped: bool = False
 
     @staticmethod
     def of(config: BrokerConfig) -> TopicRules:
@@ -84,6 +88,7 @@ class TopicRules:
             config.default_num_partitions if partitioned else 0,
             config.max_num_partitions_per_partitioned_topic,
             config.max_topics_per_namespace,
+            config.profile is Profile.PULSAR,
         )
 
     @property

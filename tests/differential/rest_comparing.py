@@ -92,6 +92,9 @@ def compare_answers(
         masked |= {("type", "page"), ("body", "page")}
         there |= {"type": "<page>", "body": "<page>"}
         here |= {"type": "<page>", "body": "<page>"}
+    if real.status == ours.status and ("body", "Java's words") in masked:
+        there |= {"type": "<words>", "body": "<words>"}
+        here |= {"type": "<words>", "body": "<words>"}
     differences = tuple(
         RestDifference(step, field, there[field], here[field])
         for field in FIELDS

@@ -176,9 +176,7 @@ def _odd_bundle(random: Random, draft: Draft) -> None:
 
 def _odd_key(random: Random, draft: Draft) -> None:
     """No key, or one that nobody has."""
-    draft.query = random.choice(
-        ([], [("key", "")], [("key", "none")], [("key", "%20")], [("Key", "team")])
-    )
+    draft.query = random.choice(([], [("key", "none")], [("key", "%20")], [("Key", "team")]))
 
 
 def _broken_query(random: Random, draft: Draft) -> None:
@@ -235,7 +233,7 @@ _NUMBERS = (
 )  # fmt: skip
 _MAPS = (
     '{"a":1}', '{"a":1.50}', '{"a":true}', '{"a":1e2}', '{"":"x"}', '{"a":"b","a":"c"}', '{"a":"\\u00e9"}',
-    '{"a":"b","c":null}', '{"a":null}', '{"a":-0}', '{"a":12345678901234567890}', '{"a\\n":"b\\t"}',
+    '{"a":-0}', '{"a":12345678901234567890}', '{"a\\n":"b\\t"}',
 )  # fmt: skip
 _INFOS = (
     '{"allowedClusters":[]}', '{"allowedClusters":["nowhere"]}', '{"allowedClusters":null}', '{"adminRoles":["x"]}',
