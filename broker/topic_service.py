@@ -25,6 +25,7 @@ from broker.topic_rules import (
     check_count,
     check_growth,
     check_name,
+    check_new_partitioned,
     check_not_a_partition,
     check_partition,
     check_room,
@@ -120,7 +121,7 @@ class TopicService:
             StoreError: The store failed.
         """
         check_name(topic)
-        check_not_a_partition(topic)
+        check_new_partitioned(topic)
         if await self._store.policies(topic.namespace) is None:
             raise no_namespace()
         check_count(partitions, self._rules())

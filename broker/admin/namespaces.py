@@ -103,6 +103,8 @@ class NamespaceAdmin:
             if not self._parts.config.force_delete_namespace_allowed:
                 raise RestError(405, "Broker doesn't allow forced deletion of namespaces")
             deleted = await self.delete_with_topics(namespace)
+        elif self._parts.as_shipped and await self._forgets_its_topics(namespace):
+            deleted = await self.delete_with_topics(namespace)
         else:
             deleted = await self._delete(namespace)
         if not deleted:
@@ -131,6 +133,11 @@ class NamespaceAdmin:
                 namespace, TopicChanges(partitioned=forgotten, creates_namespace=False)
             )
         return await self._delete(namespace)
+
+    async def _forgets_its_topics(self, namespace: NamespaceName) -> bool:
+        """Tell whether all it holds are non-persistent topics, at which upstream does not look."""
+        snapshot = await self._parts.store.snapshot(namespace)
+        return snapshot is not None and not snapshot.persistent and not snapshot.partitioned
 
     async def _remove(self, namespace: NamespaceName, changes: TopicChanges) -> None:
         with suppress(NamespaceMissingError):  # somebody else was faster

@@ -9,8 +9,9 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from broker.admin.paths import Endpoint
-from broker.admin.requests import namespace_name, topic_name
+from broker.admin.requests import namespace_name, segment, topic_name
 from broker.admin.topics import NO_NAMESPACE, TopicAdmin
+from broker.bundles import bundle_named
 from server.http import RestError
 
 if TYPE_CHECKING:
@@ -79,8 +80,9 @@ class NotBuiltAdmin:
             found += [Endpoint(method, f"/admin/v2/{path}", handler) for method in methods]
         for root in _ROOTS:
             path = f"/admin/v2/{root}"
-            found += [Endpoint(method, path, self.of_root) for method in _METHODS]
             found += [Endpoint(method, f"{path}/{{rest}}", self.of_root) for method in _METHODS]
+        for root in ("resource-quotas", "resourcegroups"):
+            found.append(Endpoint("GET", f"/admin/v2/{root}", self.of_root))
         for part in _CLUSTER_PARTS:
             path = f"/admin/v2/clusters/{{cluster}}/{part}"
             found += [Endpoint(method, path, self.of_clusters) for method in _METHODS]
@@ -93,10 +95,18 @@ class NotBuiltAdmin:
 
     async def of_namespace(self, request: web.Request) -> web.Response:
         """Refuse what concerns the policies of a namespace that exists."""
-        named = "namespace" in request.match_info
-        if named and await self._parts.store.policies(namespace_name(request)) is None:
-            raise RestError(404, NO_NAMESPACE)
+        if "namespace" in request.match_info:
+            await self._check_namespace(request)
         raise _not_built(f"{request.path.split('/', 6)[-1]} of namespaces")
+
+    async def _check_namespace(self, request: web.Request) -> None:
+        policies = await self._parts.store.policies(namespace_name(request))
+        if policies is None:
+            raise RestError(404, NO_NAMESPACE)
+        if "bundle" in request.match_info:
+            text = segment(request, "bundle")
+            if bundle_named(text, policies.bundles) is None:
+                raise RestError(412, f"Invalid bundle range: {text[:100]}")
 
     async def of_root(self, request: web.Request) -> web.Response:
         """Refuse what concerns another part of Pulsar."""

@@ -26,7 +26,7 @@ async def partition_count(request: web.Request) -> int:
         raise BadBodyError("The request entity cannot be empty.", "application/json")
     if request.content_type == "text/plain":
         return _plain_count(await request.text())
-    return whole_number(await json_body(request), _WHAT)
+    return whole_number(await json_body(request), _WHAT, 500)
 
 
 async def partitions_and_properties(request: web.Request) -> tuple[int, dict[str, str]]:

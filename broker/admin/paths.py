@@ -28,8 +28,8 @@ REST = "{rest}"
 """As the last segment: one segment or more."""
 _DOMAINS = ("persistent", "non-persistent")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})|%00")
-_ROOT_SEGMENTS = 2
-"""The first segments name a web application and have no parameters."""
+_ROOTS = ("/admin/v2/", "/lookup/")
+"""Where upstream has a web application each: their names have no parameters."""
 
 
 class Takes(Enum):
@@ -94,7 +94,7 @@ class _Template:
     def fits(self, segments: Sequence[str]) -> bool:
         parts = self.parts
         if parts[-1] == REST:
-            segments, parts = segments[: len(parts) - 1], parts[:-1]
+            segments = segments[: len(parts)]
         return len(segments) == len(parts) and all(
             segment if _is_variable(part) else segment == part
             for segment, part in zip(segments, parts, strict=True)
@@ -124,8 +124,11 @@ class PathTable:
             RestError: 400, it is not percent-encoded UTF-8.
         """
         _check_encoding(raw_path)
-        segments = raw_path.split("/")[1:]
-        segments[_ROOT_SEGMENTS:] = [one.partition(";")[0] for one in segments[_ROOT_SEGMENTS:]]
+        root = next((one for one in _ROOTS if raw_path.startswith(one)), None)
+        if root is None:
+            return []
+        below = raw_path[len(root) :].split("/")
+        segments = root.split("/")[1:-1] + [one.partition(";")[0] for one in below]
         if len(segments) > 1 and not segments[-1]:
             segments.pop()
         return [

@@ -231,8 +231,13 @@ def strings(values: object, what: str) -> tuple[str, ...] | None:
     return texts
 
 
-def whole_number(value: object, what: str) -> int:
+def whole_number(value: object, what: str, too_large: int = 400) -> int:
     """Return a number as Java's parser does: of a text, too, and without what follows the point.
+
+    Args:
+        value: Of the body.
+        what: It is, for the refusal.
+        too_large: The status that upstream's server gives to one beyond 32 bits.
 
     Raises:
         BadBodyError: It is something else, or beyond 32 bits.
@@ -248,7 +253,7 @@ def whole_number(value: object, what: str) -> int:
     if number is None:
         raise BadBodyError(f"{what} should be a whole number")
     if not _SMALLEST <= number <= _LARGEST:
-        raise BadBodyError(f"{what} should be a smaller number", as_shipped=500)
+        raise BadBodyError(f"{what} should be a smaller number", as_shipped=too_large)
     return number
 
 

@@ -10,6 +10,7 @@ counted. That JSON objects have no order is no mask.
 | page | words and type of the web server's own errors: HTML, plain text or nothing there, a reason here |
 | Java's words | texts of its exceptions: plain text of a 400, and reasons with a class name |
 | others' tenants | tenants that the exchange did not make |
+| order of non-persistent topics | a real broker lists them as they lie in a hash map |
 | order of keys | the order in which the keys of dynamic configuration are named |
 | keys of the runtime | the values of ``configuration/runtime``: each server has keys of its own |
 | system topics | ``__change_events``, which holds policies of topics, and is not built here |
@@ -163,6 +164,8 @@ def _comparable_names(tenant: str, call: RestCall, names: list[str], masks: set[
     if call.kind.endswith("/tenants"):
         own = [name for name in names if name.startswith(tenant)]
         return _masked("others' tenants", masks, names, own)
+    if any(name.startswith("non-persistent://") for name in names):
+        names = _masked("order of non-persistent topics", masks, names, sorted(names))
     kept = [name for name in names if not _SYSTEM_TOPIC.search(name)]
     return _masked("system topics", masks, names, kept)
 
