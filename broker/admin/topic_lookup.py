@@ -67,7 +67,7 @@ class LookupAdmin:
 
     async def bundle(self, request: web.Request) -> web.Response:
         """Return the bundle that a topic lies in."""
-        topic = topic_name(request, NAMESPACE_REASON)
+        topic = self._topic(request)
         policies = await self._parts.store.policies(topic.namespace)
         if policies is None:
             raise RestError(404, NO_NAMESPACE)

@@ -17,7 +17,7 @@ DOMAINS = ("persistent", "non-persistent")
 TOPIC_WORDS = ("a", "beta-1", "gamma.x", "delta_7", "Eps", "zeta=1", "eta:2", "theta-partition")
 HARMLESS_KEYS = ("loadBalancerSheddingGracePeriodMinutes", "subscribeRatePeriodPerConsumerInSecond")
 """Keys of dynamic configuration that disturb nobody else on a shared broker."""
-_LIKELY = 0.85
+_LIKELY = 0.94
 
 
 @dataclass
@@ -125,7 +125,7 @@ def _new_tenant(random: Random, world: World) -> dict[str, str]:
 
 
 def _namespace(random: Random, world: World) -> dict[str, str]:
-    tenant = world.tenant if random.random() < 0.9 else f"{world.tenant}-none"
+    tenant = world.tenant if random.random() < 0.96 else f"{world.tenant}-none"
     local = random.choice(world.namespaces[world.tenant] or [NAMESPACE])
     return {
         "tenant": tenant,
@@ -139,7 +139,7 @@ def _new_namespace(random: Random, world: World) -> dict[str, str]:
 
 
 def _own_namespace(random: Random, world: World) -> dict[str, str]:
-    if random.random() < 0.08:
+    if random.random() < 0.04:
         return _namespace(random, world)
     return {"tenant": world.tenant, "namespace": NAMESPACE}
 
@@ -156,7 +156,7 @@ def _existing(
         if not partitioned or both:
             known += world.topics[domain]
             known += [f"{name}-partition-0" for name in world.partitioned[domain]]
-        if not known or random.random() < 0.12:
+        if not known or random.random() < 0.06:
             every = [*world.topics[domain], *world.partitioned[domain], *TOPIC_WORDS]
             every += [f"{name}-partition-1" for name in world.partitioned[domain]]
             return _own_namespace(random, world) | {"topic": random.choice(every)}

@@ -18,7 +18,7 @@ from tests.differential.rest_oddities import ODDITIES, Oddity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-ODD_SHARE = 0.32
+ODD_SHARE = 0.38
 """How many of the calls are odd."""
 LEAST_CALLS, MOST_CALLS = 2, 6
 
