@@ -255,23 +255,25 @@ def _checked(random: Random, _: World) -> list[tuple[str, str]]:
 
 def _made_topic(domain: str) -> Callable[[World, Draft], None]:
     def happened(world: World, draft: Draft) -> None:
-        if draft.segments[3] == NAMESPACE:
-            world.topics[domain].append(draft.segments[4])
+        namespace, topic = draft.segments[4:6]
+        if namespace == NAMESPACE:
+            world.topics[domain].append(topic)
 
     return happened
 
 
 def _made_partitioned(domain: str) -> Callable[[World, Draft], None]:
     def happened(world: World, draft: Draft) -> None:
-        if draft.segments[3] == NAMESPACE:
-            world.partitioned[domain][draft.segments[4]] = 1
+        namespace, topic = draft.segments[4:6]
+        if namespace == NAMESPACE:
+            world.partitioned[domain][topic] = 1
 
     return happened
 
 
 def _removed(domain: str) -> Callable[[World, Draft], None]:
     def happened(world: World, draft: Draft) -> None:
-        name = draft.segments[4]
+        name = draft.segments[5]
         if draft.segments[-1] == "partitions":
             world.partitioned[domain].pop(name, None)
         elif name in world.topics[domain]:
@@ -281,7 +283,7 @@ def _removed(domain: str) -> Callable[[World, Draft], None]:
 
 
 def _made_namespace(world: World, draft: Draft) -> None:
-    world.namespaces[world.tenant].append(draft.segments[3])
+    world.namespaces[world.tenant].append(draft.segments[4])
 
 
 def _made_tenant(world: World, draft: Draft) -> None:
@@ -342,8 +344,8 @@ def _cluster(random: Random, _: World) -> dict[str, str]:
     return {"cluster": random.choice(("standalone", "standalone", "none"))}
 
 
-CREATIONS = tuple(_creations("persistent") * 2 + _creations("non-persistent"))
-"""What an exchange begins with, mostly."""
+CREATIONS = {domain: _creations(domain) for domain in DOMAINS}
+"""What an exchange begins with, mostly, by domain."""
 ENDPOINTS = (
     *_of_topics("persistent"),
     *_of_topics("non-persistent"),

@@ -18,8 +18,10 @@ from tests.differential.rest_oddities import ODDITIES, Oddity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-ODD_SHARE = 0.38
-"""How many of the calls are odd."""
+ODD_SHARE = 0.5
+"""How many of the calls are odd that are dealt."""
+ODD_CREATIONS = 0.1
+"""How many of those are that an exchange begins with, so that later calls find topics."""
 LEAST_CALLS, MOST_CALLS = 2, 6
 
 
@@ -43,7 +45,7 @@ class _Deck:
 
 def exchanges(seed: int, calls: int) -> Iterator[RestExchange]:
     """Yield exchanges until they have at least ``calls`` calls; the same for the same seed."""
-    random = Random(f"rest {seed}")  # noqa: S311 - repeatable, and nothing secret
+    random = Random(f"rest {seed}")
     made, number = 0, 0
     dealer = _Dealer(random)
     while made < calls:
@@ -63,17 +65,19 @@ class _Dealer:
         world = World(tenant, {tenant: [NAMESPACE]})
         count = self._random.randint(LEAST_CALLS, MOST_CALLS)
         created = min(count - 1, self._random.choice((0, 1, 1, 2, 2)))
-        calls = [self._call(CREATIONS, world) for _ in range(created)]
-        calls += [self._call(ENDPOINTS, world) for _ in range(count - created)]
+        dealt = [ENDPOINTS[self._endpoints.deal()] for _ in range(count - created)]
+        calls = [self._call(self._creation(dealt), world, ODD_CREATIONS) for _ in range(created)]
+        calls += [self._call(endpoint, world, ODD_SHARE) for endpoint in dealt]
         return RestExchange(f"{seed}-{number}", tenant, tuple(calls))
 
-    def _call(self, endpoints: Sequence[Endpoint], world: World) -> RestCall:
-        if endpoints is CREATIONS:
-            endpoint = self._random.choice(CREATIONS)
-        else:
-            endpoint = ENDPOINTS[self._endpoints.deal()]
+    def _creation(self, dealt: Sequence[Endpoint]) -> Endpoint:
+        """Return one that makes what calls that were dealt may ask for."""
+        asked = [one for one in CREATIONS for call in dealt if f"/{one}/" in call.template]
+        return self._random.choice(CREATIONS[self._random.choice(asked or list(CREATIONS))])
+
+    def _call(self, endpoint: Endpoint, world: World, odd_share: float) -> RestCall:
         draft = endpoint.draft(self._random, world)
-        if self._random.random() >= ODD_SHARE:
+        if self._random.random() >= odd_share:
             if endpoint.happened is not None:
                 endpoint.happened(world, draft)
             return _call(endpoint, draft, PLAIN)

@@ -124,16 +124,50 @@ _UNICODE = (
     "%EF%BB%BF@",
 )
 _SIGNS = (
-    "a%20b", "@+b", "%40", "a%22b", "a%5Cb", "a%3Fb", "a%23b", "a%26b", "a,b", "a'b", "(@)", "a*", "$@",
-    "a!b", "~@", "%7B@%7D", "a%3Cb%3E", "a%7Cb", "@@", "a%5Eb", "a%60b",
-)  # fmt: skip
+    "a%20b",
+    "@+b",
+    "%40",
+    "a%22b",
+    "a%5Cb",
+    "a%3Fb",
+    "a%23b",
+    "a%26b",
+    "a,b",
+    "a'b",
+    "(@)",
+    "a*",
+    "$@",
+    "a!b",
+    "~@",
+    "%7B@%7D",
+    "a%3Cb%3E",
+    "a%7Cb",
+    "@@",
+    "a%5Eb",
+    "a%60b",
+)
 _SLASHES = ("a%2Fb", "@%2F", "%2F@", "a%2fb%2Fc", "persistent:%2F%2Fx")
 _BROKEN = ("@%", "@%zz", "%FF", "a%C3", "%00", "a%0Ab", "@%1", "%u0041", "a%C0%80")
 _ODD_NAMES = (
-    "@-partition-0", "@-partition-7", "@-partition-", "@-partition--1", "@-partition-007", "-partition-1",
-    "@-partition-99999999999", "@-PARTITION-0", "__change_events", "__x", "a-partition-0-partition-0",
-    "partitions", "partitioned", "%20", "a" * 300, "null", "-1", "@.",
-)  # fmt: skip
+    "@-partition-0",
+    "@-partition-7",
+    "@-partition-",
+    "@-partition--1",
+    "@-partition-007",
+    "-partition-1",
+    "@-partition-99999999999",
+    "@-PARTITION-0",
+    "__change_events",
+    "__x",
+    "a-partition-0-partition-0",
+    "partitions",
+    "partitioned",
+    "%20",
+    "a" * 300,
+    "null",
+    "-1",
+    "@.",
+)
 
 
 # -- parameters -----------------------------------------------------------------------------------
@@ -229,35 +263,89 @@ _BROKEN_JSON = (
     "03",
 )
 _NUMBERS = (
-    "0", "-1", "3.7", "3e0", "99999999999", "2147483648", "-2147483648", '"3"', '"abc"', " 3 ", "-0", "1e400",
-)  # fmt: skip
+    "0",
+    "-1",
+    "3.7",
+    "3e0",
+    "99999999999",
+    "2147483648",
+    "-2147483648",
+    '"3"',
+    '"abc"',
+    " 3 ",
+    "-0",
+    "1e400",
+)
 _MAPS = (
-    '{"a":1}', '{"a":1.50}', '{"a":true}', '{"a":1e2}', '{"":"x"}', '{"a":"b","a":"c"}', '{"a":"\\u00e9"}',
-    '{"a":-0}', '{"a":12345678901234567890}', '{"a\\n":"b\\t"}',
-)  # fmt: skip
+    '{"a":1}',
+    '{"a":1.50}',
+    '{"a":true}',
+    '{"a":1e2}',
+    '{"":"x"}',
+    '{"a":"b","a":"c"}',
+    '{"a":"\\u00e9"}',
+    '{"a":-0}',
+    '{"a":12345678901234567890}',
+    '{"a\\n":"b\\t"}',
+)
 _INFOS = (
-    '{"allowedClusters":[]}', '{"allowedClusters":["nowhere"]}', '{"allowedClusters":null}', '{"adminRoles":["x"]}',
-    '{"allowedClusters":["standalone"],"x":1}', '{"allowedClusters":["standalone","standalone"]}',
-    '{"allowedClusters":"standalone"}', '{"allowedClusters":[" "]}', '{"allowedClusters":[1]}',
-    '{"allowedClusters":["standalone"],"adminRoles":"x"}', '{"allowedClusters":["standalone"],"adminRoles":["a","a"]}',
-    '{"allowedClusters":["standalone",null]}', '{"AllowedClusters":["standalone"]}',
-    '{"allowedClusters":["standalone"],"adminRoles":[1,true]}', '{"allowedClusters":["standalone"],"adminRoles":[null]}',
-)  # fmt: skip
+    '{"allowedClusters":[]}',
+    '{"allowedClusters":["nowhere"]}',
+    '{"allowedClusters":null}',
+    '{"adminRoles":["x"]}',
+    '{"allowedClusters":["standalone"],"x":1}',
+    '{"allowedClusters":["standalone","standalone"]}',
+    '{"allowedClusters":"standalone"}',
+    '{"allowedClusters":[" "]}',
+    '{"allowedClusters":[1]}',
+    '{"allowedClusters":["standalone"],"adminRoles":"x"}',
+    '{"allowedClusters":["standalone"],"adminRoles":["a","a"]}',
+    '{"allowedClusters":["standalone",null]}',
+    '{"AllowedClusters":["standalone"]}',
+    '{"allowedClusters":["standalone"],"adminRoles":[1,true]}',
+    '{"allowedClusters":["standalone"],"adminRoles":[null]}',
+)
 _POLICIES = (
-    '{"bundles":{"numBundles":0}}', '{"bundles":{"numBundles":-1}}', '{"bundles":{"numBundles":"4"}}',
-    '{"bundles":null}', '{"bundles":4}', '{"replication_clusters":["nowhere"]}',
-    '{"replication_clusters":[]}', '{"replication_clusters":"standalone"}', '{"x":1}', '{"bundles":{}}',
-    '{"bundles":{"boundaries":["0x00000000","0x80000000","0xffffffff"],"numBundles":2}}', '{"bundles":{"x":1}}',
-    '{"bundles":{"boundaries":["0x00000000","0x80000000","0xffffffff"]}}', '{"deleted":true}',
-    '{"bundles":{"numBundles":3.5}}', '{"bundles":{"numBundles":null}}', '{"replication_clusters":null}',
-    '{"bundles":{"boundaries":[],"numBundles":3}}', '{"bundles":{"numBundles":true}}',
-)  # fmt: skip
+    '{"bundles":{"numBundles":0}}',
+    '{"bundles":{"numBundles":-1}}',
+    '{"bundles":{"numBundles":"4"}}',
+    '{"bundles":null}',
+    '{"bundles":4}',
+    '{"replication_clusters":["nowhere"]}',
+    '{"replication_clusters":[]}',
+    '{"replication_clusters":"standalone"}',
+    '{"x":1}',
+    '{"bundles":{}}',
+    '{"bundles":{"boundaries":["0x00000000","0x80000000","0xffffffff"],"numBundles":2}}',
+    '{"bundles":{"x":1}}',
+    '{"bundles":{"boundaries":["0x00000000","0x80000000","0xffffffff"]}}',
+    '{"deleted":true}',
+    '{"bundles":{"numBundles":3.5}}',
+    '{"bundles":{"numBundles":null}}',
+    '{"replication_clusters":null}',
+    '{"bundles":{"boundaries":[],"numBundles":3}}',
+    '{"bundles":{"numBundles":true}}',
+)
 _METADATA = (
-    '{"partitions":"3"}', '{"partitions":3.5}', '{"partitions":null}', '{"partitions":0}', '{"partitions":-2}',
-    '{"partitions":3,"x":1}', '{"partitions":3,"properties":null}', '{"partitions":3,"properties":{"a":1}}',
-    '{"partitions":2,"properties":[]}', '{"partitions":true}', '{"partitions":2,"deleted":true}', "{}", "3", "[]",
-    '{"partitions":2,"properties":{}}', '{"partitions":3,"partitions":4}', '{"Partitions":3}', '{"partitions":99999999999}',
-)  # fmt: skip
+    '{"partitions":"3"}',
+    '{"partitions":3.5}',
+    '{"partitions":null}',
+    '{"partitions":0}',
+    '{"partitions":-2}',
+    '{"partitions":3,"x":1}',
+    '{"partitions":3,"properties":null}',
+    '{"partitions":3,"properties":{"a":1}}',
+    '{"partitions":2,"properties":[]}',
+    '{"partitions":true}',
+    '{"partitions":2,"deleted":true}',
+    "{}",
+    "3",
+    "[]",
+    '{"partitions":2,"properties":{}}',
+    '{"partitions":3,"partitions":4}',
+    '{"Partitions":3}',
+    '{"partitions":99999999999}',
+)
 
 
 def _path_ends(word: str) -> Callable[[Draft], bool]:
@@ -302,7 +390,7 @@ def _content_type(random: Random, draft: Draft) -> None:
             "text/html",
             "application/javascript",
             "application/json;x",
-        )  # fmt: skip
+        )
     )
 
 
@@ -328,7 +416,7 @@ def _accept(random: Random, draft: Draft) -> None:
             "application/hal+json",
             "application/json;charset=utf-8",
             "APPLICATION/JSON",
-        )  # fmt: skip
+        )
     )
 
 
@@ -341,6 +429,11 @@ def _method(name: str) -> Callable[[Random, Draft], None]:
 
 def _unknown_method(random: Random, draft: Draft) -> None:
     draft.method = random.choice(("FOO", "get", "PROPFIND", "TRACE", "LINK"))
+
+
+def _others_are_harmless(draft: Draft) -> bool:
+    """A deleted cluster would take the whole server with it."""
+    return "clusters" not in draft.segments
 
 
 def _other_method(random: Random, draft: Draft) -> None:
@@ -390,6 +483,6 @@ ODDITIES = (
     Oddity("OPTIONS", _changed(_method("OPTIONS"))),
     Oddity("PATCH", _changed(_method("PATCH"))),
     Oddity("unknown method", _changed(_unknown_method)),
-    Oddity("other method", _changed(_other_method)),
+    Oddity("other method", _changed(_other_method), _others_are_harmless),
 )
 """All of them."""

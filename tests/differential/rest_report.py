@@ -1,4 +1,4 @@
-"""Plays fresh exchanges of REST calls to a real Pulsar and to Floodgate, and says where they differ.
+"""Plays fresh REST calls to a real Pulsar and to Floodgate, and says where they differ.
 
     python -m tests.differential.rest_report --real http://127.0.0.1:8080 --seed 1 --seed 2
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tests.differential.rest_comparing import RestComparison
     from tests.differential.rest_playing import RestAnswer
 
-SIDE_BY_SIDE = 6
+SIDE_BY_SIDE = 16
 """Exchanges that are played at the same time."""
 LEAST_KINDS, LEAST_CLASS, LEAST_FIELDS, LEAST_PRODUCTIVE = 0.995, 0.95, 0.97, 0.6
 MOST_DROPPED = 0.05
@@ -177,7 +177,8 @@ def difference_lines(played: Played) -> Iterator[str]:
         yield f"  {step} [{call.oddity}] {call.method} {call.path}{body} {headers}"
         for one in found:
             if one.step == step:
-                yield f"      {one.field}: real {one.real[:300]!r}\n            ours {one.ours[:300]!r}"
+                yield f"      {one.field}: real {one.real[:300]!r}"
+                yield f"            ours {one.ours[:300]!r}"
 
 
 def main() -> int:
@@ -202,7 +203,8 @@ def _run(players: Players, seed: int, calls: int, written: Path | None) -> bool:
     for played in players.all(exchanges(seed, calls)):
         figures.count(played)
         lines += difference_lines(played)
-    print(f"seed {seed}:", *figures.lines(), sep="\n", flush=True)
+    sys.stdout.write("\n".join([f"seed {seed}:", *figures.lines(), ""]))
+    sys.stdout.flush()
     if written is not None:
         with written.open("a", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in lines)
