@@ -25,6 +25,7 @@ from broker.topic_rules import (
     check_count,
     check_growth,
     check_name,
+    check_new_partitioned,
     check_not_a_partition,
     check_partition,
     check_room,
@@ -104,7 +105,7 @@ class TopicService:
         if snapshot is not None and name in snapshot.partitioned:
             raise is_partitioned(topic)
         changes = TopicChanges((), [name.encode()], present=[name], creates_namespace=False)
-        if not await self._applied(topic, changes):
+        if not await self._applied(topic, changes) and not self._lazy(topic):
             raise not_found(topic)
 
     # -- partitioned topics -------------------------------------------------------------------
@@ -120,12 +121,13 @@ class TopicService:
             StoreError: The store failed.
         """
         check_name(topic)
-        check_not_a_partition(topic)
+        check_new_partitioned(topic)
         if await self._store.policies(topic.namespace) is None:
             raise no_namespace()
         check_count(partitions, self._rules())
         await self._check_room(topic, partitions)
-        first, *rest = in_changes(range(partitions), len(properties))
+        made = 0 if self._lazy(topic) else partitions
+        first, *rest = in_changes(range(made), len(properties))
         name, names = str(topic), partition_names(topic, first)
         rows = property_rows([name.encode(), *names], properties)
         await self._apply(
@@ -159,6 +161,8 @@ class TopicService:
         """Add partitions to what a snapshot shows; false when it is out of date."""
         name, count = str(topic), snapshot.partitioned[str(topic)]
         check_room(snapshot, partitions - count, self._rules())
+        if self._lazy(topic):
+            return await self._grow_lazily(topic, partitions)
         properties = await self._store.properties(topic.namespace, name)
         first, *rest = in_changes(range(count, partitions), len(properties))
         names = partition_names(topic, first)
@@ -177,6 +181,21 @@ class TopicService:
             return False
         await self._add(topic, rest, properties)
         return True
+
+    def _lazy(self, topic: TopicName) -> bool:
+        return self._rules().as_shipped and not topic.persistent
+
+    async def _grow_lazily(self, topic: TopicName, partitions: int) -> bool:
+        """Set the number of partitions; upstream looks at the first, which makes it."""
+        name = str(topic)
+        changes = TopicChanges(
+            partition_names(topic, range(1)),
+            (),
+            {name: partitions},
+            present=[name],
+            creates_namespace=False,
+        )
+        return await self._applied(topic, changes)
 
     async def _add(
         self, topic: TopicName, parts: Sequence[range], properties: Mapping[str, str]
