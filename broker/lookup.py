@@ -78,11 +78,11 @@ class LookupHandler:
             UnansweredRequestError: As shipped, nothing is answered.
         """
         topic, create = _parse(request.topic), request.metadata_auto_creation_enabled
-        snapshot = await self._namespace_of(topic, reason=NAMESPACE_NOT_FOUND if create else "")
         if nameless := _partition_of_nothing(topic):
             if self._as_shipped:
                 raise UnansweredRequestError(nameless)
             raise RequestError(pb.InvalidTopicName, nameless)
+        snapshot = await self._namespace_of(topic, reason=NAMESPACE_NOT_FOUND if create else "")
         count = snapshot.partitioned.get(str(topic), 0)
         if not count and not snapshot.contains(topic):
             # A partitioned topic has no partitions but its own, and nobody's question makes more.
