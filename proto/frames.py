@@ -106,7 +106,7 @@ class Frame:
             if whole == data:
                 raise
             command = parse_command(whole)
-        if any(field.wire_type == _GROUP for field in UnknownFieldSet(command)):
+        if any(field.wire_type == _GROUP for field in UnknownFieldSet(command)):  # type: ignore[attr-defined]
             raise RemoteProtocolError("a command has a group, which no command has")
         return command
 

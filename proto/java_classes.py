@@ -52,49 +52,18 @@ _ASCII = {
     "javaLetter": r"\p{L}",
     "javaLetterOrDigit": r"[\p{L}\p{Nd}]",
 }
-_CATEGORIES = frozenset(
-    [
-        "Cn",
-        "Lu",
-        "Ll",
-        "Lt",
-        "Lm",
-        "Lo",
-        "Mn",
-        "Me",
-        "Mc",
-        "Nd",
-        "Nl",
-        "No",
-        "Zs",
-        "Zl",
-        "Zp",
-        "Cc",
-        "Cf",
-        "Co",
-        "Cs",
-        "Pd",
-        "Ps",
-        "Pe",
-        "Pc",
-        "Po",
-        "Sm",
-        "Sc",
-        "Sk",
-        "So",
-        "Pi",
-        "Pf",
-        "L",
-        "M",
-        "N",
-        "Z",
-        "C",
-        "P",
-        "S",
-    ]
-)
+_MINOR = {
+    "L": "ultmo",
+    "M": "nec",
+    "N": "dlo",
+    "Z": "slp",
+    "C": "nfocs",
+    "P": "dsecoif",
+    "S": "mcko",
+}
+_CATEGORIES = {f"{major}{minor}" for major, all_ in _MINOR.items() for minor in ("", *all_)}
 _BINARY = frozenset(
-    [
+    {
         "ALPHABETIC",
         "LETTER",
         "IDEOGRAPHIC",
@@ -105,7 +74,6 @@ _BINARY = frozenset(
         "CONTROL",
         "PUNCTUATION",
         "HEX_DIGIT",
-        "ASSIGNED",
         "NONCHARACTER_CODE_POINT",
         "DIGIT",
         "ALNUM",
@@ -114,8 +82,15 @@ _BINARY = frozenset(
         "PRINT",
         "WORD",
         "JOIN_CONTROL",
-    ]
+    }
 )
+_CATEGORY_OF = {
+    "LETTER": "L",
+    "TITLECASE": "Lt",
+    "CONTROL": "Cc",
+    "PUNCTUATION": "P",
+    "DIGIT": "Nd",
+}
 
 
 def negated(one: str) -> str:
@@ -175,17 +150,10 @@ def property_class(name: str, *, any_case: bool) -> str | None:
 
 
 def _unicode_property(name: str) -> str | None:
+    if name.upper() == "ASSIGNED":
+        return r"\P{Cn}"
     if name.upper() in _BINARY:
-        special = {
-            "LETTER": "L",
-            "TITLECASE": "Lt",
-            "CONTROL": "Cc",
-            "PUNCTUATION": "P",
-            "DIGIT": "Nd",
-        }
-        if name.upper() == "ASSIGNED":
-            return r"\P{Cn}"
-        return _known(special.get(name.upper(), name))
+        return _known(_CATEGORY_OF.get(name.upper(), name))
     return _known(name) if name in _CATEGORIES else _known(f"Script={name}")
 
 

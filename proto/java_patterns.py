@@ -13,27 +13,14 @@ from __future__ import annotations
 import string
 from typing import TYPE_CHECKING, NamedTuple
 
-from proto.java_classes import (
-    ANY,
-    NOTHING,
-    PREDEFINED,
-    UNICODE,
-    intersection,
-    negated,
-    property_class,
-    single,
-    span,
-    union,
-)
+from proto.java_characters import LETTERS, WORD, CharacterReader
+from proto.java_classes import ANY, NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _LINE_END = r"[\n\r\x85\u2028\u2029]"
-_LETTERS = frozenset(string.ascii_letters)
-_NAME = frozenset(string.ascii_letters + string.digits)
 _FLAGS = frozenset("imsdxuUc")
-_CONTROLS = {"a": "\x07", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _ANCHORS = {
     "A": r"\A",
     "B": r"\B",
@@ -43,21 +30,6 @@ _ANCHORS = {
     "z": r"\Z",
 }
 _MOST_REPEATS = 2**31 - 1
-_HEX = frozenset(string.hexdigits)
-
-
-class JavaSyntaxError(ValueError):
-    """Java would not compile the pattern.
-
-    Attributes:
-        what: The mistake, in Java's words.
-        index: Where it is; negative where Java does not say.
-    """
-
-    def __init__(self, what: str, index: int) -> None:
-        super().__init__(what, index)
-        self.what = what
-        self.index = index
 
 
 class Node(NamedTuple):
@@ -83,6 +55,11 @@ class Node(NamedTuple):
 
 _EMPTY = Node("", 0)
 _FLAGS_ONLY = Node("(?:)", 0)
+_BESIDES = {
+    **{char: Node(text, 0) for char, text in _ANCHORS.items()},
+    "R": Node(r"(?:\r\n|[\n\x0b\f\r\x85\u2028\u2029])", 2),
+    "X": Node(r"\X", 0),
+}
 
 
 def translated(pattern: str) -> str:
@@ -107,7 +84,7 @@ def _without_quotes(pattern: str) -> str:
         elif quoted:
             char = pattern[at]
             after_quote = char in string.digits and pattern[at - 2 : at] == "\\Q"
-            plain = char in _NAME and not after_quote
+            plain = char in WORD and not after_quote
             out.append(char if plain else f"\\x3{char}" if after_quote else f"\\{char}")
             at += 1
         elif two == "\\Q":
@@ -119,11 +96,9 @@ def _without_quotes(pattern: str) -> str:
     return "".join(out)
 
 
-class _Reader:
+class _Reader(CharacterReader):
     def __init__(self, pattern: str) -> None:
-        self._text = _without_quotes(pattern)
-        self._at = 0
-        self._flags: frozenset[str] = frozenset()
+        super().__init__(_without_quotes(pattern))
         self._groups = 0
         self._named: dict[str, int] = {}
 
@@ -132,43 +107,6 @@ class _Reader:
         if self._at < len(self._text):
             raise self._error("Unmatched closing ')'", -1)
         return node.text
-
-    # -- characters ---------------------------------------------------------------------------
-
-    def _peek(self) -> str:
-        if "x" in self._flags:
-            self._skip_comments()
-        return self._text[self._at : self._at + 1]
-
-    def _next(self) -> str:
-        char = self._peek()
-        self._at += 1
-        return char
-
-    def _raw(self) -> str:
-        char = self._text[self._at : self._at + 1]
-        self._at += 1
-        return char
-
-    def _skip_comments(self) -> None:
-        while (char := self._text[self._at : self._at + 1]) and (
-            char in " \t\n\x0b\f\r" or char == "#"
-        ):
-            if char == "#":
-                while self._text[self._at : self._at + 1] not in (
-                    "",
-                    "\n",
-                    "\r",
-                    "\x85",
-                    "\u2028",
-                    "\u2029",
-                ):
-                    self._at += 1
-            else:
-                self._at += 1
-
-    def _error(self, what: str, offset: int = 0) -> JavaSyntaxError:
-        return JavaSyntaxError(what, self._at + offset)
 
     # -- structure ----------------------------------------------------------------------------
 
@@ -196,35 +134,30 @@ class _Reader:
         return Node(text, _longest(nodes), fixed, choice=any(node.choice for node in nodes))
 
     def _atom(self, char: str) -> Node:
-        if char in "*+?":
-            self._at += 1
-            raise self._error(f"Dangling meta character '{char}'", -1)
         if char == "{":
             return _EMPTY
         self._at += 1
-        if char == "(":
-            return self._group()
+        if char in "*+?":
+            raise self._error(f"Dangling meta character '{char}'", -1)
+        known = {"(": self._group, "\\": self._escape, "^": self._begin, "$": self._end}
+        if char in known:
+            return known[char]()
         if char == "[":
             return _one(self._char_class(consume=True))
-        if char == "\\":
-            return self._escape()
-        if char == ".":
-            return _one(self._dot())
-        if char == "^":
-            behind = rf"(?<=\A|(?<!\r(?=\n)){_LINE_END})(?!\Z)"
-            return Node(behind if "m" in self._flags else r"\A", 0)
-        if char == "$":
-            before = rf"(?=\Z|{_LINE_END})"
-            return Node(before if "m" in self._flags else _ANCHORS["Z"], 0)
-        return _one(self._single(char))
+        return _one(self._dot() if char == "." else self._single(char))
+
+    def _begin(self) -> Node:
+        behind = rf"(?<=\A|(?<!\r(?=\n)){_LINE_END})(?!\Z)"
+        return Node(behind if "m" in self._flags else r"\A", 0)
+
+    def _end(self) -> Node:
+        before = rf"(?=\Z|{_LINE_END})"
+        return Node(before if "m" in self._flags else _ANCHORS["Z"], 0)
 
     def _dot(self) -> str:
         if "s" in self._flags:
             return ANY
         return r"[^\n]" if "d" in self._flags else r"[^\n\r\x85\u2028\u2029]"
-
-    def _single(self, char: str) -> str:
-        return single(char, any_case="i" in self._flags, unicode_case={"i", "u"} <= self._flags)
 
     # -- repetition ---------------------------------------------------------------------------
 
@@ -296,7 +229,7 @@ class _Reader:
         if char in ("=", "!"):
             node = self._closed(self._choice(), f"(?<{char}", flags)
             if node.longest is None:
-                raise self._error("Look-behind group does not have an obvious maximum length", -1)
+                raise self._error("Look-behind group does not have an obvious maximum length", -2)
             if -_MOST_REPEATS // 2 < _as_int(node.longest) < 0:
                 return Node(NOTHING if char == "=" else "", 0)
             return Node(node.text, 0)
@@ -309,9 +242,9 @@ class _Reader:
 
     def _group_name(self, char: str) -> str:
         name = ""
-        if char not in _LETTERS:
+        if char not in LETTERS:
             raise self._error("capturing group name does not start with a Latin letter", -1)
-        while char in _NAME and char:
+        while char in WORD and char:
             name += char
             char = self._raw()
         if char != ">":
@@ -345,100 +278,16 @@ class _Reader:
 
     def _escape(self) -> Node:
         char = self._raw()
-        if char in _ANCHORS:
-            return Node(_ANCHORS[char], 0)
+        if char in _BESIDES:
+            return _BESIDES[char]
         if char in ("p", "P"):
             return _one(self._property(char))
-        if char == "R":
-            return Node(r"(?:\r\n|[\n\x0b\f\r\x85\u2028\u2029])", 2)
-        if char == "X":
-            return Node(r"\X", 0)
         if char == "k":
             return self._named_reference()
         if char and char in "123456789":
             return self._reference(char)
-        one = self._class_of(char)
-        return _one(one if one is not None else self._single(self._escaped_char(char)))
-
-    def _class_of(self, char: str) -> str | None:
-        r"""Return the class of \d, \W and so on; None for another escape."""
-        kind = char.lower()
-        if kind not in PREDEFINED:
-            return None
-        known = UNICODE.get(kind, PREDEFINED[kind]) if "U" in self._flags else PREDEFINED[kind]
-        return known if char == kind else negated(known)
-
-    def _escaped_char(self, char: str) -> str:
-        if not char:
-            self._at -= 1
-            raise self._error("Unexpected internal error", 0)
-        if char in _CONTROLS:
-            return _CONTROLS[char]
-        if char == "0":
-            return self._octal()
-        if char == "c":
-            control = self._raw()
-            if not control:
-                raise self._error("Illegal control escape sequence", -2)
-            return chr(ord(control) ^ 64)
-        if char == "x":
-            return self._hexadecimal()
-        if char == "u":
-            return chr(self._hex_digits(4, "Illegal Unicode escape sequence"))
-        if char == "N":
-            raise self._error("Illegal character name escape sequence")
-        if char in _LETTERS:
-            raise self._error("Illegal/unsupported escape sequence", -1)
-        return char
-
-    def _octal(self) -> str:
-        digits = ""
-        most = 3 if self._text[self._at : self._at + 1] in tuple("0123") else 2
-        while len(digits) < most and self._text[self._at : self._at + 1] in tuple("01234567"):
-            digits += self._raw()
-        if not digits:
-            self._at += 1
-            raise self._error("Illegal octal escape sequence", -1)
-        return chr(int(digits, 8))
-
-    def _hexadecimal(self) -> str:
-        if self._text[self._at : self._at + 1] != "{":
-            return chr(self._hex_digits(2, "Illegal hexadecimal escape sequence"))
-        self._at += 1
-        number, digits = 0, 0
-        while (char := self._raw()) in _HEX and char:
-            number, digits = number * 16 + int(char, 16), digits + 1
-            if number > 0x10FFFF:
-                raise self._error("Hexadecimal codepoint is too big", -1)
-        if char != "}":
-            raise self._error("Unclosed hexadecimal escape sequence", -1)
-        return chr(number)
-
-    def _hex_digits(self, count: int, what: str) -> int:
-        digits = ""
-        for _ in range(count):
-            char = self._raw()
-            if char not in _HEX or not char:
-                raise self._error(what, -1)
-            digits += char
-        return int(digits, 16)
-
-    def _property(self, kind: str) -> str:
-        char = self._raw()
-        name = char or "\0"
-        if char == "{":
-            end = self._text.find("}", self._at)
-            if end < 0:
-                self._at = len(self._text) + 1
-                raise self._error("Unclosed character family", -1)
-            name = self._text[self._at : end]
-            self._at = end + 1
-            if not name:
-                raise self._error("Empty character family", -1)
-        found = property_class(name, any_case="i" in self._flags)
-        if found is None:
-            raise self._error(f"Unknown character property name {{{name}}}", -1)
-        return negated(found) if kind == "P" else found
+        known = self._class_of(char)
+        return _one(known if known is not None else self._single(self._escaped_char(char)))
 
     def _named_reference(self) -> Node:
         if self._raw() != "<":
@@ -458,70 +307,6 @@ class _Reader:
 
     def _back(self, number: int) -> str:
         return f"(?i:\\g<{number}>)" if "i" in self._flags else f"\\g<{number}>"
-
-    # -- classes ------------------------------------------------------------------------------
-
-    def _char_class(self, *, consume: bool) -> str:
-        found: str | None = None
-        negative = consume and self._peek() == "^"
-        if negative:
-            self._at += 1
-        while True:
-            char = self._peek()
-            if not char:
-                raise self._error("Unclosed character class", -1)
-            if char == "]" and found is not None:
-                self._at += consume
-                return negated(found) if negative else found
-            if char == "[":
-                self._at += 1
-                found = union(found, self._char_class(consume=True))
-            elif self._text[self._at : self._at + 2] == "&&":
-                self._at += 2
-                found = self._both(found)
-            else:
-                found = union(found, self._range())
-
-    def _both(self, left: str | None) -> str:
-        right: str | None = None
-        while (char := self._peek()) and char not in "]&":
-            if char == "[":
-                self._at += 1
-                right = union(right, self._char_class(consume=True))
-            else:
-                right = self._char_class(consume=False)
-        if right is None:
-            if left is None:
-                raise self._error("Bad class syntax", -1)
-            return left
-        return right if left is None else intersection(left, right)
-
-    def _range(self) -> str:
-        char = self._next()
-        if char == "\\":
-            escaped = self._raw()
-            if escaped in ("p", "P"):
-                return self._property(escaped)
-            known = self._class_of(escaped)
-            if known is not None:
-                return known
-            if escaped and escaped in "123456789":
-                raise self._error("Illegal/unsupported escape sequence", -1)
-            char = self._escaped_char(escaped)
-        if self._peek() != "-":
-            return self._single(char)
-        behind = self._text[self._at + 1 : self._at + 2]
-        if behind in ("[", "]"):
-            return self._single(char)
-        self._at += 1
-        last = self._next()
-        if last == "\\":
-            last = self._escaped_char(self._raw())
-        if not last:
-            raise self._error("Unclosed character class", -2)
-        if last < char:
-            raise self._error("Illegal character range", -1)
-        return span(char, last, any_case="i" in self._flags)
 
 
 def _one(text: str) -> Node:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from proto.java_patterns import JavaSyntaxError
+    from proto.java_characters import JavaSyntaxError
 
 JDK_ERROR = "java.util.regex.PatternSyntaxException"
 RE2J_ERROR = "com.google.re2j.PatternSyntaxException"

@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 import re2
 import regex
 
-from proto.java_patterns import JavaSyntaxError, translated
+from proto.java_characters import JavaSyntaxError
+from proto.java_patterns import translated
 from proto.names import NON_PERSISTENT, PERSISTENT
 from proto.pattern_errors import (
     ILLEGAL_ARGUMENT,

@@ -9,6 +9,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from tests.differential import rest_report
 from tests.differential.deviations import load_deviations
 from tests.differential.generator import cases
 from tests.differential.report import Figures, difference_lines, listed
@@ -28,11 +29,14 @@ SHRUNK = 5
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play, and report; 0 when every bound is kept."""
     options = _options(arguments)
-    held = True
-    for seed in options.seed or [1]:
+    held, seeds = True, options.seed or [1]
+    if options.rest:
+        flags = [f"--seed={seed}" for seed in seeds]
+        return rest_report.main([*flags, f"--calls={options.count}"])
+    for seed in seeds:
         with open_run(seed, through_proxy=options.proxy) as run:
             if run is None:
-                print(NO_REAL_PULSAR)
+                _say(NO_REAL_PULSAR)
                 return 0
             held = _play(run, seed, options) and held
     return 0 if held else 1
@@ -43,6 +47,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, action="append", help="again for more; default 1")
     parser.add_argument("--count", type=int, default=3_000, help="exchanges of each seed")
     parser.add_argument("--proxy", action="store_true", help="through both proxies")
+    parser.add_argument("--rest", action="store_true", help="calls of the admin instead")
     parser.add_argument("--all", action="store_true", help="print what differs as listed, too")
     return parser.parse_args(arguments)
 
@@ -57,15 +62,20 @@ def _play(run: Run, seed: int, options: argparse.Namespace) -> bool:
         if not outcome.dropped and not outcome.same_fields and not known:
             differing.append(outcome)
     where = "through the proxies" if options.proxy else "directly"
-    print(f"seed {seed}, {where}:", *figures.lines(), sep="\n", flush=True)
+    _say(f"seed {seed}, {where}:", *figures.lines())
     for outcome in differing[SHRUNK:]:
-        print(*difference_lines(outcome), sep="\n")
+        _say(*difference_lines(outcome))
     for outcome in differing[:SHRUNK]:
         smallest = shrink(outcome.case, run.differs_like(outcome))
-        print("smallest:", *difference_lines(run.play(smallest)), sep="\n", flush=True)
+        _say("smallest:", *difference_lines(run.play(smallest)))
     complaints = figures.complaints()
-    print(*complaints, sep="\n")
+    _say(*complaints)
     return not complaints
+
+
+def _say(*lines: str) -> None:
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

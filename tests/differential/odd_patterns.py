@@ -64,11 +64,12 @@ JAVA_GROUPS = (
     ".*(?<=%s)",
 )
 INVALID = (
-    "(", ")", "[", "]", "*", "*a", "+", "?", "a**", "a{2,1}", "a{1001}", "\\", "(?", "(?<", "[z-a]",
-    r"\8", r"\p{Foo}", "(?P<n", "(?P<n>a)(?P<n>b)", "(?<1>a)", "a{99999999999}", "{", "}", "a{", "a{,2}",
-    "a{2", "(?z)a", "[[:foo:]]", r"\Q", r"\E", r"\Qab", "(?<=a*)b", "(a", "a)", "[a", "[^", "[]", "[^]", r"\x",
-    r"\x{110000}", r"\k<n>", r"\1", r"a\1(b)", "(?P=n)", "(?#c)a", r"\c", r"\u12", r"[\d-z]", "|", "||", "()",
-    "(|a)", "(?:)", "x{0}", "(?i", r"\pX", r"\p", r"a|*", "^*", "$+", r"\b+", "a+*", "a*+?", "(?=a)*", "(?<n>a)(?<n>b)",
+    "(", ")", "[", "]", "*", "*a", "+", "?", "a**", "a{2,1}", "a{1001}", "\\", "(?", "(?<",
+    "[z-a]", r"\8", r"\p{Foo}", "(?P<n", "(?P<n>a)(?P<n>b)", "(?<1>a)", "a{99999999999}", "{",
+    "}", "a{", "a{,2}", "a{2", "(?z)a", "[[:foo:]]", r"\Q", r"\E", r"\Qab", "(?<=a*)b", "(a",
+    "a)", "[a", "[^", "[]", "[^]", r"\x", r"\x{110000}", r"\k<n>", r"\1", r"a\1(b)", "(?P=n)",
+    "(?#c)a", r"\c", r"\u12", r"[\d-z]", "|", "||", "()", "(|a)", "(?:)", "x{0}", "(?i", r"\pX",
+    r"\p", "a|*", "^*", "$+", r"\b+", "a+*", "a*+?", "(?=a)*", "(?<n>a)(?<n>b)",
 )  # fmt: skip
 
 
@@ -87,25 +88,40 @@ def _sequence(random: Random, known: World, depth: int) -> str:
 
 
 def _item(random: Random, known: World, depth: int) -> str:
-    chance = random.random()
-    if chance < 0.27:
-        return random.choice((".*", ".*", ".+", _literal(random, known)))
-    if chance < 0.40:
-        return _literal(random, known)
-    if chance < 0.60:
-        return random.choice(CLASSES) + _quantifier(random)
-    if chance < 0.76 and depth:
-        group = random.choice(GROUPS if random.random() < 0.5 else JAVA_GROUPS)
-        made = group.replace("%s", _sequence(random, known, depth - 1))
-        return made + _quantifier_of_group(random)
-    if chance < 0.82 and depth:
+    makers = ((_plain, 40), (_class, 20), (_group, 22), (_quoted, 5), (_anchor, 6), (_broken, 7))
+    made = random.choices([one for one, _ in makers], [weight for _, weight in makers])[0]
+    return made(random, known, depth)
+
+
+def _plain(random: Random, known: World, _: int) -> str:
+    return random.choice((".*", ".*", ".+", _literal(random, known), _literal(random, known)))
+
+
+def _class(random: Random, _: World, __: int) -> str:
+    return random.choice(CLASSES) + _quantifier(random)
+
+
+def _group(random: Random, known: World, depth: int) -> str:
+    if not depth:
+        return _plain(random, known, depth)
+    if random.random() < 0.3:
         inner = "|".join(_sequence(random, known, 0) for _ in range(2))
         return f"({inner})" + _quantifier_of_group(random)
-    if chance < 0.87:
-        quoted = rf"\Q{_literal(random, known)}\E"
-        return quoted + random.choice(("", ".*", "(?!x).*", "(?=.).*", "+"))
-    if chance < 0.93:
-        return random.choice(ANCHORS)
+    group = random.choice(GROUPS if random.random() < 0.5 else JAVA_GROUPS)
+    made = group.replace("%s", _sequence(random, known, depth - 1))
+    return made + _quantifier_of_group(random)
+
+
+def _quoted(random: Random, known: World, _: int) -> str:
+    quoted = rf"\Q{_literal(random, known)}\E"
+    return quoted + random.choice(("", ".*", "(?!x).*", "(?=.).*", "+"))
+
+
+def _anchor(random: Random, _: World, __: int) -> str:
+    return random.choice(ANCHORS)
+
+
+def _broken(random: Random, _: World, __: int) -> str:
     return random.choice(INVALID)
 
 

@@ -181,7 +181,7 @@ def difference_lines(played: Played) -> Iterator[str]:
                 yield f"            ours {one.ours[:300]!r}"
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run and report; 0 when every bound is kept."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--real", default=os.environ.get("PULSAR_WEB_URL"), help="http://host:port")
@@ -189,7 +189,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, action="append", required=True)
     parser.add_argument("--calls", type=int, default=3_000, help="of each seed")
     parser.add_argument("--differences", type=Path, help="file that receives every difference")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if not options.real:
         parser.error("name a real Pulsar: --real or PULSAR_WEB_URL")
     with _ours(options.ours) as ours:

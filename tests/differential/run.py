@@ -83,10 +83,10 @@ def open_run(seed: int, *, through_proxy: bool) -> Iterator[Run | None]:
     with (
         tempfile.TemporaryDirectory() as folder,
         floodgate_side(label, Path(folder), through_proxy=through_proxy) as ours,
+        Run(real, ours, seed) as run,
     ):
-        with Run(real, ours, seed) as run:
-            run.prepare()
-            yield run
+        run.prepare()
+        yield run
 
 
 def new_label() -> str:

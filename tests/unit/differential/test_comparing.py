@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,6 +17,9 @@ from tests.differential.report import Figures, difference_lines, listed
 from tests.differential.run import DEVIATIONS, Outcome
 from tests.support.golden import Answer, Send, Silence
 from tests.support.raw_peer import lookup_command
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ERROR = pb.MetadataError
 SYNTAX = "Invalid topics pattern: Unclosed group near index {0}\n(\n"
@@ -90,9 +93,12 @@ def test_where_java_finds_a_mistake_is_masked_and_counted() -> None:
     # Then
     assert found.same_fields
     assert found.steps[0].masked == 1
-    assert outcome(played(error_command(1, ERROR, "x")), played(error_command(1, ERROR, "x"))).steps[
-        0
-    ].masked == 0
+    assert (
+        outcome(played(error_command(1, ERROR, "x")), played(error_command(1, ERROR, "x")))
+        .steps[0]
+        .masked
+        == 0
+    )
 
 
 def test_a_server_that_differs_from_itself_is_dropped() -> None:

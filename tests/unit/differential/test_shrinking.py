@@ -12,7 +12,9 @@ from tests.support.raw_peer import lookup_command, topics_command
 
 
 def listing_step(pattern: str, **fields: object) -> Step:
-    return Step("GET_TOPICS", Send(topics_command(1, NAMESPACE, topics_pattern=pattern, **fields)), 1)
+    return Step(
+        "GET_TOPICS", Send(topics_command(1, NAMESPACE, topics_pattern=pattern, **fields)), 1
+    )
 
 
 def test_steps_fields_and_characters_that_do_not_matter_are_left_out() -> None:

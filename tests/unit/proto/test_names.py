@@ -21,7 +21,7 @@ from proto.names import (
         ("tenant/ns/local", "persistent://tenant/ns/local"),
         ("non-persistent://t/n/x", "non-persistent://t/n/x"),
         ("PERSISTENT://t/n/x", "persistent://t/n/x"),
-        ("Non-Perſistent://t/n/x", "non-persistent://t/n/x"),
+        ("Non-Per\u017fistent://t/n/x", "non-persistent://t/n/x"),
         ("persistent://t/n/\u00a0", None),
         ("persistent://a-b=c:d.e_f/ns/tópico with spaces", None),
     ],

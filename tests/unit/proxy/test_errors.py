@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
