@@ -171,8 +171,18 @@ class TopicAdmin:
     async def list_subscriptions(self, request: web.Request) -> web.Response:
         """Return the subscriptions of a topic: it has none."""
         topic = topic_name(request)
+        if self._parts.as_shipped and not topic.persistent:
+            await self._use_partition(topic)
         await self.check_exists(topic)
         return json_response([])
+
+    async def _use_partition(self, topic: TopicName) -> None:
+        """Make a partition that its partitioned topic has by its count, as upstream by its use."""
+        snapshot = await self._parts.store.snapshot(topic.namespace)
+        if snapshot is None or snapshot.contains(topic):
+            return
+        if 0 <= topic.partition_index < snapshot.partitioned.get(str(topic.partitioned_name), 0):
+            await self._parts.topics.create(topic, {})
 
     async def check_exists(self, topic: TopicName) -> None:
         """Refuse what is asked about a topic that does not exist.
