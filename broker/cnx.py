@@ -6,6 +6,7 @@ the peer leaves, everything the connection held comes back in that turn.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -23,7 +24,7 @@ from server.requests import RequestTasks
 from server.served_connection import FlowParts, ServedConnection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterator
 
     from broker.config import BrokerConfig
     from broker.lookup import LookupHandler
@@ -154,12 +155,14 @@ class ServerCnx(ServedConnection):
         flags.supports_topic_watcher_reconcile = watchers
         self.send(pb.BaseCommand(type=Type.CONNECTED, connected=connected))
 
-    def handle_ping(self, _: pb.BaseCommand) -> None:
+    def handle_ping(self, command: pb.BaseCommand) -> None:
         """Answer PING."""
+        with_body(command, "ping")
         self.answer_ping()
 
-    def handle_pong(self, _: pb.BaseCommand) -> None:
+    def handle_pong(self, command: pb.BaseCommand) -> None:
         """A PONG proves that the peer lives; the frame itself already did."""
+        with_body(command, "pong")
 
     # -- metadata requests --------------------------------------------------------------------
 
@@ -175,10 +178,18 @@ class ServerCnx(ServedConnection):
     def handle_partitioned_metadata(self, command: pb.BaseCommand) -> None:
         """Start a PARTITIONED_METADATA."""
         request = with_body(command, "partitionMetadata").partitionMetadata
-        self._start(request.request_id, partitions_failed, lambda _: self._partitions(request))
+        self._start(
+            request.request_id, partitions_failed, lambda permit: self._partitions(request, permit)
+        )
 
-    async def _partitions(self, request: pb.CommandPartitionedTopicMetadata) -> None:
-        response = await self._parts.lookup_handler.partitions(request)
+    async def _partitions(
+        self, request: pb.CommandPartitionedTopicMetadata, permit: LookupPermit
+    ) -> None:
+        with self._left_unanswered(request.topic, permit):
+            response = await self._parts.lookup_handler.partitions(request)
+            self._send_partitions(response)
+
+    def _send_partitions(self, response: pb.CommandPartitionedTopicMetadataResponse) -> None:
         command = pb.BaseCommand(type=Type.PARTITIONED_METADATA_RESPONSE)
         command.partitionMetadataResponse.CopyFrom(response)
         self.send(command)
@@ -227,20 +238,29 @@ class ServerCnx(ServedConnection):
         namespace: NamespaceName,
         permit: LookupPermit,
     ) -> None:
-        try:
+        with self._left_unanswered(str(namespace), permit):
             await self._parts.topics_handler.serve(request, namespace, self)
+
+    @contextmanager
+    def _left_unanswered(self, where: str, permit: LookupPermit) -> Iterator[None]:
+        """As shipped, some requests are never answered, and keep their place."""
+        try:
+            yield
         except UnansweredRequestError as error:
             permit.leak()
-            self._parts.unanswered.left(str(namespace), self.peer, str(error))
+            self._parts.unanswered.left(where, self.peer, str(error))
 
     def _namespace_of(
         self, request: pb.CommandGetTopicsOfNamespace | pb.CommandWatchTopicList
     ) -> NamespaceName | None:
         """Return a request's namespace; a malformed one is answered, or as shipped closes."""
+        as_shipped = self._parts.as_shipped
         try:
+            if as_shipped:
+                return NamespaceName.parse_with_slashes(request.namespace)
             return NamespaceName.parse(request.namespace)
         except InvalidNameError as error:
-            if self._parts.as_shipped:
+            if as_shipped:
                 raise RemoteProtocolError(str(error)) from None
             text = f"{error}; expected tenant/namespace"
             self.send(error_command(request.request_id, pb.InvalidTopicName, text))

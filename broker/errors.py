@@ -15,6 +15,7 @@ from server.oversized import (
 if TYPE_CHECKING:
     from limiter.dual import LimitType
     from limiter.errors import PermitTooLargeError
+    from proto.names import NamespaceName
 
 
 class RequestError(Exception):
@@ -38,7 +39,8 @@ class UnansweredRequestError(Exception):
     """Profile pulsar: the request is never answered, as recorded of a real broker.
 
     So is every listing of a namespace and mode whose first one exceeded the heap limit: with a
-    pattern that keeps nothing, with a hash, and also after the namespace has shrunk.
+    pattern that keeps nothing, with a hash, and also after the namespace has shrunk. And so is a
+    partition query for a name that is but ``-partition-0``.
     """
 
 
@@ -50,6 +52,15 @@ def too_large(error: PermitTooLargeError, what: str, limit_type: LimitType) -> R
 def illegal_argument(error: PermitTooLargeError) -> RequestError:
     """Return the same refusal as recorded of a real broker."""
     return RequestError(pb.MetadataError, illegal_argument_text(error))
+
+
+def no_namespace_as_shipped(namespace: NamespaceName) -> RequestError:
+    """Return how a real broker refuses to list non-persistent topics of no namespace, or of all."""
+    reason = "Namespace not found"
+    if str(namespace).endswith("/"):
+        reason = f"HTTP 500 Path(/admin/policies/{namespace}) is invalid"
+    text = f"org.apache.pulsar.broker.web.RestException: {reason}"
+    return RequestError(pb.MetadataError, text)
 
 
 def too_large_for_a_frame(size_bytes: int, limit_bytes: int) -> RequestError:

@@ -6,10 +6,10 @@ import ipaddress
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.errors import RequestError
+from broker.errors import RequestError, UnansweredRequestError
 from broker.stores.store import StoreError
 from broker.topic_rules import Refusal, RefusedError
-from proto.names import InvalidNameError, TopicName
+from proto.names import InvalidNameError, TopicName, is_blank
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +27,7 @@ class LookupHandler:
         store: Where the topics are.
         broker_service_url: What clients are told to connect to.
         topics: Makes a topic that is missing, where that is allowed.
+        as_shipped: Profile pulsar.
     """
 
     def __init__(
@@ -34,10 +35,13 @@ class LookupHandler:
         store: MetadataStore,
         broker_service_url: Callable[[], str],
         topics: TopicService,
+        *,
+        as_shipped: bool = False,
     ) -> None:
         self._store = store
         self._url = broker_service_url
         self._topics = topics
+        self._as_shipped = as_shipped
 
     async def lookup(self, request: pb.CommandLookupTopic) -> pb.CommandLookupTopicResponse:
         """Return which broker serves a topic; it need not exist, its namespace must.
@@ -46,11 +50,14 @@ class LookupHandler:
             RequestError: InvalidTopicName, TopicNotFound, or an unknown listener.
         """
         topic = _parse(request.topic)
+        if nameless := _partition_of_nothing(topic):
+            code = pb.ServiceNotReady if self._as_shipped else pb.InvalidTopicName
+            raise RequestError(code, nameless)
+        await self._namespace_of(topic)
         listener = request.advertised_listener_name.strip()
         if listener:
             text = f"the broker do not have {listener} listener"
             raise RequestError(pb.ServiceNotReady, text)
-        await self._namespace_of(topic)
         url = self._url()
         return pb.CommandLookupTopicResponse(
             request_id=request.request_id,
@@ -68,27 +75,34 @@ class LookupHandler:
 
         Raises:
             RequestError: InvalidTopicName, or TopicNotFound.
+            UnansweredRequestError: As shipped, nothing is answered.
         """
-        topic = _parse(request.topic)
-        snapshot = await self._namespace_of(topic)
-        count = 0
-        if topic.partition_index < 0:
-            count = snapshot.partitioned.get(str(topic), 0)
-            if not count and not snapshot.contains(topic):
-                count = await self._missing(topic, create=request.metadata_auto_creation_enabled)
+        topic, create = _parse(request.topic), request.metadata_auto_creation_enabled
+        if nameless := _partition_of_nothing(topic):
+            if self._as_shipped:
+                raise UnansweredRequestError(nameless)
+            raise RequestError(pb.InvalidTopicName, nameless)
+        snapshot = await self._namespace_of(topic, reason=NAMESPACE_NOT_FOUND if create else "")
+        count = snapshot.partitioned.get(str(topic), 0)
+        if not count and not snapshot.contains(topic):
+            # A partitioned topic has no partitions but its own, and nobody's question makes more.
+            create = create and str(topic.partitioned_name) not in snapshot.partitioned
+            count = await self._missing(topic, create=create)
         return pb.CommandPartitionedTopicMetadataResponse(
             request_id=request.request_id,
             response=pb.CommandPartitionedTopicMetadataResponse.Success,
             partitions=count,
         )
 
-    async def _namespace_of(self, topic: TopicName) -> NamespaceSnapshot:
+    async def _namespace_of(
+        self, topic: TopicName, reason: str = NAMESPACE_NOT_FOUND
+    ) -> NamespaceSnapshot:
         try:
             snapshot = await self._store.snapshot(topic.namespace)
         except StoreError as error:
             raise RequestError(pb.MetadataError, str(error)) from None
         if snapshot is None:
-            raise RequestError(pb.TopicNotFound, NAMESPACE_NOT_FOUND)
+            raise RequestError(pb.TopicNotFound, reason)
         return snapshot
 
     async def _missing(self, topic: TopicName, *, create: bool) -> int:
@@ -108,6 +122,13 @@ def _parse(text: str) -> TopicName:
         return TopicName.parse(text)
     except InvalidNameError as error:
         raise RequestError(pb.InvalidTopicName, f"Invalid topic name: {error}") from None
+
+
+def _partition_of_nothing(topic: TopicName) -> str:
+    """Return what is wrong with a name that is but ``-partition-0``; else nothing."""
+    base = topic.partitioned_name
+    blank = is_blank(base.local_name)
+    return f"Invalid topic name: {base}. Topic local name must not be blank." if blank else ""
 
 
 def _is_loopback(url: str) -> bool:

@@ -21,6 +21,7 @@ from broker.pattern_workers import PatternWorkers, WorkerFailedError
 from limiter.clock import Clock, LoopClock, deadline
 from proto.pattern_errors import InvalidPatternError
 from proto.patterns import (
+    Backtracking,
     LinearTime,
     RegexImplementation,
     TopicsPattern,
@@ -176,11 +177,11 @@ class PatternFilter:
     ) -> tuple[TopicListing, int]:
         """Return what a pattern keeps, and how many bytes that adds to the listing's."""
         selections = [Selection(sequence) for sequence in listing.sequences]
-        if pattern.linear:
+        if isinstance(pattern, Backtracking):
+            await self._off_the_loop(selections, pattern, len(listing))
+        else:
             for selection in selections:
                 await self._in_turns(self._steps(selection, pattern))
-        else:
-            await self._off_the_loop(selections, pattern, len(listing))
         kept = [selection.sequence() for selection in selections]
         if all(map(operator.is_, kept, listing.sequences)):
             return listing, 0
@@ -218,7 +219,7 @@ class PatternFilter:
         return columns.runs(domain + pattern.low, domain + pattern.high)
 
     async def _off_the_loop(
-        self, selections: list[Selection], pattern: TopicsPattern, count: int
+        self, selections: list[Selection], pattern: Backtracking, count: int
     ) -> None:
         begun = False
         try:
@@ -236,10 +237,10 @@ class PatternFilter:
             raise InvalidPatternError(f"{error}; the pattern {pattern.text!r} was left") from None
 
     async def _matched_by(
-        self, worker: PatternWorker, sequence: TopicSequence, pattern: TopicsPattern
+        self, worker: PatternWorker, sequence: TopicSequence, pattern: Backtracking
     ) -> AsyncIterator[tuple[BlockRun, Mask]]:
         for run, paths in self._candidates(sequence, pattern):
-            mask = await worker.matching(pattern.text, paths, self._rules.timeout_seconds)
+            mask = await worker.matching(pattern.translation, paths, self._rules.timeout_seconds)
             if mask is None:
                 raise TimeoutError
             yield run, mask

@@ -232,7 +232,10 @@ class BrokerService(ServerService["ServerCnx"]):
         return PrivateMemory(self.limiter)
 
     def _lookup_handler(self) -> LookupHandler:
-        return LookupHandler(self.store, lambda: self.service_url, self.topics)
+        as_shipped = self.config.profile is Profile.PULSAR
+        return LookupHandler(
+            self.store, lambda: self.service_url, self.topics, as_shipped=as_shipped
+        )
 
     def _topics_handler(self, parts: WatchParts) -> GetTopicsHandler:
         return GetTopicsHandler(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from broker.config import TopicType
 from proto.names import MAX_PARTITIONS as MAX_PARTITIONS
 from proto.names import PARTITION_SEPARATOR, TopicName
+from server.limits_config import Profile
 
 if TYPE_CHECKING:
     from broker.config import BrokerConfig
@@ -30,7 +31,7 @@ them one by one.
 LEAST_PARTITIONS_PER_CHANGE = 100
 TRIES = 5
 """How often a change is tried that others overtake."""
-_NUMBERED = re.compile(r"(?P<base>.*)-partition-[0-9]+", re.DOTALL)
+_NUMBERED = re.compile(r"(?P<base>.*)-partition-[+-]?[0-9]+", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -69,12 +70,15 @@ class TopicRules:
             (allowAutoTopicCreationType, defaultNumPartitions).
         max_partitions: maxNumPartitionsPerPartitionedTopic; 0 or less is unlimited.
         max_topics: maxTopicsPerNamespace, partitions one by one; 0 or less is unlimited.
+        as_shipped: Profile pulsar: partitions of a non-persistent topic are there only once
+            somebody used them, and to delete a non-persistent topic that is missing succeeds.
     """
 
     auto_creation: bool = True
     auto_partitions: int = 0
     max_partitions: int = 0
     max_topics: int = 0
+    as_shipped: bool = False
 
     @staticmethod
     def of(config: BrokerConfig) -> TopicRules:
@@ -85,6 +89,7 @@ class TopicRules:
             config.default_num_partitions if partitioned else 0,
             config.max_num_partitions_per_partitioned_topic,
             config.max_topics_per_namespace,
+            config.profile is Profile.PULSAR,
         )
 
     @property
@@ -123,7 +128,8 @@ def in_changes(indices: range, properties: int = 0) -> list[range]:
 def partitioned_of(topic: TopicName) -> TopicName | None:
     """Return the partitioned topic that a name ending in a number needs; None for other names.
 
-    Differs from TopicName.partitioned_name: here ``-partition-007`` is a number, too.
+    Differs from TopicName.partitioned_name: here ``-partition-007`` and ``-partition--1`` end in a
+    number, too.
     """
     numbered = _NUMBERED.fullmatch(topic.local_name)
     return TopicName(topic.domain, topic.namespace, numbered["base"]) if numbered else None
@@ -149,14 +155,30 @@ def check_name(topic: TopicName) -> None:
         )
 
 
-def check_not_a_partition(topic: TopicName) -> None:
-    """Refuse a partitioned topic whose name ends as that of a partition.
+def check_new_partitioned(topic: TopicName) -> None:
+    """Refuse to make a partitioned topic whose name is like that of a partition.
 
     Raises:
-        RefusedError: It does.
+        RefusedError: It is: it has ``-partition-`` in it, or, of a non-persistent topic, ends so.
     """
+    if topic.persistent and PARTITION_SEPARATOR in topic.local_name:
+        raise _like_a_partition()
     if partitioned_of(topic) is not None:
-        raise _precondition(f"Partitioned Topic Name should not contain '{PARTITION_SEPARATOR}'")
+        raise _like_a_partition()
+
+
+def check_not_a_partition(topic: TopicName) -> None:
+    """Refuse to change a partition as if it were a partitioned topic.
+
+    Raises:
+        RefusedError: It is one by its name.
+    """
+    if topic.partition_index >= 0:
+        raise _like_a_partition()
+
+
+def _like_a_partition() -> RefusedError:
+    return _precondition(f"Partitioned Topic Name should not contain '{PARTITION_SEPARATOR}'")
 
 
 def check_partition(topic: TopicName, base: TopicName, snapshot: NamespaceSnapshot) -> None:

@@ -29,6 +29,7 @@ from broker.topic_rules import (
     check_count,
     check_growth,
     check_name,
+    check_new_partitioned,
     check_not_a_partition,
     check_partition,
     check_room,
@@ -105,7 +106,7 @@ class TopicService:
         if snapshot is not None and name in snapshot.partitioned:
             raise is_partitioned(topic)
         changes = TopicChanges((), [name.encode()], present=[name], creates_namespace=False)
-        if not await self._applied(topic, changes):
+        if not await self._applied(topic, changes) and not self._lazy(topic):
             raise not_found(topic)
 
     # -- partitioned topics -------------------------------------------------------------------
@@ -121,12 +122,13 @@ class TopicService:
             StoreError: The store failed.
         """
         check_name(topic)
-        check_not_a_partition(topic)
+        check_new_partitioned(topic)
         if await self._store.policies(topic.namespace) is None:
             raise no_namespace()
         check_count(partitions, self._rules())
         await self._check_room(topic, partitions)
-        first, *rest = in_changes(range(partitions), len(properties))
+        made = 0 if self._lazy(topic) else partitions
+        first, *rest = in_changes(range(made), len(properties))
         name, names = str(topic), partition_names(topic, first)
         rows = property_rows([name.encode(), *names], properties)
         await self._apply(
@@ -174,12 +176,18 @@ class TopicService:
         Raises:
             TopicChangedError, TopicMissingError, NamespaceMissingError: It is another by now.
         """
-        first, *rest = in_changes(range(seen.partitions, partitions), len(seen.properties))
+        # Upstream looks at the first partition, which makes it.
+        new = range(1) if self._lazy(topic) else range(seen.partitions, partitions)
+        first, *rest = in_changes(new, len(seen.properties))
         await self._store.apply(
             topic.namespace,
             replace(_partitions(topic, first, seen), partitioned={seen.name: partitions}),
         )
         await self._add(topic, rest, replace(seen, partitions=partitions))
+
+    def _lazy(self, topic: TopicName) -> bool:
+        """Tell whether partitions come with their first use only."""
+        return self._rules().as_shipped and not topic.persistent
 
     async def _add(self, topic: TopicName, parts: Sequence[range], seen: TopicState) -> None:
         """Add partitions that a partitioned topic has by its count already."""
@@ -266,7 +274,7 @@ class TopicService:
         return await self._auto_create(topic, rules.auto_partitions)
 
     async def _auto_create(self, topic: TopicName, partitions: int) -> int:
-        if not partitions:
+        if not partitions or topic.partition_index >= 0:
             return 0
         try:
             await self.create_partitioned(topic, partitions, {})

@@ -21,6 +21,7 @@ from broker.errors import (
     RequestError,
     UnansweredRequestError,
     illegal_argument,
+    no_namespace_as_shipped,
     too_large,
     too_large_for_a_frame,
 )
@@ -32,6 +33,7 @@ from broker.topics_responses import ListingAnswer, heap_key, listing_answer
 from limiter.dual import LimitType
 from limiter.errors import PermitAcquireError, PermitTooLargeError
 from proto.pattern_errors import InvalidPatternError
+from proto.topic_listing import EMPTY_LISTING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
     from proto.topic_listing import TopicListing, TopicsResponse
     from proto.transport import Connection
+
+PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
 
 
 MAX_WAITS = 4
@@ -182,11 +186,15 @@ class GetTopicsHandler:
 
     async def _list(self, asked: _Asked) -> TopicListing:
         try:
-            return await self._lister.list_topics(
+            listing = await self._lister.list_topics(
                 asked.namespace, asked.request.mode, asked.properties
             )
         except (StoreError, ResourcesError) as error:
             raise RequestError(pb.MetadataError, str(error)) from None
+        shipped = self._rules.as_shipped and asked.request.mode != PERSISTENT
+        if shipped and listing is EMPTY_LISTING:
+            raise no_namespace_as_shipped(asked.namespace)
+        return listing
 
     def _evaluated_pattern(self, request: pb.CommandGetTopicsOfNamespace) -> str | None:
         """Return the client's pattern if the broker is to apply it."""

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 
 import google_crc32c
 from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 import proto.PulsarApi_pb2 as pb
+from proto.broken_text import mended
 from proto.errors import FrameTooLargeError, RemoteProtocolError
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ _LENGTH = struct.Struct(">I")
 _LENGTHS = struct.Struct(">II")
 _CHECKSUM_MAGIC = b"\x0e\x01"
 _HASHED_FROM = 6
+_GROUP = 3
 _TYPE_TAG, _TYPE_END, _LONG_VARINT = 0x08, 6, 0x80
 
 
@@ -96,13 +99,29 @@ class Frame:
         end = _command_end(self.start(_LENGTH.size), self.total_size)
         return self.start(end)[_LENGTH.size :]
 
-    def command(self) -> pb.BaseCommand:
+    def command(self, *, as_shipped: bool = False) -> pb.BaseCommand:
         """Return the parsed command.
+
+        Args:
+            as_shipped: Read it as a real broker's parser does, which mends text that is not UTF-8
+                and knows no groups.
 
         Raises:
             RemoteProtocolError: Not a command, or a required field is missing.
         """
-        return parse_command(self.command_bytes())
+        data = self.command_bytes()
+        if not as_shipped:
+            return parse_command(data)
+        try:
+            command = parse_command(data)
+        except RemoteProtocolError:
+            whole = mended(data, pb.BaseCommand.DESCRIPTOR)
+            if whole == data:
+                raise
+            command = parse_command(whole)
+        if any(field.wire_type == _GROUP for field in UnknownFieldSet(command)):  # type: ignore[attr-defined]
+            raise RemoteProtocolError("a command has a group, which no command has")
+        return command
 
 
 def split_body(body: bytes, total_size: int) -> tuple[bytes, bytes]:

@@ -14,6 +14,8 @@ PARTITION_SEPARATOR = "-partition-"
 PERSISTENT = "persistent"
 NON_PERSISTENT = "non-persistent"
 DOMAINS = (PERSISTENT, NON_PERSISTENT)
+_DOMAINS = {domain: domain for domain in DOMAINS}
+_NO_JAVA_SPACE = frozenset("\x85\xa0\u2007\u202f")
 _SCHEME = "://"
 MAX_PARTITION_INDEX = 2**31 - 1
 """Larger numbers are part of the name (upstream: a Java int)."""
@@ -48,13 +50,24 @@ class NamespaceName:
         short = len(text) <= MAX_CACHED_NAME_CHARACTERS
         return _cached_namespace(text) if short else _namespace(text)
 
+    @staticmethod
+    def parse_with_slashes(text: str) -> NamespaceName:
+        """Parse as a real broker does: slashes at the end stay, and no namespace is so called.
+
+        Raises:
+            InvalidNameError: See ``parse``.
+        """
+        bare = text.rstrip("/")
+        name = NamespaceName.parse(bare)
+        return NamespaceName(name.tenant, name.local_name + text[len(bare) :])
+
 
 def _namespace(text: str) -> NamespaceName:
     parts = text.split("/")
     if len(parts) != 2:
         raise InvalidNameError(f"Invalid namespace format. namespace: {text}")
     for part in parts:
-        if not _NAMED_ENTITY.fullmatch(part):
+        if not is_named_entity(part):
             raise InvalidNameError(
                 f"Invalid named entity: {quoted(part)} in namespace {quoted(text)}"
             )
@@ -97,41 +110,65 @@ class TopicName:
         Raises:
             InvalidNameError: With the sentence that a real broker answers.
         """
-        domain, path = _split_domain(text)
-        parts = path.split("/", 3)
-        if len(parts) > _PATH_PARTS:
-            raise InvalidNameError(
-                "V1 topic names (with cluster component) are no longer supported. Please use the "
-                f"V2 format: '<domain>://tenant/namespace/topic'. Got: {text}"
-            )
-        if len(parts) != _PATH_PARTS or not all(map(_NAMED_ENTITY.fullmatch, parts[:2])):
-            raise InvalidNameError(f"Invalid topic name {path}")
-        if not parts[2].strip():
+        domain, parts = _full_parts(text) if _SCHEME in text else (PERSISTENT, _short_parts(text))
+        if is_blank(parts[2]):
             raise InvalidNameError(
                 f"Invalid topic name: {text}. Topic local name must not be blank."
             )
+        for part in parts[:2]:
+            if not is_named_entity(part):
+                raise InvalidNameError(f"Invalid named entity: {part}")
         return TopicName(domain, NamespaceName(parts[0], parts[1]), parts[2])
 
 
-def _split_domain(text: str) -> tuple[str, str]:
-    if _SCHEME in text:
-        domain, path = text.split(_SCHEME, 1)
-        if domain not in DOMAINS:
-            raise InvalidNameError(f"Invalid topic domain: '{domain}'")
-        return domain, path
-    parts = text.split("/")
+def _full_parts(text: str) -> tuple[str, list[str]]:
+    """Return the domain and the three parts of a full name; domains are known in any case."""
+    domain, path = text.split(_SCHEME, 1)
+    parts = _split(path, 4)
+    if len(parts) > _PATH_PARTS:
+        raise InvalidNameError(
+            "V1 topic names (with cluster component) are no longer supported. Please use the "
+            f"V2 format: '<domain>://tenant/namespace/topic'. Got: {text}"
+        )
+    if len(parts) != _PATH_PARTS:
+        raise InvalidNameError(f"Invalid topic name {text}")
+    known = _DOMAINS.get(domain.casefold())
+    if known is None:
+        raise InvalidNameError(f"Invalid topic domain: '{domain}'")
+    return known, parts
+
+
+def _short_parts(text: str) -> list[str]:
+    parts = _split(text)
     if len(parts) == 1:
-        if not text:
-            raise InvalidNameError(
-                f"Invalid topic name: {text}. Topic local name must not be blank."
-            )
-        return PERSISTENT, f"public/default/{text}"
+        return ["public", "default", text]
     if len(parts) != _PATH_PARTS:
         raise InvalidNameError(
             f"Invalid short topic name '{text}', it should be in the format of "
             "<tenant>/<namespace>/<topic> or <topic>"
         )
-    return PERSISTENT, text
+    return parts
+
+
+def _split(path: str, most: int = 0) -> list[str]:
+    """Split at slashes, into so many parts at most; only the last may be empty, and not always.
+
+    Source: upstream TopicName.splitBySlash.
+    """
+    parts = path.split("/", most - 1)
+    if not all(parts[:-1]) or (len(parts) == most and not parts[-1]):
+        raise InvalidNameError(f"Invalid topic name {path}")
+    return parts
+
+
+def is_named_entity(text: str) -> bool:
+    """Tell whether a text may be the name of a tenant or of a namespace."""
+    return _NAMED_ENTITY.fullmatch(text) is not None
+
+
+def is_blank(text: str) -> bool:
+    """Tell whether a text is white space throughout, as Java understands it: not if unbreakable."""
+    return all(one.isspace() and one not in _NO_JAVA_SPACE for one in text)
 
 
 def partition_index(name: str) -> int:

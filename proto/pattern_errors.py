@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import regex
+    from proto.java_characters import JavaSyntaxError
 
 JDK_ERROR = "java.util.regex.PatternSyntaxException"
 RE2J_ERROR = "com.google.re2j.PatternSyntaxException"
@@ -54,30 +54,12 @@ def invalid_syntax(description: str, java_class: str) -> InvalidPatternError:
     return InvalidPatternError(description, java_class, prefix="Invalid topics pattern: ")
 
 
-def jdk_description(pattern: str, error: regex.error) -> str:
+def jdk_description(pattern: str, error: JavaSyntaxError) -> str:
     """Return what java.util.regex would say: the mistake, where it is, the pattern, a caret."""
-    what, index = _jdk_mistake(pattern, error.msg, error.pos or 0)
+    index = error.index
     where = f" near index {index}" if index >= 0 else ""
     caret = f"\n{' ' * index}^" if 0 <= index < len(pattern) else ""
-    return f"{what}{where}\n{pattern}{caret}"
-
-
-def _jdk_mistake(pattern: str, message: str, position: int) -> tuple[str, int]:
-    """Return Java's words and index for a message of the ``regex`` module."""
-    end = len(pattern)
-    if message in {"nothing to repeat", "multiple repeat", "unknown verb"}:
-        index = position - (message == "unknown verb")
-        return f"Dangling meta character '{pattern[index : index + 1]}'", index
-    if message.startswith("bad escape \\"):
-        return "Illegal/unsupported escape sequence", position - 1
-    known = {
-        "missing )": ("Unclosed group", end),
-        "unbalanced parenthesis": ("Unmatched closing ')'", position - 1),
-        "unterminated character set": ("Unclosed character class", end - 1),
-        "bad character range": ("Illegal character range", position - 1),
-        "bad escape (end of pattern)": ("Unexpected internal error", end),
-    }
-    return known.get(message, (message.capitalize(), position))
+    return f"{error.what}{where}\n{pattern}{caret}"
 
 
 def re2j_description(error: Exception) -> str:

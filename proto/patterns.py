@@ -6,6 +6,7 @@ a backtracking engine under a time limit, where upstream would ask java.util.reg
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
@@ -16,6 +17,8 @@ import pyarrow.compute as pc
 import re2
 import regex
 
+from proto.java_characters import JavaSyntaxError
+from proto.java_patterns import translated
 from proto.names import NON_PERSISTENT, PERSISTENT
 from proto.pattern_errors import (
     ILLEGAL_ARGUMENT,
@@ -46,6 +49,12 @@ holds the event loop for 80 ms; the largest that people write, such as ``.{1000}
 _SCHEME = "://"
 _RANGE_BYTES = 128
 """How much of a pattern's beginning tells where its matches lie."""
+_REFUSED_BY_RE2J = (
+    (re.compile(r"\(\?P?<(\w+)>(?=.*\(\?P?<\1>)", re.DOTALL), "duplicate capture group name"),
+    (re.compile(r"\{[0-9]{9,}(?:,[0-9]*)?\}"), "invalid repetition size"),
+    (re.compile(r"(?<!\\)\{[*+?]"), "bad repetition operator"),
+)
+"""What RE2 compiles and RE2/J does not."""
 _LAST = b"\xff\xff"
 _LAST_PARTITION = b"-partition-" + _LAST
 
@@ -137,6 +146,9 @@ def _whole_match(text: str) -> re2._Regexp:
     Raises:
         re2.error: RE2 refuses it.
     """
+    for refused, what in _REFUSED_BY_RE2J:
+        if found := refused.search(text):
+            raise re2.error(f"{what}: {found.group()}")
     # Compiled alone first, so that it cannot leave the group it is put into.
     re2_compiled(text)
     try:
@@ -235,6 +247,9 @@ class LinearTime:
 class Backtracking:
     """A backtracking engine, name by name, each under a time limit.
 
+    Attributes:
+        translation: What the engine is given: the pattern as java.util.regex reads it.
+
     Raises:
         InvalidPatternError: It cannot compile the pattern.
     """
@@ -245,9 +260,12 @@ class Backtracking:
     def __init__(self, text: str) -> None:
         self.text = text
         try:
-            self._pattern = regex.compile(text, cache_pattern=False)
-        except regex.error as error:
+            self.translation = translated(text)
+            self._pattern = regex.compile(self.translation, cache_pattern=False)
+        except JavaSyntaxError as error:
             raise invalid_syntax(jdk_description(text, error), JDK_ERROR) from None
+        except (regex.error, RecursionError) as error:
+            raise InvalidPatternError(f"Invalid topics pattern: {error}", JDK_ERROR) from None
 
     def matching(self, paths: pa.Array) -> Mask:
         """Match paths one by one."""

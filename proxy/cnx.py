@@ -20,7 +20,7 @@ from proto.errors import RemoteProtocolError
 from proto.frames import DEFAULT_MAX_MESSAGE_BYTES
 from proto.names import InvalidNameError, NamespaceName
 from proto.version import SERVER_VERSION
-from proxy.direct_handler import PipeLeg, set_shipped_flags
+from proxy.direct_handler import PipeLeg, UnavailableTargetError, set_shipped_flags
 from proxy.errors import TOO_MANY_LOOKUPS, ErrorForm, ErrorForms, RequestError
 from proxy.flight import Requester
 from server.requests import RequestTasks
@@ -45,6 +45,8 @@ PROTOCOL_VERSION = 21
 OLDEST_PROTOCOL_VERSION = 10
 """Older clients cannot be proxied: upstream closes them."""
 NO_REQUEST = 2**64 - 1
+BEHIND_A_PROXY = "Must not provide proxyVersion"
+"""A real proxy stands behind no other."""
 TOO_MANY_CONNECTIONS = "Reached the maximum number of connections of the proxy"
 
 
@@ -165,12 +167,14 @@ class ProxyConnection(ServedConnection, PipeLeg):
         """Close: the proxy answers nothing else."""
         raise RemoteProtocolError(f"{type_name(kind)} is not legal {self.state.value}")
 
-    def handle_ping(self, _: pb.BaseCommand) -> None:
+    def handle_ping(self, command: pb.BaseCommand) -> None:
         """Answer PING."""
+        with_body(command, "ping")
         self.answer_ping()
 
-    def handle_pong(self, _: pb.BaseCommand) -> None:
+    def handle_pong(self, command: pb.BaseCommand) -> None:
         """A PONG proves that the peer lives; the frame itself already did."""
+        with_body(command, "pong")
 
     def handle_connect(self, command: pb.BaseCommand) -> None:
         """Answer lookups here, or open a pipe to the broker the client names."""
@@ -179,6 +183,10 @@ class ProxyConnection(ServedConnection, PipeLeg):
             raise RemoteProtocolError(
                 f"protocol version {connect.protocol_version} is older than the proxy can serve"
             )
+        if connect.HasField("proxy_version") and self._parts.as_shipped:
+            self.send(error_command(NO_REQUEST, pb.NotAllowedError, BEHIND_A_PROXY))
+            self.close()
+            return
         if connect.HasField("proxy_to_broker_url"):
             self.state = ProxyConnectionState.PROXY_CONNECTING_TO_BROKER
             self.becomes_pipe()
@@ -205,7 +213,8 @@ class ProxyConnection(ServedConnection, PipeLeg):
             await self._parts.direct_handler.open(self, connect)
         except RequestError as error:
             counters.connect_failed()
-            self.send(error_command(NO_REQUEST, error.server_error, error.message))
+            if not (self._parts.as_shipped and isinstance(error, UnavailableTargetError)):
+                self.send(error_command(NO_REQUEST, error.server_error, error.message))
             self.close()
         else:
             counters.connect_succeeded()

@@ -30,6 +30,15 @@ logger = logging.getLogger(__name__)
 
 INVALID_TARGET = "Target broker cannot be validated."
 UNAVAILABLE_TARGET = "Target broker isn't available."
+NO_TARGET = "Failed to authenticate"
+"""What a real proxy says of a target without a port."""
+
+
+class UnavailableTargetError(RequestError):
+    """The broker that a client named cannot be reached; as shipped it is not told."""
+
+    def __init__(self) -> None:
+        super().__init__(pb.ServiceNotReady, UNAVAILABLE_TARGET)
 
 
 class PipeLeg(Connection):
@@ -140,6 +149,8 @@ class DirectProxyHandler:
         Raises:
             RequestError: The target is not allowed, not available, or refused.
         """
+        if self._as_shipped and ":" not in connect.proxy_to_broker_url:
+            raise RequestError(pb.AuthenticationError, NO_TARGET)
         address = self._targets.allowed(connect.proxy_to_broker_url)
         if address is None:
             target = connect.proxy_to_broker_url
@@ -151,7 +162,7 @@ class DirectProxyHandler:
                 greeting = await self._greeting(leg)
         except (OSError, TimeoutError) as error:
             logger.info("%s:%d cannot be reached for a pipe: %s", *address, error)
-            raise RequestError(pb.ServiceNotReady, UNAVAILABLE_TARGET) from None
+            raise UnavailableTargetError from None
         self._join(client, leg, greeting)
 
     async def _connect(self, address: Address, connect: pb.CommandConnect) -> BrokerLeg:

@@ -6,7 +6,6 @@ the broker said; otherwise code and text are passed on as they came.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -162,9 +161,14 @@ class ErrorTranslation:
         return RequestError(code, shipped_text(error, broker), by_broker=True)
 
     def of_partitions(self, error: PulsarClientError, broker: ClientCnx | None) -> RequestError:
-        """Return the client's error for a partition query: the broker's code is kept."""
+        """Return the client's error for a partition query: the broker's code is kept.
+
+        As shipped, save that of an invalid name, which a 4.0 proxy does not know.
+        """
         if self._as_shipped and isinstance(error, ServerResponseError):
-            return RequestError(error.server_error, shipped_text(error, broker), by_broker=True)
+            unknown = error.server_error == pb.InvalidTopicName
+            code = pb.UnknownError if unknown else error.server_error
+            return RequestError(code, shipped_text(error, broker), by_broker=True)
         return self.of(error, broker)
 
     def of_partition_answer(
@@ -182,13 +186,12 @@ class ErrorTranslation:
 
 
 def shipped_text(error: ServerResponseError, broker: ClientCnx | None) -> str:
-    """Wrap a broker's text as upstream's ClientCnx does."""
+    """Wrap a broker's text as upstream's ClientCnx does: nothing of it is escaped."""
     remote = broker.peer if broker is not None else "unknown"
     local = broker.local if broker is not None else "unknown"
     host = remote.rsplit(":", 1)[0]
     request_id = broker.last_request_id if broker is not None else 0
-    message = json.dumps(excerpt(error.message, SHOWN_BYTES), ensure_ascii=False)
     return (
-        f'{{"errorMsg":{message},"reqId":{request_id}, '
+        f'{{"errorMsg":"{excerpt(error.message, SHOWN_BYTES)}","reqId":{request_id}, '
         f'"remote":"{host}/{remote}", "local":"/{local}"}}'
     )

@@ -1,7 +1,8 @@
 """Forwards LOOKUP and PARTITIONED_METADATA, with request ids of the proxy's own.
 
 Source: upstream LookupProxyHandler. As shipped, a lookup drops the client's listener name, a
-partition query always asks for auto-creation, and its failure comes back as a LOOKUP_RESPONSE.
+partition query that is the first on its connection asks for auto-creation whatever the client
+said, and the failure of one comes back as a LOOKUP_RESPONSE.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from client.errors import ConnectError, PulsarClientError, ServerResponseError
 from client.pool import server_address
 from client.pulsar_client import lookup_once
 from proto.errors import RemoteProtocolError
-from proto.names import InvalidNameError, TopicName
+from proto.names import DOMAINS, PERSISTENT, is_blank, is_named_entity
 
 if TYPE_CHECKING:
     from client.cnx import ClientCnx
     from proxy.brokers import Address, BrokerConnections
     from proxy.errors import ErrorTranslation
 
+FIRST_REQUEST_ID = 0
 MAX_REDIRECTS = 10
 """Redirects of a lookup that the proxy follows itself (upstream: the same)."""
 
@@ -98,7 +100,8 @@ class LookupProxyHandler:
         command = pb.BaseCommand(type=pb.BaseCommand.PARTITIONED_METADATA)
         command.partitionMetadata.CopyFrom(request)
         command.partitionMetadata.request_id = request_id
-        if self._as_shipped:
+        if self._as_shipped and request_id == FIRST_REQUEST_ID:
+            # A real proxy has forgotten the field by the time its connection is there.
             command.partitionMetadata.ClearField("metadata_auto_creation_enabled")
         return command
 
@@ -108,11 +111,22 @@ class LookupProxyHandler:
         Raises:
             RemoteProtocolError: It does.
         """
-        if self._as_shipped:
-            try:
-                TopicName.parse(topic)
-            except InvalidNameError as error:
-                raise RemoteProtocolError(str(error)) from None
+        if self._as_shipped and not _known_to_a_shipped_proxy(topic):
+            raise RemoteProtocolError(f"Invalid topic name: {topic}")
+
+
+def _known_to_a_shipped_proxy(topic: str) -> bool:
+    """Tell whether a 4.0 proxy takes a name: also one with a cluster, which brokers refuse."""
+    domain, scheme, path = topic.partition("://")
+    if not scheme:
+        if "/" not in topic:
+            return not is_blank(topic)
+        domain, path = PERSISTENT, topic
+        if len([part for part in topic.split("/") if part]) != 3:
+            return False
+    *parts, local = path.split("/", 3)
+    known = domain.casefold() in DOMAINS and len(parts) in (2, 3) and not is_blank(local)
+    return known and all(map(is_named_entity, parts))
 
 
 def _through_proxy(

@@ -176,7 +176,7 @@ class ServedConnection(Connection):
             self._count(kind)
             self.refuse(kind, frame)
             return
-        command = frame.command()
+        command = frame.command(as_shipped=self._flow_parts.as_shipped)
         self._count(command.type)
         if self.serves(command.type):
             self.command_received(command)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from broker.admin.requests import done, routes, segment
+from broker.admin.paths import Endpoint
+from broker.admin.requests import done, segment
 from proto.names import NamespaceName
 from proto.version import FLOODGATE_VERSION
 from server.http import JSON_TYPE, RestError, json_response
@@ -32,20 +33,21 @@ class BrokerAdmin:
     def __init__(self, parts: AdminParts) -> None:
         self._parts = parts
 
-    def routes(self) -> list[web.RouteDef]:
-        """Return the routes; literal paths come before the cluster's name."""
-        return routes(
-            ("GET", _PATH, self.list_brokers),
-            ("GET", f"{_PATH}/leaderBroker", self.leader),
-            ("GET", f"{_PATH}/version", self.version),
-            ("GET", f"{_PATH}/health", self.health),
-            ("GET", _CONFIGURATION, self.dynamic_names),
-            ("GET", f"{_CONFIGURATION}/values", self.dynamic_values),
-            ("GET", f"{_CONFIGURATION}/runtime", self.runtime_values),
-            ("POST", f"{_CONFIGURATION}/{{key}}/{{value:[^/]+}}", self.set_value),
-            ("DELETE", f"{_CONFIGURATION}/{{key}}", self.delete_value),
-            ("GET", f"{_PATH}/{{cluster}}", self.list_brokers),
-        )
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        return [
+            Endpoint("GET", _PATH, self.list_brokers),
+            Endpoint("GET", f"{_PATH}/leaderBroker", self.leader),
+            Endpoint("GET", f"{_PATH}/version", self.version),
+            Endpoint("GET", f"{_PATH}/health", self.health),
+            Endpoint("GET", f"{_PATH}/ready", self.ready),
+            Endpoint("GET", _CONFIGURATION, self.dynamic_names),
+            Endpoint("GET", f"{_CONFIGURATION}/values", self.dynamic_values),
+            Endpoint("GET", f"{_CONFIGURATION}/runtime", self.runtime_values),
+            Endpoint("POST", f"{_CONFIGURATION}/{{key}}/{{value}}", self.set_value),
+            Endpoint("DELETE", f"{_CONFIGURATION}/{{key}}", self.delete_value),
+            Endpoint("GET", f"{_PATH}/{{cluster}}", self.list_brokers),
+        ]
 
     async def list_brokers(self, _: web.Request) -> web.Response:
         """Return this broker; as upstream, whatever cluster is named."""
@@ -59,6 +61,12 @@ class BrokerAdmin:
     async def version(self, _: web.Request) -> web.Response:
         """Return the version."""
         return _text(FLOODGATE_VERSION)
+
+    async def ready(self, _: web.Request) -> web.Response:
+        """Tell whether clients are served, where the path is written in another way than usual."""
+        if not self._parts.service_url():
+            raise RestError(503, "the process is starting")
+        return _text("ok")
 
     async def health(self, _: web.Request) -> web.Response:
         """Tell whether clients are served and the store answers."""

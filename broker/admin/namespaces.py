@@ -10,8 +10,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from broker.admin.paths import Endpoint, Takes
 from broker.admin.policies import policies_body, policies_of
-from broker.admin.requests import done, flag, json_object, namespace_name, routes, tenant_name
+from broker.admin.requests import done, flag, json_object, namespace_name, tenant_name
 from broker.admin.system_topics import with_system_topics
 from broker.bundles import boundaries
 from broker.stores.store import NamespaceMissingError, NamespaceNotEmptyError, TopicChanges
@@ -38,9 +39,9 @@ class NamespaceAdmin:
     def __init__(self, parts: AdminParts) -> None:
         self._parts = parts
 
-    def routes(self) -> list[web.RouteDef]:
-        """Return the routes."""
-        return routes(
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints; as upstream, all look at the type of any body."""
+        handlers = (
             ("GET", "/admin/v2/namespaces/{tenant}", self.list_namespaces),
             ("GET", _PATH, self.get_policies),
             ("PUT", _PATH, self.create),
@@ -48,6 +49,7 @@ class NamespaceAdmin:
             ("GET", f"{_PATH}/topics", self.list_topics),
             ("GET", f"{_PATH}/bundles", self.get_bundles),
         )
+        return [Endpoint(*one, Takes.APPLICATION_JSON) for one in handlers]
 
     async def list_namespaces(self, request: web.Request) -> web.Response:
         """Return the namespaces of a tenant, in order."""
@@ -101,6 +103,8 @@ class NamespaceAdmin:
             if not self._parts.config.force_delete_namespace_allowed:
                 raise RestError(405, "Broker doesn't allow forced deletion of namespaces")
             deleted = await self.delete_with_topics(namespace)
+        elif self._parts.as_shipped and await self._forgets_its_topics(namespace):
+            deleted = await self.delete_with_topics(namespace)
         else:
             deleted = await self._delete(namespace)
         if not deleted:
@@ -129,6 +133,11 @@ class NamespaceAdmin:
                 namespace, TopicChanges(partitioned=forgotten, creates_namespace=False)
             )
         return await self._delete(namespace)
+
+    async def _forgets_its_topics(self, namespace: NamespaceName) -> bool:
+        """Tell whether all it holds are non-persistent topics, at which upstream does not look."""
+        snapshot = await self._parts.store.snapshot(namespace)
+        return snapshot is not None and not snapshot.persistent and not snapshot.partitioned
 
     async def _remove(self, namespace: NamespaceName, changes: TopicChanges) -> None:
         with suppress(NamespaceMissingError):  # somebody else was faster

@@ -1,21 +1,19 @@
 """The body of a request on partitions: a number, or an object with properties beside it.
 
-Source: upstream PartitionedTopicMetadata, which clients send as
-``application/vnd.partitioned-topic-metadata+json``. Differs: the value decides here, not its media
-type.
+Which of the two is meant says its media type: upstream's clients send the object, its
+PartitionedTopicMetadata, as ``application/vnd.partitioned-topic-metadata+json``.
 """
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
-from broker.admin.requests import BadBodyError, json_body, string_map_of
+from broker.admin.requests import BadBodyError, JsonNumber, json_body, string_map_of, whole_number
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-_LARGEST = 2**31 - 1
+_WHAT = "the number of partitions"
 
 
 async def partition_count(request: web.Request) -> int:
@@ -24,32 +22,36 @@ async def partition_count(request: web.Request) -> int:
     Raises:
         BadBodyError: There is none.
     """
-    return _count(await json_body(request))
+    if not (await request.read()).strip():
+        raise BadBodyError("The request entity cannot be empty.", "application/json")
+    if request.content_type == "text/plain":
+        return _plain_count(await request.text())
+    return whole_number(await json_body(request), _WHAT, 500)
 
 
 async def partitions_and_properties(request: web.Request) -> tuple[int, dict[str, str]]:
     """Return the number of partitions, and the properties of the topic.
 
     Raises:
-        BadBodyError: There is no number, or the properties are of another form.
+        BadBodyError: It is no object, it has no number, or its properties are of another form.
     """
     value = await json_body(request)
-    if not isinstance(value, dict):
-        return _count(value), {}
-    properties = value.get("properties") or {}
-    if not isinstance(properties, dict):
-        raise BadBodyError("properties should be an object of strings")
-    return _count(value.get("partitions", 0)), string_map_of(properties, "properties")
-
-
-def _count(value: object) -> int:
-    """Read a number as Java's parser does: of a text, and without what follows the point."""
     if value is None:
-        raise BadBodyError("The request entity cannot be empty: give the number of partitions")
+        raise BadBodyError("The request entity cannot be empty.", as_shipped=500)
+    if isinstance(value, JsonNumber):
+        return whole_number(value, _WHAT), {}
+    if not isinstance(value, dict):
+        raise BadBodyError("the body should be an object with partitions")
+    properties = value.get("properties")
+    if not isinstance(properties, dict | None):
+        raise BadBodyError("properties should be an object of strings")
+    return whole_number(value.get("partitions"), _WHAT), string_map_of(
+        properties or {}, "properties"
+    )
+
+
+def _plain_count(text: str) -> int:
     try:
-        number = math.trunc(float(value)) if isinstance(value, (int, float, str)) else None
-    except (ValueError, OverflowError):
-        number = None
-    if number is None or isinstance(value, bool) or abs(number) > _LARGEST:
-        raise BadBodyError("the number of partitions should be a whole number")
-    return number
+        return int(text)
+    except ValueError:
+        raise BadBodyError("the body should be a whole number", as_shipped=500) from None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.admin.requests import BadBodyError, strings
+from broker.admin.requests import BadBodyError, strings, whole_number
 from broker.bundles import MAX_BUNDLES, boundaries
 from broker.stores.store import NamespacePolicies
 from server.http import RestError
@@ -75,7 +75,9 @@ def policies_of(
         BadBodyError: It is of another form.
     """
     values = body or {}
-    clusters = strings(values.get("replication_clusters"), "replication_clusters") or ()
+    clusters = strings(values.get("replication_clusters", []), "replication_clusters")
+    if clusters is None:
+        raise BadBodyError("replication_clusters should be an array of strings", as_shipped=500)
     for cluster in clusters:
         if cluster not in allowed_clusters:
             raise RestError(
@@ -91,9 +93,8 @@ def _bundles(value: object, default: int) -> int:
         return default
     if not isinstance(value, dict):
         raise BadBodyError("bundles should be an object with numBundles")
-    count, given = value.get("numBundles", 0), strings(value.get("boundaries"), "boundaries")
-    if not isinstance(count, int) or isinstance(count, bool):
-        raise BadBodyError("bundles.numBundles should be a whole number")
+    given = strings(value.get("boundaries"), "boundaries")
+    count = whole_number(value.get("numBundles"), "bundles.numBundles")
     if given:
         count = len(given) - 1
     if count > MAX_BUNDLES:

@@ -7,7 +7,7 @@ a slash within a topic's name would otherwise look like the end of one.
 from __future__ import annotations
 
 import json
-from functools import wraps
+import math
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import unquote_plus
 
@@ -19,46 +19,62 @@ from proto.names import InvalidNameError, NamespaceName, TopicName
 from server.http import RestError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
-    from typing import TypeAlias
+    from collections.abc import Iterable
 
-    Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+    from broker.admin.paths import Handler
 
 TOPIC_REASON = "Topic name is not valid"
 NAMESPACE_REASON = "Namespace name is not valid"
 TENANT_REASON = "Tenant name is not valid"
+_SMALLEST, _LARGEST = -(2**31), 2**31 - 1
+
+
+class JsonNumber(str):
+    """A number in a body, as it was written."""
+
+    __slots__ = ()
 
 
 class BadBodyError(Exception):
-    """A body is not what was expected: 400, and a sentence of plain text, as Pulsar answers it."""
+    """A body is not what was expected: 400, and a sentence of plain text, as Pulsar answers it.
 
-
-def routes(*handlers: tuple[str, str, Handler]) -> list[web.RouteDef]:
-    """Return the routes of (method, path, handler).
-
-    What the parts of a broker raise becomes an answer. GET answers HEAD, too.
+    Attributes:
+        media_type: What the sentence is said to be.
+        as_shipped: The status in profile pulsar: upstream's server fails, with a 500, at some.
     """
-    return [_route(method, path, _answered(handler)) for method, path, handler in handlers]
+
+    def __init__(
+        self, reason: str, media_type: str = "text/plain", *, as_shipped: int = 400
+    ) -> None:
+        super().__init__(reason)
+        self.media_type = media_type
+        self.as_shipped = as_shipped
 
 
-def _route(method: str, path: str, handler: Handler) -> web.RouteDef:
-    return web.get(path, handler) if method == "GET" else web.route(method, path, handler)
+async def answered(
+    handler: Handler, request: web.Request, *, as_shipped: bool
+) -> web.StreamResponse:
+    """Return what a handler answers; what the parts of a broker raise becomes an answer.
 
+    Args:
+        handler: Answers it.
+        request: What is asked.
+        as_shipped: Profile pulsar.
 
-def _answered(handler: Handler) -> Handler:
-    @wraps(handler)
-    async def handle(request: web.Request) -> web.StreamResponse:
-        try:
-            return await handler(request)
-        except RefusedError as error:
-            raise RestError(error.refusal.value, error.reason) from None
-        except StoreError as error:
-            raise RestError(500, str(error)) from None
-        except BadBodyError as error:
-            text = str(error).encode(errors="backslashreplace")
-            return web.Response(body=text, status=400, headers={"Content-Type": "text/plain"})
-
-    return handle
+    Raises:
+        RestError: What is asked is refused, or the store failed.
+    """
+    try:
+        return await handler(request)
+    except RefusedError as error:
+        raise RestError(error.refusal.value, error.reason) from None
+    except StoreError as error:
+        raise RestError(500, str(error)) from None
+    except BadBodyError as error:
+        if as_shipped and error.as_shipped != 400:
+            raise RestError(error.as_shipped, str(error)) from None
+        text = str(error).encode(errors="backslashreplace")
+        return web.Response(body=text, status=400, headers={"Content-Type": error.media_type})
 
 
 def done(status: int = 204) -> web.Response:
@@ -75,12 +91,7 @@ def segment(request: web.Request, name: str) -> str:
     Raises:
         RestError: 400, it is not UTF-8.
     """
-    resource = request.match_info.route.resource
-    if resource is None:
-        raise RuntimeError("a handler without a path")
-    position = resource.canonical.split("/").index(f"{{{name}}}")
-    # What follows a semicolon is a parameter of the segment (RFC 3986), and no part of it.
-    raw = request.rel_url.raw_path.split("/")[position].partition(";")[0]
+    raw = request.match_info[name]
     try:
         return unquote_plus(raw, errors="strict")
     except UnicodeDecodeError:
@@ -139,9 +150,7 @@ def flag(request: web.Request, name: str) -> bool:
 
 
 async def json_body(request: web.Request) -> object:
-    """Return the body's value; None for none.
-
-    Whatever its media type says, a body is JSON. Differs: upstream answers 415 to others.
+    """Return the body's value, its numbers as they were written; None for none.
 
     Raises:
         BadBodyError: It is not JSON.
@@ -151,7 +160,9 @@ async def json_body(request: web.Request) -> object:
     if not body.strip():
         return None
     try:
-        value: object = json.loads(body, parse_constant=_refuse_constant)
+        value: object = json.loads(
+            body, parse_constant=_refuse_constant, parse_int=JsonNumber, parse_float=JsonNumber
+        )
     except RecursionError:
         raise BadBodyError("the body cannot be read: it is nested too deeply") from None
     except ValueError as error:
@@ -193,8 +204,10 @@ def string_map_of(values: dict[str, object], what: str) -> dict[str, str]:
         BadBodyError: A value is something else, or not text that can be kept.
     """
     for key, value in values.items():
-        if not isinstance(value, (str, int, float)):
-            raise BadBodyError(f"{what} has {_kind(value)} at {key[:40]!r}: expected a string")
+        if not isinstance(value, (str, bool)):
+            shipped = 500 if value is None else 400
+            reason = f"{what} has {_kind(value)} at {key[:40]!r}: expected a string"
+            raise BadBodyError(reason, as_shipped=shipped)
     texts = {key: _text(value) for key, value in values.items()}
     check_unicode(text for pair in texts.items() for text in pair)
     return texts
@@ -203,15 +216,45 @@ def string_map_of(values: dict[str, object], what: str) -> dict[str, str]:
 def strings(values: object, what: str) -> tuple[str, ...] | None:
     """Return an array of strings; None for none.
 
+    As in Java, numbers and booleans become strings; a null becomes an empty one, which is refused
+    wherever it matters.
+
     Raises:
         BadBodyError: It is something else.
     """
     if values is None:
         return None
-    if not isinstance(values, list) or not all(isinstance(one, str) for one in values):
+    if not isinstance(values, list) or not all(isinstance(x, str | bool | None) for x in values):
         raise BadBodyError(f"{what} should be an array of strings")
-    check_unicode(values)
-    return tuple(values)
+    texts = tuple("" if one is None else _text(one) for one in values)
+    check_unicode(texts)
+    return texts
+
+
+def whole_number(value: object, what: str, too_large: int = 400) -> int:
+    """Return a number as Java's parser does: of a text, too, and without what follows the point.
+
+    Args:
+        value: Of the body.
+        what: It is, for the refusal.
+        too_large: The status that upstream's server gives to one beyond 32 bits.
+
+    Raises:
+        BadBodyError: It is something else, or beyond 32 bits.
+    """
+    try:
+        number = math.trunc(float(value)) if isinstance(value, str) else None
+    except ValueError:
+        number = None
+    except OverflowError:
+        number = _LARGEST + 1
+    if value is None:
+        return 0
+    if number is None:
+        raise BadBodyError(f"{what} should be a whole number")
+    if not _SMALLEST <= number <= _LARGEST:
+        raise BadBodyError(f"{what} should be a smaller number", as_shipped=too_large)
+    return number
 
 
 def check_unicode(texts: Iterable[str]) -> None:
@@ -232,5 +275,5 @@ def _text(value: object) -> str:
 
 
 def _kind(value: object) -> str:
-    kinds = {list: "an array", dict: "an object", str: "a string", bool: "a boolean"}
-    return "null" if value is None else kinds.get(type(value), "a number")
+    kinds = {list: "an array", dict: "an object", JsonNumber: "a number", bool: "a boolean"}
+    return "null" if value is None else kinds.get(type(value), "a string")

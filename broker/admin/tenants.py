@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.admin.requests import done, flag, json_object, routes, segment, strings, tenant_name
+from broker.admin.paths import Endpoint, Takes
+from broker.admin.requests import (
+    BadBodyError,
+    done,
+    flag,
+    json_object,
+    segment,
+    strings,
+    tenant_name,
+)
 from broker.stores.store import NamespaceNotEmptyError, TenantInfo
 from server.http import RestError, json_response
 
@@ -16,6 +25,16 @@ if TYPE_CHECKING:
 
     from broker.admin.admin_parts import AdminParts
     from broker.admin.namespaces import NamespaceAdmin
+
+_WITHOUT_TLS = {
+    "brokerClientTlsEnabled": False,
+    "tlsAllowInsecureConnection": False,
+    "brokerClientTlsEnabledWithKeyStore": False,
+    "brokerClientTlsTrustStoreType": "JKS",
+    "brokerClientTlsKeyStoreType": "JKS",
+    "brokerClientSslFactoryPlugin": "org.apache.pulsar.common.util.DefaultPulsarSslFactory",
+}
+"""Upstream's defaults of what a cluster says of itself beside its addresses."""
 
 
 class TenantAdmin:
@@ -30,17 +49,18 @@ class TenantAdmin:
         self._parts = parts
         self._namespaces = namespaces
 
-    def routes(self) -> list[web.RouteDef]:
-        """Return the routes."""
-        return routes(
-            ("GET", "/admin/v2/clusters", self.list_clusters),
-            ("GET", "/admin/v2/clusters/{cluster}", self.get_cluster),
-            ("GET", "/admin/v2/tenants", self.list_tenants),
-            ("GET", "/admin/v2/tenants/{tenant}", self.get_tenant),
-            ("PUT", "/admin/v2/tenants/{tenant}", self.create),
-            ("POST", "/admin/v2/tenants/{tenant}", self.update),
-            ("DELETE", "/admin/v2/tenants/{tenant}", self.delete),
-        )
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints; those of tenants look at the type of any body, as upstream."""
+        takes = Takes.APPLICATION_JSON
+        return [
+            Endpoint("GET", "/admin/v2/clusters", self.list_clusters),
+            Endpoint("GET", "/admin/v2/clusters/{cluster}", self.get_cluster),
+            Endpoint("GET", "/admin/v2/tenants", self.list_tenants, takes),
+            Endpoint("GET", "/admin/v2/tenants/{tenant}", self.get_tenant, takes),
+            Endpoint("PUT", "/admin/v2/tenants/{tenant}", self.create, takes),
+            Endpoint("POST", "/admin/v2/tenants/{tenant}", self.update, takes),
+            Endpoint("DELETE", "/admin/v2/tenants/{tenant}", self.delete, takes),
+        ]
 
     async def list_clusters(self, _: web.Request) -> web.Response:
         """Return the one cluster there is."""
@@ -54,6 +74,7 @@ class TenantAdmin:
             {
                 "serviceUrl": self._parts.web_service_url(),
                 "brokerServiceUrl": self._parts.service_url(),
+                **_WITHOUT_TLS,
             }
         )
 
@@ -67,9 +88,8 @@ class TenantAdmin:
         if info is None:
             raise RestError(404, "Tenant does not exist")
         clusters = info.allowed_clusters or (self._cluster,)
-        return json_response(
-            {"adminRoles": list(info.admin_roles), "allowedClusters": list(clusters)}
-        )
+        roles = {} if info.admin_roles is None else {"adminRoles": list(info.admin_roles)}
+        return json_response(roles | {"allowedClusters": list(clusters)})
 
     async def create(self, request: web.Request) -> web.Response:
         """Create a tenant."""
@@ -119,7 +139,9 @@ class TenantAdmin:
         if body is None:
             raise RestError(412, "TenantInfo is null")
         clusters = strings(body.get("allowedClusters"), "allowedClusters")
-        roles = strings(body.get("adminRoles"), "adminRoles") or ()
+        roles = strings(body.get("adminRoles"), "adminRoles")
+        if roles is not None and "" in roles:
+            raise BadBodyError("adminRoles has an empty one", as_shipped=500)
         if clusters is None:
             raise RestError(412, "Clusters cannot be null")
         if not clusters or not all(cluster.strip() for cluster in clusters):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from broker.admin.requests import NAMESPACE_REASON, routes, topic_name
+from broker.admin.paths import Endpoint
+from broker.admin.requests import NAMESPACE_REASON, TOPIC_REASON, topic_name
 from broker.admin.topics import NO_NAMESPACE
 from broker.bundles import bundle_of
 from broker.topic_rules import no_namespace
@@ -17,9 +18,10 @@ from server.http import JSON_TYPE, RestError, json_response
 
 if TYPE_CHECKING:
     from broker.admin.admin_parts import AdminParts
+    from proto.names import TopicName
 
 _LISTENER_HEADER = "X-Pulsar-ListenerName"
-_TOPIC = "/lookup/v2/topic/{domain:persistent|non-persistent}/{tenant}/{namespace}/{topic:[^/]+}"
+_TOPIC = "/lookup/v2/topic/{domain}/{tenant}/{namespace}/{topic}"
 
 
 class LookupAdmin:
@@ -32,13 +34,16 @@ class LookupAdmin:
     def __init__(self, parts: AdminParts) -> None:
         self._parts = parts
 
-    def routes(self) -> list[web.RouteDef]:
-        """Return the routes."""
-        return routes(("GET", _TOPIC, self.lookup), ("GET", f"{_TOPIC}/bundle", self.bundle))
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        return [
+            Endpoint("GET", _TOPIC, self.lookup),
+            Endpoint("GET", f"{_TOPIC}/bundle", self.bundle),
+        ]
 
     async def lookup(self, request: web.Request) -> web.Response:
         """Return this broker's addresses; the topic need not exist, its namespace must."""
-        topic = topic_name(request, NAMESPACE_REASON)
+        topic = self._topic(request)
         _check_listener(request)
         url, web_url = self._parts.service_url(), self._parts.web_service_url()
         if not url:
@@ -50,9 +55,19 @@ class LookupAdmin:
             {"brokerUrl": url, "httpUrl": web_url, "nativeUrl": url, "brokerUrlSsl": ""}
         )
 
+    def _topic(self, request: web.Request) -> TopicName:
+        try:
+            return topic_name(request, NAMESPACE_REASON)
+        except RestError as error:
+            # Upstream's server fails at a name that is none.
+            status = (
+                500 if self._parts.as_shipped and error.reason == TOPIC_REASON else error.status
+            )
+            raise RestError(status, error.reason) from None
+
     async def bundle(self, request: web.Request) -> web.Response:
         """Return the bundle that a topic lies in."""
-        topic = topic_name(request, NAMESPACE_REASON)
+        topic = self._topic(request)
         policies = await self._parts.store.policies(topic.namespace)
         if policies is None:
             raise RestError(404, NO_NAMESPACE)

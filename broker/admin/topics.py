@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.admin.partition_body import partition_count, partitions_and_properties
+from broker.admin.paths import Endpoint, Takes
 from broker.admin.property_query import parse_properties
 from broker.admin.requests import (
     NAMESPACE_REASON,
     done,
     flag,
     namespace_name,
-    routes,
     segment,
     string_map,
     topic_name,
@@ -39,10 +39,11 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
     from proto.topic_blocks import TopicSequence
 
-DOMAIN = "/admin/v2/{domain:persistent|non-persistent}"
+DOMAIN = "/admin/v2/{domain}"
 NAMESPACE = f"{DOMAIN}/{{tenant}}/{{namespace}}"
-TOPIC = f"{NAMESPACE}/{{topic:[^/]+}}"
+TOPIC = f"{NAMESPACE}/{{topic}}"
 NO_NAMESPACE = "Namespace does not exist"
+_BUNDLE = "/admin/v2/non-persistent/{tenant}/{namespace}/{topic}"
 MODE = pb.CommandGetTopicsOfNamespace
 
 
@@ -56,22 +57,24 @@ class TopicAdmin:
     def __init__(self, parts: AdminParts) -> None:
         self._parts = parts
 
-    def routes(self) -> list[web.RouteDef]:
-        """Return the routes."""
-        return routes(
-            ("GET", NAMESPACE, self.list_topics),
-            ("GET", f"{NAMESPACE}/partitioned", self.list_partitioned),
-            ("PUT", TOPIC, self.create),
-            ("DELETE", TOPIC, self.delete),
-            ("GET", f"{TOPIC}/partitions", self.get_partitions),
-            ("PUT", f"{TOPIC}/partitions", self.create_partitioned),
-            ("POST", f"{TOPIC}/partitions", self.grow),
-            ("DELETE", f"{TOPIC}/partitions", self.delete_partitioned),
-            ("GET", f"{TOPIC}/properties", self.get_properties),
-            ("PUT", f"{TOPIC}/properties", self.update_properties),
-            ("DELETE", f"{TOPIC}/properties", self.remove_property),
-            ("GET", f"{TOPIC}/subscriptions", self.list_subscriptions),
-        )
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        return [
+            Endpoint("GET", NAMESPACE, self.list_topics),
+            Endpoint("GET", f"{NAMESPACE}/partitioned", self.list_partitioned),
+            Endpoint("GET", _BUNDLE, self.list_bundle),
+            Endpoint("PUT", TOPIC, self.create, Takes.JSON),
+            Endpoint("DELETE", TOPIC, self.delete),
+            Endpoint("GET", f"{TOPIC}/partitions", self.get_partitions),
+            Endpoint("PUT", f"{TOPIC}/partitions", self.create_with_metadata, Takes.METADATA),
+            Endpoint("PUT", f"{TOPIC}/partitions", self.create_partitioned, Takes.NUMBER),
+            Endpoint("POST", f"{TOPIC}/partitions", self.grow, Takes.NUMBER),
+            Endpoint("DELETE", f"{TOPIC}/partitions", self.delete_partitioned),
+            Endpoint("GET", f"{TOPIC}/properties", self.get_properties),
+            Endpoint("PUT", f"{TOPIC}/properties", self.update_properties, Takes.JSON),
+            Endpoint("DELETE", f"{TOPIC}/properties", self.remove_property),
+            Endpoint("GET", f"{TOPIC}/subscriptions", self.list_subscriptions),
+        ]
 
     # -- lists --------------------------------------------------------------------------------
 
@@ -123,6 +126,19 @@ class TopicAdmin:
             f"they are at /admin/v2/namespaces/{namespace}/bundles",
         )
 
+    async def list_bundle(self, request: web.Request) -> web.StreamResponse:
+        """Return the non-persistent topics of a bundle that the path names in a topic's place."""
+        namespace, text = namespace_name(request), segment(request, "topic")
+        snapshot = await self._parts.store.snapshot(namespace)
+        policies = await self._parts.store.policies(namespace)
+        if snapshot is None or policies is None:
+            raise no_namespace()
+        bundle = bundle_named(text, policies.bundles)
+        if bundle is None:
+            raise RestError(412, f"Invalid bundle range: {text[:100]}")
+        sequences = (snapshot.non_persistent,)
+        return await self._parts.listings.respond(request, sequences, bundle.kept)
+
     async def list_partitioned(self, request: web.Request) -> web.StreamResponse:
         """Return the partitioned topics of a domain, in the order of their names' bytes."""
         counts = (await self._snapshot(namespace_name(request))).partitioned
@@ -154,8 +170,18 @@ class TopicAdmin:
     async def list_subscriptions(self, request: web.Request) -> web.Response:
         """Return the subscriptions of a topic: it has none."""
         topic = topic_name(request)
+        if self._parts.as_shipped and not topic.persistent:
+            await self._use_partition(topic)
         await self.check_exists(topic)
         return json_response([])
+
+    async def _use_partition(self, topic: TopicName) -> None:
+        """Make a partition that its partitioned topic has by its count, as upstream by its use."""
+        snapshot = await self._parts.store.snapshot(topic.namespace)
+        if snapshot is None or snapshot.contains(topic):
+            return
+        if 0 <= topic.partition_index < snapshot.partitioned.get(str(topic.partitioned_name), 0):
+            await self._parts.topics.create(topic, {})
 
     async def check_exists(self, topic: TopicName) -> None:
         """Refuse what is asked about a topic that does not exist.
@@ -183,8 +209,17 @@ class TopicAdmin:
         return json_response(body)
 
     async def create_partitioned(self, request: web.Request) -> web.Response:
-        """Create a partitioned topic; the body is a number, or partitions with properties."""
+        """Create a partitioned topic; the body is the number of its partitions."""
+        return await self._create_partitioned(request, await partition_count(request), {})
+
+    async def create_with_metadata(self, request: web.Request) -> web.Response:
+        """Create a partitioned topic; the body is the number of its partitions, with properties."""
         count, properties = await partitions_and_properties(request)
+        return await self._create_partitioned(request, count, properties)
+
+    async def _create_partitioned(
+        self, request: web.Request, count: int, properties: dict[str, str]
+    ) -> web.Response:
         topic = topic_name(request, NAMESPACE_REASON)
         check_properties(properties)
         await self._parts.topics.create_partitioned(topic, count, properties)
@@ -205,20 +240,29 @@ class TopicAdmin:
 
     async def get_properties(self, request: web.Request) -> web.Response:
         """Return a topic's properties."""
-        return json_response(dict(await self._parts.properties.of(topic_name(request))))
+        topic = topic_name(request)
+        properties = await self._parts.properties.of(topic)
+        if not properties and self._parts.as_shipped:
+            snapshot = await self._snapshot(topic.namespace)
+            if str(topic) in snapshot.partitioned:
+                return done(200)  # as recorded: of a partitioned topic without any, no body
+        return json_response(dict(properties))
 
     async def update_properties(self, request: web.Request) -> web.Response:
         """Add properties to a topic, or replace them."""
-        properties = await string_map(request)
-        await self._parts.properties.update(topic_name(request), properties)
+        properties, topic = await string_map(request), topic_name(request)
+        if properties or not (self._parts.as_shipped and topic.persistent):
+            await self._parts.properties.update(topic, properties)
         return done()
 
     async def remove_property(self, request: web.Request) -> web.Response:
         """Remove one property of a topic."""
-        key = request.query.get("key")
+        key, topic = request.query.get("key"), topic_name(request)
         if not key:
-            raise RestError(412, "the query should name the property to remove: ?key=...")
-        await self._parts.properties.remove(topic_name(request), key)
+            await self._parts.properties.of(topic)
+            status = 500 if self._parts.as_shipped else 412
+            raise RestError(status, "the query should name the property to remove: ?key=...")
+        await self._parts.properties.remove(topic, key)
         return done()
 
     async def _snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot:

@@ -7,7 +7,6 @@ one that is made again go on above those it had.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from broker.stores.postgresql_view import KnownNamespace
@@ -26,23 +25,20 @@ _TABLES = ("topics", "partitioned", "properties", "changes")
 async def read_tenants(connection: Connection) -> dict[str, TenantInfo]:
     """Return the tenants by name, in order."""
     rows = await connection.fetch("SELECT name, roles, clusters FROM floodgate.tenants")
-    found = {
-        name.decode(): TenantInfo(tuple(json.loads(roles)), tuple(json.loads(clusters)))
-        for name, roles, clusters in rows
-    }
+    found = {name.decode(): TenantInfo.of_json(roles, clusters) for name, roles, clusters in rows}
     return dict(sorted(found.items()))
 
 
 async def insert_tenant(connection: Connection, name: str, info: TenantInfo) -> bool:
     """Add a tenant; false when it is there."""
     query = "INSERT INTO floodgate.tenants VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
-    return _changed(await connection.execute(query, name.encode(), *_texts(info)))
+    return _changed(await connection.execute(query, name.encode(), *info.as_json()))
 
 
 async def update_tenant(connection: Connection, name: str, info: TenantInfo) -> bool:
     """Replace what is known of a tenant; false when it is not there."""
     query = "UPDATE floodgate.tenants SET roles = $2, clusters = $3 WHERE name = $1"
-    return _changed(await connection.execute(query, name.encode(), *_texts(info)))
+    return _changed(await connection.execute(query, name.encode(), *info.as_json()))
 
 
 async def delete_tenant(connection: Connection, name: str) -> bool:
@@ -182,7 +178,3 @@ async def remember_import(connection: Connection, fingerprint: str) -> None:
 def _changed(status: str) -> bool:
     """Tell whether a command changed a row; its status ends with their number."""
     return not status.endswith(" 0")
-
-
-def _texts(info: TenantInfo) -> tuple[str, str]:
-    return json.dumps(info.admin_roles), json.dumps(info.allowed_clusters)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import sqlite3
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -111,20 +110,17 @@ class SqliteFile:
     def tenants(self) -> dict[str, TenantInfo]:
         """Return the tenants by name, in order."""
         rows = self._rows("SELECT name, roles, clusters FROM tenants ORDER BY name")
-        return {
-            name: TenantInfo(tuple(json.loads(roles)), tuple(json.loads(clusters)))
-            for name, roles, clusters in rows
-        }
+        return {name: TenantInfo.of_json(roles, clusters) for name, roles, clusters in rows}
 
     def insert_tenant(self, name: str, info: TenantInfo) -> bool:
         """Add a tenant; false when it is there."""
         query = "INSERT OR IGNORE INTO tenants VALUES (?, ?, ?)"
-        return self._changed_rows(query, name, *_texts(info)) == 1
+        return self._changed_rows(query, name, *info.as_json()) == 1
 
     def update_tenant(self, name: str, info: TenantInfo) -> bool:
         """Replace what is known of a tenant; false when it is not there."""
         query = "UPDATE tenants SET roles=?, clusters=? WHERE name=?"
-        return self._changed_rows(query, *_texts(info), name) == 1
+        return self._changed_rows(query, *info.as_json(), name) == 1
 
     def delete_tenant(self, name: str) -> bool:
         """Remove a tenant without namespaces; false when it is not there."""
@@ -313,7 +309,3 @@ def _connected(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def _texts(info: TenantInfo) -> tuple[str, str]:
-    return json.dumps(info.admin_roles), json.dumps(info.allowed_clusters)

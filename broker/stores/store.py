@@ -6,6 +6,7 @@ gap, so that who missed one knows to list again.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -93,13 +94,24 @@ class TenantInfo:
     """A tenant (upstream: TenantInfo).
 
     Attributes:
-        admin_roles: Kept and shown; nothing is decided by them.
+        admin_roles: Kept and shown; nothing is decided by them. None for a tenant that was made
+            without any being named.
         allowed_clusters: Clusters its namespaces may lie in; empty for a tenant that came with an
             import, which may use the broker's own.
     """
 
-    admin_roles: tuple[str, ...] = ()
+    admin_roles: tuple[str, ...] | None = ()
     allowed_clusters: tuple[str, ...] = ()
+
+    def as_json(self) -> tuple[str, str]:
+        """Return roles and clusters as texts for a database."""
+        return json.dumps(self.admin_roles), json.dumps(self.allowed_clusters)
+
+    @staticmethod
+    def of_json(roles: str, clusters: str) -> TenantInfo:
+        """Return what ``as_json`` made texts of."""
+        named: list[str] | None = json.loads(roles)
+        return TenantInfo(None if named is None else tuple(named), tuple(json.loads(clusters)))
 
 
 @dataclass(frozen=True, slots=True)

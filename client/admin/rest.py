@@ -115,7 +115,8 @@ class AdminRest:
         """
         text = await self.text(method, path, body)
         try:
-            found = json.loads(text)
+            # Pulsar answers nothing at all for some things that were never set.
+            found = json.loads(text) if text else {}
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.processes
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-GROUPS = frozenset({"connect", "lookup", "partitions", "topics", "frames", "watch"})
+GROUPS = frozenset({"connect", "lookup", "partitions", "topics", "frames", "watch", "odd"})
 NEEDS_PRODUCERS = "watch/auto_created_by_producer"
 """Its topic is made by a producer: it is left out until there is messaging."""
 CASES = [

@@ -41,7 +41,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
 @pytest.fixture(scope="module")
 def answers(broker: Target) -> dict[str, RestAnswer]:
     """What every call was answered, in the order of the recording."""
-    return {case.name: ask(broker.web, case.request) for case in CASES}
+    return {case.name: ask(broker.web, case.request, case.headers) for case in CASES}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -72,7 +72,7 @@ def test_the_whole_recording_is_replayed() -> None:
     # When
     names = [case.name for case in CASES]
     # Then
-    assert len(names) == len(set(names)) == 110
+    assert len(names) == len(set(names)) == 172
 
 
 def test_every_deviation_of_a_call_names_a_recorded_case() -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker.admin.listing_response import MAX_LISTINGS, WRITE_SECONDS, json_names
+from broker.admin.negotiation import METADATA_TYPE
 from broker.admin.property_query import parse_properties
 from broker.listing_properties import PropertyBounds
 from broker.stores.store import TopicChanges
@@ -171,7 +172,7 @@ async def test_partitions_are_selected_by_the_properties_of_their_topic() -> Non
     async with listing_of([], **keys) as parts, rest_client(parts.broker) as rest:
         # Given
         body = '{"partitions":2,"properties":{"team":"red"}}'
-        await rest.done("PUT", f"{PATH}/p/partitions", body)
+        await rest.ask("PUT", f"{PATH}/p/partitions", body, METADATA_TYPE)
         await rest.done("PUT", f"{PATH}/other")
         await rest.done("POST", f"{PATH}/p/partitions", "3")
         # When

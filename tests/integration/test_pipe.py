@@ -13,7 +13,14 @@ import proto.PulsarApi_pb2 as pb
 from limiter.read_gate import PauseCause
 from proxy.service import ProxyService
 from tests.support.byte_broker import ByteBroker, connected_command
-from tests.support.cluster import cluster, no_errors_logged, proxy_config, topic_names, until
+from tests.support.cluster import (
+    NOWHERE,
+    cluster,
+    no_errors_logged,
+    proxy_config,
+    topic_names,
+    until,
+)
 from tests.support.raw_peer import RawPeer, connect_command, topics_command
 
 if TYPE_CHECKING:
@@ -242,7 +249,6 @@ async def test_a_pipe_full_both_ways_ends_when_one_side_has_gone(profile: str, g
         "127.0.0.1:22",
         "127.0.0.1:6652",
         "localhost:8080",
-        "",
         "127.0.0.1:none",
         "pulsar://127.0.0.1:6650",
         "user@127.0.0.1:6650/path",
@@ -260,6 +266,44 @@ async def test_a_target_that_is_not_allowed_is_refused(profile: str, target: str
         assert error.message == INVALID_TARGET
         assert error.request_id == 2**64 - 1
         assert parts.proxy.connection_counters.create_fail == 1
+
+
+@pytest.mark.parametrize("target", ["", "x"])
+@pytest.mark.parametrize(
+    ("profile", "code"),
+    [("pulsar", pb.AuthenticationError), ("floodgate", pb.ServiceNotReady)],
+)
+async def test_a_target_without_a_port_is_refused(profile: str, code: int, target: str) -> None:
+    # Given
+    async with pipes(profile) as parts:
+        # When
+        error = await parts.refused(target)
+        # Then
+        assert error.error == code
+
+
+async def test_as_shipped_a_client_that_is_a_proxy_is_refused() -> None:
+    # Given
+    connect = connect_command()
+    connect.connect.proxy_version = "4.0.8"
+    async with cluster(profile="pulsar") as parts:
+        peer = await parts.stranger("proxy")
+        # When
+        await peer.send(connect)
+        # Then
+        error = (await peer.command()).error
+        assert (error.error, error.message) == (pb.NotAllowedError, "Must not provide proxyVersion")
+        assert await peer.rest() == b""
+
+
+async def test_as_shipped_a_broker_that_is_not_there_is_told_by_a_close() -> None:
+    # Given
+    async with cluster(profile="pulsar", proxy={"brokerServiceURL": NOWHERE}) as parts:
+        peer = await parts.stranger("proxy")
+        # When
+        await peer.send(connect_command(NOWHERE.removeprefix("pulsar://")))
+        # Then
+        assert await peer.rest() == b""
 
 
 async def test_a_broker_that_refuses_connect_speaks_to_the_client() -> None:

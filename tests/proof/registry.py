@@ -80,6 +80,9 @@ PROOFS = {
         "Old versions of a namespace are charged once and come whole", "tests.proof.old_versions"
     ),
     "demo": Proof("The demo's truth", "tests.proof.demo"),
+    "differential": Proof(
+        "On random odd input, profile pulsar answers as a real Pulsar", "tests.proof.differential"
+    ),
     "random_properties": Proof(
         "Property tests hold with new examples", "tests.proof.random_properties"
     ),

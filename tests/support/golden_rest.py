@@ -1,8 +1,9 @@
 """The recorded calls of the admin REST: read, asked again, compared.
 
 A row of a recording without an exchange is such a call: ``request`` (``METHOD path body``),
-``status``, ``body``, and ``type`` and ``location`` where the answer had such headers. They stand
-in the order in which they were made: each may need what those before it changed.
+``status``, ``body``, and ``type``, ``location`` and ``allow`` where the answer had such headers.
+``headers`` are those that were sent, where they were not what a tool would send. The calls stand in
+the order in which they were made: each may need what those before it changed.
 
 What is masked: the addresses, which are substituted, and the version; the words of Jackson in a
 400 of plain text, and of Jetty in a page; figures of the moment; the order of the keys of dynamic
@@ -14,12 +15,13 @@ from __future__ import annotations
 import http.client
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.support.golden import RECORDED_BROKER, Rest, parse_request
 from tests.support.golden_masks import Difference
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 RECORDED_WEB = "127.0.0.1:8080"
@@ -38,6 +40,7 @@ class RestAnswer:
     body: str
     content_type: str | None = None
     location: str | None = None
+    allow: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,13 @@ class RestCase:
         name: As recorded.
         request: What was asked.
         recorded: What came back.
+        headers: What was sent beside it; None for what a tool would send.
     """
 
     name: str
     request: Rest
     recorded: RestAnswer
+    headers: Mapping[str, str] | None = None
 
 
 def load_rest_cases(directory: Path) -> list[RestCase]:
@@ -62,28 +67,41 @@ def load_rest_cases(directory: Path) -> list[RestCase]:
         for path in sorted(directory.glob("broker*.jsonl"))
         for line in path.read_text(encoding="utf-8").splitlines()
     ]
-    return [
-        RestCase(
-            row["case"],
-            parse_request(row["request"], row["status"]),
-            RestAnswer(row["status"], row["body"], row.get("type"), row.get("location")),
-        )
-        for row in lines
-        if "request" in row
-    ]
+    return [_case(row) for row in lines if "request" in row]
 
 
-def ask(web_address: str, request: Rest) -> RestAnswer:
-    """Make a call at ``host:port``; redirects are not followed."""
+def _case(row: dict[str, Any]) -> RestCase:
+    allow = tuple(row["allow"]) if "allow" in row else None
+    return RestCase(
+        row["case"],
+        parse_request(row["request"], row["status"]),
+        RestAnswer(row["status"], row["body"], row.get("type"), row.get("location"), allow),
+        row.get("headers"),
+    )
+
+
+def ask(web_address: str, request: Rest, headers: Mapping[str, str] | None = None) -> RestAnswer:
+    """Make a call at ``host:port``; redirects are not followed.
+
+    Args:
+        web_address: Where.
+        request: What is asked.
+        headers: What is sent beside it; None for what a tool would send.
+    """
     connection = http.client.HTTPConnection(web_address, timeout=ANSWER_SECONDS)
     try:
         body = request.body or ("" if request.method in ("PUT", "POST") else None)
-        headers = {"Content-Type": _media_type(request)} if body is not None else {}
-        connection.request(request.method, request.path, body, headers)
+        if headers is None:
+            headers = {"Content-Type": _media_type(request)} if body is not None else {}
+        connection.request(request.method, request.path, body, dict(headers))
         answer = connection.getresponse()
-        text = answer.read().decode()
+        text, allow = answer.read().decode(), answer.getheader("Allow")
         return RestAnswer(
-            answer.status, text, answer.getheader("Content-Type"), answer.getheader("Location")
+            answer.status,
+            text,
+            answer.getheader("Content-Type"),
+            answer.getheader("Location"),
+            None if allow is None else tuple(sorted(allow.replace(" ", "").split(","))),
         )
     finally:
         connection.close()
@@ -113,6 +131,8 @@ def rest_differences(
         "location": (str(recorded.location), str(answered.location)),
         "body": (comparable(case, recorded.body), comparable(case, text)),
     }
+    if recorded.allow is not None:
+        pairs["allow"] = (str(recorded.allow), str(answered.allow))
     return [Difference(0, field, *pair) for field, pair in pairs.items() if pair[0] != pair[1]]
 
 

@@ -48,10 +48,11 @@ class RestClient:
         path: str,
         body: str | bytes | BinaryIO | None = None,
         media_type: str = "application/json",
+        accept: str = "*/*",
     ) -> Answer:
         """Make a call; the path is not encoded again."""
         url = URL(f"{self._url}{path}", encoded=True)
-        headers = {"Content-Type": media_type}
+        headers = {"Content-Type": media_type, "Accept": accept}
         async with self._session.request(
             method, url, data=body, headers=headers, allow_redirects=False
         ) as answer:

@@ -97,7 +97,7 @@ async def test_a_request_of_a_later_version_is_refused_by_name(kind: int) -> Non
 
 
 @pytest.mark.parametrize("state", list(ServerCnxState))
-async def test_a_command_without_a_body_closes_unless_it_is_a_heartbeat(
+async def test_a_command_without_a_body_closes(
     state: ServerCnxState,
 ) -> None:
     # Given
@@ -107,12 +107,11 @@ async def test_a_command_without_a_body_closes_unless_it_is_a_heartbeat(
             # When
             found[kind] = await outcome(ServerCnx(shared), state, pb.BaseCommand(type=kind))
     # Then
-    heartbeats = {Type.PING: "PONG", Type.PONG: ""} if state is not FAILED else {}
-    assert found == {**dict.fromkeys(TYPES, CLOSED), **heartbeats}
+    assert found == dict.fromkeys(TYPES, CLOSED)
 
 
 @pytest.mark.parametrize("kind", sorted({*LEGAL[CONNECTED], *REFUSED}), ids=type_name)
-async def test_another_commands_body_closes_unless_the_command_is_a_heartbeat(kind: int) -> None:
+async def test_another_commands_body_closes(kind: int) -> None:
     # Given
     shared, found = parts(), set()
     with no_errors_logged():
@@ -123,7 +122,7 @@ async def test_another_commands_body_closes_unless_the_command_is_a_heartbeat(ki
                 client.say(complete_command(kind, body))
                 found.add(client.closed)
     # Then
-    assert found == {kind not in (Type.PING, Type.PONG)}
+    assert found == {True}
 
 
 async def test_one_watch_has_a_turn_because_its_pattern_is_compiled_in_it() -> None:

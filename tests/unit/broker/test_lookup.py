@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.errors import RequestError
+from broker.errors import RequestError, UnansweredRequestError
 from broker.lookup import LookupHandler
 from broker.stores.memory import MemoryStore
 from broker.stores.store import StoreError, TopicChanges
@@ -22,12 +22,16 @@ INVALID = ["", " ", "topic://tenant/ns/x", "tenant/ns", "persistent://a/b/c/d", 
 
 
 async def handler(
-    url: str = "pulsar://10.0.0.1:6650", allowed: bool = True, partitions: int = 0
+    url: str = "pulsar://10.0.0.1:6650",
+    allowed: bool = True,
+    partitions: int = 0,
+    as_shipped: bool = False,
 ) -> LookupHandler:
     store = MemoryStore()
     await store.apply(NAMESPACE, TOPICS)
     rules = TopicRules(auto_creation=allowed, auto_partitions=partitions)
-    return LookupHandler(store, lambda: url, TopicService(store, lambda: rules))
+    topics = TopicService(store, lambda: rules)
+    return LookupHandler(store, lambda: url, topics, as_shipped=as_shipped)
 
 
 def lookup_of(topic: str, **fields: object) -> pb.CommandLookupTopic:
@@ -120,6 +124,68 @@ async def test_known_topics_have_their_partitions(topic: str, count: int) -> Non
     assert answer.request_id == 3
     assert answer.response == pb.CommandPartitionedTopicMetadataResponse.Success
     assert answer.partitions == count
+
+
+async def test_the_namespace_is_looked_for_before_the_listener() -> None:
+    # Given
+    request = lookup_of("persistent://tenant/nowhere/t", advertised_listener_name="external")
+    # When
+    with pytest.raises(RequestError) as caught:
+        await (await handler()).lookup(request)
+    # Then
+    assert caught.value.server_error == pb.TopicNotFound
+
+
+@pytest.mark.parametrize("index", ["4", "9", "2147483647"])
+async def test_nobodys_question_makes_a_partition_that_a_topic_does_not_have(index: str) -> None:
+    # When
+    with pytest.raises(RequestError) as caught:
+        await (await handler()).partitions(partitions_of(f"{PARTED}-partition-{index}"))
+    # Then
+    assert (caught.value.server_error, caught.value.message) == (pb.TopicNotFound, "")
+
+
+@pytest.mark.parametrize("partitions", [0, 2])
+@pytest.mark.parametrize("name", [f"{PLAIN}-partition-0", "persistent://tenant/ns/no-partition-1"])
+async def test_a_partition_of_no_partitioned_topic_is_a_topic_that_may_come(
+    name: str, partitions: int
+) -> None:
+    # Given
+    handled = await handler(partitions=partitions)
+    # When / Then
+    assert (await handled.partitions(partitions_of(name))).partitions == 0
+    with pytest.raises(RequestError) as caught:
+        await handled.partitions(partitions_of(name, metadata_auto_creation_enabled=False))
+    assert caught.value.server_error == pb.TopicNotFound
+
+
+async def test_without_creation_a_missing_namespace_is_not_named() -> None:
+    # Given
+    request = partitions_of("persistent://tenant/no/t", metadata_auto_creation_enabled=False)
+    # When
+    with pytest.raises(RequestError) as caught:
+        await (await handler()).partitions(request)
+    # Then
+    assert (caught.value.server_error, caught.value.message) == (pb.TopicNotFound, "")
+
+
+@pytest.mark.parametrize(
+    ("as_shipped", "code"), [(True, pb.ServiceNotReady), (False, pb.InvalidTopicName)]
+)
+async def test_a_partition_of_a_topic_without_a_name_is_refused(
+    as_shipped: bool, code: int
+) -> None:
+    # Given
+    handled = await handler(as_shipped=as_shipped)
+    nameless = "persistent://tenant/ns/-partition-0"
+    # When
+    with pytest.raises(RequestError) as caught:
+        await handled.lookup(lookup_of(nameless))
+    with pytest.raises(UnansweredRequestError if as_shipped else RequestError):
+        await handled.partitions(partitions_of(nameless))
+    # Then
+    assert caught.value.server_error == code
+    assert "must not be blank" in caught.value.message
 
 
 @pytest.mark.parametrize(("allowed", "wanted"), [(False, True), (True, False), (False, False)])

@@ -20,6 +20,9 @@ from proto.names import (
         ("alpha-1", "persistent://public/default/alpha-1"),
         ("tenant/ns/local", "persistent://tenant/ns/local"),
         ("non-persistent://t/n/x", "non-persistent://t/n/x"),
+        ("PERSISTENT://t/n/x", "persistent://t/n/x"),
+        ("Non-Per\u017fistent://t/n/x", "non-persistent://t/n/x"),
+        ("persistent://t/n/\u00a0", None),
         ("persistent://a-b=c:d.e_f/ns/tópico with spaces", None),
     ],
 )
@@ -29,6 +32,16 @@ def test_a_name_and_its_short_forms(text: str, full: str | None) -> None:
     # Then
     assert str(name) == (full or text)
     assert TopicName.parse(str(name)) == name
+
+
+def test_slashes_behind_a_namespace_are_part_of_a_name_that_nobody_has() -> None:
+    # When
+    name = NamespaceName.parse_with_slashes("public/x//")
+    # Then
+    assert (str(name), name.tenant) == ("public/x//", "public")
+    assert NamespaceName.parse_with_slashes("public/x") == NamespaceName.parse("public/x")
+    with pytest.raises(InvalidNameError):
+        NamespaceName.parse_with_slashes("public//x")
 
 
 def test_a_topic_knows_its_parts() -> None:
@@ -56,8 +69,12 @@ SHORT = "it should be in the format of <tenant>/<namespace>/<topic> or <topic>"
         ("", "Invalid topic name: . Topic local name must not be blank."),
         ("foo://public/default/x", "Invalid topic domain: 'foo'"),
         ("persistent://public/standalone/gold/x", V1),
-        ("persistent://public/go ld/x", "Invalid topic name public/go ld/x"),
-        ("persistent://public/default", "Invalid topic name public/default"),
+        ("foo://public/standalone/gold/x", V1.replace("persistent://p", "foo://p")),
+        ("persistent://public/go ld/x", "Invalid named entity: go ld"),
+        ("persistent://public/default", "Invalid topic name persistent://public/default"),
+        ("persistent:///public/default/x", "Invalid topic name /public/default/x"),
+        ("persistent://public/default/x/", "Invalid topic name public/default/x/"),
+        ("persistent//x/y", "Invalid topic name persistent//x/y"),
         (
             "persistent://public/default/ ",
             "Invalid topic name: persistent://public/default/ . "

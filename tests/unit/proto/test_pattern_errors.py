@@ -71,12 +71,16 @@ def test_without_the_fallback_a_mistake_is_named_as_re2j_names_it(
     assert error.java_text.startswith("com.google.re2j.PatternSyntaxException: error parsing")
 
 
-def test_what_java_has_no_simple_words_for_is_told_in_the_engines_own() -> None:
-    # When
-    error = refused(r"(?!a)\p{Foo}", FALLBACK)
-    # Then
-    assert error.description.startswith("Unknown property near index ")
-    assert error.description.endswith(r"(?!a)\p{Foo}")
+def test_what_java_refuses_is_refused_though_the_engine_could_take_it() -> None:
+    for pattern in (
+        r"(?!a)\p{Foo}",
+        "(?!a)(?P<n>b)",
+        "(?!a)(?#b)",
+        r"(?!a)\N",
+        "(?!a)(?<n>a)(?<n>b)",
+    ):
+        error = refused(pattern, FALLBACK)
+        assert error.java_text.startswith("java.util.regex.PatternSyntaxException: ")
 
 
 def test_another_domain_is_an_illegal_argument() -> None:

@@ -71,7 +71,7 @@ async def test_each_command_in_each_state(state: ProxyConnectionState) -> None:
 
 
 @pytest.mark.parametrize("state", list(ProxyConnectionState))
-async def test_a_command_without_a_body_closes_unless_it_is_a_heartbeat(
+async def test_a_command_without_a_body_closes(
     state: ProxyConnectionState,
 ) -> None:
     # Given
@@ -81,12 +81,11 @@ async def test_a_command_without_a_body_closes_unless_it_is_a_heartbeat(
             # When
             found[kind] = await outcome(ProxyConnection(shared), state, pb.BaseCommand(type=kind))
     # Then
-    heartbeats = {Type.PING: "PONG", Type.PONG: ""} if state in SERVING else {}
-    assert found == {**dict.fromkeys(TYPES, CLOSED), **heartbeats}
+    assert found == dict.fromkeys(TYPES, CLOSED)
 
 
 @pytest.mark.parametrize("kind", sorted(LEGAL[State.PROXY_LOOKUP_REQUESTS]), ids=type_name)
-async def test_another_commands_body_closes_unless_the_command_is_a_heartbeat(kind: int) -> None:
+async def test_another_commands_body_closes(kind: int) -> None:
     # Given
     shared, found = parts(), set()
     with no_errors_logged():
@@ -97,7 +96,7 @@ async def test_another_commands_body_closes_unless_the_command_is_a_heartbeat(ki
                 client.say(complete_command(kind, body))
                 found.add(client.closed)
     # Then
-    assert found == {kind not in (Type.PING, Type.PONG)}
+    assert found == {True}
 
 
 @pytest.mark.parametrize(("offered", "spoken"), [(10, 10), (20, 20), (21, 21), (99, 21)])

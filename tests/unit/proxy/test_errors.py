@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -33,17 +31,16 @@ def test_a_brokers_refusal_is_passed_on_as_it_came() -> None:
         assert (error.server_error, error.message) == (pb.TooManyRequests, 'not "now"')
 
 
-def test_as_shipped_a_refusal_is_service_not_ready_with_a_json_text() -> None:
+def test_as_shipped_a_refusal_is_service_not_ready_with_a_text_like_json() -> None:
     # When
     error = SHIPPED.of(REFUSED, Broker())
     # Then
     assert error.server_error == pb.ServiceNotReady
-    assert json.loads(error.message) == {
-        "errorMsg": 'not "now"',
-        "reqId": 7,
-        "remote": "127.0.0.1/127.0.0.1:6650",
-        "local": "/127.0.0.1:5000",
-    }
+    # Whatever the text is, it is not escaped.
+    assert error.message == (
+        '{"errorMsg":"not "now"","reqId":7, '
+        '"remote":"127.0.0.1/127.0.0.1:6650", "local":"/127.0.0.1:5000"}'
+    )
 
 
 @pytest.mark.parametrize("code", [pb.AuthenticationError, pb.AuthorizationError])
@@ -60,7 +57,17 @@ def test_as_shipped_a_partition_query_keeps_the_brokers_code() -> None:
     error = SHIPPED.of_partition_answer(answer, None)
     # Then
     assert error.server_error == pb.TopicNotFound
-    assert json.loads(error.message)["errorMsg"] == "none"
+    assert error.message.startswith('{"errorMsg":"none","reqId":')
+
+
+def test_as_shipped_a_partition_query_for_an_invalid_name_fails_for_an_unknown_reason() -> None:
+    # Given
+    answer = pb.CommandPartitionedTopicMetadataResponse(
+        request_id=1, error=pb.InvalidTopicName, message="V1"
+    )
+    # Then
+    assert SHIPPED.of_partition_answer(answer, None).server_error == pb.UnknownError
+    assert OURS.of_partition_answer(answer, None).server_error == pb.InvalidTopicName
 
 
 @pytest.mark.parametrize("translation", [SHIPPED, OURS])

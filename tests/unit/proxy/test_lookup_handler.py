@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
@@ -153,15 +154,16 @@ async def test_partitions_come_back_under_the_clients_id() -> None:
     assert not sent.partitionMetadata.metadata_auto_creation_enabled
 
 
-async def test_as_shipped_a_partition_query_always_asks_for_creation() -> None:
+async def test_as_shipped_the_first_partition_query_of_a_connection_asks_for_creation() -> None:
     # Given
     broker = Broker(as_shipped=True)
     # When
-    asked = await broker.partitions(metadata_auto_creation_enabled=False)
+    asked = [await broker.partitions(metadata_auto_creation_enabled=False) for _ in range(2)]
     # Then
-    (sent,) = broker.wire.answers()
-    assert sent.partitionMetadata.metadata_auto_creation_enabled
-    asked.cancel()
+    sent = [one.partitionMetadata.metadata_auto_creation_enabled for one in broker.wire.answers()]
+    assert sent == [True, False]
+    for one in asked:
+        one.cancel()
 
 
 @pytest.mark.parametrize("as_shipped", [True, False])
@@ -192,3 +194,26 @@ async def test_as_shipped_a_partition_query_of_an_invalid_topic_closes() -> None
     Broker().handler.check_topic("topic://x")
     with pytest.raises(RemoteProtocolError):
         Broker(as_shipped=True).handler.check_topic("topic://x")
+
+
+@pytest.mark.parametrize(
+    ("topic", "known"),
+    [
+        ("persistent://t/cluster/ns/x", True),
+        ("non-persistent://t/ns/://", True),
+        ("/a//b/c", False),
+        ("x", True),
+        ("/x", False),
+        ("t/ns/x", True),
+        ("t/ns", False),
+        ("persistent://t/ns/ ", False),
+        ("persistent://t/c/n s/x", False),
+        ("persistent://t//x", False),
+    ],
+)
+async def test_as_shipped_the_proxy_knows_names_with_a_cluster(topic: str, known: bool) -> None:
+    # Given
+    handler = Broker(as_shipped=True).handler
+    # When / Then
+    with nullcontext() if known else pytest.raises(RemoteProtocolError):
+        handler.check_topic(topic)

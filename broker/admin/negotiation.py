@@ -1,0 +1,87 @@
+"""Which of a path's endpoints answers a request: by its method, its body's type, what it accepts.
+
+Source: JAX-RS, as upstream's server was seen to apply it, in this order: 405, 400 for a type that
+is none, 415, 406. Every answer is JSON, so that whoever does not accept it gets none.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from broker.admin.paths import Endpoint, Takes
+from server.http import JSON_TYPE, RestError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+METADATA_TYPE = "application/vnd.partitioned-topic-metadata+json"
+_TOKEN = r"[\w.!#$&^*+-]+"
+_TYPE = re.compile(rf"\s*({_TOKEN})/({_TOKEN})\s*(?:;\s*{_TOKEN}\s*=[^;]*)*;?\s*", re.ASCII)
+_SHOWN = 60
+_JAVA_ORDER = ("HEAD", "DELETE", "POST", "GET", "OPTIONS", "PUT")
+_READ_AS_JSON = ("json", "javascript", "x-javascript", "x-json")
+
+
+def allowed(methods: Mapping[str, Sequence[Endpoint]]) -> list[str]:
+    """Return the methods of a path, in the order in which upstream names them."""
+    names = {*methods, "OPTIONS", *(("HEAD",) if "GET" in methods else ())}
+    return [name for name in _JAVA_ORDER if name in names]
+
+
+def taking(endpoints: Sequence[Endpoint], media_type: str | None, *, has_body: bool) -> Endpoint:
+    """Return the endpoint that takes a body.
+
+    Args:
+        endpoints: Of one method; there is at least one.
+        media_type: The header Content-Type; None for none.
+        has_body: Whether there is one.
+
+    Raises:
+        RestError: 400, the type is none; 415, nothing here takes it.
+    """
+    if media_type is None:
+        if not has_body:
+            return endpoints[0]
+        found = [one for one in endpoints if one.takes is Takes.NOTHING]
+    else:
+        matched = _TYPE.fullmatch(media_type)
+        if matched is None:
+            raise RestError(400, f"Content-Type={media_type[:_SHOWN]!r} is no media type")
+        kind = f"{matched[1]}/{matched[2]}".lower()
+        found = [one for one in endpoints if _takes(one.takes, kind)]
+    if not found:
+        shown = "none" if media_type is None else repr(media_type[:_SHOWN])
+        raise RestError(415, f"Content-Type is {shown}, and {JSON_TYPE} is taken here")
+    return found[0]
+
+
+def _takes(takes: Takes, kind: str) -> bool:
+    subtype = kind.partition("/")[2]
+    json = subtype in _READ_AS_JSON or subtype.endswith("+json")
+    match takes:
+        case Takes.NOTHING:
+            return True
+        case Takes.APPLICATION_JSON:
+            return kind == JSON_TYPE
+        case Takes.METADATA:
+            return kind == METADATA_TYPE
+        case Takes.JSON:
+            return json
+        case Takes.NUMBER:
+            return json or kind == "text/plain"
+
+
+def check_accept(accept: str) -> None:
+    """Refuse a client that does not take JSON.
+
+    Args:
+        accept: The header; empty for none. A weight of 0 is not looked at, as upstream.
+
+    Raises:
+        RestError: 406.
+    """
+    kinds = [one.partition(";")[0].strip().lower() for one in accept.split(",")]
+    if any(kind in {"", JSON_TYPE, "application/*", "*/*", "*"} for kind in kinds):
+        return
+    raise RestError(406, f"Accept={accept[:_SHOWN]!r}, and {JSON_TYPE} is what is answered here")

@@ -1,0 +1,167 @@
+"""Which handlers a path has, found as upstream's JAX-RS finds them.
+
+Paths are compared as they were sent: a literal is not decoded, a segment's parameters (RFC 3986,
+behind a semicolon) are no part of it, and one slash at the end says nothing. Of several templates
+that fit, those with more literal text come first.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from server.http import RestError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
+
+    from aiohttp import web
+
+    Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+DOMAIN = "{domain}"
+REST = "{rest}"
+"""As the last segment: one segment or more."""
+_DOMAINS = ("persistent", "non-persistent")
+_BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})|%00")
+_ROOTS = ("/admin/v2/", "/lookup/")
+"""Where upstream has a web application each: their names have no parameters."""
+
+
+class Takes(Enum):
+    """What a handler takes as a body."""
+
+    NOTHING = auto()
+    """None; one that is sent is not read."""
+    APPLICATION_JSON = auto()
+    """``application/json`` and nothing else."""
+    JSON = auto()
+    """Any kind of JSON."""
+    NUMBER = auto()
+    """Any kind of JSON, or plain text."""
+    METADATA = auto()
+    """A number of partitions with properties, by a media type of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One method of one path.
+
+    Attributes:
+        method: The verb.
+        path: With variables in braces; ``{domain}`` stands for both domains' names.
+        handler: Answers it.
+        takes: What it takes as a body.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    takes: Takes = Takes.NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A path that exists, with its variables as they were sent."""
+
+    methods: Mapping[str, Sequence[Endpoint]]
+    variables: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    parts: tuple[str, ...]
+    variables: dict[str, str]
+    methods: dict[str, list[Endpoint]]
+
+    @property
+    def shape(self) -> tuple[str, ...]:
+        """What it is apart from the names of its variables."""
+        names = (REST if part == REST else "{}" for part in self.parts)
+        return tuple(
+            name if _is_variable(part) else part
+            for name, part in zip(names, self.parts, strict=True)
+        )
+
+    @property
+    def literal_characters(self) -> int:
+        return sum(len(part) for part in self.parts if not _is_variable(part))
+
+    def fits(self, segments: Sequence[str]) -> bool:
+        parts = self.parts
+        if parts[-1] == REST:
+            segments = segments[: len(parts)]
+        return len(segments) == len(parts) and all(
+            segment if _is_variable(part) else segment == part
+            for segment, part in zip(segments, parts, strict=True)
+        )
+
+
+class PathTable:
+    """Finds what a path names.
+
+    Args:
+        endpoints: All there are.
+    """
+
+    def __init__(self, endpoints: Iterable[Endpoint]) -> None:
+        found: dict[tuple[str, ...], _Template] = {}
+        for endpoint in endpoints:
+            for template in _templates(endpoint):
+                kept = found.setdefault(template.shape, template)
+                kept.variables.update(template.variables)
+                kept.methods.setdefault(endpoint.method, []).append(endpoint)
+        self._templates = sorted(found.values(), key=lambda one: -one.literal_characters)
+
+    def find(self, raw_path: str) -> list[Resource]:
+        """Return what a path may name, what is meant most likely first.
+
+        Raises:
+            RestError: 400, it is not percent-encoded UTF-8.
+        """
+        _check_encoding(raw_path)
+        root = next((one for one in _ROOTS if raw_path.startswith(one)), None)
+        if root is None:
+            return []
+        below = raw_path[len(root) :].split("/")
+        segments = root.split("/")[1:-1] + [one.partition(";")[0] for one in below]
+        if len(segments) > 1 and not segments[-1]:
+            segments.pop()
+        return [
+            Resource(template.methods, _variables(template, segments))
+            for template in self._templates
+            if template.fits(segments)
+        ]
+
+
+def _variables(template: _Template, segments: Sequence[str]) -> dict[str, str]:
+    pairs = zip(template.parts, segments, strict=False)
+    return {part[1:-1]: text for part, text in pairs if _is_variable(part)} | template.variables
+
+
+def _is_variable(part: str) -> bool:
+    return part.startswith("{")
+
+
+def _templates(endpoint: Endpoint) -> Iterator[_Template]:
+    parts = tuple(endpoint.path.split("/")[1:])
+    if DOMAIN not in parts:
+        yield _Template(parts, {}, {})
+        return
+    for domain in _DOMAINS:
+        named = tuple(domain if part == DOMAIN else part for part in parts)
+        yield _Template(named, {"domain": domain}, {})
+
+
+def _check_encoding(raw_path: str) -> None:
+    broken = _BROKEN_ESCAPE.search(raw_path)
+    if broken:
+        raise RestError(400, f"{broken.group()[:3]!r} in the path is no percent-encoded character")
+    try:
+        unquote(raw_path, errors="strict")
+    except UnicodeDecodeError:
+        raise RestError(400, f"{raw_path[-100:]!r} in the path is not UTF-8") from None

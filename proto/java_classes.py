@@ -1,0 +1,165 @@
+"""Character classes of java.util.regex, as the ``regex`` module is asked for them.
+
+Each translation consumes one character, so that a union is a choice, an intersection a look
+ahead, and a negation a look ahead and any character.
+
+Source: the documentation of java.util.regex.Pattern, Java 17.
+"""
+
+from __future__ import annotations
+
+import string
+
+import regex
+
+ANY = r"(?s:.)"
+NOTHING = r"(?!)"
+PREDEFINED = {
+    "d": "[0-9]",
+    "w": "[a-zA-Z_0-9]",
+    "s": r"[ \t\n\x0b\f\r]",
+    "h": r"[ \t\xa0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000]",
+    "v": r"[\n\x0b\f\r\x85\u2028\u2029]",
+}
+UNICODE = {
+    "d": r"\p{Nd}",
+    "w": r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]",
+    "s": r"\p{White_Space}",
+}
+_ASCII = {
+    "ASCII": r"[\x00-\x7f]",
+    "Alnum": "[a-zA-Z0-9]",
+    "Alpha": "[a-zA-Z]",
+    "Blank": r"[ \t]",
+    "Cntrl": r"[\x00-\x1f\x7f]",
+    "Digit": "[0-9]",
+    "Graph": r"[\x21-\x7e]",
+    "Lower": "[a-z]",
+    "Print": r"[\x20-\x7e]",
+    "Punct": r"[\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]",
+    "Space": r"[ \t\n\x0b\f\r]",
+    "Upper": "[A-Z]",
+    "XDigit": "[0-9a-fA-F]",
+    "all": ANY,
+    "L1": r"[\x00-\xff]",
+    "LC": r"[\p{Lu}\p{Ll}\p{Lt}]",
+    "LD": r"[\p{L}\p{Nd}]",
+    "javaLowerCase": r"\p{Lowercase}",
+    "javaUpperCase": r"\p{Uppercase}",
+    "javaAlphabetic": r"\p{Alphabetic}",
+    "javaWhitespace": r"(?![\xa0\u2007\u202f])[\p{Z}\t-\r\x1c-\x1f]",
+    "javaDigit": r"\p{Nd}",
+    "javaLetter": r"\p{L}",
+    "javaLetterOrDigit": r"[\p{L}\p{Nd}]",
+}
+_MINOR = {
+    "L": "ultmo",
+    "M": "nec",
+    "N": "dlo",
+    "Z": "slp",
+    "C": "nfocs",
+    "P": "dsecoif",
+    "S": "mcko",
+}
+_CATEGORIES = {f"{major}{minor}" for major, all_ in _MINOR.items() for minor in ("", *all_)}
+_BINARY = frozenset(
+    {
+        "ALPHABETIC",
+        "LETTER",
+        "IDEOGRAPHIC",
+        "LOWERCASE",
+        "UPPERCASE",
+        "TITLECASE",
+        "WHITE_SPACE",
+        "CONTROL",
+        "PUNCTUATION",
+        "HEX_DIGIT",
+        "NONCHARACTER_CODE_POINT",
+        "DIGIT",
+        "ALNUM",
+        "BLANK",
+        "GRAPH",
+        "PRINT",
+        "WORD",
+        "JOIN_CONTROL",
+    }
+)
+_CATEGORY_OF = {
+    "LETTER": "L",
+    "TITLECASE": "Lt",
+    "CONTROL": "Cc",
+    "PUNCTUATION": "P",
+    "DIGIT": "Nd",
+}
+
+
+def negated(one: str) -> str:
+    """Return what consumes every character that ``one`` does not."""
+    return f"(?:(?!{one}){ANY})"
+
+
+def union(first: str | None, second: str) -> str:
+    """Return what consumes a character of either."""
+    return second if first is None else f"(?:{first}|{second})"
+
+
+def intersection(first: str, second: str) -> str:
+    """Return what consumes a character of both."""
+    return f"(?:(?={first}){second})"
+
+
+def single(char: str, *, any_case: bool, unicode_case: bool) -> str:
+    """Return what consumes one character."""
+    literal = regex.escape(char, special_only=False) if char.isascii() else char
+    if not any_case or not (unicode_case or char in string.ascii_letters):
+        return f"\\x{ord(char):02x}" if ord(char) < 32 or char == " " else literal
+    if unicode_case:
+        return f"(?i:{literal})"
+    return f"[{char.lower()}{char.upper()}]"
+
+
+def span(first: str, last: str, *, any_case: bool) -> str:
+    """Return what consumes a character from one to another."""
+    group = f"[\\U{ord(first):08x}-\\U{ord(last):08x}]"
+    return f"(?i:{group})" if any_case else group
+
+
+_EITHER_CASE = {
+    **dict.fromkeys(("Lu", "Ll", "Lt", "IsLu", "IsLl", "IsLt"), r"[\p{Lu}\p{Ll}\p{Lt}]"),
+    **dict.fromkeys(("Lower", "Upper"), "[a-zA-Z]"),
+    **dict.fromkeys(
+        ("islowercase", "isuppercase", "istitlecase"), r"[\p{Lowercase}\p{Uppercase}\p{Lt}]"
+    ),
+}
+"""Properties that say less where case does not matter."""
+
+
+def property_class(name: str, *, any_case: bool) -> str | None:
+    """Return what consumes a character with a property; None for one that Java does not know."""
+    if any_case and (either := _EITHER_CASE.get(name) or _EITHER_CASE.get(name.lower())):
+        return either
+    key, equals, value = name.partition("=")
+    if equals:
+        known = {"sc", "script", "blk", "block", "gc", "general_category"}
+        return _known(f"{key}={value}") if key.lower() in known else None
+    if name.startswith("In"):
+        return _known(f"Block={name[2:]}")
+    if name.startswith("Is"):
+        return _unicode_property(name[2:])
+    return _ASCII.get(name) or (_known(name) if name in _CATEGORIES else None)
+
+
+def _unicode_property(name: str) -> str | None:
+    if name.upper() == "ASSIGNED":
+        return r"\P{Cn}"
+    if name.upper() in _BINARY:
+        return _known(_CATEGORY_OF.get(name.upper(), name))
+    return _known(name) if name in _CATEGORIES else _known(f"Script={name}")
+
+
+def _known(name: str) -> str | None:
+    try:
+        regex.compile(rf"\p{{{name}}}")
+    except regex.error:
+        return None
+    return rf"\p{{{name}}}"

@@ -1,0 +1,82 @@
+"""Plays random exchanges to a real Pulsar and to Floodgate, and says where they differ.
+
+PULSAR_SERVICE_URL=pulsar://... PULSAR_WEB_URL=http://... python -m tests.differential --seed 7
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from tests.differential import rest_report
+from tests.differential.deviations import load_deviations
+from tests.differential.generator import cases
+from tests.differential.report import Figures, difference_lines, listed
+from tests.differential.run import DEVIATIONS, open_run
+from tests.differential.shrinker import shrink
+from tests.differential.sides import NO_REAL_PULSAR
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.differential.run import Outcome, Run
+
+SHRUNK = 5
+"""Cases that are shrunk, of those that differ and are not listed."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play, and report; 0 when every bound is kept."""
+    options = _options(arguments)
+    held, seeds = True, options.seed or [1]
+    if options.rest:
+        flags = [f"--seed={seed}" for seed in seeds]
+        return rest_report.main([*flags, f"--calls={options.count}"])
+    for seed in seeds:
+        with open_run(seed, through_proxy=options.proxy) as run:
+            if run is None:
+                _say(NO_REAL_PULSAR)
+                return 0
+            held = _play(run, seed, options) and held
+    return 0 if held else 1
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__)
+    parser.add_argument("--seed", type=int, action="append", help="again for more; default 1")
+    parser.add_argument("--count", type=int, default=3_000, help="exchanges of each seed")
+    parser.add_argument("--proxy", action="store_true", help="through both proxies")
+    parser.add_argument("--rest", action="store_true", help="calls of the admin instead")
+    parser.add_argument("--all", action="store_true", help="print what differs as listed, too")
+    return parser.parse_args(arguments)
+
+
+def _play(run: Run, seed: int, options: argparse.Namespace) -> bool:
+    deviations, figures = load_deviations(DEVIATIONS), Figures()
+    made = cases(seed, options.count, through_proxy=options.proxy)
+    differing: list[Outcome] = []
+    for outcome in run.play_all(made):
+        figures.count(outcome, deviations)
+        known = listed(outcome, deviations) is not None and not options.all
+        if not outcome.dropped and not outcome.same_fields and not known:
+            differing.append(outcome)
+    where = "through the proxies" if options.proxy else "directly"
+    _say(f"seed {seed}, {where}:", *figures.lines())
+    for outcome in differing[SHRUNK:]:
+        _say(*difference_lines(outcome))
+    for outcome in differing[:SHRUNK]:
+        smallest = shrink(outcome.case, run.differs_like(outcome))
+        _say("smallest:", *difference_lines(run.play(smallest)))
+    complaints = figures.complaints()
+    _say(*complaints)
+    return not complaints
+
+
+def _say(*lines: str) -> None:
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""Two plays of a case side by side: kinds and codes, then every field, after named masks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from proto import PulsarApi_pb2 as pb
+from tests.support.golden import Silence
+from tests.support.golden_masks import Difference, differences, masked_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.differential.cases import Case
+    from tests.differential.player import Played
+    from tests.support.golden import Answer
+
+_MASK = re.compile(r"<(exception|id|address|date|server_version|syntax)>")
+_SYNTAX = re.compile(r"(Invalid topics pattern: ).* near index -?\d+\n.*", re.DOTALL)
+"""What java.util.regex says is wrong with a pattern, and at which index."""
+
+
+@dataclass(frozen=True)
+class StepComparison:
+    """How the answers to one step compare.
+
+    Attributes:
+        kind: The step's class.
+        same_codes: Whether kinds and codes agree.
+        found: The fields that differ after the masks.
+        fields: How many were compared.
+        masked: How many of them a mask hides.
+    """
+
+    kind: str
+    same_codes: bool
+    found: tuple[Difference, ...]
+    fields: int
+    masked: int
+
+
+def compare(case: Case, real: Played, ours: Played) -> list[StepComparison]:
+    """Compare step by step, up to the first that one side did not take."""
+    pairs = zip(case.steps, real.answers, ours.answers, strict=False)
+    return [_compare_step(step.kind, *pair) for step, *pair in pairs]
+
+
+def _compare_step(kind: str, real: Sequence[Answer], ours: Sequence[Answer]) -> StepComparison:
+    real, ours = [*map(_masked, real)], [*map(_masked, ours)]
+    length = max(len(real), len(ours))
+    pairs = list(zip(_padded(real, length), _padded(ours, length), strict=True))
+    found = [one for index, pair in enumerate(pairs) for one in differences(index, *pair)]
+    shown = [masked_fields(answer) for answer in real if isinstance(answer, pb.BaseCommand)]
+    return StepComparison(
+        kind,
+        all(codes(left) == codes(right) for left, right in pairs),
+        tuple(found),
+        sum(map(len, shown)),
+        sum(1 for fields in shown for text in fields.values() if _MASK.search(text)),
+    )
+
+
+def _masked(answer: Answer) -> Answer:
+    if isinstance(answer, Silence) or not answer.HasField("error"):
+        return answer
+    bare = pb.BaseCommand()
+    bare.CopyFrom(answer)
+    bare.error.message = _SYNTAX.sub(r"\1<syntax>", bare.error.message)
+    return bare
+
+
+def _padded(answers: Sequence[Answer], length: int) -> list[Answer]:
+    return [*answers, *[Silence.NOTHING] * (length - len(answers))]
+
+
+def codes(answer: Answer) -> tuple[object, ...]:
+    """Return the kind of an answer, and the code where it has one."""
+    if isinstance(answer, Silence):
+        return (answer,)
+    lookup, partitions = answer.lookupTopicResponse, answer.partitionMetadataResponse
+    return (
+        answer.type,
+        answer.error.error,
+        (lookup.response, lookup.error),
+        (partitions.response, partitions.error),
+    )
+
+
+def differs_from_itself(case: Case, first: Played, second: Played) -> bool:
+    """Tell whether a server answered a case differently when it was asked again."""
+    if len(first.answers) != len(second.answers):
+        return True
+    return any(
+        {one.field.rpartition(".")[2] for one in step.found}
+        - ({"topics_hash"} if case.shared is None else set())
+        for step in compare(case, first, second)
+    )

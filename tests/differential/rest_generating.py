@@ -1,0 +1,95 @@
+"""Makes exchanges of REST calls from a seed: everything that the admin REST answers, and odd input.
+
+Most calls are as a tool would make them, about topics that calls before them made; about a third
+has one oddity (``rest_oddities``). Endpoints and oddities are dealt like cards from a shuffled
+deck, so that each comes about equally often.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import TYPE_CHECKING
+
+from tests.differential.rest_calls import NAMESPACE, PLAIN, RestCall, RestExchange
+from tests.differential.rest_endpoints import CREATIONS, ENDPOINTS, Draft, Endpoint, World
+from tests.differential.rest_oddities import ODDITIES, Oddity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+ODD_SHARE = 0.5
+"""How many of the calls are odd that are dealt."""
+ODD_CREATIONS = 0.1
+"""How many of those are that an exchange begins with, so that later calls find topics."""
+LEAST_CALLS, MOST_CALLS = 2, 6
+
+
+@dataclass
+class _Deck:
+    """Deals numbers below ``size``, each once before any comes again."""
+
+    random: Random
+    size: int
+    _left: list[int] = field(default_factory=list)
+
+    def deal(self, fits: Callable[[int], bool] = lambda _: True) -> int:
+        """Return the next that fits; one that does not keeps its place in the deck."""
+        for _ in range(2):
+            for position, number in enumerate(self._left):
+                if fits(number):
+                    return self._left.pop(position)
+            self._left += self.random.sample(range(self.size), self.size)
+        raise ValueError("nothing in the deck fits")
+
+
+def exchanges(seed: int, calls: int) -> Iterator[RestExchange]:
+    """Yield exchanges until they have at least ``calls`` calls; the same for the same seed."""
+    random = Random(f"rest {seed}")
+    made, number = 0, 0
+    dealer = _Dealer(random)
+    while made < calls:
+        exchange = dealer.exchange(seed, number)
+        made, number = made + len(exchange.calls), number + 1
+        yield exchange
+
+
+class _Dealer:
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._endpoints = _Deck(random, len(ENDPOINTS))
+        self._oddities = _Deck(random, len(ODDITIES))
+
+    def exchange(self, seed: int, number: int) -> RestExchange:
+        tenant = f"dr-{seed}-{number:04}"
+        world = World(tenant, {tenant: [NAMESPACE]})
+        count = self._random.randint(LEAST_CALLS, MOST_CALLS)
+        created = min(count - 1, self._random.choice((0, 1, 1, 2, 2)))
+        dealt = [ENDPOINTS[self._endpoints.deal()] for _ in range(count - created)]
+        calls = [self._call(self._creation(dealt), world, ODD_CREATIONS) for _ in range(created)]
+        calls += [self._call(endpoint, world, ODD_SHARE) for endpoint in dealt]
+        return RestExchange(f"{seed}-{number}", tenant, tuple(calls))
+
+    def _creation(self, dealt: Sequence[Endpoint]) -> Endpoint:
+        """Return one that makes what calls that were dealt may ask for."""
+        asked = [one for one in CREATIONS for call in dealt if f"/{one}/" in call.template]
+        return self._random.choice(CREATIONS[self._random.choice(asked or list(CREATIONS))])
+
+    def _call(self, endpoint: Endpoint, world: World, odd_share: float) -> RestCall:
+        draft = endpoint.draft(self._random, world)
+        if self._random.random() >= odd_share:
+            if endpoint.happened is not None:
+                endpoint.happened(world, draft)
+            return _call(endpoint, draft, PLAIN)
+        oddity = self._oddity(draft)
+        odd = oddity.done(self._random, replace(draft, segments=list(draft.segments)))
+        return _call(endpoint, odd, oddity.name)
+
+    def _oddity(self, draft: Draft) -> Oddity:
+        return ODDITIES[self._oddities.deal(lambda number: ODDITIES[number].fits(draft))]
+
+
+def _call(endpoint: Endpoint, draft: Draft, oddity: str) -> RestCall:
+    return RestCall(
+        endpoint.kind, oddity, draft.method, draft.path, draft.body, tuple(draft.headers.items())
+    )

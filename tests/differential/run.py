@@ -1,0 +1,151 @@
+"""One run: cases played to a real server twice and to Floodgate, many side by side."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from tests.differential.comparison import compare, differs_from_itself
+from tests.differential.generator import shared_worlds
+from tests.differential.player import (
+    Played,
+    Side,
+    TopicUsers,
+    own_namespace,
+    play,
+    prepare,
+    shared_namespace,
+)
+from tests.differential.sides import floodgate_side, real_side
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tests.differential.cases import Case
+    from tests.differential.comparison import StepComparison
+
+SIDE_BY_SIDE = 48
+DEVIATIONS = Path(__file__).with_name("deviations.toml")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One case, played.
+
+    Attributes:
+        real: What the real server said, the first time.
+        ours: What Floodgate said.
+        dropped: Whether the real one differed from itself.
+        steps: The comparison of each step that both took.
+    """
+
+    case: Case
+    real: Played
+    ours: Played
+    dropped: bool
+    steps: tuple[StepComparison, ...]
+
+    @property
+    def same_codes(self) -> bool:
+        """Whether kinds and codes agree in every step."""
+        return self._same_length and all(step.same_codes for step in self.steps)
+
+    @property
+    def same_fields(self) -> bool:
+        """Whether every field agrees in every step."""
+        return self.same_codes and not any(step.found for step in self.steps)
+
+    @property
+    def _same_length(self) -> bool:
+        return len(self.real.answers) == len(self.ours.answers)
+
+
+def _difference(outcome: Outcome) -> tuple[object, ...] | None:
+    """Return the class of the first step that differs, and its fields."""
+    found = next((step for step in outcome.steps if step.found), None)
+    return found and (found.kind, frozenset(one.field for one in found.found))
+
+
+@contextmanager
+def open_run(seed: int, *, through_proxy: bool) -> Iterator[Run | None]:
+    """Start Floodgate and prepare both sides for a seed; None without a real server."""
+    label = new_label()
+    real = real_side(label, through_proxy=through_proxy)
+    if real is None:
+        yield None
+        return
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        floodgate_side(label, Path(folder), through_proxy=through_proxy) as ours,
+        Run(real, ours, seed) as run,
+    ):
+        run.prepare()
+        yield run
+
+
+def new_label() -> str:
+    """Return six characters that no other run has in its names."""
+    return "d" + "".join(secrets.choice("0123456789bcdfghjklmnpqrstvwxz") for _ in range(5))
+
+
+class Run:
+    """A real server, Floodgate, and what was prepared on both for a seed."""
+
+    def __init__(self, real: Side, ours: Side, seed: int) -> None:
+        self._real = real
+        self._ours = ours
+        self._worlds = shared_worlds(seed)
+        self._numbers = itertools.count(1)
+        self._users = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._users.close()
+
+    def prepare(self) -> None:
+        """Make the shared namespaces on both sides."""
+        for side in (self._real, self._ours):
+            for number, world in enumerate(self._worlds):
+                namespace = shared_namespace(side, number)
+                prepare(side, namespace, world)
+                self._users.enter_context(TopicUsers(side, namespace, world))
+
+    def play_all(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        """Play cases, many side by side; yield them in their order."""
+        with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+            yield from pool.map(self.play, cases)
+
+    def differs_like(self, outcome: Outcome) -> Callable[[Case], bool]:
+        """Return what tells whether a case differs in the same fields of the same class."""
+        wanted = _difference(outcome)
+
+        def differs(case: Case) -> bool:
+            again = self.play(case)
+            return not again.dropped and _difference(again) == wanted
+
+        return differs
+
+    def play(self, case: Case) -> Outcome:
+        """Play one case to the real server twice, and to Floodgate."""
+        number = next(self._numbers)
+        first = self._play(case, self._real, number, "a")
+        second = self._play(case, self._real, number, "b")
+        ours = self._play(case, self._ours, number, "a")
+        dropped = differs_from_itself(case, first, second)
+        return Outcome(case, first, ours, dropped, tuple(compare(case, first, ours)))
+
+    def _play(self, case: Case, side: Side, number: int, again: str) -> Played:
+        if case.shared is not None:
+            return play(case, side, shared_namespace(side, case.shared))
+        namespace = own_namespace(side, number, again)
+        prepare(side, namespace, case.world)
+        with TopicUsers(side, namespace, case.world):
+            return play(case, side, namespace)

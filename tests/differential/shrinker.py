@@ -1,0 +1,100 @@
+"""Makes a case smaller as long as it still differs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from proto import PulsarApi_pb2 as pb
+from tests.differential.cases import HASH_TOKEN, NAMESPACE_TOKEN, Step
+from tests.support.golden import Send
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from google.protobuf.message import Message
+
+    from tests.differential.cases import Case
+
+MOST_PLAYS = 150
+
+
+def shrink(case: Case, differs: Callable[[Case], bool], most_plays: int = MOST_PLAYS) -> Case:
+    """Return the smallest case that was found to differ still.
+
+    Args:
+        case: One that differs.
+        differs: Plays a case, and tells whether it does.
+        most_plays: How often it may be asked.
+    """
+    plays = 0
+    tries = smaller(case)
+    while plays < most_plays and (candidate := next(tries, None)) is not None:
+        plays += 1
+        if differs(candidate):
+            case, tries = candidate, smaller(candidate)
+    return case
+
+
+def smaller(case: Case) -> Iterator[Case]:
+    """Yield cases that are one step, one field or some characters smaller, the smallest first."""
+    for index in reversed(range(len(case.steps))):
+        if len(case.steps) > 1:
+            yield replace(case, steps=(*case.steps[:index], *case.steps[index + 1 :]))
+    for index, step in enumerate(case.steps):
+        for less in _smaller_steps(step):
+            yield replace(case, steps=(*case.steps[:index], less, *case.steps[index + 1 :]))
+
+
+def _smaller_steps(step: Step) -> Iterator[Step]:
+    if not isinstance(step.does, Send) or step.does.command is None:
+        return
+    for command in _smaller_commands(step.does.command):
+        yield replace(step, does=Send(command))
+
+
+def _smaller_commands(command: pb.BaseCommand) -> Iterator[pb.BaseCommand]:
+    (body,) = [field for field, _ in command.ListFields() if field.message_type is not None]
+    for field, value in getattr(command, body.name).ListFields():
+        if not field.is_required:
+            yield _changed(command, body.name, lambda one, name=field.name: one.ClearField(name))
+        elif field.type == field.TYPE_STRING:
+            for text in _shorter(value):
+                yield _with_text(command, body.name, field.name, text)
+        if field.type == field.TYPE_STRING and not field.is_required and not field.is_repeated:
+            for text in _shorter(value):
+                yield _with_text(command, body.name, field.name, text)
+
+
+def _with_text(command: pb.BaseCommand, body: str, name: str, text: str) -> pb.BaseCommand:
+    return _changed(command, body, lambda one: setattr(one, name, text))
+
+
+def _changed(
+    command: pb.BaseCommand, body: str, change: Callable[[Message], object]
+) -> pb.BaseCommand:
+    less = pb.BaseCommand()
+    less.CopyFrom(command)
+    change(getattr(less, body))
+    return less
+
+
+def _shorter(text: str) -> Iterator[str]:
+    """Yield a text without halves, quarters and so on; tokens stay whole."""
+    parts = _parts(text)
+    size = len(parts) // 2
+    while size:
+        for start in range(0, len(parts), size):
+            yield "".join(parts[:start] + parts[start + size :])
+        size //= 2
+
+
+def _parts(text: str) -> list[str]:
+    """Return the characters of a text, a token as one."""
+    parts: list[str] = []
+    at = 0
+    while at < len(text):
+        token = next((one for one in (NAMESPACE_TOKEN, HASH_TOKEN) if text.startswith(one, at)), "")
+        parts.append(token or text[at])
+        at += len(parts[-1])
+    return parts

@@ -1,0 +1,52 @@
+"""The two servers: a real Pulsar that the environment names, and Floodgate, started here."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from tests.differential.player import Side
+from tests.support.server_process import running_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ENVIRONMENT = ("PULSAR_SERVICE_URL", "PULSAR_WEB_URL")
+PROXY_ENVIRONMENT = "PULSAR_PROXY_URL"
+NO_REAL_PULSAR = (
+    "No real Pulsar to play to: PULSAR_SERVICE_URL and PULSAR_WEB_URL name one "
+    "(and PULSAR_PROXY_URL a proxy in front of it)."
+)
+_AS_SHIPPED = ["--set", "floodgateProfile=pulsar", "--set", "bindAddress=127.0.0.1"]
+_AS_SHIPPED += ["--set", "webServicePort=0"]
+
+
+def real_side(label: str, *, through_proxy: bool) -> Side | None:
+    """Return the real server; None when the environment names none."""
+    names = [*ENVIRONMENT, PROXY_ENVIRONMENT] if through_proxy else [*ENVIRONMENT]
+    urls = [os.environ.get(name, "").partition("://")[2].rstrip("/") for name in names]
+    if not all(urls):
+        return None
+    broker, web, *proxy = urls
+    return Side(proxy[0] if proxy else broker, broker, web, label)
+
+
+@contextmanager
+def floodgate_side(label: str, folder: Path, *, through_proxy: bool) -> Iterator[Side]:
+    """Run Floodgate's broker, and proxy if asked, in profile pulsar."""
+    command = ["-m", "broker", *_AS_SHIPPED, "--set", "brokerServicePort=0"]
+    command += ["--set", "metadataStoreUrl=memory:local", "--set", "advertisedAddress=127.0.0.1"]
+    command += ["--set", "clusterName=standalone"]
+    with running_server(command, folder / "broker.log") as broker:
+        web = broker.web_url.removeprefix("http://")
+        if not through_proxy:
+            yield Side(broker.address, broker.address, web, label)
+            return
+        command = ["-m", "proxy", *_AS_SHIPPED, "--set", "servicePort=0"]
+        command += ["--set", f"brokerServiceURL={broker.service_url}"]
+        command += ["--set", f"brokerWebServiceURL={broker.web_url}"]
+        command += ["--set", "brokerProxyAllowedTargetPorts=*"]
+        with running_server(command, folder / "proxy.log") as proxy:
+            yield Side(proxy.address, broker.address, web, label)

@@ -1,0 +1,102 @@
+"""Methods, media types and what is accepted, as a real broker was seen to judge them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.admin.negotiation import METADATA_TYPE, allowed, check_accept, taking
+from broker.admin.paths import Endpoint, Takes
+from server.http import RestError
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+
+async def _handler(_: web.Request) -> web.StreamResponse:
+    raise NotImplementedError
+
+
+def _one(takes: Takes) -> list[Endpoint]:
+    return [Endpoint("PUT", "/p", _handler, takes)]
+
+
+def _status(takes: Takes, media_type: str | None, *, has_body: bool = True) -> int:
+    try:
+        taking(_one(takes), media_type, has_body=has_body)
+    except RestError as error:
+        return error.status
+    return 200
+
+
+@pytest.mark.parametrize(
+    ("media_type", "only_json", "any_json", "number"),
+    [
+        ("application/json", 200, 200, 200),
+        ("APPLICATION/JSON", 200, 200, 200),
+        ("application/json; charset=utf-8", 200, 200, 200),
+        ("text/json", 415, 200, 200),
+        ("application/hal+json", 415, 200, 200),
+        ("text/plain", 415, 415, 200),
+        ("application/xml", 415, 415, 415),
+        ("application/x-www-form-urlencoded", 415, 415, 415),
+        ("application/*", 415, 415, 415),
+        (None, 415, 415, 415),
+        ("", 400, 400, 400),
+        ("bogus", 400, 400, 400),
+        ("application/json;x", 400, 400, 400),
+    ],
+)
+def test_a_body_has_a_type_that_is_taken(
+    media_type: str | None, only_json: int, any_json: int, number: int
+) -> None:
+    kinds = (Takes.APPLICATION_JSON, Takes.JSON, Takes.NUMBER)
+    assert [_status(takes, media_type) for takes in kinds] == [only_json, any_json, number]
+
+
+@pytest.mark.parametrize("takes", list(Takes))
+def test_without_a_body_and_a_type_nothing_is_judged(takes: Takes) -> None:
+    assert _status(takes, None, has_body=False) == 200
+
+
+@pytest.mark.parametrize(("media_type", "status"), [("text/html", 200), (None, 200), ("x", 400)])
+def test_a_body_that_is_not_read_may_be_anything(media_type: str | None, status: int) -> None:
+    assert _status(Takes.NOTHING, media_type) == status
+
+
+def test_the_endpoint_is_chosen_by_the_type() -> None:
+    # Given
+    both = [*_one(Takes.METADATA), *_one(Takes.NUMBER)]
+    # Then
+    assert taking(both, METADATA_TYPE, has_body=True).takes is Takes.METADATA
+    assert taking(both, "application/json", has_body=True).takes is Takes.NUMBER
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "",
+        "*/*",
+        "*",
+        "application/*",
+        "application/json;q=0",
+        "text/html, */*;q=0.1",
+        "image/png,*/*",
+    ],
+)
+def test_who_takes_json_is_answered(accept: str) -> None:
+    check_accept(accept)
+
+
+@pytest.mark.parametrize("accept", ["text/html", "text/*", "bogus", "application/xml, text/plain"])
+def test_who_does_not_is_406(accept: str) -> None:
+    with pytest.raises(RestError) as refused:
+        check_accept(accept)
+    assert refused.value.status == 406
+
+
+def test_methods_are_named_with_those_that_every_path_has() -> None:
+    endpoints = _one(Takes.NOTHING)
+    assert allowed({"GET": endpoints, "PUT": endpoints}) == ["HEAD", "GET", "OPTIONS", "PUT"]
+    assert allowed({"POST": endpoints}) == ["POST", "OPTIONS"]

@@ -1,0 +1,97 @@
+"""Paths are found as upstream's JAX-RS finds them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.admin.paths import Endpoint, PathTable
+from server.http import RestError
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+
+async def _handler(_: web.Request) -> web.StreamResponse:
+    raise NotImplementedError
+
+
+def _table(*endpoints: tuple[str, str]) -> PathTable:
+    return PathTable(Endpoint(method, path, _handler) for method, path in endpoints)
+
+
+TOPICS = _table(
+    ("GET", "/admin/v2/{domain}/{tenant}/{namespace}"),
+    ("GET", "/admin/v2/{domain}/{tenant}/{namespace}/partitioned"),
+    ("PUT", "/admin/v2/{domain}/{tenant}/{namespace}/{topic}"),
+    ("GET", "/admin/v2/non-persistent/{tenant}/{namespace}/{bundle}"),
+    ("GET", "/admin/v2/stats/{rest}"),
+)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/admin/v2/persistent/t/n",
+        "/admin/v2/persistent/t/n/",
+        "/admin/v2/persistent/t/n/;a=b",
+        "/admin/v2/persistent;a=b/t/n;c",
+    ],
+)
+def test_a_slash_at_the_end_and_parameters_of_a_segment_say_nothing(path: str) -> None:
+    # When
+    [resource] = TOPICS.find(path)
+    # Then
+    assert resource.variables == {"domain": "persistent", "tenant": "t", "namespace": "n"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/admin/v2/persistent//t/n",
+        "/admin/v2/persistent/t/n//",
+        "/admin/v2/persistent/t",
+        "/admin/v2/PERSISTENT/t/n",
+        "/admin/v2/%70ersistent/t/n",
+        "/admin;a=b/v2/persistent/t/n",
+        "/admin/v2/stats",
+        "/",
+        "",
+    ],
+)
+def test_what_is_written_otherwise_names_nothing(path: str) -> None:
+    assert TOPICS.find(path) == []
+
+
+def test_the_template_with_more_literal_text_is_meant_first() -> None:
+    # When
+    found = TOPICS.find("/admin/v2/persistent/t/n/partitioned")
+    # Then
+    assert [list(resource.methods) for resource in found] == [["GET"], ["PUT"]]
+
+
+def test_templates_that_differ_in_names_only_are_one_path() -> None:
+    # When
+    [resource] = TOPICS.find("/admin/v2/non-persistent/t/n/x")
+    # Then
+    assert set(resource.methods) == {"GET", "PUT"}
+    assert resource.variables["domain"] == "non-persistent"
+
+
+def test_the_rest_of_a_path_is_one_segment_or_more() -> None:
+    assert TOPICS.find("/admin/v2/stats/a")
+    assert TOPICS.find("/admin/v2/stats/a/b/c")
+
+
+@pytest.mark.parametrize("text", ["%", "%1", "%zz", "%00", "%FF", "a%C3", "%C0%80"])
+def test_what_is_no_encoded_text_is_400(text: str) -> None:
+    with pytest.raises(RestError) as refused:
+        TOPICS.find(f"/admin/v2/persistent/t/{text}")
+    assert refused.value.status == 400
+
+
+@pytest.mark.parametrize("text", ["%u0041", "%C3%BC", "%2F", "%25", "%0A"])
+def test_what_is_encoded_text_is_found(text: str) -> None:
+    [resource] = TOPICS.find(f"/admin/v2/persistent/t/{text}")
+    assert resource.variables["namespace"] == text

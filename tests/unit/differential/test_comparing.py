@@ -1,0 +1,149 @@
+"""Two plays side by side: what agrees, what a mask hides, what is dropped, what is reported."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from proto import PulsarApi_pb2 as pb
+from proto.commands import error_command, lookup_failed
+from tests.differential.cases import Case, Step, World
+from tests.differential.comparison import compare, differs_from_itself
+from tests.differential.deviations import Deviation, load_deviations
+from tests.differential.player import Played
+from tests.differential.report import Figures, difference_lines, listed
+from tests.differential.run import DEVIATIONS, Outcome
+from tests.support.golden import Answer, Send, Silence
+from tests.support.raw_peer import lookup_command
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ERROR = pb.MetadataError
+SYNTAX = "Invalid topics pattern: Unclosed group near index {0}\n(\n"
+
+
+def case(count: int = 1, shared: int | None = 0) -> Case:
+    steps = [Step("LOOKUP", Send(lookup_command(n, f"t-{n}")), n) for n in range(count)]
+    return Case("1-1", World(), shared, tuple(steps))
+
+
+def played(*answers: Answer) -> Played:
+    return Played([(answer,) for answer in answers])
+
+
+def outcome(real: Played, ours: Played) -> Outcome:
+    asked = case(max(len(real.answers), len(ours.answers)))
+    return Outcome(asked, real, ours, False, tuple(compare(asked, real, ours)))
+
+
+def listing(topics: list[str], topics_hash: str = "") -> pb.BaseCommand:
+    answer = pb.CommandGetTopicsOfNamespaceResponse(
+        request_id=1, topics=topics, topics_hash=topics_hash
+    )
+    kind = pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE
+    return pb.BaseCommand(type=kind, getTopicsOfNamespaceResponse=answer)
+
+
+@pytest.mark.parametrize(
+    ("ours", "codes", "fields"),
+    [
+        (error_command(1, ERROR, "a"), True, True),
+        (error_command(1, ERROR, "b"), True, False),
+        (error_command(1, pb.UnknownError, "a"), False, False),
+        (lookup_failed(1, ERROR, "a"), False, False),
+        (Silence.CLOSED, False, False),
+        (Silence.NOTHING, False, False),
+    ],
+)
+def test_kinds_and_codes_then_fields(ours: Answer, codes: bool, fields: bool) -> None:
+    # When
+    found = outcome(played(error_command(1, ERROR, "a")), played(ours))
+    # Then
+    assert (found.same_codes, found.same_fields) == (codes, fields)
+
+
+def test_a_surplus_answer_differs_from_none() -> None:
+    # Given
+    answer = error_command(1, ERROR, "a")
+    # When
+    found = outcome(Played([(answer,)]), Played([(answer, answer)]))
+    # Then
+    assert not found.same_codes
+
+
+def test_a_conversation_that_ends_early_on_one_side_differs() -> None:
+    # Given
+    answer = error_command(1, ERROR, "a")
+    # Then
+    assert not outcome(played(answer, answer), played(answer)).same_codes
+
+
+def test_the_order_of_topics_is_nobodys_promise() -> None:
+    assert outcome(played(listing(["a", "b"])), played(listing(["b", "a"]))).same_fields
+
+
+def test_where_java_finds_a_mistake_is_masked_and_counted() -> None:
+    # Given
+    real, ours = (error_command(1, ERROR, SYNTAX.format(index)) for index in (3, 4))
+    # When
+    found = outcome(played(real), played(ours))
+    # Then
+    assert found.same_fields
+    assert found.steps[0].masked == 1
+    assert (
+        outcome(played(error_command(1, ERROR, "x")), played(error_command(1, ERROR, "x")))
+        .steps[0]
+        .masked
+        == 0
+    )
+
+
+def test_a_server_that_differs_from_itself_is_dropped() -> None:
+    one, other = played(listing(["a"], "1")), played(listing(["a"], "2"))
+    assert not differs_from_itself(case(), one, one)
+    assert differs_from_itself(case(), one, other)
+    # In a namespace of its own each play has names of its own, and so another hash.
+    assert not differs_from_itself(case(shared=None), one, other)
+    assert differs_from_itself(case(shared=None), one, played(listing(["b"], "1")))
+    assert differs_from_itself(case(), one, Played())
+
+
+def test_figures_count_exchanges_and_requests() -> None:
+    # Given
+    answer, other = error_command(1, ERROR, "a"), error_command(1, ERROR, "b")
+    figures = Figures()
+    known = Deviation("known", "LOOKUP", re.compile("t-1"), "because")
+    # When
+    figures.count(outcome(played(answer), played(answer)), [known])
+    figures.count(outcome(played(answer, answer), played(answer, other)), [known])
+    figures.count(outcome(played(Silence.CLOSED), played(Silence.NOTHING)), [known])
+    # Then
+    assert (figures.exchanges, figures.answered) == (3, 2)
+    assert (figures.same_codes, figures.same_fields) == (2, 1)
+    assert figures.listed == {"known": 1}
+    assert figures.classes["LOOKUP"].requests == 4
+    assert any("agree in kinds and codes" in line for line in figures.complaints())
+    assert "66.67% agree in kinds and codes, 33.33% in every field" in next(figures.lines())
+
+
+def test_only_the_first_difference_is_looked_up_in_the_list() -> None:
+    # Given
+    answer, other = error_command(1, ERROR, "a"), error_command(1, ERROR, "b")
+    found = outcome(played(answer, answer), played(other, other))
+    # Then
+    assert listed(found, [Deviation("no", "LOOKUP", re.compile("t-1"), "because")]) is None
+    assert listed(found, [Deviation("yes", "LOOKUP", re.compile("t-0"), "because")]) is not None
+    assert "message: real a | ours b" in list(difference_lines(found))[-1]
+
+
+def test_each_deviation_has_a_reason(tmp_path: Path) -> None:
+    # Given
+    bad = tmp_path / "deviations.toml"
+    bad.write_text('[[deviation]]\nname = "x"\nkind = ""\nrequest = "x"\nreason = " "\n')
+    # Then
+    assert all(one.reason for one in load_deviations(DEVIATIONS))
+    with pytest.raises(ValueError, match="needs a reason"):
+        load_deviations(bad)

@@ -1,0 +1,64 @@
+"""Exchanges of REST calls come from their seed alone, and ask everything."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from tests.differential.rest_calls import PLAIN
+from tests.differential.rest_endpoints import ENDPOINTS
+from tests.differential.rest_generating import LEAST_CALLS, MOST_CALLS, exchanges
+from tests.differential.rest_oddities import ODDITIES
+
+MADE = list(exchanges(7, 3_000))
+CALLS = [call for exchange in MADE for call in exchange.calls]
+
+
+def test_the_same_seed_makes_the_same_calls() -> None:
+    assert list(exchanges(7, 3_000)) == MADE
+    assert list(exchanges(8, 3_000)) != MADE
+
+
+def test_an_exchange_has_two_to_six_calls_in_a_tenant_of_its_own() -> None:
+    assert {len(exchange.calls) for exchange in MADE} == set(range(LEAST_CALLS, MOST_CALLS + 1))
+    assert len({exchange.tenant for exchange in MADE}) == len(MADE)
+    # None is the beginning of another's, by which leftovers are removed.
+    assert len({len(exchange.tenant) for exchange in MADE}) == 1
+
+
+def test_each_method_of_each_path_is_asked_at_least_thirty_times() -> None:
+    # When
+    counts = Counter(call.kind for call in CALLS)
+    # Then
+    assert set(counts) == {endpoint.kind for endpoint in ENDPOINTS}
+    assert min(counts.values()) >= 30
+
+
+def test_each_oddity_is_done_and_most_calls_have_none() -> None:
+    # When
+    counts = Counter(call.oddity for call in CALLS)
+    # Then
+    assert set(counts) == {oddity.name for oddity in ODDITIES} | {PLAIN}
+    assert counts[PLAIN] > 0.55 * len(CALLS)
+    assert min(counts.values()) >= 15  # some fit few calls: policies, modes
+    assert counts["trailing slash"] >= 30
+
+
+def test_nothing_that_others_need_is_changed() -> None:
+    # When
+    changing = [call for call in CALLS if call.method in {"PUT", "POST", "DELETE"}]
+    changed = {part for call in changing for part in call.path.partition("?")[0].split("/")}
+    # Then
+    assert not {"clusters", "public", "pulsar"} & changed
+
+
+def test_calls_are_about_what_calls_before_them_made() -> None:
+    # Given
+    kind = "GET /admin/v2/persistent/{tenant}/{namespace}/{topic}/properties"
+    asked = [call for call in CALLS if (call.kind, call.oddity) == (kind, PLAIN)]
+    made = {call.path.partition("?")[0] for call in CALLS if call.method == "PUT"}
+    # When
+    topics = [re.sub(r"(-partition-\d+)?/properties$", "", call.path) for call in asked]
+    found = [topic for topic in topics if {topic, f"{topic}/partitions"} & made]
+    # Then
+    assert len(found) > len(asked) / 2

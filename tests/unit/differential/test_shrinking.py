@@ -1,0 +1,78 @@
+"""A case is made smaller as long as it differs, and can be written down as a recorded exchange."""
+
+from __future__ import annotations
+
+from proto import PulsarApi_pb2 as pb
+from tests.differential.cases import NAMESPACE, NAMESPACE_TOKEN, Case, Step, World
+from tests.differential.player import Played
+from tests.differential.recording import recorded
+from tests.differential.shrinker import shrink
+from tests.support.golden import Expect, Rest, Send, Silence, parse_row
+from tests.support.raw_peer import lookup_command, topics_command
+
+
+def listing_step(pattern: str, **fields: object) -> Step:
+    return Step(
+        "GET_TOPICS", Send(topics_command(1, NAMESPACE, topics_pattern=pattern, **fields)), 1
+    )
+
+
+def test_steps_fields_and_characters_that_do_not_matter_are_left_out() -> None:
+    # Given
+    odd = listing_step(rf"persistent://{NAMESPACE}/a.*\Qb\E(?=c)", topics_hash="x", mode=2)
+    steps = (Step("LOOKUP", Send(lookup_command(2, "x")), 2), odd, odd)
+
+    def differs(case: Case) -> bool:
+        return any(
+            "(?=" in step.does.command.getTopicsOfNamespace.topics_pattern
+            for step in case.steps
+            if isinstance(step.does, Send) and step.does.command is not None
+        )
+
+    # When
+    smallest = shrink(Case("1-1", World(), 0, steps), differs)
+    # Then
+    (step,) = smallest.steps
+    assert isinstance(step.does, Send)
+    assert step.does.command is not None
+    request = step.does.command.getTopicsOfNamespace
+    assert request.topics_pattern == "(?="
+    assert not request.HasField("topics_hash")
+    assert not request.HasField("mode")
+
+
+def test_shrinking_stops_after_so_many_plays() -> None:
+    # Given
+    played: list[Case] = []
+
+    def never(case: Case) -> bool:
+        played.append(case)
+        return False
+
+    case = Case("1-1", World(), 0, (listing_step("a" * 200),))
+    # When / Then
+    assert shrink(case, never, most_plays=5) == case
+    assert len(played) == 5
+
+
+def test_what_a_real_server_said_is_written_as_a_recorded_exchange() -> None:
+    # Given
+    path = f"/admin/v2/persistent/{NAMESPACE}/new"
+    steps = (
+        listing_step("a"),
+        Step("PONG", Send(None, NAMESPACE_TOKEN.encode())),
+        Step("REST change", Rest("PUT", path, "2", 204)),
+    )
+    case = Case("1-1", World(topics=("t",)), None, steps)
+    answer = pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong())
+    name = "n" * len(NAMESPACE_TOKEN)
+    # When
+    line = recorded(case, Played([(answer,), (), (answer,)]), name, "odd/x")
+    # Then
+    rows = [parse_row(row) for row in line["exchange"]]
+    assert NAMESPACE_TOKEN not in str(line)
+    assert rows[0] == Rest("PUT", f"/admin/v2/namespaces/public/{name}", None, 204)
+    assert rows[3] == Expect(answer)
+    assert rows[4] == Send(None, name.encode())
+    assert rows[5] == Expect(Silence.NOTHING)
+    assert rows[6] == Rest("PUT", path.replace(NAMESPACE_TOKEN, name), "2", 204)

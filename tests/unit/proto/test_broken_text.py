@@ -1,0 +1,75 @@
+"""Text that is not UTF-8 is read as Java reads it, and all else stays as it is."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from proto.broken_text import MAX_MENDED_BYTES, mended
+from proto.errors import RemoteProtocolError
+from proto.frames import Frame
+from tests.support.raw_peer import lookup_command, topics_command
+
+COMMAND = pb.BaseCommand.DESCRIPTOR
+
+
+def with_broken_text(topic: bytes, size: int = 0) -> bytes:
+    return (
+        lookup_command(7, "x" * (size or len(topic)))
+        .SerializeToString()
+        .replace(b"x" * len(topic), topic)
+    )
+
+
+def test_what_is_broken_becomes_a_replacement_character() -> None:
+    # When
+    read = pb.BaseCommand.FromString(mended(with_broken_text(b"a\xffb\xe3\x81"), COMMAND))
+    # Then
+    assert read == lookup_command(7, "a\ufffdb\ufffd")
+
+
+def test_what_is_whole_stays_as_it_is() -> None:
+    # Given
+    properties = [pb.KeyValue(key="k", value="ü")]
+    data = topics_command(2**63, "t/n", mode=2, properties=properties).SerializeToString()
+    # Then
+    assert mended(data, COMMAND) == data
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x08",
+        b"\xff" * 12,
+        b"\x0b\x0c",
+        b"\xba\x01\x7f\xff",
+        with_broken_text(b"\xff", MAX_MENDED_BYTES),
+    ],
+    ids=["cut", "endless", "group", "too short", "too large"],
+)
+def test_what_is_no_message_or_too_large_is_not_touched(data: bytes) -> None:
+    assert mended(data, COMMAND) == data
+
+
+def framed(data: bytes) -> Frame:
+    return Frame(len(data) + 4, [memoryview(len(data).to_bytes(4, "big") + data)])
+
+
+def test_as_shipped_a_group_is_refused() -> None:
+    # Given
+    frame = framed(lookup_command(7, "x").SerializeToString() + b"\xc3\x3e\xc4\x3e")
+    # Then
+    assert frame.command() is not None
+    with pytest.raises(RemoteProtocolError, match="group"):
+        frame.command(as_shipped=True)
+
+
+def test_as_shipped_a_frame_is_mended() -> None:
+    # Given
+    frame = framed(with_broken_text(b"\xff"))
+    # When
+    read = frame.command(as_shipped=True)
+    # Then
+    assert read.lookupTopic.topic == "\ufffd"
+    with pytest.raises(RemoteProtocolError):
+        frame.command()

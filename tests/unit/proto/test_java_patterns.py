@@ -1,0 +1,83 @@
+"""Patterns as Java 17 reads them; each row was asked of it."""
+
+from __future__ import annotations
+
+import pytest
+import regex
+
+from proto.java_characters import JavaSyntaxError
+from proto.java_patterns import translated
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matching", "other"),
+    [
+        (r"\Qa.b\E(?=c).", "a.bc", "axbc"),
+        (r"\Qa+\E+(?!x)", "a++", "a+x"),
+        (r"[\Qa-\E](?!x)", "-", "b"),
+        ("[a-z&&[^b]](?!x)", "c", "b"),
+        ("[a-c&&b-d](?!x)", "b", "a"),
+        ("[a[0-3]](?!x)", "2", "4"),
+        ("[]a](?!x)", "]", "b"),
+        ("[a-](?!x)", "-", "b"),
+        ("[^a[b]](?!x)", "c", "b"),
+        (r"\h(?!x)", "\t", "\n"),
+        (r"\H\V(?!x)", "ab", "a\n"),
+        (r"\R(?!x)", "\r\n", "ab"),
+        (r"(a)(b)\2(?!x)", "abb", "aba"),
+        (r"a\8?(?!x)", "a", "a8"),
+        (r"(?<n>a)\k<n>(?!x)", "aa", "ab"),
+        ("a(?i)b|c(?!x)", "C", "A"),
+        ("(?i:a)b(?!x)", "Ab", "AB"),
+        ("(?i)\u00e4(?!x)", "\u00e4", "\u00c4"),
+        ("(?iu)\u00e4(?!x)", "\u00c4", "a"),
+        (r"(?i)\p{Lu}(?!x)", "a", "1"),
+        ("(?x) a b # c\n(?!x)", "ab", "a b"),
+        (r"\x{61}\u0062\0143\t(?!x)", "abc\t", "abc"),
+        (r"\cB\e(?!x)", "\x02\x1b", "B"),
+        (r"\p{Alpha}\P{Digit}(?!x)", "aa", "a1"),
+        (r"\p{IsLatin}\p{InGreek}\pN(?!x)", "a\u03b11", "a11"),
+        ("(?>a+)b(?!x)", "aab", "aa"),
+        ("a++(?!x)", "aa", "ab"),
+        ("a{2}{3}(?!x)", "aa", "aaaaaa"),
+        ("^*a$(?!x)", "a", "b"),
+        (r"a\Z\n(?!x)", "a\n", "a"),
+        ("a.(?!x)", "ab", "a\u2028"),
+        ("(?s)a.(?!x)", "a\n", "a"),
+        ("(?<=a*)b(?!x)", "b", "a"),
+        ("(?=a)(?:ab|a{1,2}+)", "ab", "aaa"),
+    ],
+)
+def test_a_pattern_means_what_it_means_in_java(pattern: str, matching: str, other: str) -> None:
+    # When
+    compiled = regex.compile(translated(pattern))
+    # Then
+    assert compiled.fullmatch(matching)
+    assert not compiled.fullmatch(other)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "what", "index"),
+    [
+        ("(?P<n>a)", "Unknown inline modifier", 2),
+        ("(?#c)a", "Unknown inline modifier", 2),
+        ("(?<1>a)", "capturing group name does not start with a Latin letter", 3),
+        ("(?<n>a)(?<n>b)", "Named capturing group <n> is already defined", 11),
+        (r"\k<n>", "named capturing group <n> does not exist", 4),
+        ("a{b}", "Illegal repetition", 2),
+        ("a{,2}", "Illegal repetition", 2),
+        ("a{2,1}", "Illegal repetition range", 5),
+        ("a**", "Dangling meta character '*'", 2),
+        ("(?i)*", "Dangling meta character '*'", 4),
+        (r"\p{Foo}", "Unknown character property name {Foo}", 6),
+        (r"\N", "Illegal character name escape sequence", 2),
+        (r"\x{110000}", "Hexadecimal codepoint is too big", 8),
+        (r"\u12", "Illegal Unicode escape sequence", 4),
+        ("(?<=(a|b)*)c", "Look-behind group does not have an obvious maximum length", 9),
+        ("[&&]", "Bad class syntax", 2),
+    ],
+)
+def test_a_mistake_is_where_java_finds_it(pattern: str, what: str, index: int) -> None:
+    with pytest.raises(JavaSyntaxError) as caught:
+        translated(pattern)
+    assert (caught.value.what, caught.value.index) == (what, index)
