@@ -38,8 +38,8 @@ MAX_LISTED_NAME_BYTES = MAX_NAME_BYTES + len(f"{PARTITION_SEPARATOR}{MAX_PARTITI
 _PREFIX_BYTES = 2
 """What mostly comes before a name on the wire."""
 SHOWN_CHARACTERS = 200
-# A local name is not empty, not blank as Unicode understands it, and has no slash.
-_BLANK = r"\s\p{Z}\x0b\x1c-\x1f\x{85}"
+# A local name is not empty, not blank as Java understands it, and has no slash.
+_NOT_BLANK = r"(?:[^/\s\p{Z}\x0b\x1c-\x1f]|[\x{a0}\x{2007}\x{202f}])"
 _DOMAINS = {
     pb.CommandGetTopicsOfNamespace.PERSISTENT: "persistent",
     pb.CommandGetTopicsOfNamespace.NON_PERSISTENT: "non-persistent",
@@ -81,7 +81,7 @@ async def listing_of_names(
 
 def _valid_name(namespace: NamespaceName, mode: Mode) -> str:
     inside = re.escape(str(namespace))
-    return rf"\A{_DOMAINS[mode]}://{inside}/[^/]*[^/{_BLANK}][^/]*\z"
+    return rf"\A{_DOMAINS[mode]}://{inside}/[^/]*{_NOT_BLANK}[^/]*\z"
 
 
 def _checked(

@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     Row: TypeAlias = Mapping[str, Any]
 
 _CONTROL = r"\x00-\x1f\x7f"
+# Not blank as Java understands it: spaces that may not be broken are none.
+_NOT_BLANK = rf"(?:[^/\s\p{{Z}}{_CONTROL}]|[\x{{a0}}\x{{2007}}\x{{202f}}])"
 _TOPIC = (
     r"\A(?:non-)?persistent://[-=:.\w]+/[-=:.\w]+/"
-    rf"[^/{_CONTROL}]*[^/\s\x{{85}}\p{{Z}}{_CONTROL}][^/{_CONTROL}]*\z"
+    rf"[^/{_CONTROL}]*{_NOT_BLANK}[^/{_CONTROL}]*\z"
 )
 _NAMESPACE_PREFIX = r"\A(?:non-)?persistent://(?P<namespace>[^/]+/[^/]+)/"
 _FEW_NAMESPACES = 16

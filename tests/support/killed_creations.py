@@ -87,7 +87,9 @@ async def _create(
 ) -> None:
     """Create topics over several connections, until all are or the broker is gone."""
     waiting = iter(names)
-    async with aiohttp.ClientSession(web_url) as session:
+    # Without this type, aiohttp says that a body which is not there is application/octet-stream.
+    json = {"Content-Type": "application/json"}
+    async with aiohttp.ClientSession(web_url, headers=json) as session:
         workers = [_worker(session, waiting, found, acknowledged) for _ in range(CONNECTIONS)]
         await asyncio.gather(*workers)
 

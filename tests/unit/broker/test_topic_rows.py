@@ -71,7 +71,7 @@ def described(properties: pa.MapArray) -> pa.Table:
         ("a\nb", "has a control character, such as an end of line"),
         ("a\x7f", "has a control character, such as an end of line"),
         ("\u3000", "is not a full topic name"),
-        ("\u00a0 ", "is not a full topic name"),
+        ("\u2003 ", "is not a full topic name"),
         ("a/b", "is not a full topic name"),
     ],
 )

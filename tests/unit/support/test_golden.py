@@ -79,7 +79,7 @@ def test_every_recorded_exchange_of_the_replayed_groups_can_be_read() -> None:
     groups = {"connect", "lookup", "partitions", "topics", "frames", "watch"}
     cases = load_cases(GOLDEN, frozenset(groups))
     # Then
-    assert len(cases) == 236
+    assert len(cases) == 239
     assert {case.target for case in cases} == {"broker", "proxy"}
 
 
