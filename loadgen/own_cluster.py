@@ -9,17 +9,21 @@ that no secret of it appears on a command line.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib import resources
 from typing import TYPE_CHECKING
 
 from loadgen.demo_plan import DemoRun, local_broker, local_proxy, run_settings
 from loadgen.failures import UsageError
 from server.config_file import read_properties
 from server.errors import ConfigError
+from server.known_keys import KnownKeys
 from server.server_info import SEND_BUFFER_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from server.known_keys import CheckedKeys
 
 # An empty value means the default, which for each of these is "off" or "none".
 _LOCAL = {
@@ -49,6 +53,7 @@ _LOCAL_OF = {
 }
 _LIMITS = ("maxTopicListInFlightHeapMemSizeMB", "maxTopicListInFlightDirectMemSizeMB")
 _OUR_PREFIX = "floodgate"
+_PROFILE_KEY = "floodgateProfile"
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,14 @@ class OwnServer:
             if value.strip() and overridden.get(key, value) != value.strip()
         ]
 
+    def checked(self) -> CheckedKeys:
+        """Read the values that some run keeps, as the server will when it starts."""
+        local = local_broker() if self.role == "broker" else local_proxy("", "")
+        overridden = {*_LOCAL_OF[self.role], *local, _PROFILE_KEY}
+        keys = resources.files(self.role).joinpath(f"{self.role}_keys.json")
+        known = KnownKeys.from_json(keys.read_text(encoding="utf-8"))
+        return known.check({k: v for k, v in self.keys.items() if k not in overridden})
+
     def _of_the_run(self, run: DemoRun) -> dict[str, str]:
         wanted = run_settings(run)
         if run.limit_mb:  # the limits are the operator's
@@ -119,6 +132,8 @@ class OwnCluster:
             found.append("Without --proxy-conf there is no proxy: clients ask the broker.")
         else:
             found.append(_set_aside_note(self.proxy, self.proxy.set_aside(local_proxy("", ""))))
+        for server in filter(None, (self.broker, self.proxy)):
+            found += [f"{server.file}: {notice.sentence}" for notice in server.checked().notices]
         return [note for note in found if note]
 
 
@@ -132,11 +147,15 @@ def read_own_server(role: str, file: Path | None) -> OwnServer:
     """Read the configuration of one server; without a file Pulsar's defaults hold.
 
     Raises:
-        UsageError: It cannot be read.
+        UsageError: It cannot be read, or has wrong values; all of them.
     """
     if file is None:
         return OwnServer(role)
     try:
-        return OwnServer(role, file, read_properties(file))
+        server = OwnServer(role, file, read_properties(file))
     except ConfigError as error:
         raise UsageError(f"--{role}-conf {error.problems[0]}") from None
+    problems = server.checked().problems
+    if problems:
+        raise UsageError(f"--{role}-conf {file}: {'; '.join(problems)}")
+    return server

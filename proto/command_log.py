@@ -38,6 +38,9 @@ MAX_LINE_CHARACTERS = 600
 _MAX_DEPTH = 2
 _HIDDEN = frozenset({"original_auth_data"})
 """Texts that are credentials; those that are bytes are never shown anyway."""
+_ASKS_BY_PROPERTIES = frozenset({"CommandGetTopicsOfNamespace", "CommandWatchScalableTopics"})
+"""Their properties say what is asked for. All others are an application's own, which may have put
+a token there, so that of them the keys alone are shown."""
 _LENGTH = struct.Struct(">I")
 
 
@@ -137,6 +140,8 @@ def _value(field: FieldDescriptor, value: Any, depth: int) -> str:  # noqa: ANN4
 
 
 def _single(field: FieldDescriptor, value: Any, depth: int) -> str:  # noqa: ANN401 - protobuf's
+    if isinstance(value, pb.KeyValue) and not _asks_by_properties(field):
+        return f"{{key={_cut(value.key, MAX_TEXT_CHARACTERS)!r} value=(hidden)}}"
     if isinstance(value, Message):
         return f"{{{_fields(value, depth + 1)}}}" if depth < _MAX_DEPTH else "{...}"
     if isinstance(value, bytes):
@@ -146,6 +151,11 @@ def _single(field: FieldDescriptor, value: Any, depth: int) -> str:  # noqa: ANN
     if field.enum_type is not None:
         return field.enum_type.values_by_number[value].name
     return str(value).lower()
+
+
+def _asks_by_properties(field: FieldDescriptor) -> bool:
+    command = field.containing_type
+    return command is not None and command.name in _ASKS_BY_PROPERTIES
 
 
 def _cut(text: str, most: int) -> str:

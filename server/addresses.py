@@ -27,6 +27,8 @@ def bind_address(checked: CheckedKeys) -> str:
     given = checked.text("bindAddress")
     if given is None or not checked.is_set("bindAddress"):
         return LOOPBACK
+    if given.startswith("[") and given.endswith("]"):
+        given = given[1:-1]  # IPv6, written as in a URL
     if not is_loopback(given):
         checked.warn(
             f"bindAddress={given}: there is no authentication, so whoever reaches this address "

@@ -9,6 +9,7 @@ that its counters have neither. The names of the samples are the same everywhere
 from __future__ import annotations
 
 import math
+import re
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -23,11 +24,16 @@ TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _OPENMETRICS = OPENMETRICS_TYPE.partition(";")[0]
 _CREATED = "_created"
+_NEVER = re.compile(r"(?:^|;)\s*q=0(?:\.0*)?\s*(?:;|$)")
 
 
 def wants_openmetrics(accept: str) -> bool:
-    """Tell whether a header ``Accept`` names OpenMetrics."""
-    return any(part.partition(";")[0].strip().lower() == _OPENMETRICS for part in accept.split(","))
+    """Tell whether a header ``Accept`` names OpenMetrics, and does not say ``q=0`` of it."""
+    for part in accept.lower().split(","):
+        media_type, _, parameters = part.partition(";")
+        if media_type.strip() == _OPENMETRICS and not _NEVER.search(parameters):
+            return True
+    return False
 
 
 def exposition(registry: CollectorRegistry) -> bytes:

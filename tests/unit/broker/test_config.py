@@ -189,6 +189,14 @@ def test_an_address_that_only_this_machine_reaches_is_not_warned_of(bind: str) -
     assert config(bindAddress=bind).notices == ()
 
 
+def test_an_ipv6_address_may_be_written_as_in_a_url() -> None:
+    # When
+    made = config(bindAddress="[::1]")
+    # Then
+    assert (made.bind_address, made.advertised_address) == ("::1", "::1")
+    assert made.notices == ()
+
+
 @pytest.mark.parametrize(
     ("bind", "advertised"),
     [("0.0.0.0", "127.0.0.1"), ("::", "::1"), ("127.0.0.1", "127.0.0.1"), ("10.1.2.3", "10.1.2.3")],

@@ -152,3 +152,31 @@ def test_a_file_that_is_none_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "b.conf").write_text("a b c\n=x\n")
     with pytest.raises(UsageError, match=r"--broker-conf .*line 2"):
         read_own_server("broker", tmp_path / "b.conf")
+
+
+def test_a_key_that_nobody_knows_is_told_before_anything_runs(tmp_path: Path) -> None:
+    # Given
+    path = tmp_path / "broker.conf"
+    path.write_text("maxTopicListInFlightHeapMemSizeMb=5\nmaxMessageSize=9000000\n")
+    # When
+    notes = OwnCluster(read_own_server("broker", path), None).notes()
+    # Then
+    assert notes[-1] == (
+        f"{path}: unknown keys, ignored: maxTopicListInFlightHeapMemSizeMb "
+        "(did you mean maxTopicListInFlightHeapMemSizeMB?)"
+    )
+
+
+def test_wrong_values_are_refused_together_before_anything_runs(tmp_path: Path) -> None:
+    # Given
+    path = tmp_path / "proxy.conf"
+    path.write_text(
+        "maxTopicListInFlightHeapMemSizeMB=abc\nmaxMessageSize=x\nservicePort=${PORT}\n"
+    )
+    # When, then
+    with pytest.raises(UsageError) as refused:
+        read_own_server("proxy", path)
+    sentence = str(refused.value)
+    assert sentence.startswith(f"--proxy-conf {path}: maxTopicListInFlightHeapMemSizeMB='abc': ")
+    assert "; maxMessageSize='x': " in sentence
+    assert "servicePort" not in sentence

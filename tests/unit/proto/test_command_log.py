@@ -111,6 +111,29 @@ def test_nothing_of_authentication_and_payload_is_told() -> None:
     assert lines[1] == f"SEND ({len(frames[1])} bytes) producer_id=1 sequence_id=2"
 
 
+def test_of_an_applications_own_properties_the_keys_alone_are_told() -> None:
+    # Given
+    token = [pb.KeyValue(key="token", value="s3cret")]
+    schema = pb.Schema(name="s", schema_data=b"x", type=pb.Schema.String, properties=token)
+    lookup = pb.CommandLookupTopic(topic="t", request_id=1, properties=token)
+    producer = pb.CommandProducer(
+        topic="t", producer_id=1, request_id=1, metadata=token, schema=schema
+    )  # fmt: skip
+    subscribe = pb.CommandSubscribe(
+        topic="t", subscription="s", subType=0, consumer_id=1, request_id=1,
+        metadata=token, subscription_properties=token,
+    )  # fmt: skip
+    # When
+    lines = [
+        line_of(encode_command(pb.BaseCommand(type=pb.BaseCommand.LOOKUP, lookupTopic=lookup))),
+        line_of(encode_command(pb.BaseCommand(type=pb.BaseCommand.PRODUCER, producer=producer))),
+        line_of(encode_command(pb.BaseCommand(type=pb.BaseCommand.SUBSCRIBE, subscribe=subscribe))),
+    ]
+    # Then
+    assert "s3cret" not in "".join(lines)
+    assert "metadata=[1: {key='token' value=(hidden)}]" in lines[1]
+
+
 @pytest.mark.parametrize(
     ("body", "line"),
     [

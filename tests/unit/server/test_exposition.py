@@ -67,6 +67,8 @@ def test_in_openmetrics_all_samples_of_a_family_stand_under_its_one_type_line() 
     [
         ("application/openmetrics-text;version=1.0.0;q=0.5, text/plain;version=0.0.4;q=0.2", True),
         ("text/plain, Application/OpenMetrics-Text", True),
+        ("application/openmetrics-text;q=0.01", True),
+        ("application/openmetrics-text;version=1.0.0; q=0.0, text/plain", False),
         ("text/plain;version=0.0.4", False),
         ("*/*", False),
         ("", False),
