@@ -26,6 +26,7 @@ from proto.patterns import (
     RegexImplementation,
     TopicsPattern,
     compile_pattern,
+    compiled_before,
     pattern_length,
 )
 from proto.topic_blocks import Selection, TopicSequence
@@ -126,12 +127,13 @@ class PatternFilter:
         return await self._shared(listing, pattern, compiled)
 
     async def _compiled(self, pattern: str) -> TopicsPattern:
-        """Compile a pattern, or find it; no two new ones in one turn of the event loop."""
+        """Return a pattern compiled; no two new ones in one turn of the event loop."""
+        known = compiled_before(pattern, self._rules.implementation)
+        if known is not None:
+            return known
         async with self._turn:
-            misses = compile_pattern.cache_info().misses
             compiled = compile_pattern(pattern, self._rules.implementation)
-            if compile_pattern.cache_info().misses > misses:
-                await asyncio.sleep(0)
+            await asyncio.sleep(0)
         return compiled
 
     # -- one evaluation for all who ask the same ----------------------------------------------

@@ -7,8 +7,8 @@ a backtracking engine under a time limit, where upstream would ask java.util.reg
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from enum import Enum
-from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -46,6 +46,8 @@ FALLBACK_SECONDS_PER_NAME = 0.05
 RE2_MEMORY_BYTES = 524_288
 """What RE2 may compile a pattern to. With its own 8 MiB a pattern of six characters, ``\\pL{99}``,
 holds the event loop for 80 ms; the largest that people write, such as ``.{1000}``, take 2."""
+MAX_COMPILED = 256
+"""Compiled patterns that are remembered; beyond, the one unused for longest is forgotten."""
 _SCHEME = "://"
 _RANGE_BYTES = 128
 """How much of a pattern's beginning tells where its matches lie."""
@@ -118,15 +120,34 @@ def remove_domain_scheme(pattern: str) -> str:
     raise InvalidPatternError(f"Does not support topic domain: {domain}", ILLEGAL_ARGUMENT)
 
 
-@lru_cache(maxsize=256)
+_compiled: OrderedDict[tuple[str, RegexImplementation], TopicsPattern] = OrderedDict()
+
+
+def compiled_before(pattern: str, implementation: RegexImplementation) -> TopicsPattern | None:
+    """Return a pattern that was compiled before and is remembered; that takes no time."""
+    found = _compiled.get((pattern, implementation))
+    if found is not None:
+        _compiled.move_to_end((pattern, implementation))
+    return found
+
+
 def compile_pattern(pattern: str, implementation: RegexImplementation) -> TopicsPattern:
-    """Compile a client's pattern, scheme included.
+    """Compile a client's pattern, scheme included; MAX_COMPILED are remembered.
 
     Raises:
         InvalidPatternError: No engine that the implementation allows can compile it.
 
     Source: upstream TopicsPatternFactory.
     """
+    found = compiled_before(pattern, implementation)
+    if found is None:
+        found = _compiled[pattern, implementation] = _newly_compiled(pattern, implementation)
+        if len(_compiled) > MAX_COMPILED:
+            _compiled.popitem(last=False)
+    return found
+
+
+def _newly_compiled(pattern: str, implementation: RegexImplementation) -> TopicsPattern:
     text = remove_domain_scheme(pattern)
     if text == MATCH_ALL:
         return MatchAll()

@@ -13,11 +13,11 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+import proto.patterns
 import proto.PulsarApi_pb2 as pb
 from broker.cnx import TRANSITIONS as BROKER
 from broker.cnx import ServerCnxState
 from proto.command_bounds import COMMAND_BYTES, LARGER_COMMANDS, type_name
-from proto.patterns import compile_pattern
 from tests.proof.nasty_commands import nasty_commands
 from tests.proof.result import ProofResult
 from tests.support.cluster import cluster, topic_names, until
@@ -141,7 +141,7 @@ async def _held(parts: Cluster, role: str, state: str, nasty: Nasty, longest: Lo
             lengths = _LENGTHS.pack(len(nasty.command) + 4, len(nasty.command))
             whole = lengths + nasty.command
             data = whole * max(1, BURST_BYTES // len(whole)) + frame(ping())
-            compile_pattern.cache_clear()
+            proto.patterns._compiled.clear()
             longest.take()
             await _said(parts, peer, data)
             rounds.append(longest.take())

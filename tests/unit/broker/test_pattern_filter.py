@@ -17,6 +17,7 @@ from proto.patterns import LinearTime, RegexImplementation
 from proto.topic_blocks import TopicSequence
 from proto.topic_listing import TopicListing
 from tests.support.cluster import until
+from tests.support.settle import started
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -276,3 +277,14 @@ async def test_no_two_new_patterns_are_compiled_in_one_turn(
         before, most = len(compiled), max(most, len(compiled) - before)
     # Then
     assert (len(compiled), most) == (4, 1)
+
+
+async def test_a_pattern_that_was_compiled_before_waits_for_no_turn() -> None:
+    # Given
+    listing, patterns = listing_of(NAMES[:10]), pattern_filter(cache_bytes=10_000_000)
+    await patterns.filter(listing, "a/b/t-[0-8]")
+    async with patterns._turn:
+        # When
+        again = await started(patterns.filter(listing, "a/b/t-[0-8]"))
+        # Then
+        assert again.done()
