@@ -189,9 +189,9 @@ class _Reader(CharacterReader):
             bounded = self._text[self._at : self._at + 1] in tuple(string.digits)
             most = self._number() if bounded else None
         if self._text[self._at : self._at + 1] != "}":
-            raise self._error("Unclosed counted closure", -1 + 1)
+            raise self._error("Unclosed counted closure")
         if most is not None and most < least:
-            raise self._error("Illegal repetition range", -1 + 1)
+            raise self._error("Illegal repetition range")
         self._at += 1
         return least, most
 
@@ -269,7 +269,7 @@ class _Reader(CharacterReader):
 
     def _closed(self, node: Node, opening: str, flags: frozenset[str]) -> Node:
         if self._peek() != ")":
-            raise self._error("Unclosed group", 0)
+            raise self._error("Unclosed group")
         self._at += 1
         self._flags = flags
         return Node(f"{opening}{node.text})", node.longest, node.fixed, choice=node.choice)
