@@ -205,9 +205,8 @@ class _Run:
 
     def _import(self, number: int) -> None:
         body = json.dumps({"path": str(_change(self._imports, number).resolve())})
-        request = urllib.request.Request(
-            f"{self._broker.web_url}{_IMPORT}", body.encode(), method="POST"
-        )
+        url, json_type = f"{self._broker.web_url}{_IMPORT}", {"Content-Type": "application/json"}
+        request = urllib.request.Request(url, body.encode(), json_type, method="POST")
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(request, timeout=IMPORT_SECONDS) as response:
             answer: dict[str, Any] = json.load(response)
