@@ -4,6 +4,8 @@ A namespace of a million topics is 100 MB of JSON: it is never held as a whole. 
 for one client is a block and what the connection takes ahead of the kernel, about 200 KiB; a
 client that takes nothing for half a minute is cut off.
 
+Many may be written side by side: in a turn of the event loop, one block is written of one of them.
+
 Not accounted by the memory limiter, as upstream; bounded by how many are written at once.
 """
 
@@ -44,6 +46,7 @@ class ListingResponses:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._turn = asyncio.Lock()
         self.active = 0
 
     async def respond(
@@ -102,20 +105,27 @@ class ListingResponses:
     async def _write(
         self, response: web.StreamResponse, request: web.Request, parts: Iterable[list[bytes]]
     ) -> None:
-        separator = b"["
+        separator, remaining = b"[", iter(parts)
         try:
-            for names in parts:
+            while (names := await self._next_part(remaining)) is not None:
                 if names:
                     await self._send(response, separator + json_names(names))
                     separator = b","
-                # A client that reads fast never makes us wait: others get their turn here.
-                await asyncio.sleep(0)
             await self._send(response, b"[]" if separator == b"[" else b"]")
         except BaseException:
             # The answer has begun: whoever reads it must not take what came for the whole.
             if request.transport is not None:
                 request.transport.abort()
             raise
+
+    async def _next_part(self, parts: Iterator[list[bytes]]) -> list[bytes] | None:
+        """Make the next part in a turn of the loop that makes no other; None behind the last.
+
+        A client that reads fast never makes us wait: everybody else gets a turn here.
+        """
+        async with self._turn:
+            await asyncio.sleep(0)
+        return next(parts, None)
 
     async def _send(self, response: web.StreamResponse, data: bytes) -> None:
         try:

@@ -1,0 +1,92 @@
+"""Listings over HTTP leave the event loop to others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from aiohttp.test_utils import make_mocked_request
+
+from broker.admin.listing_response import AT_ONCE_BYTES, ListingResponses
+from tests.support.manual_clock import ManualClock
+from tests.support.settle import started
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
+
+PARTS = 5
+NAMES = [b"persistent://a/b/c"]
+
+
+class LoopTurns:
+    """Counts the turns of the event loop."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._next = asyncio.get_running_loop().call_soon(self._count)
+
+    def _count(self) -> None:
+        self.now += 1
+        self._next = asyncio.get_running_loop().call_soon(self._count)
+
+    def stop(self) -> None:
+        self._next.cancel()
+
+
+async def parts_made(listings: int) -> Counter[int]:
+    """Write listings at once; return how many parts each turn made."""
+    turns, made = LoopTurns(), Counter[int]()
+    responses = ListingResponses(ManualClock())
+
+    def parts() -> Iterator[list[bytes]]:
+        for _ in range(PARTS):
+            made[turns.now] += 1
+            yield NAMES
+
+    await asyncio.gather(*(written(responses, parts()) for _ in range(listings)))
+    turns.stop()
+    return made
+
+
+async def written(
+    responses: ListingResponses,
+    parts: Iterable[list[bytes]],
+    write: Callable[[bytes], Awaitable[None]] | None = None,
+) -> None:
+    request = make_mocked_request("GET", "/")
+    if write is not None:
+        request._payload_writer.write = write  # type: ignore[method-assign]
+    await responses.respond_in_parts(request, parts, AT_ONCE_BYTES + 1)
+
+
+async def test_however_many_listings_are_written_a_turn_of_the_loop_makes_one_part() -> None:
+    # When
+    made = await parts_made(listings=256)
+    # Then
+    assert made.total() == 256 * PARTS
+    assert max(made.values()) == 1
+
+
+async def test_a_listing_alone_makes_a_part_in_each_turn_of_the_loop() -> None:
+    # When
+    made = await parts_made(listings=1)
+    # Then
+    assert made.total() == PARTS
+    assert max(made) - min(made) == PARTS - 1
+
+
+async def test_a_listing_that_waits_for_its_client_holds_up_no_other() -> None:
+    # Given
+    responses, read = ListingResponses(ManualClock()), asyncio.Event()
+
+    async def wait_for_client(_: bytes) -> None:
+        await read.wait()
+
+    slow = await started(written(responses, [NAMES] * PARTS, wait_for_client))
+    # When
+    other = await started(written(responses, [NAMES] * PARTS))
+    # Then
+    assert (slow.done(), other.done()) == (False, True)
+    read.set()
+    await slow
