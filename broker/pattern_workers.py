@@ -152,7 +152,8 @@ class PatternWorkers:
 
     async def _started(self) -> PatternWorker:
         try:
-            # Of a session of its own: a Ctrl-C is for the broker, which then ends it.
+            # Of a session of its own: a Ctrl-C is for the broker, which then ends it. Isolated
+            # (-I): with PYTHONUNBUFFERED, an answer might be written only in part.
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-I", _SCRIPT, stdin=PIPE, stdout=PIPE, start_new_session=True
             )
