@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True)
@@ -29,3 +30,14 @@ def parse_latency(document: Mapping[str, Any] | None) -> Latency | None:
     return Latency(
         p50=float(document["p50"]), p99=float(document["p99"]), max=float(document["max"])
     )
+
+
+def nearest_rank(ordered: Sequence[float], share: float) -> float:
+    """Return the least of sorted values that a share of them does not exceed: a percentile.
+
+    Args:
+        ordered: At least one value.
+        share: From 0 to 1.
+    """
+    rank = math.ceil(round(share * len(ordered), 9))
+    return ordered[max(rank, 1) - 1]

@@ -28,7 +28,7 @@ from loadgen.units import MB_BYTES, format_seconds
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadgen.report_data import ProcessMemory, Run
+    from loadgen.report_data import ProcessMemory, Run, RunSummary
     from loadgen.report_measures import Measure
 
 LEAD_SECONDS = 1.0
@@ -169,7 +169,7 @@ def percentile_panel(runs: Sequence[Run]) -> Panel | None:
     if not most:
         return None
     curves = [
-        Curve(index, percentile_curve(latencies), _latency_words(latencies))
+        Curve(index, percentile_curve(latencies), _latency_words(runs[index].summary))
         for index, latencies in enumerate(found)
     ]
     high = max(point[0] for curve in curves for point in curve.points)
@@ -189,10 +189,10 @@ def percentile_panel(runs: Sequence[Run]) -> Panel | None:
     )
 
 
-def _latency_words(latencies: Sequence[float]) -> str:
-    if not latencies:
+def _latency_words(summary: RunSummary) -> str:
+    if summary.latency_seconds is None:
         return "no answers"
-    return f"median {format_seconds(latencies[len(latencies) // 2])}"
+    return f"median {format_seconds(summary.latency_seconds.p50)}"
 
 
 def histograms(runs: Sequence[Run]) -> list[Bars]:

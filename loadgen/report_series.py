@@ -7,6 +7,8 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from loadgen.latency import nearest_rank
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -95,8 +97,7 @@ def percentile_curve(latencies: Sequence[float], limit: int = 200) -> list[Point
     points = []
     for index in range(limit + 1):
         x = end * index / limit
-        rank = min(count - 1, int((1 - 10.0**-x) * count))
-        points.append((x, latencies[rank]))
+        points.append((x, nearest_rank(latencies, 1 - 10.0**-x)))
     points[-1] = (end, latencies[-1])
     return points
 

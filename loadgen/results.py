@@ -7,7 +7,6 @@ in which order or in how many steps parts come together. Percentiles are exact (
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from loadgen.answers import Verdict, disagreement
+from loadgen.latency import nearest_rank
 from loadgen.report_data import CLIENT_START_ERROR_LIMIT_SECONDS, START_ERROR_LIMIT_SECONDS
 from loadgen.task_report import ROWS, Outcome, TaskReport
 
@@ -138,10 +138,7 @@ def percentiles(values: Iterable[float]) -> dict[str, float] | None:
     ordered = sorted(values)
     if not ordered:
         return None
-    return {
-        name: ordered[max(0, math.ceil(share * len(ordered)) - 1)]
-        for name, share in _PERCENTILES.items()
-    }
+    return {name: nearest_rank(ordered, share) for name, share in _PERCENTILES.items()}
 
 
 def agreed_reports(reports: Sequence[TaskReport]) -> list[TaskReport]:

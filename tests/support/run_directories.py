@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from loadgen.results import percentiles
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -209,15 +211,12 @@ def _named(process: str, values: dict[str, float]) -> dict[str, float]:
 def _summary(
     storm: Storm, requests: list[dict[str, Any]], metrics: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    latencies = sorted(r["finished_seconds"] for r in requests if r["outcome"] == "answered")
+    latencies = [r["finished_seconds"] for r in requests if r["outcome"] == "answered"]
     refused: dict[str, int] = {}
     for row in requests:
         if row["reason"]:
             refused[row["reason"]] = refused.get(row["reason"], 0) + 1
-    quantiles = {
-        name: latencies[min(len(latencies) - 1, int(fraction * len(latencies)))]
-        for name, fraction in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999))
-    } | {"max": latencies[-1]}
+    latency_seconds = percentiles(latencies)
     return {
         "schema_version": 1,
         "name": storm.name,
@@ -229,8 +228,8 @@ def _summary(
         "timeout": 0,
         "disconnected": 0,
         "unreachable": 0,
-        "latency_seconds": quantiles,
-        "service_latency_seconds": quantiles,
+        "latency_seconds": latency_seconds,
+        "service_latency_seconds": latency_seconds,
         "bytes": sum(row["bytes"] for row in requests),
         "duration_seconds": max(row["finished_seconds"] for row in requests),
         "start_error_seconds_max": 0.004,

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from loadgen.check_result import CheckResult
+from loadgen.latency import parse_latency
 from loadgen.report import LARGEST_REPORT_BYTES, flatten, render_report, write_report
 from loadgen.report_command import report
+from loadgen.report_data import Requests
+from loadgen.results import percentiles
 from loadgen.run_directory import RunDirectoryError, load_run, plain_metric_name
 from tests.support.run_directories import edit_json, forget_own_figures, write_three_runs
 
@@ -40,6 +44,17 @@ def broken(run_directories: list[Path], tmp_path: Path) -> Path:
 def test_page_needs_no_network(runs: list[Run]) -> None:
     page = render_report(runs)
     assert not re.search(r"https?:|@import|url\(|<link|src=|href=", page)
+
+
+def test_card_and_chart_name_the_same_median_of_an_even_number_of_requests(runs: list[Run]) -> None:
+    # Given
+    requests = Requests((0.0, 0.0), (1.0, 3.0), ("answered", "answered"))
+    summary = replace(runs[0].summary, latency_seconds=parse_latency(percentiles((1.0, 3.0))))
+    # When
+    page = render_report([replace(runs[0], requests=requests, summary=summary)])
+    # Then
+    assert "<dt>median</dt><dd>1.00 s</dd>" in page
+    assert 'data-summary="median 1.00 s"' in page
 
 
 def test_page_is_small(runs: list[Run], tmp_path: Path) -> None:

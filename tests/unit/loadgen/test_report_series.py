@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from loadgen.latency import nearest_rank
 from loadgen.report_series import (
     buckets,
     nice_axis,
@@ -58,6 +59,13 @@ def test_percentile_curve_goes_from_fastest_to_slowest() -> None:
     assert curve[-1] == (pytest.approx(3.0), 1000.0)
     at_median = max(y for x, y in curve if x <= percentile_position(0.5))
     assert at_median == pytest.approx(500, rel=0.05)
+
+
+def test_the_percentile_curve_meets_the_median_of_an_even_number_of_values() -> None:
+    values = [1.0, 2.0, 3.0, 4.0]
+    curve = percentile_curve(values)
+    at_median = [y for x, y in curve if x == pytest.approx(percentile_position(0.5))]
+    assert at_median == [nearest_rank(values, 0.5)] == [2.0]
 
 
 def test_percentile_curve_of_nothing_is_empty() -> None:
