@@ -21,7 +21,7 @@ from loadgen.report_charts import (
     tick_label,
     y_grid,
 )
-from loadgen.report_series import Axis, nice_axis, thin
+from loadgen.report_series import MOST_LABELS, Axis, nice_axis, thin
 from loadgen.task_report import Outcome
 from loadgen.units import plural
 
@@ -76,7 +76,7 @@ def dot_charts(runs: Sequence[tuple[int, Run]]) -> list[Dots]:
 
 def _due_axis(last: float) -> Axis:
     """From just before the first listing to just after the last one, with round seconds."""
-    ticks = nice_axis(last, ticks=8).ticks
+    ticks = nice_axis(last, ticks=MOST_LABELS).ticks
     high = last * 1.03
     return Axis(-last * 0.02, high, tuple(tick for tick in ticks if tick <= high))
 

@@ -13,6 +13,7 @@ from loadgen.report_charts import FORMATS, Bars, Curve, Panel, tick_label
 from loadgen.report_data import PROCESSES
 from loadgen.report_measures import MEASURES
 from loadgen.report_series import (
+    MOST_LABELS,
     Axis,
     buckets,
     nice_axis,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 LEAD_SECONDS = 1.0
 BUCKETS = 60
 _POINTS_PER_CURVE = 360
-_PERCENTILES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999)
+_PERCENTILES = (0.5, 0.9, 0.99, 0.999, 0.9999)
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Row:
 def time_axis(runs: Sequence[Run]) -> Axis:
     """The one time axis of a report. Units: seconds since the clients' agreed start."""
     end = max((max(run.requests.finished_seconds, default=0.0) for run in runs), default=0.0)
-    axis = nice_axis(max(end, 1.0), ticks=6)
+    axis = nice_axis(max(end, 1.0), low=-LEAD_SECONDS, ticks=MOST_LABELS)
     return Axis(-LEAD_SECONDS, max(end * 1.03, axis.ticks[-2]), axis.ticks)
 
 
@@ -202,7 +203,7 @@ def histograms(runs: Sequence[Run]) -> list[Bars]:
     slowest = max((values[-1] for values in [*answered, *refused] if values), default=1.0)
     width = round_step(max(slowest, 0.001) / BUCKETS)
     count = int(slowest / width) + 1
-    axis = nice_axis(count * width, ticks=6)
+    axis = nice_axis(count * width, ticks=MOST_LABELS)
     x = Axis(0.0, count * width, tuple(tick for tick in axis.ticks if tick <= count * width))
     return [
         _bars(index, run, x, (width, answered[index], refused[index]))

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 Point = tuple[float, float]
 
+MOST_LABELS = 6
+"""Steps of an axis whose labels stand side by side: so many have room on a phone."""
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _STEP_WITHOUT_LABEL = 2.5
 
