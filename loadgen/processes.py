@@ -31,6 +31,10 @@ READY_SECONDS = 60.0
 STOP_SECONDS = 10.0
 _LOG_LINES_SHOWN = 15
 _LONGEST_READY_LINE_BYTES = 4096
+# The exit codes of a server whose configuration, or what it should import, cannot be used.
+_REFUSED = (1, 2)
+_SENTENCES_SHOWN = 30
+_LOG_RECORD = re.compile(r"\d{4}-\d\d-\d\dT\S+Z \[")
 _READY_LINE = re.compile(r"^READY (broker|proxy) (pulsar://\S+) (https?://\S+)")
 
 
@@ -69,7 +73,7 @@ class ServerProcess:
 
 
 class ServerStartError(LoadgenError):
-    """A server did not come up; the sentence ends with the last lines of its log."""
+    """A server did not come up; it ends with the server's own sentences, or the end of its log."""
 
 
 @contextmanager
@@ -183,21 +187,45 @@ def _first_line(process: subprocess.Popen[bytes], seconds: float) -> str:
 def _start_failure(
     process: subprocess.Popen[bytes], launch: ServerLaunch, line: str, seconds: float
 ) -> str:
-    """Say how the start went wrong, with the end of the server's log."""
+    """Say how the start went wrong: in the server's own sentences, or with the end of its log."""
     if line:
         what = f"printed {line!r} instead of the line that says it is ready"
     else:
         try:
-            what = f"ended with exit code {process.wait(1)} before it was ready"
+            status = process.wait(1)
         except subprocess.TimeoutExpired:
             what = f"was not ready after {seconds:g} s"
+        else:
+            if status in _REFUSED and (sentences := last_sentences(launch.log)):
+                return f"The {launch.module} did not start: {sentences}"
+            what = f"ended with exit code {status} before it was ready"
     return f"The {launch.module} {what}. The end of its log, {launch.log}:\n{log_tail(launch.log)}"
+
+
+def last_sentences(path: Path) -> str:
+    """What a server wrote behind its last log record; empty where that is a trace.
+
+    Source: server.command_line, on what a user gets wrong.
+    """
+    lines = _lines_of(path)
+    records = [place for place, line in enumerate(lines, 1) if _LOG_RECORD.match(line)]
+    said = lines[records[-1] if records else 0 :]
+    if any(line.startswith("Traceback ") for line in said):
+        return ""
+    if len(said) > _SENTENCES_SHOWN:
+        left = len(said) - _SENTENCES_SHOWN
+        said[_SENTENCES_SHOWN:] = [f"and {left} more lines in {path}"]
+    return "\n".join(said)
 
 
 def log_tail(path: Path) -> str:
     """The last lines of a log, indented; a note when there is none."""
-    try:
-        lines = path.read_text(errors="replace").splitlines()[-_LOG_LINES_SHOWN:]
-    except OSError:
-        lines = []
+    lines = _lines_of(path)[-_LOG_LINES_SHOWN:]
     return "\n".join(f"    {line}" for line in lines or ["(empty)"])
+
+
+def _lines_of(path: Path) -> list[str]:
+    try:
+        return path.read_text(errors="replace").splitlines()
+    except OSError:
+        return []

@@ -108,6 +108,43 @@ def test_server_that_ends_is_explained_with_its_log(launch: ServerLaunch) -> Non
         running_server(launch).__enter__()
 
 
+def test_a_server_that_refuses_its_input_is_told_in_its_own_sentences_alone(
+    tmp_path: Path,
+) -> None:
+    # Given a broker that logs its long configuration, then looks at its topics
+    topics = tmp_path / "topics.txt"
+    topics.write_text("persistent://a/b/right\nwrong\n")
+    settings = {"brokerServicePort": "0", "webServicePort": "0"}
+    launch = ServerLaunch("broker", settings, tmp_path / "log", ("--import", str(topics)))
+    # When
+    with pytest.raises(ServerStartError) as raised:
+        running_server(launch).__enter__()
+    # Then
+    assert "floodgateProfile=" in launch.log.read_text()
+    assert str(raised.value).splitlines() == [
+        f"The broker did not start: --import: {topics}: 1 of 2 topics are invalid",
+        "  line 2: 'wrong' is not a full topic name; expected persistent://tenant/namespace/topic",
+        "nothing was taken in: correct the file, or leave invalid topics out with --skip-invalid",
+    ]
+
+
+def test_what_a_refusing_server_says_is_bounded_from_its_first_sentence(
+    launch: ServerLaunch,
+) -> None:
+    script(launch, "import sys\nprint(*range(100), sep='\\n', file=sys.stderr)\nsys.exit(2)\n")
+    with pytest.raises(ServerStartError) as raised:
+        running_server(launch).__enter__()
+    lines = str(raised.value).splitlines()
+    assert lines[0] == "The broker did not start: 0"
+    assert lines[-1] == f"and 70 more lines in {launch.log}"
+
+
+def test_a_server_that_fails_by_a_fault_is_explained_with_its_log(launch: ServerLaunch) -> None:
+    script(launch, "import sys\nsys.stderr.write('up\\n')\nraise RuntimeError('broken')\n")
+    with pytest.raises(ServerStartError, match=r"(?s)exit code 1 .*up.*RuntimeError: broken"):
+        running_server(launch).__enter__()
+
+
 def test_server_that_says_nothing_is_given_up(launch: ServerLaunch) -> None:
     script(launch, "import signal\nsignal.pause()\n")
     with pytest.raises(ServerStartError, match=r"was not ready after 0\.05 s"):
