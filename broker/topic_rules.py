@@ -260,6 +260,17 @@ def not_found(topic: TopicName) -> RefusedError:
     return RefusedError(Refusal.NOT_FOUND, f"Topic {topic} not found")
 
 
+def no_partition(topic: TopicName, count: int) -> RefusedError:
+    """Return upstream's refusal of a partition that is not there, of a topic with ``count``."""
+    if topic.persistent:
+        nothing = f"Partitioned Topic not found: {topic} has zero partitions"
+        reason = "Topic partitions were not yet created" if count else nothing
+        return RefusedError(Refusal.NOT_FOUND, reason)
+    nothing = f"Partition metadata not found for the partitioned topic: {topic}"
+    high = f"Illegal topic partition name {topic} with max allowed {count} partitions"
+    return RefusedError(Refusal.CONFLICT, high if count else nothing)
+
+
 def already_exists() -> RefusedError:
     """Return the refusal of a topic whose name is taken."""
     return RefusedError(Refusal.CONFLICT, "This topic already exists")

@@ -162,7 +162,9 @@ class Run:
         dropped = differs_from_itself(case, first, second)
         return Outcome(case, first, ours, dropped, tuple(compare(case, first, ours)))
 
-    def _play(self, case: Case, side: Side, number: int, again: str, quiet_seconds: float) -> Played:
+    def _play(
+        self, case: Case, side: Side, number: int, again: str, quiet_seconds: float
+    ) -> Played:
         if case.shared is not None:
             return play(case, side, shared_namespace(side, case.shared), quiet_seconds)
         namespace = own_namespace(side, number, again)
