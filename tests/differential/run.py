@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from tests.differential.comparison import compare, differs_from_itself
 from tests.differential.generator import shared_worlds
@@ -24,6 +24,7 @@ from tests.differential.player import (
     prepare,
     shared_namespace,
 )
+from tests.differential.recording import recorded
 from tests.differential.sides import floodgate_side, real_side
 
 if TYPE_CHECKING:
@@ -142,6 +143,12 @@ class Run:
             return not again.dropped and _difference(again) == wanted
 
         return differs
+
+    def recording(self, case: Case, name: str) -> dict[str, Any]:
+        """Play a case whose topics nobody uses to the real server; return a recording's line."""
+        namespace = own_namespace(self._real, next(self._numbers), "r")
+        prepare(self._real, namespace, case.world)
+        return recorded(case, play(case, self._real, namespace), namespace, name)
 
     def play(self, case: Case) -> Outcome:
         """Play one case to the real server twice, and to Floodgate.
