@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 from unittest.mock import create_autospec
 
 import pytest
@@ -17,6 +17,9 @@ from tests.differential.run import Outcome, Run
 from tests.differential.shrinker import shrink
 from tests.support.golden import Expect, Rest, Send, Silence, parse_row
 from tests.support.raw_peer import lookup_command, topics_command
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def listing_step(pattern: str, **fields: object) -> Step:
