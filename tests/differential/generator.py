@@ -91,7 +91,7 @@ class _Maker:
         self._made = 0
         makers: list[tuple[Callable[[], list[Step]], float]] = [
             (self._lookup, 16),
-            # A proxy closes the connection at a name that is none: fewer, so that most are answered.
+            # A proxy closes the connection at a name that is none: so most end with an answer.
             (self._partitions, 14 if through_proxy else 22),
             (self._topics, 42 if through_proxy else 34),
             (self._ping, 3),
