@@ -9,7 +9,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.errors import RequestError, UnansweredRequestError
 from broker.stores.store import StoreError
 from broker.topic_rules import Refusal, RefusedError
-from proto.names import InvalidNameError, TopicName, is_blank
+from proto.names import InvalidNameError, TopicName, is_blank, without_partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +50,7 @@ class LookupHandler:
             RequestError: InvalidTopicName, TopicNotFound, or an unknown listener.
         """
         topic = _parse(request.topic)
-        if nameless := _partition_of_nothing(topic):
+        if nameless := _partition_of_nothing(request.topic, topic):
             code = pb.ServiceNotReady if self._as_shipped else pb.InvalidTopicName
             raise RequestError(code, nameless)
         await self._namespace_of(topic)
@@ -78,7 +78,7 @@ class LookupHandler:
             UnansweredRequestError: As shipped, nothing is answered.
         """
         topic, create = _parse(request.topic), request.metadata_auto_creation_enabled
-        if nameless := _partition_of_nothing(topic):
+        if nameless := _partition_of_nothing(request.topic, topic):
             if self._as_shipped:
                 raise UnansweredRequestError(nameless)
             raise RequestError(pb.InvalidTopicName, nameless)
@@ -124,11 +124,12 @@ def _parse(text: str) -> TopicName:
         raise RequestError(pb.InvalidTopicName, f"Invalid topic name: {error}") from None
 
 
-def _partition_of_nothing(topic: TopicName) -> str:
+def _partition_of_nothing(text: str, topic: TopicName) -> str:
     """Return what is wrong with a name that is but ``-partition-0``; else nothing."""
-    base = topic.partitioned_name
-    blank = is_blank(base.local_name)
-    return f"Invalid topic name: {base}. Topic local name must not be blank." if blank else ""
+    if not is_blank(topic.partitioned_name.local_name):
+        return ""
+    base = without_partition(text if "://" in text else str(topic))
+    return f"Invalid topic name: {base}. Topic local name must not be blank."
 
 
 def _is_loopback(url: str) -> bool:

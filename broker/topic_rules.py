@@ -188,6 +188,8 @@ def check_partition(topic: TopicName, base: TopicName, snapshot: NamespaceSnapsh
         RefusedError: There is no such partitioned topic, or it has fewer partitions.
     """
     count = snapshot.partitioned.get(str(base))
+    if count is None and partitioned_of(base) is not None:
+        raise no_metadata(topic)
     if count is None:
         raise no_such_partition(topic, base)
     if not 0 <= topic.partition_index < count:
@@ -258,6 +260,24 @@ def no_namespace() -> RefusedError:
 def not_found(topic: TopicName) -> RefusedError:
     """Return the refusal of a question about a topic that does not exist."""
     return RefusedError(Refusal.NOT_FOUND, f"Topic {topic} not found")
+
+
+def no_partition(topic: TopicName, count: int) -> RefusedError:
+    """Return upstream's refusal of a partition that is not there, of a topic with ``count``."""
+    if topic.persistent:
+        nothing = f"Partitioned Topic not found: {topic} has zero partitions"
+        reason = "Topic partitions were not yet created" if count else nothing
+        return RefusedError(Refusal.NOT_FOUND, reason)
+    if not count:
+        return no_metadata(topic)
+    high = f"Illegal topic partition name {topic} with max allowed {count} partitions"
+    return RefusedError(Refusal.CONFLICT, high)
+
+
+def no_metadata(topic: TopicName) -> RefusedError:
+    """Return the refusal of a partition whose partitioned topic cannot be, or is not there."""
+    reason = f"Partition metadata not found for the partitioned topic: {topic}"
+    return RefusedError(Refusal.CONFLICT, reason)
 
 
 def already_exists() -> RefusedError:

@@ -16,8 +16,9 @@ from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 import proto.PulsarApi_pb2 as pb
-from proto.broken_text import mended
+from proto.broken_text import MAX_MENDED_BYTES, mended
 from proto.errors import FrameTooLargeError, RemoteProtocolError
+from proto.unparsed import check_bodies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -118,9 +119,12 @@ class Frame:
             whole = mended(data, pb.BaseCommand.DESCRIPTOR)
             if whole == data:
                 raise
-            command = parse_command(whole)
+            data = whole
+            command = parse_command(data)
         if any(field.wire_type == _GROUP for field in UnknownFieldSet(command)):  # type: ignore[attr-defined]
             raise RemoteProtocolError("a command has a group, which no command has")
+        if command.ByteSize() < len(data) <= MAX_MENDED_BYTES:
+            check_bodies(data)  # Something comes twice, as from no encoder.
         return command
 
 

@@ -54,6 +54,28 @@ def find_field(message: memoryview, number: int) -> int | memoryview | None:
     return None
 
 
+def check_bodies(command: bytes) -> None:
+    """Refuse a body that lacks a field it needs, also if another body beside it has that.
+
+    Google's parser merges what comes twice; upstream's wants each to be whole.
+
+    Raises:
+        RemoteProtocolError: There is one, or not protobuf.
+    """
+    message, offset, known = memoryview(command), 0, pb.BaseCommand.DESCRIPTOR.fields_by_number
+    for _ in range(MAX_FIELDS_PASSED):
+        if offset >= len(message):
+            return
+        tag, start = decode_varint(message, offset)
+        value, offset = _value(message, tag & 7, start)
+        field = known.get(tag >> 3)
+        if field is not None and isinstance(value, memoryview):
+            body = getattr(pb.BaseCommand(), field.name)
+            body.ParseFromString(value.tobytes())
+            if not body.IsInitialized():
+                raise RemoteProtocolError("a command has a body that lacks a required field")
+
+
 def _value(message: memoryview, kind: int, start: int) -> tuple[int | memoryview, int]:
     """Return the value at ``start`` and the offset behind it."""
     if kind == _VARINT:

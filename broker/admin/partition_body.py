@@ -39,6 +39,8 @@ async def partitions_and_properties(request: web.Request) -> tuple[int, dict[str
     if value is None:
         raise BadBodyError("The request entity cannot be empty.", as_shipped=500)
     if isinstance(value, JsonNumber):
+        if not value.lstrip("-").isdigit():
+            raise BadBodyError(f"{_WHAT} should be a whole number")
         return whole_number(value, _WHAT), {}
     if not isinstance(value, dict):
         raise BadBodyError("the body should be an object with partitions")

@@ -28,7 +28,8 @@ REST = "{rest}"
 """As the last segment: one segment or more."""
 _DOMAINS = ("persistent", "non-persistent")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})|%00")
-_ROOTS = ("/admin/v2/", "/lookup/")
+_LOOKUP = "/lookup/"
+_ROOTS = ("/admin/v2/", _LOOKUP)
 """Where upstream has a web application each: their names have no parameters."""
 
 
@@ -131,6 +132,9 @@ class PathTable:
         segments = root.split("/")[1:-1] + [one.partition(";")[0] for one in below]
         if len(segments) > 1 and not segments[-1]:
             segments.pop()
+        if root == _LOOKUP:
+            # Upstream's domain is a name here, which is decoded; below /admin/v2/ it is the path's.
+            segments[3:4] = [unquote(one) for one in segments[3:4]]
         return [
             Resource(template.methods, _variables(template, segments))
             for template in self._templates

@@ -25,7 +25,7 @@ from broker.bundles import bundle_named
 from broker.resource_calls import ResourcesError
 from broker.stores.snapshot import by_kind
 from broker.topic_properties import check_properties
-from broker.topic_rules import no_namespace, not_found
+from broker.topic_rules import no_namespace, no_partition, not_found
 from proto.names import PERSISTENT, TopicName
 from server.http import RestError, json_response
 
@@ -170,18 +170,24 @@ class TopicAdmin:
     async def list_subscriptions(self, request: web.Request) -> web.Response:
         """Return the subscriptions of a topic: it has none."""
         topic = topic_name(request)
-        if self._parts.as_shipped and not topic.persistent:
+        if self._parts.as_shipped and topic.partition_index >= 0:
             await self._use_partition(topic)
         await self.check_exists(topic)
         return json_response([])
 
     async def _use_partition(self, topic: TopicName) -> None:
-        """Make a partition that its partitioned topic has by its count, as upstream by its use."""
+        """Make a non-persistent partition that is counted, as upstream by its use.
+
+        Raises:
+            RefusedError: The partition is not there and is not made.
+        """
         snapshot = await self._parts.store.snapshot(topic.namespace)
         if snapshot is None or snapshot.contains(topic):
             return
-        if 0 <= topic.partition_index < snapshot.partitioned.get(str(topic.partitioned_name), 0):
-            await self._parts.topics.create(topic, {})
+        count = snapshot.partitioned.get(str(topic.partitioned_name), 0)
+        if topic.persistent or topic.partition_index >= count:
+            raise no_partition(topic, count)
+        await self._parts.topics.create(topic, {})
 
     async def check_exists(self, topic: TopicName) -> None:
         """Refuse what is asked about a topic that does not exist.
@@ -242,10 +248,8 @@ class TopicAdmin:
         """Return a topic's properties."""
         topic = topic_name(request)
         properties = await self._parts.properties.of(topic)
-        if not properties and self._parts.as_shipped:
-            snapshot = await self._snapshot(topic.namespace)
-            if str(topic) in snapshot.partitioned:
-                return done(200)  # as recorded: of a partitioned topic without any, no body
+        if not properties and self._parts.as_shipped and await self._is_partitioned(topic):
+            return done(200)  # as recorded: of a partitioned topic without any, no body
         return json_response(dict(properties))
 
     async def update_properties(self, request: web.Request) -> web.Response:
@@ -259,11 +263,18 @@ class TopicAdmin:
         """Remove one property of a topic."""
         key, topic = request.query.get("key"), topic_name(request)
         if not key:
-            await self._parts.properties.of(topic)
+            properties = await self._parts.properties.of(topic)
+            if self._parts.as_shipped and (
+                key is not None or properties or await self._is_partitioned(topic)
+            ):
+                return done()  # as recorded: there is nothing to remove
             status = 500 if self._parts.as_shipped else 412
             raise RestError(status, "the query should name the property to remove: ?key=...")
         await self._parts.properties.remove(topic, key)
         return done()
+
+    async def _is_partitioned(self, topic: TopicName) -> bool:
+        return str(topic) in (await self._snapshot(topic.namespace)).partitioned
 
     async def _snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot:
         snapshot = await self._parts.store.snapshot(namespace)

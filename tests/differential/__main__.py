@@ -6,12 +6,15 @@ PULSAR_SERVICE_URL=pulsar://... PULSAR_WEB_URL=http://... python -m tests.differ
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.differential import rest_report
 from tests.differential.deviations import load_deviations
 from tests.differential.generator import cases
+from tests.differential.recording import without_users
 from tests.differential.report import Figures, difference_lines, listed
 from tests.differential.run import DEVIATIONS, open_run
 from tests.differential.shrinker import shrink
@@ -20,6 +23,7 @@ from tests.differential.sides import NO_REAL_PULSAR
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tests.differential.cases import Case
     from tests.differential.run import Outcome, Run
 
 SHRUNK = 5
@@ -48,6 +52,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=3_000, help="exchanges of each seed")
     parser.add_argument("--proxy", action="store_true", help="through both proxies")
     parser.add_argument("--rest", action="store_true", help="calls of the admin instead")
+    parser.add_argument("--record", type=Path, help="file that receives the smallest, to replay")
     parser.add_argument("--all", action="store_true", help="print what differs as listed, too")
     return parser.parse_args(arguments)
 
@@ -68,9 +73,23 @@ def _play(run: Run, seed: int, options: argparse.Namespace) -> bool:
     for outcome in differing[:SHRUNK]:
         smallest = shrink(outcome.case, run.differs_like(outcome))
         _say("smallest:", *difference_lines(run.play(smallest)))
+        if options.record is not None:
+            _say(_record(run, outcome, smallest, options.record))
     complaints = figures.complaints()
     _say(*complaints)
     return not complaints
+
+
+def _record(run: Run, outcome: Outcome, smallest: Case, path: Path) -> str:
+    """Add a case to a recording; return what was done, in a sentence."""
+    alone = without_users(smallest)
+    if not run.differs_like(outcome)(alone):
+        return f"not recorded: {alone.name} agrees where nobody uses non-persistent topics"
+    group = "odd" if alone.connects else "connect"
+    line = run.recording(alone, f"{group}/odd_{alone.name.replace('-', '_')}")
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    return f"recorded: {line['case']}"
 
 
 def _say(*lines: str) -> None:

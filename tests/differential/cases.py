@@ -36,6 +36,11 @@ class Step:
     request_id: int | None = None
     answer_type: pb.BaseCommand.Type.ValueType | None = None
 
+    @property
+    def ends_quietly(self) -> bool:
+        """Whether nothing but time tells that the step has ended."""
+        return self.request_id is None and self.answer_type is None
+
     def __str__(self) -> str:
         if isinstance(self.does, Rest):
             return f"{self.does.method} {self.does.path} {self.does.body or ''}".rstrip()

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from tests.differential.player import Played
     from tests.support.golden import Answer
 
-_MASK = re.compile(r"<(exception|id|address|date|server_version|syntax)>")
+_MASK = re.compile(r"<(exception|id|address|date|server_version|syntax|cut)>")
 _SYNTAX = re.compile(r"(Invalid topics pattern: ).* near index -?\d+\n.*", re.DOTALL)
 """What java.util.regex says is wrong with a pattern, and at which index."""
+_CUT = re.compile(r"\.\.\. \([0-9]+ characters\)\Z")
+"""How a text ends here that is longer than an error may be (proto.excerpts)."""
+_TEXTS = ("error", "lookupTopicResponse", "partitionMetadataResponse")
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ def compare(case: Case, real: Played, ours: Played) -> list[StepComparison]:
 def _compare_step(kind: str, real: Sequence[Answer], ours: Sequence[Answer]) -> StepComparison:
     real, ours = [*map(_masked, real)], [*map(_masked, ours)]
     length = max(len(real), len(ours))
-    pairs = list(zip(_padded(real, length), _padded(ours, length), strict=True))
+    pairs = list(map(_cut_alike, _padded(real, length), _padded(ours, length)))
+    real = [left for left, _ in pairs]
     found = [one for index, pair in enumerate(pairs) for one in differences(index, *pair)]
     shown = [masked_fields(answer) for answer in real if isinstance(answer, pb.BaseCommand)]
     return StepComparison(
@@ -69,6 +73,25 @@ def _masked(answer: Answer) -> Answer:
     bare.CopyFrom(answer)
     bare.error.message = _SYNTAX.sub(r"\1<syntax>", bare.error.message)
     return bare
+
+
+def _cut_alike(real: Answer, ours: Answer) -> tuple[Answer, Answer]:
+    """Mask a text of which one answer shows but the beginning, if the other begins so."""
+    if isinstance(real, Silence) or isinstance(ours, Silence):
+        return real, ours
+    for name in _TEXTS:
+        whole, shown = getattr(real, name).message, getattr(ours, name).message
+        start = _CUT.sub("", shown)
+        if start != shown and len(whole) > len(start) and whole.startswith(start):
+            real, ours = _with_text(real, name, "<cut>"), _with_text(ours, name, "<cut>")
+    return real, ours
+
+
+def _with_text(answer: pb.BaseCommand, name: str, text: str) -> pb.BaseCommand:
+    other = pb.BaseCommand()
+    other.CopyFrom(answer)
+    getattr(other, name).message = text
+    return other
 
 
 def _padded(answers: Sequence[Answer], length: int) -> list[Answer]:

@@ -22,6 +22,8 @@ ANSWER_SECONDS = 15.0
 """How long an answer may take that must come; a real broker loads a bundle first."""
 QUIET_SECONDS = 0.4
 """How long nothing may come until a step without an answer of its own has ended."""
+PATIENT_SECONDS = 3.0
+"""The same when a case is played again because somebody may only have been slow."""
 CHANGE_SECONDS = 1.0
 """The same after a change of the namespace, of which watchers are told."""
 SURPLUS_SECONDS = 0.05
@@ -139,16 +141,21 @@ def at_namespace(call: Rest, namespace: str) -> Rest:
     return Rest(call.method, path, call.body, call.status)
 
 
-def play(case: Case, side: Side, namespace: str) -> Played:
+def play(case: Case, side: Side, namespace: str, quiet_seconds: float = QUIET_SECONDS) -> Played:
     """Play a case in a namespace that is there."""
     host, _, port = side.address.rpartition(":")
     with GoldenConnection(host, int(port)) as connection:
-        return _Player(case, side, namespace, connection).run()
+        return _Player(case, side, namespace, connection, quiet_seconds).run()
 
 
 class _Player:
     def __init__(
-        self, case: Case, side: Side, namespace: str, connection: GoldenConnection
+        self,
+        case: Case,
+        side: Side,
+        namespace: str,
+        connection: GoldenConnection,
+        quiet_seconds: float,
     ) -> None:
         self._case = case
         self._side = side
@@ -157,6 +164,7 @@ class _Player:
         self._last_hash = NO_HASH
         self._watched = WatchedTopics()
         self._closed = False
+        self._quiet_seconds = quiet_seconds
         self._patience_seconds = ANSWER_SECONDS
 
     def run(self) -> Played:
@@ -181,11 +189,11 @@ class _Player:
     def _take(self, step: Step) -> list[Answer]:
         if isinstance(step.does, Rest):
             ask(self._side.web, at_namespace(step.does, self._namespace))
-            return self._in_any_order(self._until_quiet(CHANGE_SECONDS))
+            return self._in_any_order(self._until_quiet(max(CHANGE_SECONDS, self._quiet_seconds)))
         data = wire_bytes(step.does, self._namespace, self._last_hash, self._side.broker)
         self._connection.send(Send(None, data))
-        if step.request_id is None and step.answer_type is None:
-            return self._in_any_order(self._until_quiet(QUIET_SECONDS))
+        if step.ends_quietly:
+            return self._in_any_order(self._until_quiet(self._quiet_seconds))
         return self._until_answered(step)
 
     def _until_answered(self, step: Step) -> list[Answer]:
@@ -194,7 +202,7 @@ class _Player:
             found.append(self._receive(self._patience_seconds))
         if found[-1] is Silence.NOTHING:
             # What follows half a frame is the rest of it: nothing will be answered.
-            self._patience_seconds = QUIET_SECONDS
+            self._patience_seconds = self._quiet_seconds
         return found
 
     def _until_quiet(self, seconds: float) -> list[Answer]:

@@ -18,11 +18,6 @@ if TYPE_CHECKING:
     from tests.support.golden import Answer
 
 
-def can_be_recorded(case: Case) -> bool:
-    """Tell whether a recorded exchange can say what a case does: no users of topics."""
-    return not case.world.non_persistent
-
-
 def recorded(case: Case, played: Played, namespace: str, name: str) -> dict[str, Any]:
     """Return a line of a recording.
 
@@ -52,7 +47,7 @@ def recorded(case: Case, played: Played, namespace: str, name: str) -> dict[str,
 
 
 def without_users(case: Case) -> Case:
-    """Return a case whose topics nobody uses."""
+    """Return a case of its own namespace whose topics nobody uses: others cannot be recorded."""
     return replace(case, shared=None, world=replace(case.world, non_persistent=()))
 
 

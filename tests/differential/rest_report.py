@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SIDE_BY_SIDE = 16
 """Exchanges that are played at the same time."""
 LEAST_KINDS, LEAST_CLASS, LEAST_FIELDS, LEAST_PRODUCTIVE = 0.995, 0.95, 0.97, 0.6
-MOST_DROPPED = 0.05
+MOST_DROPPED, MOST_LISTED = 0.05, 0.01
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,7 @@ class Figures:
             and self.fields / calls >= LEAST_FIELDS
             and self.productive / asked >= LEAST_PRODUCTIVE
             and self.dropped / (asked + self.dropped) <= MOST_DROPPED
+            and sum(self.deviating.values()) / asked <= MOST_LISTED
             and all(self._share(one) >= LEAST_CLASS for one in self.class_calls)
         )
 

@@ -7,13 +7,15 @@ import secrets
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from tests.differential.comparison import compare, differs_from_itself
 from tests.differential.generator import shared_worlds
 from tests.differential.player import (
+    PATIENT_SECONDS,
+    QUIET_SECONDS,
     Played,
     Side,
     TopicUsers,
@@ -22,6 +24,7 @@ from tests.differential.player import (
     prepare,
     shared_namespace,
 )
+from tests.differential.recording import recorded
 from tests.differential.sides import floodgate_side, real_side
 
 if TYPE_CHECKING:
@@ -43,6 +46,7 @@ class Outcome:
         ours: What Floodgate said.
         dropped: Whether the real one differed from itself.
         steps: The comparison of each step that both took.
+        patiently: Whether it was played again with more time.
     """
 
     case: Case
@@ -50,6 +54,13 @@ class Outcome:
     ours: Played
     dropped: bool
     steps: tuple[StepComparison, ...]
+    patiently: bool = False
+
+    @property
+    def of_the_clock(self) -> bool:
+        """Whether what differs may be that somebody was slow: a step ended because time was up."""
+        timed = any(step.ends_quietly for step in self.case.steps)
+        return timed and (self.dropped or not self.same_codes)
 
     @property
     def same_codes(self) -> bool:
@@ -133,19 +144,37 @@ class Run:
 
         return differs
 
+    def recording(self, case: Case, name: str) -> dict[str, Any]:
+        """Play a case whose topics nobody uses to the real server; return a recording's line."""
+        namespace = own_namespace(self._real, next(self._numbers), "r")
+        prepare(self._real, namespace, case.world)
+        return recorded(case, play(case, self._real, namespace), namespace, name)
+
     def play(self, case: Case) -> Outcome:
-        """Play one case to the real server twice, and to Floodgate."""
+        """Play one case to the real server twice, and to Floodgate.
+
+        Where somebody said nothing in the time that a step without an answer has, and the plays
+        differ, all three are played again with more time, and that counts.
+        """
+        outcome = self._played(case, QUIET_SECONDS)
+        if outcome.of_the_clock:
+            return replace(self._played(case, PATIENT_SECONDS), patiently=True)
+        return outcome
+
+    def _played(self, case: Case, quiet_seconds: float) -> Outcome:
         number = next(self._numbers)
-        first = self._play(case, self._real, number, "a")
-        second = self._play(case, self._real, number, "b")
-        ours = self._play(case, self._ours, number, "a")
+        first = self._play(case, self._real, number, "a", quiet_seconds)
+        second = self._play(case, self._real, number, "b", quiet_seconds)
+        ours = self._play(case, self._ours, number, "a", quiet_seconds)
         dropped = differs_from_itself(case, first, second)
         return Outcome(case, first, ours, dropped, tuple(compare(case, first, ours)))
 
-    def _play(self, case: Case, side: Side, number: int, again: str) -> Played:
+    def _play(
+        self, case: Case, side: Side, number: int, again: str, quiet_seconds: float
+    ) -> Played:
         if case.shared is not None:
-            return play(case, side, shared_namespace(side, case.shared))
+            return play(case, side, shared_namespace(side, case.shared), quiet_seconds)
         namespace = own_namespace(side, number, again)
         prepare(side, namespace, case.world)
         with TopicUsers(side, namespace, case.world):
-            return play(case, side, namespace)
+            return play(case, side, namespace, quiet_seconds)

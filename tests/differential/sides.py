@@ -19,6 +19,7 @@ NO_REAL_PULSAR = (
     "No real Pulsar to play to: PULSAR_SERVICE_URL and PULSAR_WEB_URL name one "
     "(and PULSAR_PROXY_URL a proxy in front of it)."
 )
+_SHIPPED_PORTS = ("6650", "6651")
 _AS_SHIPPED = ["--set", "floodgateProfile=pulsar", "--set", "bindAddress=127.0.0.1"]
 _AS_SHIPPED += ["--set", "webServicePort=0"]
 
@@ -47,6 +48,15 @@ def floodgate_side(label: str, folder: Path, *, through_proxy: bool) -> Iterator
         command = ["-m", "proxy", *_AS_SHIPPED, "--set", "servicePort=0"]
         command += ["--set", f"brokerServiceURL={broker.service_url}"]
         command += ["--set", f"brokerWebServiceURL={broker.web_url}"]
-        command += ["--set", "brokerProxyAllowedTargetPorts=*"]
+        command += ["--set", f"brokerProxyAllowedTargetPorts={_target_ports(broker.address)}"]
         with running_server(command, folder / "proxy.log") as proxy:
             yield Side(proxy.address, broker.address, web, label)
+
+
+def _target_ports(ours: str) -> str:
+    """Return to which ports the proxy connects if a CONNECT asks: as the real one, as shipped."""
+    real = os.environ[ENVIRONMENT[0]].rstrip("/").rpartition(":")[2]
+    allowed = (
+        [*_SHIPPED_PORTS, ours.rpartition(":")[2]] if real in _SHIPPED_PORTS else _SHIPPED_PORTS
+    )
+    return ",".join(allowed)

@@ -101,6 +101,61 @@ def test_where_java_finds_a_mistake_is_masked_and_counted() -> None:
     )
 
 
+def test_a_text_that_is_cut_here_agrees_as_far_as_it_goes_and_is_counted() -> None:
+    # Given
+    long, other = "a" * 900, "a" * 700 + "b" * 200
+    cut = error_command(1, ERROR, long)
+    whole = pb.BaseCommand()
+    whole.CopyFrom(cut)
+    # When
+    whole.error.message = long
+    found = outcome(played(whole), played(cut))
+    # Then
+    assert found.same_fields
+    assert found.steps[0].masked == 1
+    whole.error.message = other
+    assert not outcome(played(whole), played(cut)).same_fields
+
+
+def test_what_differs_as_listed_is_a_count_of_its_own_and_bounded() -> None:
+    # Given
+    answer, figures = error_command(1, ERROR, "a"), Figures()
+    known = Deviation("known", "LOOKUP", re.compile("t-0"), "because")
+    # When
+    figures.count(outcome(played(answer), played(Silence.CLOSED)), [known])
+    # Then
+    assert (figures.same_codes, figures.listed_codes) == (0, 1)
+    assert any("do not differ as listed" in line for line in figures.complaints())
+    assert not any("in kinds and codes, or" in line for line in figures.complaints())
+
+
+def test_only_one_odd_raw_frame_is_listed_not_all_of_its_kind() -> None:
+    # Given
+    listed_ones, known = (
+        load_deviations(DEVIATIONS),
+        bytes.fromhex("0000000d00000009081292018080808008"),
+    )
+    other = bytes.fromhex("000000090000000508129201058080")
+    # Then
+    for data, expected in ((known, True), (other, False)):
+        step = Step("raw broken_protobuf", Send(None, data))
+        assert any(one.covers(step) for one in listed_ones) == expected
+
+
+def test_more_time_may_tell_only_where_a_step_ends_by_time() -> None:
+    # Given
+    answer = error_command(1, ERROR, "a")
+    timed = Case("1-1", World(), 0, (Step("raw x", Send(None, b"x")),))
+    # When
+    differing = [
+        Outcome(one, played(answer), played(Silence.NOTHING), False, tuple(compare(one, *both)))
+        for one in (timed, case())
+        for both in [(played(answer), played(Silence.NOTHING))]
+    ]
+    # Then
+    assert [one.of_the_clock for one in differing] == [True, False]
+
+
 def test_a_server_that_differs_from_itself_is_dropped() -> None:
     one, other = played(listing(["a"], "1")), played(listing(["a"], "2"))
     assert not differs_from_itself(case(), one, one)
@@ -126,7 +181,11 @@ def test_figures_count_exchanges_and_requests() -> None:
     assert figures.listed == {"known": 1}
     assert figures.classes["LOOKUP"].requests == 4
     assert any("agree in kinds and codes" in line for line in figures.complaints())
-    assert "66.67% agree in kinds and codes, 33.33% in every field" in next(figures.lines())
+    assert figures.listed_codes == 0
+    assert (
+        "66.67% agree in kinds and codes, 0.00% differ as listed, 33.33% otherwise; "
+        "33.33% agree in every field"
+    ) in next(figures.lines())
 
 
 def test_only_the_first_difference_is_looked_up_in_the_list() -> None:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING
+from unittest.mock import create_autospec
+
+import pytest
+
 from proto import PulsarApi_pb2 as pb
+from tests.differential.__main__ import _record
 from tests.differential.cases import NAMESPACE, NAMESPACE_TOKEN, Case, Step, World
 from tests.differential.player import Played
 from tests.differential.recording import recorded
+from tests.differential.run import Outcome, Run
 from tests.differential.shrinker import shrink
 from tests.support.golden import Expect, Rest, Send, Silence, parse_row
 from tests.support.raw_peer import lookup_command, topics_command
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def listing_step(pattern: str, **fields: object) -> Step:
@@ -53,6 +64,26 @@ def test_shrinking_stops_after_so_many_plays() -> None:
     # When / Then
     assert shrink(case, never, most_plays=5) == case
     assert len(played) == 5
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_a_smallest_case_is_recorded_without_the_users_of_its_topics(
+    tmp_path: Path, alike: bool
+) -> None:
+    # Given
+    world = World(topics=("t",), non_persistent=("used",))
+    case = Case("7-12", world, 3, (listing_step("a"),))
+    run, path = create_autospec(Run, instance=True), tmp_path / "odd.jsonl"
+    run.differs_like.return_value = lambda asked: alike and not asked.world.non_persistent
+    run.recording.side_effect = lambda asked, name: {"case": name, "exchange": [asked.world.topics]}
+    # When
+    said = _record(run, Outcome(case, Played(), Played(), False, ()), case, path)
+    # Then
+    if alike:
+        assert json.loads(path.read_text()) == {"case": "odd/odd_7_12", "exchange": [["t"]]}
+    else:
+        assert not path.exists()
+        assert said.startswith("not recorded: 7-12")
 
 
 def test_what_a_real_server_said_is_written_as_a_recorded_exchange() -> None:

@@ -355,3 +355,27 @@ def test_a_frame_that_comes_byte_by_byte_is_kept_in_few_chunks() -> None:
     assert first.body() == body[4:]
     assert decoder.next_frame() is not None
     assert not decoder.within_frame
+
+
+LOOKUP_WITHOUT_ID = "ba01030a0178"
+LOOKUP_OF_X = "ba01050a01781009"
+
+
+@pytest.mark.parametrize(
+    ("bodies", "refused"),
+    [(LOOKUP_OF_X * 2, False), (LOOKUP_WITHOUT_ID + LOOKUP_OF_X, True)],
+)
+def test_as_shipped_each_of_two_bodies_must_be_whole(bodies: str, refused: bool) -> None:
+    # Given
+    command = bytes.fromhex("0817" + bodies)
+    decoder = FrameDecoder()
+    decoder.feed(struct.pack(">II", len(command) + 4, len(command)) + command)
+    frame = decoder.next_frame()
+    assert frame is not None
+    # When / Then
+    assert frame.command().lookupTopic.request_id == 9
+    if not refused:
+        assert frame.command(as_shipped=True).lookupTopic.topic == "x"
+        return
+    with pytest.raises(RemoteProtocolError, match="lacks a required field"):
+        frame.command(as_shipped=True)
