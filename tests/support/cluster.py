@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from proxy.cnx import ProxyConnection
 
 ConfigT = TypeVar("ConfigT", BrokerConfig, ProxyConfig)
-GIVE_UP_SECONDS = 20.0
+GIVE_UP_SECONDS = 60.0
 LOOKS_RARELY = "RARE_LOOKS" in os.environ
 RARE_TURNS, RARE_SECONDS = 60, 0.03
 NOWHERE = "pulsar://127.0.0.1:1"
