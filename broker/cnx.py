@@ -113,7 +113,7 @@ class ServerCnx(ServedConnection):
         return self.state is not ServerCnxState.START
 
     def serves(self, kind: int) -> bool:
-        """Whether a command of this type is legal now."""
+        """Tell whether a command of this type is legal now."""
         return kind in TRANSITIONS[self.state]
 
     def command_received(self, command: pb.BaseCommand) -> None:

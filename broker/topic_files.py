@@ -30,7 +30,7 @@ _LOOKED_AT_BYTES = 8_000
 
 
 class ImportFailedError(Exception):
-    """What is wrong with the file: one sentence, or one a line that is no topic."""
+    """A file of topics cannot be used: one sentence says why, or one for each invalid line."""
 
 
 def files_of(path: Path) -> list[Path]:

@@ -155,7 +155,7 @@ class ProxyConnection(ServedConnection, PipeLeg):
         )
 
     def serves(self, kind: int) -> bool:
-        """Whether a command of this type is legal now."""
+        """Tell whether a command of this type is legal now."""
         return kind in TRANSITIONS[self.state]
 
     def command_received(self, command: pb.BaseCommand) -> None:

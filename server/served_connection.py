@@ -87,7 +87,7 @@ class ServedConnection(Connection):
     # -- what subclasses add ------------------------------------------------------------------
 
     def serves(self, kind: int) -> bool:
-        """Whether a command of this type is legal now; another is not even parsed."""
+        """Tell whether a command of this type is legal now; another is not even parsed."""
         return True
 
     def command_received(self, command: pb.BaseCommand) -> None:

@@ -21,7 +21,7 @@ IMPORT_PATH = "/admin/v2/floodgate/import"
 
 
 class ImportRequest(BaseModel):
-    """What is asked for: a file or folder on the broker's machine.
+    """The body of an import: a file or folder on the broker's machine.
 
     Attributes:
         path: Which.

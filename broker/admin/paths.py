@@ -34,7 +34,7 @@ _ROOTS = ("/admin/v2/", _LOOKUP)
 
 
 class Takes(Enum):
-    """What a handler takes as a body."""
+    """The kinds of bodies that handlers take."""
 
     NOTHING = auto()
     """None; one that is sent is not read."""
@@ -81,7 +81,7 @@ class _Template:
 
     @property
     def shape(self) -> tuple[str, ...]:
-        """What it is apart from the names of its variables."""
+        """The template with the names of its variables left out."""
         names = (REST if part == REST else "{}" for part in self.parts)
         return tuple(
             name if _is_variable(part) else part
