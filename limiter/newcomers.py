@@ -2,7 +2,8 @@
 
 What an eviction frees must not go to the next silent peer, nor to the same one that has come again.
 What a peer's kernel acknowledges is no proof, as its buffers take a hundred kilobytes that nobody
-reads. So newcomers are asked: who answers a PING has read all that was sent before it.
+reads. So newcomers are asked: who answers a PING has read all that was sent before it. (Who sends
+a PONG blindly after it was asked is believed once; what it holds then is closed like any other's.)
 """
 
 from __future__ import annotations

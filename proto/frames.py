@@ -121,9 +121,11 @@ class Frame:
                 raise
             data = whole
             command = parse_command(data)
+        if len(data) > MAX_MENDED_BYTES:
+            return command  # What follows makes an object for each field.
         if any(field.wire_type == _GROUP for field in UnknownFieldSet(command)):  # type: ignore[attr-defined]
             raise RemoteProtocolError("a command has a group, which no command has")
-        if command.ByteSize() < len(data) <= MAX_MENDED_BYTES:
+        if command.ByteSize() < len(data):
             check_bodies(data)  # Something comes twice, as from no encoder.
         return command
 
@@ -173,16 +175,11 @@ def parse_command(data: bytes) -> pb.BaseCommand:
         raise RemoteProtocolError(f"a frame does not hold a protobuf command: {reason}") from None
     if not command.IsInitialized():
         raise RemoteProtocolError("a command has an unknown type or lacks a required field")
-    if len(data) > MAX_REQUEST_PROPERTIES and _too_many_parts(command):
+    properties = len(command.getTopicsOfNamespace.properties)
+    if properties > MAX_REQUEST_PROPERTIES:
         # A frame has room for 800,000 of them, which would take the loop for two seconds.
-        number = len(command.getTopicsOfNamespace.properties)
-        raise RemoteProtocolError(f"a listing request with {number} properties")
+        raise RemoteProtocolError(f"a listing request with {properties} properties")
     return command
-
-
-def _too_many_parts(command: pb.BaseCommand) -> bool:
-    """Tell whether a listing request has more properties than are worth looking at."""
-    return len(command.getTopicsOfNamespace.properties) > MAX_REQUEST_PROPERTIES
 
 
 def encode_command(command: pb.BaseCommand) -> bytes:
