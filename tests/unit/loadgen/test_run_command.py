@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -212,6 +213,31 @@ def test_a_namespace_that_lists_nothing_fails_the_run_unless_that_is_said() -> N
     with pytest.raises(LoadgenError, match=r"2 namespaces listed no topics: a/b, a/c\. Check"):
         fail_if_invalid(empty)
     fail_if_invalid(empty, allow_empty=True)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
+    """Run the command on a namespace that lists nothing."""
+    empty = RunResult(Path("out/runs/n"), SUMMARY, empty_namespaces=("a/b",))
+    monkeypatch.setattr("loadgen.run_command.execute", lambda *_: empty)
+    where = ["--service-url", "pulsar://127.0.0.1:1", "--namespace", "a/b"]
+    monkeypatch.setattr(sys, "argv", ["loadgen", "run", *where, *options])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+def test_that_a_namespace_is_empty_is_said_on_the_command_line(monkeypatch) -> None:
+    assert run(monkeypatch) == ExitCode.INTERNAL
+    assert run(monkeypatch, "--allow-empty") == ExitCode.PASSED
+
+
+@pytest.mark.parametrize(
+    ("executor", "first"),
+    [("spark", "starting Spark, which takes some seconds"), ("process", "connecting")],
+)
+def test_what_takes_a_while_is_said_first(monkeypatch, capsys, executor: str, first: str) -> None:
+    run(monkeypatch, "--executor", executor)
+    assert capsys.readouterr().err.startswith(f"{first}\n")
 
 
 def test_a_late_generator_is_told_what_to_change() -> None:
