@@ -228,4 +228,4 @@ def _http_error(request: web.Request, error: web.HTTPException) -> web.Response:
     kept = {name: error.headers[name] for name in ("Allow",) if name in error.headers}
     if request.method == "OPTIONS" and isinstance(error, web.HTTPMethodNotAllowed):
         return web.Response(headers=kept)
-    return json_response({"reason": excerpt(error.reason)}, error.status, kept)
+    return json_response({"reason": error.reason}, error.status, kept)

@@ -17,7 +17,7 @@ from tests.support.overtaken import before_change
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from broker.stores.store import MetadataStore
+    from broker.stores.store import MetadataStore, TopicChanges
 
 NAMESPACE = NamespaceName.parse("tenant/a")
 TOPIC = TopicName.parse("persistent://tenant/a/p")
@@ -154,9 +154,16 @@ async def test_a_change_that_is_overtaken_again_and_again_is_refused() -> None:
 
 
 async def test_updates_of_one_broker_wait_for_each_other() -> None:
-    # Given
+    # Given a store whose changes take a while, as a database's do
     store, one, _ = await made(0)
-    # When
+    apply = store.apply
+
+    async def applied_later(namespace: NamespaceName, changes: TopicChanges) -> int:
+        await asyncio.sleep(0)
+        return await apply(namespace, changes)
+
+    store.apply = applied_later
+    # When more of them than there are tries begin at once
     await asyncio.gather(*[one.properties.update(TOPIC, {f"k{n}": "v"}) for n in range(20)])
     # Then
     assert len(await store.properties(NAMESPACE, str(TOPIC))) == 21

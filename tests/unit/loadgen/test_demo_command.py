@@ -141,6 +141,24 @@ def test_a_file_of_topics_is_a_rehearsal_and_says_what_differs(
     assert "! It is small." in printed
 
 
+def test_a_rehearsals_proxy_has_the_operators_proxy_conf(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    path = tmp_path / "proxy.conf"
+    path.write_text("servicePort=6651\n")
+    asked = []
+    result = DemoResult({}, {}, [], tmp_path / "r", tmp_path / "s", 1.0)
+    monkeypatch.setattr(
+        "loadgen.demo_command.run_demo", lambda options, _: asked.append(options) or result
+    )
+    # When
+    assert call(monkeypatch, "demo", "--proxy-conf", path, "--out", tmp_path) == 0
+    # Then
+    proxy = asked[0].own.proxy
+    assert (proxy.role, proxy.file, proxy.keys) == ("proxy", path, {"servicePort": "6651"})
+
+
 def test_namespaces_to_make_do_not_go_with_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -119,3 +119,4 @@ def test_loadgen_run_warns(
     assert "The limits were out of sight" in (printed.err if as_json else printed.out)
     if as_json:
         assert json.loads(printed.out) == document
+        assert list(json.loads(printed.err)) == ["warning"]

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from loadgen.__main__ import main
 from loadgen.failures import ExitCode, LoadgenError, UsageError
+from loadgen.live import StormCounters
 from loadgen.run_outcome import fail_if_invalid, show
 from loadgen.scenario import NamespaceExpectation, StormScenario
 from loadgen.scenario_options import (
@@ -212,6 +214,46 @@ def test_a_namespace_that_lists_nothing_fails_the_run_unless_that_is_said() -> N
     with pytest.raises(LoadgenError, match=r"2 namespaces listed no topics: a/b, a/c\. Check"):
         fail_if_invalid(empty)
     fail_if_invalid(empty, allow_empty=True)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
+    """Run the command on a namespace that lists nothing."""
+
+    def listed_nothing(_: object, options: RunOptions) -> RunResult:
+        options.on_progress(StormCounters(connected=1))
+        return RunResult(Path("out/runs/n"), SUMMARY, empty_namespaces=("a/b",))
+
+    monkeypatch.setattr("loadgen.run_command.execute", listed_nothing)
+    where = ["--service-url", "pulsar://127.0.0.1:1", "--namespace", "a/b"]
+    monkeypatch.setattr(sys, "argv", ["loadgen", "run", *where, *options])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+def test_that_a_namespace_is_empty_is_said_on_the_command_line(monkeypatch) -> None:
+    assert run(monkeypatch) == ExitCode.INTERNAL
+    assert run(monkeypatch, "--allow-empty") == ExitCode.PASSED
+
+
+@pytest.mark.parametrize(
+    ("executor", "first"),
+    [("spark", "starting Spark, which takes some seconds"), ("process", "connecting")],
+)
+def test_what_takes_a_while_is_said_first(monkeypatch, capsys, executor: str, first: str) -> None:
+    run(monkeypatch, "--executor", executor)
+    assert capsys.readouterr().err.startswith(f"{first}\n")
+
+
+def test_with_json_each_line_beside_the_summary_is_json_too(monkeypatch, capsys) -> None:
+    # When
+    run(monkeypatch, "--json")
+    # Then
+    said = capsys.readouterr()
+    progress, error = map(json.loads, said.err.splitlines())
+    assert progress["progress"]["connected"] == 1
+    assert error["error"].startswith("1 namespace listed no topics: a/b.")
+    assert json.loads(said.out) == SUMMARY
 
 
 def test_a_late_generator_is_told_what_to_change() -> None:
