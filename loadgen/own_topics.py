@@ -28,7 +28,7 @@ _NAMESPACES_SHOWN = 3
 
 @dataclass(frozen=True)
 class NamespaceSize:
-    """How many persistent topics a namespace has, and the sum of their names' lengths."""
+    """Counts a namespace's persistent topics, and sums their names' lengths."""
 
     topics: int = 0
     name_bytes: int = 0

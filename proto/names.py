@@ -93,7 +93,7 @@ class TopicName:
 
     @property
     def persistent(self) -> bool:
-        """Whether the topic belongs to the persistent domain."""
+        """True if the topic belongs to the persistent domain."""
         return self.domain == PERSISTENT
 
     @property
