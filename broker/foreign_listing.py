@@ -1,4 +1,4 @@
-"""What a foreign plug-in returned: checked, sorted and put into blocks, however long it is.
+"""Checks, sorts and puts into blocks what a foreign plug-in returned, however long it is.
 
 Nothing of it is trusted. Long lists are taken in steps, and sorted by Arrow in a thread that does
 not hold the interpreter, so that other connections get their turn.
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 import proto.PulsarApi_pb2 as pb
 from broker.topic_rules import MAX_NAME_BYTES
-from proto.names import MAX_PARTITION_INDEX, PARTITION_SEPARATOR, is_system_topic
+from proto.names import JAVA_WHITESPACE, MAX_PARTITION_INDEX, PARTITION_SEPARATOR, is_system_topic
 from proto.topic_block import Block
 from proto.topic_blocks import TopicSequence
 from proto.topic_hash import java_order
@@ -36,10 +36,8 @@ NAMES_PER_STEP = 2_048
 MAX_LISTED_NAME_BYTES = MAX_NAME_BYTES + len(f"{PARTITION_SEPARATOR}{MAX_PARTITION_INDEX}")
 """UTF-8 bytes of one name: as long as a topic may be that is created, and a partition of it."""
 _PREFIX_BYTES = 2
-"""What mostly comes before a name on the wire."""
+"""Bytes that mostly come before a name on the wire."""
 SHOWN_CHARACTERS = 200
-# A local name is not empty, not blank as Java understands it, and has no slash.
-_NOT_BLANK = r"(?:[^/\s\p{Z}\x0b\x1c-\x1f]|[\x{a0}\x{2007}\x{202f}])"
 _DOMAINS = {
     pb.CommandGetTopicsOfNamespace.PERSISTENT: "persistent",
     pb.CommandGetTopicsOfNamespace.NON_PERSISTENT: "non-persistent",
@@ -49,7 +47,7 @@ _MAY_BE_SYSTEM = "__|transaction_coordinator_assign"
 
 
 class UnusableAnswerError(Exception):
-    """What was answered instead of a list of topics, to be read behind "answered"."""
+    """Says what was answered instead of a list of topics; to be read behind "answered"."""
 
 
 async def listing_of_names(
@@ -80,8 +78,9 @@ async def listing_of_names(
 
 
 def _valid_name(namespace: NamespaceName, mode: Mode) -> str:
+    """Return what RE2 asks: a local name has no slash, and is neither empty nor blank."""
     inside = re.escape(str(namespace))
-    return rf"\A{_DOMAINS[mode]}://{inside}/[^/]*{_NOT_BLANK}[^/]*\z"
+    return rf"\A{_DOMAINS[mode]}://{inside}/[^/]*[^/{JAVA_WHITESPACE}][^/]*\z"
 
 
 def _checked(

@@ -40,7 +40,7 @@ MOST_ROWS_ON_THE_LOOP = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What an import did.
+    """The counts of what an import did.
 
     Attributes:
         topics: Names read, partitions one by one.

@@ -103,7 +103,7 @@ class _RowGroup:
     highest: str | None
 
     def may_hold(self, namespace: str) -> bool:
-        """Whether rows of a namespace may be in this row group."""
+        """Return True if rows of a namespace may be in this row group."""
         if self.lowest is None or self.highest is None:
             return True
         return self.lowest <= namespace <= self.highest

@@ -20,7 +20,7 @@ from broker.topic_properties import (
 )
 from broker.topic_rules import MAX_NAME_BYTES, RefusedError
 from proto.invalid_rows import EXPECTED_NAME, MAX_TOLD_ROWS, shown
-from proto.names import DOMAINS, MAX_PARTITION_INDEX, MAX_PARTITIONS
+from proto.names import DOMAINS, JAVA_WHITESPACE, MAX_PARTITION_INDEX, MAX_PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,11 +31,9 @@ if TYPE_CHECKING:
     Row: TypeAlias = Mapping[str, Any]
 
 _CONTROL = r"\x00-\x1f\x7f"
-# Not blank as Java understands it: spaces that may not be broken are none.
-_NOT_BLANK = rf"(?:[^/\s\p{{Z}}{_CONTROL}]|[\x{{a0}}\x{{2007}}\x{{202f}}])"
 _TOPIC = (
     r"\A(?:non-)?persistent://[-=:.\w]+/[-=:.\w]+/"
-    rf"[^/{_CONTROL}]*{_NOT_BLANK}[^/{_CONTROL}]*\z"
+    rf"[^/{_CONTROL}]*[^/{_CONTROL}{JAVA_WHITESPACE}][^/{_CONTROL}]*\z"
 )
 _NAMESPACE_PREFIX = r"\A(?:non-)?persistent://(?P<namespace>[^/]+/[^/]+)/"
 _FEW_NAMESPACES = 16

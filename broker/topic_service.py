@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 class TopicService:
-    """What is done to topics.
+    """Creates, changes and deletes topics.
 
     Args:
         store: Where the topics are.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Subcommand:
-    """Where a sub-command lives, and what the overview says about it."""
+    """Says where a sub-command lives, and what the overview tells of it."""
 
     module: str
     function: str

@@ -53,7 +53,7 @@ _CONNECTIONS_PER_CLIENT = 2
 
 @dataclass(frozen=True)
 class DemoOptions:
-    """What the demo runs and where its results go.
+    """Options of the demo: what it runs, and where its results go.
 
     Attributes:
         topics: The topics to make, or an operator's own.

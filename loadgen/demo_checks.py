@@ -1,4 +1,4 @@
-"""What must hold for the demo to have shown the truth: one sentence with figures for each check."""
+"""Checks if the demo has shown the truth: one sentence with figures for each check."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _INTERRUPTED = "Interrupted: broker, proxy and Spark are stopped, no report was 
 
 
 class DemoExecutor(StrEnum):
-    """Where topics are made and clients run."""
+    """A place where topics are made and clients run."""
 
     SPARK = "spark"
     PROCESS = "process"

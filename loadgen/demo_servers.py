@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def broker_launch(run: DemoRun, own: OwnCluster | None, logs: Path, topics: Path) -> ServerLaunch:
-    """How the broker of a run starts; it imports the topics before it is ready."""
+    """Return how to start the broker of a run; it imports the topics before it is ready."""
     importing, log = ("--import", str(topics)), logs / "broker.log"
     if own is None:
         return ServerLaunch("broker", broker_settings(run), log, importing)
@@ -27,7 +27,7 @@ def broker_launch(run: DemoRun, own: OwnCluster | None, logs: Path, topics: Path
 def proxy_launch(
     run: DemoRun, own: OwnCluster | None, logs: Path, broker: ServerProcess
 ) -> ServerLaunch | None:
-    """How the proxy of a run starts; None where an operator has none."""
+    """Return how to start the proxy of a run; None where an operator has none."""
     log = logs / "proxy.log"
     if own is None:
         return ServerLaunch("proxy", proxy_settings(run, broker), log)

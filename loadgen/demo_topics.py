@@ -1,4 +1,4 @@
-"""What the demo lists: topics that it makes, or an operator's own."""
+"""Finds topics for the demo to list: those it makes, or an operator's own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DemoTopics:
-    """What the broker imports, and what clients ask for.
+    """Holds what the broker imports, and what clients ask for.
 
     Attributes:
         source: What the broker imports.

@@ -67,13 +67,13 @@ def _limited(summary: RunSummary) -> Iterator[tuple[str, AccountedMemory]]:
 
 
 def _share(summary: RunSummary, process: str, memory: AccountedMemory) -> float:
-    """What waited in a process, accounted or seen in its queues, as a share of the limit."""
+    """Return what waited in a process, accounted or seen in its queues, as a share of the limit."""
     pending = summary.processes[process].outbound_pending_peak_bytes
     return max(memory.peak_bytes or 0, pending or 0) / memory.limit_bytes
 
 
 def _asked_bytes(summary: RunSummary) -> int:
-    """What all answers hold together, those of stuck peers included."""
+    """Return what all answers hold together, those of stuck peers included."""
     each = summary.bytes_per_answer[1] if summary.bytes_per_answer else 0
     unread = summary.stuck.peers * summary.stuck.pipelined * each if summary.stuck else 0
     return summary.received_bytes + unread

@@ -72,7 +72,7 @@ class OwnServer:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """What a server's command line says besides settings."""
+        """Return the words of a server's command line besides settings."""
         return (str(self.file),) if self.file else ()
 
     def settings(self, run: DemoRun, local: Mapping[str, str]) -> dict[str, str]:

@@ -28,7 +28,7 @@ _NAMESPACES_SHOWN = 3
 
 @dataclass(frozen=True)
 class NamespaceSize:
-    """How many persistent topics a namespace has, and the sum of their names' lengths."""
+    """Counts a namespace's persistent topics, and sums their names' lengths."""
 
     topics: int = 0
     name_bytes: int = 0
@@ -95,17 +95,18 @@ def _names(path: Path) -> Iterator[pa.Array]:
     """Yield all names, some at once."""
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     for file in files:
-        if _is_parquet(file):
-            with pq.ParquetFile(file) as parquet:
-                for batch in parquet.iter_batches(_LINES_AT_ONCE, columns=["topic"]):
-                    yield batch.column("topic")
-        else:
-            yield from _lines(file)
+        yield from _column(file) if _is_parquet(file) else _lines(file)
 
 
 def _is_parquet(file: Path) -> bool:
     with file.open("rb") as opened:
         return opened.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC
+
+
+def _column(file: Path) -> Iterator[pa.Array]:
+    with pq.ParquetFile(file) as parquet:
+        for batch in parquet.iter_batches(_LINES_AT_ONCE, columns=["topic"]):
+            yield batch.column("topic")
 
 
 def _lines(file: Path) -> Iterator[pa.Array]:

@@ -121,7 +121,7 @@ def _asset(name: str) -> str:
 
 
 def _scenario(run: Run) -> str:
-    """What each client of a run did, in words."""
+    """Say what each client of a run did."""
     words = scenario_sentence if run.summary.stuck is None else scenario_words
     return words(run.description)
 
@@ -199,7 +199,7 @@ def _tables(*parts: Sequence[tuple[int, Run]]) -> str:
 
 
 def _servers(runs: Sequence[tuple[int, Run]]) -> str:
-    """What produced the figures; empty where nobody has told."""
+    """Show the servers that produced the figures; empty where nobody has told."""
     rows = server_rows([run.summary for _, run in runs])
     return f"<section><h2>What produced this</h2>{_table(runs, rows)}</section>" if rows else ""
 
@@ -268,7 +268,7 @@ def flatten(document: Mapping[str, Any], prefix: str = "") -> list[tuple[str, st
 
 
 def _series(time_panels: Sequence[Panel], percentiles: Panel | None) -> str:
-    """What the hover read-outs need, as JSON: numbers and our own keys, no text of a run."""
+    """Return the data of hover read-outs as JSON: numbers and our own keys, no text of a run."""
     panels = [(panel, "time") for panel in time_panels]
     if percentiles is not None:
         panels.append((percentiles, "percentile"))

@@ -1,4 +1,4 @@
-"""Which charts a report has: what each shows, of which process, in words an operator knows.
+"""Lists a report's charts: what each shows, of which process, in words an operator knows.
 
 All charts over time share one time axis, from just before the clients start to the end of the
 longest run; the two charts of a row share their y axis, so that broker and proxy compare at sight.
@@ -138,7 +138,7 @@ def _limits(measure: Measure, runs: Sequence[Run], process: str) -> list[float]:
 
 
 def _outcome_row(runs: Sequence[Run], axis: Axis) -> Row:
-    """How many clients had been answered, and how many refused, by each moment."""
+    """Return how many clients had been answered, and how many refused, by each moment."""
     y = nice_axis(max(run.summary.requests for run in runs) * 1.08, ticks=5)
     panels = []
     for outcome in ("answered", "refused"):

@@ -1,4 +1,4 @@
-"""How ``loadgen run`` ends: the figures for people or programs, and the exit code they deserve."""
+"""Ends ``loadgen run``: tells people or programs the figures, and finds the exit code."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class Series:
 
 
 class ProcessWatch:
-    """What was seen of one server. Its thread alone writes, until it has ended."""
+    """Keeps what was seen of one server. Its thread alone writes, until it has ended."""
 
     def __init__(self, target: ScrapeTarget) -> None:
         self.target = target

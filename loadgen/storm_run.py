@@ -50,7 +50,7 @@ _PACKAGES = ("floodgate", "pyspark", "pyarrow", "uvloop", "protobuf")
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a scenario is run and watched.
+    """Says how a scenario is run and watched.
 
     Attributes:
         name: Name of the run and of its directory.
@@ -99,12 +99,12 @@ class RunResult:
 
     @property
     def interrupted(self) -> bool:
-        """Whether it ended early by Ctrl-C, with figures of what had ended by then."""
+        """True if it ended early by Ctrl-C, with figures of what had ended by then."""
         return bool(self.summary["interrupted"])
 
     @property
     def exit_code(self) -> ExitCode:
-        """What the run means for a pipeline: a wrong answer counts before anything else."""
+        """The exit code for a pipeline: a wrong answer counts before anything else."""
         if self.summary["wrong"]:
             return ExitCode.CORRECTNESS
         if self.interrupted:
@@ -179,7 +179,7 @@ def _servers(server_version: str, targets: Sequence[ScrapeTarget]) -> dict[str, 
 
 
 def connections_of(scenario: AnyScenario) -> int:
-    """How many connections a run has at once."""
+    """Return how many connections a run has at once."""
     peers = scenario.stuck_peers if isinstance(scenario, StuckScenario) else 0
     return scenario.clients + peers
 

@@ -106,7 +106,7 @@ def _plain(text: str) -> str:
 
 
 def _client_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
-    """How every client fared; the kinds of failure only where there was one."""
+    """Return rows of how every client fared; the kinds of failure only where there was one."""
     group = "Clients" if all(s.requests == s.clients for s in summaries) else "Requests"
     yield _row(group, "in all", summaries, lambda s: format_count(s.requests))
     yield _row(group, "answered", summaries, lambda s: format_count(s.answered))
@@ -152,7 +152,7 @@ def _latency_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
 
 
 def lateness(summary: RunSummary) -> str:
-    """How late the load generator was, where that is more than it may be."""
+    """Return how late the load generator was, where that is more than it may be."""
     if not summary.generator_limited:
         return "in time"
     worst = max(summary.start_error_seconds, summary.client_start_error_seconds)

@@ -101,23 +101,24 @@ def _is_parquet(path: Path) -> bool:
 
 def _from_parquet(file: Path, invalid: InvalidRows, place: str) -> Iterator[TopicToCreate]:
     """Return the topics of one file; the row of partition 0 stands for all of its topic."""
-    columns, number = ["topic", "partitions", "properties"], 0
+    for number, (topic, partitions, properties) in enumerate(_rows(file), start=1):
+        name = _parsed(topic or b"", invalid, f"{place} {number}")
+        if name is None or name.partition_index not in (-1, 0):
+            continue
+        try:
+            pairs = {key.decode(): (value or b"").decode() for key, value in properties or ()}
+        except UnicodeDecodeError:
+            told = f"{place} {number}: the properties of {shown(topic)} are not UTF-8"
+            invalid.add(1, [told])
+            continue
+        yield TopicToCreate(name.partitioned_name, partitions or 0, pairs)
+
+
+def _rows(file: Path) -> Iterator[tuple[bytes, int | None, Properties]]:
     with pq.ParquetFile(file) as parquet:
+        columns = ["topic", "partitions", "properties"]
         for batch in parquet.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
-            for topic, partitions, properties in _undecoded(batch):
-                number += 1
-                name = _parsed(topic or b"", invalid, f"{place} {number}")
-                if name is None or name.partition_index not in (-1, 0):
-                    continue
-                try:
-                    pairs = {
-                        key.decode(): (value or b"").decode() for key, value in properties or ()
-                    }
-                except UnicodeDecodeError:
-                    told = f"{place} {number}: the properties of {shown(topic)} are not UTF-8"
-                    invalid.add(1, [told])
-                    continue
-                yield TopicToCreate(name.partitioned_name, partitions or 0, pairs)
+            yield from _undecoded(batch)
 
 
 def _undecoded(batch: pa.RecordBatch) -> Iterator[tuple[bytes, int | None, Properties]]:
@@ -139,11 +140,12 @@ def _from_text(path: Path, invalid: InvalidRows) -> Iterator[TopicToCreate]:
             raise UsageError(f"{path} is neither Parquet nor UTF-8 text.")
         for number, line in enumerate(lines, start=1):
             text = line.removeprefix(_BYTE_ORDER_MARK).strip().strip(b'"')
-            if text and not text.startswith(b"#"):
-                name = _parsed(text, invalid, f"line {number}")
-                if name is not None:
-                    base = name.partitioned_name
-                    partitions[base] = max(partitions.get(base, 0), name.partition_index + 1)
+            if not text or text.startswith(b"#"):
+                continue
+            name = _parsed(text, invalid, f"line {number}")
+            if name is not None:
+                base = name.partitioned_name
+                partitions[base] = max(partitions.get(base, 0), name.partition_index + 1)
     for base, count in partitions.items():
         yield TopicToCreate(base, count)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DEFAULT_MAX_MESSAGE_BYTES = 5_242_880
 """Upstream's maxMessageSize."""
 FRAME_PADDING_BYTES = 10_236
-"""What the length field may say above maxMessageSize (observed on a real broker)."""
+"""Bytes that the length field may say above maxMessageSize (observed on a real broker)."""
 MAX_REQUEST_PROPERTIES = 10_000
 """Properties that a listing request may have on the wire; a client with more is cut off."""
 LENGTH_FIELD_BYTES = 4
@@ -245,7 +245,7 @@ class FrameDecoder:
 
     @property
     def within_frame(self) -> bool:
-        """Whether a frame has begun and not ended."""
+        """True if a frame has begun and not ended."""
         return self._expected is not None or self._buffered > 0 or self._draining > 0
 
     def feed(self, data: bytes) -> None:

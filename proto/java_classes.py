@@ -12,6 +12,8 @@ import string
 
 import regex
 
+from proto.names import JAVA_WHITESPACE
+
 ANY = r"(?s:.)"
 NOTHING = r"(?!)"
 PREDEFINED = {
@@ -47,7 +49,7 @@ _ASCII = {
     "javaLowerCase": r"\p{Lowercase}",
     "javaUpperCase": r"\p{Uppercase}",
     "javaAlphabetic": r"\p{Alphabetic}",
-    "javaWhitespace": r"(?![\xa0\u2007\u202f])[\p{Z}\t-\r\x1c-\x1f]",
+    "javaWhitespace": f"[{JAVA_WHITESPACE}]",
     "javaDigit": r"\p{Nd}",
     "javaLetter": r"\p{L}",
     "javaLetterOrDigit": r"[\p{L}\p{Nd}]",

@@ -15,7 +15,10 @@ PERSISTENT = "persistent"
 NON_PERSISTENT = "non-persistent"
 DOMAINS = (PERSISTENT, NON_PERSISTENT)
 _DOMAINS = {domain: domain for domain in DOMAINS}
-_NO_JAVA_SPACE = frozenset("\x85\xa0\u2007\u202f")
+JAVA_WHITESPACE = "\t-\r\x1c-\x20\u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000"
+"""Java's white space, to stand in a character class of ``re``, ``regex`` or RE2 (recorded: spaces
+that may not be broken are none)."""
+_BLANK = re.compile(f"[{JAVA_WHITESPACE}]*")
 _SCHEME = "://"
 MAX_PARTITION_INDEX = 2**31 - 1
 """Larger numbers are part of the name (upstream: a Java int)."""
@@ -90,7 +93,7 @@ class TopicName:
 
     @property
     def persistent(self) -> bool:
-        """Whether the topic belongs to the persistent domain."""
+        """True if the topic belongs to the persistent domain."""
         return self.domain == PERSISTENT
 
     @property
@@ -167,8 +170,8 @@ def is_named_entity(text: str) -> bool:
 
 
 def is_blank(text: str) -> bool:
-    """Tell whether a text is white space throughout, as Java understands it: not if unbreakable."""
-    return all(one.isspace() and one not in _NO_JAVA_SPACE for one in text)
+    """Return True for a text that is white space throughout, as Java understands it."""
+    return _BLANK.fullmatch(text) is not None
 
 
 def partition_index(name: str) -> int:

@@ -44,19 +44,19 @@ MATCH_ALL = ".*"
 FALLBACK_SECONDS_PER_NAME = 0.05
 """Most time the backtracking engine may spend on one name."""
 RE2_MEMORY_BYTES = 524_288
-"""What RE2 may compile a pattern to. With its own 8 MiB a pattern of six characters, ``\\pL{99}``,
-holds the event loop for 80 ms; the largest that people write, such as ``.{1000}``, take 2."""
+"""Bytes that RE2 may compile a pattern to. With its own 8 MiB a pattern of six characters,
+``\\pL{99}``, holds the event loop for 80 ms; the largest in use, such as ``.{1000}``, take 2."""
 MAX_COMPILED = 256
 """Compiled patterns that are remembered; beyond, the one unused for longest is forgotten."""
 _SCHEME = "://"
 _RANGE_BYTES = 128
-"""How much of a pattern's beginning tells where its matches lie."""
+"""Bytes of a pattern's beginning that tell where its matches lie."""
 _REFUSED_BY_RE2J = (
     (re.compile(r"\(\?P?<(\w+)>(?=.*\(\?P?<\1>)", re.DOTALL), "duplicate capture group name"),
     (re.compile(r"\{[0-9]{9,}(?:,[0-9]*)?\}"), "invalid repetition size"),
     (re.compile(r"(?<!\\)\{[*+?]"), "bad repetition operator"),
 )
-"""What RE2 compiles and RE2/J does not."""
+"""Patterns of what RE2 compiles and RE2/J does not."""
 _LAST = b"\xff\xff"
 _LAST_PARTITION = b"-partition-" + _LAST
 

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 INVALID_TARGET = "Target broker cannot be validated."
 UNAVAILABLE_TARGET = "Target broker isn't available."
 NO_TARGET = "Failed to authenticate"
-"""What a real proxy says of a target without a port."""
+"""The words of a real proxy for a target without a port."""
 
 
 class UnavailableTargetError(RequestError):

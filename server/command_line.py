@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 
 class ProgramConfig(Protocol):
-    """What the command line needs of a configuration."""
+    """The part of a configuration that the command line needs."""
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -73,7 +73,7 @@ class Program(Generic[ConfigT]):
 
 @dataclass(frozen=True, slots=True)
 class _Invocation:
-    """What stood on the command line."""
+    """Holds what stood on the command line."""
 
     file: Path | None
     settings: Sequence[str]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 FORM_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"})
-"""What a form, or a script without being asked first (CORS), may send to another site."""
+"""Body types that a form, or a script that does not ask first (CORS), may send to another site."""
 CREATING_QUERY = "checkAllowAutoCreation"
 """With it even a GET makes a topic."""
 

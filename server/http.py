@@ -47,7 +47,7 @@ CLOSE_SECONDS = 2.0
 
 
 class ProcessState(Enum):
-    """Whether a process takes clients; the value is what ``/ready`` says of it."""
+    """Tells if a process takes clients; the value is what ``/ready`` says of it."""
 
     STARTING = "the process is starting"
     READY = "ok"
@@ -62,7 +62,7 @@ class Readiness:
 
 
 class RestError(Exception):
-    """What a handler raises to answer an error.
+    """Raised by a handler to answer an error.
 
     Attributes:
         status: The HTTP status, 400 or more.

@@ -1,4 +1,4 @@
-"""What every client's connection has, on broker and proxy: flow control, keep-alive, an end.
+"""Gives every client's connection, on broker and proxy, flow control, keep-alive and an end.
 
 A subclass says what its commands mean. Whatever the peer does or leaves undone, what its
 connection holds comes back: it reads slowly and is paused, it reads nothing and is closed, it
@@ -41,7 +41,7 @@ _PING_TYPE, _PONG_TYPE = pb.BaseCommand.PING, pb.BaseCommand.PONG
 
 @dataclass(slots=True)
 class FlowParts:
-    """What flow control gives every connection of a process.
+    """The parts of flow control that all connections of a process share.
 
     Attributes:
         rules: Those of connections that come; the marks of the others follow (see
@@ -103,7 +103,7 @@ class ServedConnection(Connection):
 
     @property
     def ready(self) -> bool:
-        """Whether the handshake is finished."""
+        """True if the handshake is finished."""
         return True
 
     # -- life ---------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ class ServedConnection(Connection):
 
     @property
     def writable(self) -> bool:
-        """Whether its outbound buffer is; see limiter.slow_peers."""
+        """True if its outbound buffer is writable; see limiter.slow_peers."""
         return self.outbound.writable
 
     def sample_progress(self, now: float) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _OTHERS = r"(?!/v2/floodgate(?:/|$))"
 """Below ``/admin``, ours have routes of their own."""
 _ROOTS = ("/admin/v2", "/lookup")
-"""Where upstream's web server sends whoever leaves out the slash behind them."""
+"""Roots from which upstream's web server redirects whoever leaves out the slash behind them."""
 
 ADMIN_PLACES = (
     Place("/admin/v2/brokers/version", "the version"),
@@ -35,7 +35,7 @@ ADMIN_PLACES = (
     Place("/admin/v2/persistent/{tenant}/{namespace}", "their topics"),
     Place("/lookup/v2/topic/persistent/{tenant}/{namespace}/{topic}", "who serves a topic"),
 )
-"""Where to begin: what the front page names of it."""
+"""The places the front page names, to begin with."""
 
 
 def admin_routes(parts: AdminParts) -> list[web.AbstractRouteDef]:

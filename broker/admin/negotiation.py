@@ -1,4 +1,4 @@
-"""Which of a path's endpoints answers a request: by its method, its body's type, what it accepts.
+"""Finds a path's endpoint for a request: by its method, its body's type, what it accepts.
 
 Source: JAX-RS, as upstream's server was seen to apply it, in this order: 405, 400 for a type that
 is none, 415, 406. Every answer is JSON, so that whoever does not accept it gets none.

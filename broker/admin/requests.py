@@ -1,4 +1,4 @@
-"""What an admin request says: names in its path, values in its body; and how it is refused.
+"""Reads an admin request, the names in its path and the values in its body, or refuses it.
 
 Names are decoded here, from the path as it was sent: a client encodes each segment by itself, and
 a slash within a topic's name would otherwise look like the end of one.

@@ -1,4 +1,4 @@
-"""What a change means, the same for every store: its conditions, what it tells, what it leaves.
+"""Judges a change, the same for every store: its conditions, what it tells, what it leaves.
 
 Plain decisions; the stores wait and write.
 """
@@ -33,7 +33,7 @@ MANY_NAMES = 5_000
 NAMES_PER_LOOKUP = 64
 """To look one name up costs as much as to take this many into a set."""
 COUNTED_TOPICS = (1_000, 50_000)
-"""How many topics with a property a database counts, to find out which of several is the rarest."""
+"""Most topics with a property that a database counts to find the rarest of several properties."""
 
 
 def is_large(changes: TopicChanges) -> bool:

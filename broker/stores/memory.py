@@ -246,7 +246,7 @@ class MemoryStore:
 
 
 class _Made(NamedTuple):
-    """What a change makes of a version."""
+    """The result of a change of a version."""
 
     before: NamespaceSnapshot
     after: NamespaceSnapshot

@@ -1,4 +1,4 @@
-"""How a PostgreSQL store writes a change of topics: one transaction under the namespace's row.
+"""Writes a change of topics to PostgreSQL: one transaction under the namespace's row.
 
 Whoever changes a namespace holds its row, so conditions and change are one step and versions have
 no gap. The notification carries the namespace's number and version only; the names are in the log.

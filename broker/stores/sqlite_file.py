@@ -1,4 +1,4 @@
-"""What is in the file of a SQLite store, and how it is read and written; all on one thread."""
+"""Reads and writes the file of a SQLite store; all on one thread."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ class SqliteFile:
         self._each("DELETE FROM partitioned WHERE namespace=? AND name=?", name, forgotten)
 
     def _forget_properties(self, name: str, changes: TopicChanges) -> None:
-        """What is removed has none any more, what has some in this change none of those it had."""
+        """Forget properties of what is removed, and of what this change gives others."""
         described_again = changes.properties.names if changes.properties is not None else ()
         names = [*undescribed(changes), *described_again]
         self._each("DELETE FROM properties WHERE namespace=? AND name=?", name, names)

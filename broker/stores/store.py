@@ -116,7 +116,7 @@ class TenantInfo:
 
 @dataclass(frozen=True, slots=True)
 class NamespacePolicies:
-    """What is kept of a namespace's policies (upstream: Policies).
+    """The part of a namespace's policies that is kept (upstream: Policies).
 
     Attributes:
         bundles: Bundles that it is divided into (``bundles.numBundles``).
@@ -161,7 +161,7 @@ class TopicChanges:
 
 
 class MetadataStore(Protocol):
-    """Where topics live (``metadataStoreUrl``)."""
+    """Keeps the topics (``metadataStoreUrl``)."""
 
     @property
     def cached_bytes(self) -> int:

@@ -60,6 +60,16 @@ def test_the_same_names_are_valid(names: list[str]) -> None:
     assert (f"{invalid}".count("\n  row ")) == min(20, invalid.count)
 
 
+def test_names_of_each_character_are_valid() -> None:
+    # Given
+    characters = [chr(code) for code in range(0x10000) if not 0xD800 <= code < 0xE000]
+    names = [f"persistent://t/a/{character}" for character in characters]
+    # When
+    table, _ = checked(pa.table({"topic": names}))
+    # Then
+    assert table["topic"].to_pylist() == [name for name in names if allowed(name)]
+
+
 def may_be(properties: dict[str, str]) -> bool:
     try:
         check_properties(properties)

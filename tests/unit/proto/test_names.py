@@ -8,6 +8,7 @@ from proto.names import (
     InvalidNameError,
     NamespaceName,
     TopicName,
+    is_blank,
     is_system_topic,
     partition_index,
     without_partition,
@@ -88,6 +89,17 @@ def test_an_invalid_topic_is_refused_in_a_real_brokers_words(text: str, sentence
     with pytest.raises(InvalidNameError) as caught:
         TopicName.parse(text)
     assert str(caught.value) == sentence
+
+
+def test_blank_is_what_a_real_broker_calls_blank() -> None:
+    # Given: what Pulsar 4.2.4 answered to lookups of local names of one character
+    recorded = "\t\n\x0b\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
+    recorded += "\u2008\u2009\u200a\u2028\u2029\u205f\u3000"
+    # Then
+    assert "".join(filter(is_blank, map(chr, range(0x10000)))) == recorded
+    assert is_blank("")
+    assert is_blank(recorded)
+    assert not is_blank(f"{recorded}\x85")
 
 
 def test_a_namespace_is_a_tenant_and_a_name() -> None:
