@@ -35,17 +35,15 @@ SHRUNK = 5
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play each seed, report it, and judge all together; 0 when every bound is kept."""
     options = _options(arguments)
-    where = "admin" if options.rest else "through the proxies" if options.proxy else "directly"
     together = Figures()
     for seed in options.seed or [1]:
         figures = (_play_rest if options.rest else _play)(seed, options)
         if figures is None:
             _say(NO_REAL_PULSAR)
             return 0
-        _say(f"{where}, seed {seed}: {figures.summary()}")
         together.add(figures)
     complaints = together.complaints()
-    _say(f"{where}, together: {together.summary()}", *together.lines(), *complaints)
+    _say(f"{options.where}, together: {together.summary()}", *together.lines(), *complaints)
     return 1 if complaints else 0
 
 
@@ -57,7 +55,11 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rest", action="store_true", help="calls of the admin instead")
     parser.add_argument("--record", type=Path, help="file that receives the smallest, to replay")
     parser.add_argument("--all", action="store_true", help="print what differs as listed, too")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    options.where = (
+        "admin" if options.rest else "through the proxies" if options.proxy else "directly"
+    )
+    return options
 
 
 def _play(seed: int, options: argparse.Namespace) -> Figures | None:
@@ -71,6 +73,7 @@ def _play(seed: int, options: argparse.Namespace) -> Figures | None:
             known = listed(outcome, deviations) is not None and not options.all
             if not outcome.dropped and not outcome.same_fields and not known:
                 differing.append(outcome)
+        _say(f"{options.where}, seed {seed}: {figures.summary()}")
         _show(run, differing, options)
         return figures
 
@@ -93,6 +96,7 @@ def _play_rest(seed: int, options: argparse.Namespace) -> Figures | None:
         for played in players.all(exchanges(seed, options.count)):
             rest_report.count(figures, played)
             _say(*rest_report.difference_lines(played))
+        _say(f"{options.where}, seed {seed}: {figures.summary()}")
         return figures
 
 

@@ -14,7 +14,7 @@ from tests.differential.cases import NAMESPACE, NAMESPACE_TOKEN, Case, Step, Wor
 from tests.differential.player import Played
 from tests.differential.recording import recorded
 from tests.differential.run import Outcome, Run
-from tests.differential.shrinker import shrink
+from tests.differential.shrinker import MOST_SECONDS, shrink
 from tests.support.golden import Expect, Rest, Send, Silence, parse_row
 from tests.support.raw_peer import lookup_command, topics_command
 
@@ -107,3 +107,14 @@ def test_what_a_real_server_said_is_written_as_a_recorded_exchange() -> None:
     assert rows[4] == Send(None, name.encode())
     assert rows[5] == Expect(Silence.NOTHING)
     assert rows[6] == Rest("PUT", path.replace(NAMESPACE_TOKEN, name), "2", 204)
+
+
+def test_after_its_time_nothing_is_asked_again() -> None:
+    # Given
+    asked: list[Case] = []
+    times = iter([0.0, 1.0, MOST_SECONDS])
+    case = Case("1-1", World(), 0, (listing_step("a"), listing_step("b")))
+    # When
+    found = shrink(case, lambda one: asked.append(one) or False, clock=lambda: next(times))
+    # Then
+    assert (found, len(asked)) == (case, 1)
