@@ -13,9 +13,9 @@ from tests.differential.cases import Case, Step, World
 from tests.differential.comparison import compare, differs_from_itself
 from tests.differential.deviations import Deviation, load_deviations
 from tests.differential.figures import LEAST_OF_A_CLASS, Figures
-from tests.differential.player import Played
+from tests.differential.player import PATIENT_SECONDS, QUIET_SECONDS, Played, Side
 from tests.differential.report import count, difference_lines, listed
-from tests.differential.run import DEVIATIONS, Outcome
+from tests.differential.run import DEVIATIONS, Outcome, Run
 from tests.support.golden import Answer, Send, Silence
 from tests.support.raw_peer import lookup_command
 
@@ -151,6 +151,32 @@ def test_more_time_may_tell_only_where_a_step_ends_by_time() -> None:
     ]
     # Then
     assert [one.of_the_clock for one in differing] == [True, False]
+    same = played(answer)
+    itself = [Outcome(timed, same, same, dropped, ()) for dropped in (True, False)]
+    assert [one.of_the_clock for one in itself] == [True, False]
+
+
+@pytest.mark.parametrize("slow", [True, False])
+def test_what_time_ended_is_played_again_with_more_time(
+    monkeypatch: pytest.MonkeyPatch, slow: bool
+) -> None:
+    # Given
+    real, ours = (Side(f"{name}:1", f"{name}:1", f"{name}:2", name) for name in ("real", "ours"))
+    timed = Case("1-1", World(), 0, (Step("raw x", Send(None, b"x")),))
+    given: list[float] = []
+
+    def play(_: Case, side: Side, __: str, quiet_seconds: float) -> Played:
+        given.append(quiet_seconds)
+        late = slow and side is ours and quiet_seconds == QUIET_SECONDS
+        return played(Silence.NOTHING if late else error_command(1, ERROR, "a"))
+
+    monkeypatch.setattr("tests.differential.run.play", play)
+    # When
+    with Run(real, ours, 1) as run:
+        found = run.play(timed)
+    # Then
+    assert (found.same_fields, found.dropped, found.patiently) == (True, False, slow)
+    assert given == [QUIET_SECONDS] * 3 + [PATIENT_SECONDS] * (3 * slow)
 
 
 def test_a_server_that_differs_from_itself_is_dropped() -> None:
