@@ -34,5 +34,5 @@ def test_what_a_busy_server_fails_at_is_asked_for_again(
 
 def test_a_server_that_goes_on_failing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     server(monkeypatch, (204, *[500] * PREPARATIONS))
-    with pytest.raises(PreparationError, match="a:2 answers 500 to PUT .*/alpha"):
+    with pytest.raises(PreparationError, match=r"a:2 answers 500 to PUT .*/alpha"):
         prepare(SIDE, "label0-w0001", World(topics=("alpha",)))
