@@ -97,7 +97,7 @@ class _Maker:
             (self._ping, 3),
             (self._pong, 1.5),
             (self._raw, 6),
-            (self._second_connect, 1.0),
+            (self._second_connect, 1.6),
         ]
         if not through_proxy:
             makers += [(self._watch, 16), (self._close_watch, 5)]
