@@ -49,6 +49,11 @@ RE2_MEMORY_BYTES = 524_288
 MAX_COMPILED = 256
 """Compiled patterns that are remembered; beyond, the one unused for longest is forgotten."""
 _SCHEME = "://"
+_NOTHING_BEHIND = (
+    "Index 1 out of bounds for length 1",
+    "java.lang.ArrayIndexOutOfBoundsException",
+)
+"""As upstream finds it: it splits at ``://``, and takes the second part."""
 _RANGE_BYTES = 128
 """Bytes of a pattern's beginning that tell where its matches lie."""
 _REFUSED_BY_RE2J = (
@@ -107,13 +112,15 @@ def remove_domain_scheme(pattern: str) -> str:
     """Return a pattern without its ``persistent://``; a prefix such as ``^`` stays.
 
     Raises:
-        InvalidPatternError: Something else stands before ``://``.
+        InvalidPatternError: Something else stands before ``://``, or nothing behind it.
 
     Source: upstream TopicList.removeTopicDomainScheme.
     """
     if _SCHEME not in pattern:
         return pattern
-    domain, rest = pattern.split(_SCHEME)[:2]
+    domain, rest, *others = pattern.split(_SCHEME)
+    if not rest and not any(others):
+        raise InvalidPatternError(*_NOTHING_BEHIND, prefix=f"nothing stands behind {_SCHEME}: ")
     for known in (NON_PERSISTENT, PERSISTENT):
         if domain.endswith(known):
             return domain.removesuffix(known) + rest

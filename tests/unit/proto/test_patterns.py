@@ -71,6 +71,15 @@ def test_another_domain_is_refused(domain: str) -> None:
     assert str(caught.value) == f"Does not support topic domain: {domain}"
 
 
+@pytest.mark.parametrize("pattern", ["persistent://", "^persistent://", "://", "persistent://://"])
+def test_a_domain_with_nothing_behind_it_is_refused(pattern: str) -> None:
+    with pytest.raises(InvalidPatternError, match="nothing stands behind ://") as caught:
+        compile_pattern(pattern, FALLBACK)
+    assert caught.value.java_text == (
+        "java.lang.ArrayIndexOutOfBoundsException: Index 1 out of bounds for length 1"
+    )
+
+
 @ENGINES
 @pytest.mark.parametrize(
     ("pattern", "expected"),
