@@ -7,6 +7,7 @@ import regex
 
 from proto.java_characters import JavaSyntaxError
 from proto.java_patterns import translated
+from proto.pattern_errors import InvalidPatternError
 
 
 @pytest.mark.parametrize(
@@ -81,3 +82,36 @@ def test_a_mistake_is_where_java_finds_it(pattern: str, what: str, index: int) -
     with pytest.raises(JavaSyntaxError) as caught:
         translated(pattern)
     assert (caught.value.what, caught.value.index) == (what, index)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(?!x)(?:a{1000}){1000}",
+        "((a){999}){999}",
+        "(?=x)(((a|b){99}){99}){99}",
+        "(?=x)a{2147483647}",
+        "(?!x)(?:(?=(?!(?<=a{99}))){99}[^b]){99}",
+        "(?!x)(?:a{2147483647}){2147483647}" * 300,
+    ],
+)
+def test_a_pattern_whose_repetitions_fill_the_memory_is_refused_before_it_is_compiled(
+    pattern: str,
+) -> None:
+    with pytest.raises(InvalidPatternError, match="repeats too much"):
+        translated(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(?!x)a{0,2147483647}", "(?!x).{1000}", "(?!x)(?:[a-z-]{0,999}/){99}", "(?!x)a{99,}"],
+)
+def test_repetitions_that_the_engine_need_not_write_out_weigh_little(pattern: str) -> None:
+    assert regex.compile(translated(pattern), cache_pattern=False)
+
+
+@pytest.mark.parametrize("pattern", ["()(?!x)", "(?=)a", "(?<=)a", "(?:)a", "((?i))a", "(?>)a"])
+def test_a_group_is_never_written_empty(pattern: str) -> None:
+    """The engine takes the square of the time to repeat an empty one."""
+    written = translated(pattern)
+    assert regex.search(r"\((?:\?(?:[:=!>]|<[=!]))?\)", written.replace("(?!x)", "")) is None
