@@ -6,6 +6,7 @@ Source: the documentation of java.util.regex.Pattern and what Java 17 was seen t
 from __future__ import annotations
 
 import string
+from typing import TYPE_CHECKING
 
 from proto.java_classes import (
     PREDEFINED,
@@ -17,6 +18,9 @@ from proto.java_classes import (
     span,
     union,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 LETTERS = frozenset(string.ascii_letters)
 WORD = frozenset(string.ascii_letters + string.digits)
@@ -180,7 +184,7 @@ class CharacterReader:
     # -- classes ------------------------------------------------------------------------------
 
     def _char_class(self, *, consume: bool) -> str:
-        found: str | None = None
+        members: list[str] = []
         negative = consume and self._peek() == "^"
         if negative:
             self._at += 1
@@ -188,31 +192,31 @@ class CharacterReader:
             char = self._peek()
             if not char:
                 raise self._error("Unclosed character class", -1)
-            if char == "]" and found is not None:
+            if char == "]" and members:
                 self._at += consume
-                return negated(found) if negative else found
+                return negated(union(members)) if negative else union(members)
             if char == "[":
                 self._at += 1
-                found = union(found, self._char_class(consume=True))
+                members.append(self._char_class(consume=True))
             elif self._text[self._at : self._at + 2] == "&&":
                 self._at += 2
-                found = self._both(found)
+                members = [self._both(members)]
             else:
-                found = union(found, self._range())
+                members.append(self._range())
 
-    def _both(self, left: str | None) -> str:
-        right: str | None = None
+    def _both(self, left: Sequence[str]) -> str:
+        right: list[str] = []
         while (char := self._peek()) and char not in "]&":
             if char == "[":
                 self._at += 1
-                right = union(right, self._char_class(consume=True))
+                right.append(self._char_class(consume=True))
             else:
-                right = self._char_class(consume=False)
-        if right is None:
-            if left is None:
-                raise self._error("Bad class syntax", -1)
-            return left
-        return right if left is None else intersection(left, right)
+                right = [self._char_class(consume=False)]
+        if not right and not left:
+            raise self._error("Bad class syntax", -1)
+        if not right or not left:
+            return union(right or left)
+        return intersection(union(left), union(right))
 
     def _range(self) -> str:
         char = self._next()

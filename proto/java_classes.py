@@ -9,8 +9,12 @@ Source: the documentation of java.util.regex.Pattern, Java 17.
 from __future__ import annotations
 
 import string
+from typing import TYPE_CHECKING
 
 import regex
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ANY = r"(?s:.)"
 NOTHING = r"(?!)"
@@ -98,9 +102,9 @@ def negated(one: str) -> str:
     return f"(?:(?!{one}){ANY})"
 
 
-def union(first: str | None, second: str) -> str:
-    """Return what consumes a character of either."""
-    return second if first is None else f"(?:{first}|{second})"
+def union(members: Sequence[str]) -> str:
+    """Return what consumes a character of any of these."""
+    return members[0] if len(members) == 1 else f"(?:{'|'.join(members)})"
 
 
 def intersection(first: str, second: str) -> str:

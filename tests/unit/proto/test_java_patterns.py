@@ -115,3 +115,11 @@ def test_a_group_is_never_written_empty(pattern: str) -> None:
     """The engine takes the square of the time to repeat an empty one."""
     written = translated(pattern)
     assert regex.search(r"\((?:\?(?:[:=!>]|<[=!]))?\)", written.replace("(?!x)", "")) is None
+
+
+def test_a_class_may_have_any_number_of_members() -> None:
+    """One group in another for each would end at the engine's most nested."""
+    members = "".join(chr(0x4E00 + 2 * index) for index in range(1_000))
+    compiled = regex.compile(translated(f"[{members}](?!x)"), cache_pattern=False)
+    assert compiled.fullmatch(members[-1])
+    assert not compiled.fullmatch(chr(0x4E01))
