@@ -49,7 +49,8 @@ def nothing_consumed(text: str) -> Node:
 
 def instructions(text: str) -> int:
     """Return the weight of a translation in which nothing is repeated."""
-    return 1 + text.count("(") + text.count("|")
+    # However many characters a class names, they are one set; a property is looked up by itself.
+    return 1 + text.count("(") + text.count(r"\p")
 
 
 def joined(nodes: Sequence[Node]) -> Node:
