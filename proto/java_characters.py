@@ -178,7 +178,11 @@ class CharacterReader:
                 raise self._error("Empty character family", -1)
         found = property_class(name, any_case="i" in self._flags)
         if found is None:
-            raise self._error(f"Unknown character property name {{{name}}}", -1)
+            key, equals, value = name.partition("=")
+            what = f"Unicode property {{name=<{key.lower()}>, value=<{value}>}}"
+            raise self._error(
+                f"Unknown {what if equals else f'character property name {{{name}}}'}", -1
+            )
         return negated(found) if kind == "P" else found
 
     # -- classes ------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ Source: the documentation of java.util.regex.Pattern, Java 17.
 
 from __future__ import annotations
 
+import re
 import string
 from typing import TYPE_CHECKING
 
@@ -128,6 +129,7 @@ def span(first: str, last: str, *, any_case: bool) -> str:
     return f"(?i:{group})" if any_case else group
 
 
+_NAME = re.compile(r"(?:\w+=)?[a-zA-Z0-9](?:[\w\- ]*[a-zA-Z0-9])?", re.ASCII)
 _EITHER_CASE = {
     **dict.fromkeys(("Lu", "Ll", "Lt", "IsLu", "IsLl", "IsLt"), r"[\p{Lu}\p{Ll}\p{Lt}]"),
     **dict.fromkeys(("Lower", "Upper"), "[a-zA-Z]"),
@@ -162,6 +164,9 @@ def _unicode_property(name: str) -> str | None:
 
 
 def _known(name: str) -> str | None:
+    # What is no name at all the engine would take for the characters p, {, and so on.
+    if not _NAME.fullmatch(name):
+        return None
     try:
         regex.compile(rf"\p{{{name}}}")
     except regex.error:
