@@ -116,6 +116,8 @@ def intersection(first: str, second: str) -> str:
 def single(char: str, *, any_case: bool, unicode_case: bool) -> str:
     """Return what consumes one character."""
     literal = regex.escape(char, special_only=False) if char.isascii() else char
+    if "\ud800" <= char <= "\udfff":
+        literal = f"\\u{ord(char):04x}"
     if not any_case or not (unicode_case or char in string.ascii_letters):
         return f"\\x{ord(char):02x}" if ord(char) < 32 or char == " " else literal
     if unicode_case:
@@ -123,10 +125,13 @@ def single(char: str, *, any_case: bool, unicode_case: bool) -> str:
     return f"[{char.lower()}{char.upper()}]"
 
 
-def span(first: str, last: str, *, any_case: bool) -> str:
+def span(first: str, last: str, *, any_case: bool, unicode_case: bool) -> str:
     """Return what consumes a character from one to another."""
-    group = f"[\\U{ord(first):08x}-\\U{ord(last):08x}]"
-    return f"(?i:{group})" if any_case else group
+    group = f"\\U{ord(first):08x}-\\U{ord(last):08x}"
+    if any_case and unicode_case:
+        return f"(?i:[{group}])"
+    others = (char.swapcase() for char in string.ascii_letters if first <= char <= last)
+    return f"[{group}{''.join(others) if any_case else ''}]"
 
 
 _NAME = re.compile(r"(?:\w+=)?[a-zA-Z0-9](?:[\w\- ]*[a-zA-Z0-9])?", re.ASCII)
@@ -134,7 +139,8 @@ _EITHER_CASE = {
     **dict.fromkeys(("Lu", "Ll", "Lt", "IsLu", "IsLl", "IsLt"), r"[\p{Lu}\p{Ll}\p{Lt}]"),
     **dict.fromkeys(("Lower", "Upper"), "[a-zA-Z]"),
     **dict.fromkeys(
-        ("islowercase", "isuppercase", "istitlecase"), r"[\p{Lowercase}\p{Uppercase}\p{Lt}]"
+        ("islowercase", "isuppercase", "istitlecase", "javaLowerCase", "javaUpperCase"),
+        r"[\p{Lowercase}\p{Uppercase}\p{Lt}]",
     ),
 }
 """Properties that say less where case does not matter."""

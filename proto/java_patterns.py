@@ -245,7 +245,8 @@ class _Reader(CharacterReader):
             if char == "-":
                 adds = False
             else:
-                flags = flags | {char} if adds else flags - {char}
+                named = {"U", "u"} if char == "U" else {char}
+                flags = flags | named if adds else flags - named
             self._flags = flags
         char = self._raw()
         if char == ")":

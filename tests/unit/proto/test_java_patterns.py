@@ -36,6 +36,7 @@ from proto.pattern_errors import InvalidPatternError
         ("(?x) a b # c\n(?!x)", "ab", "a b"),
         (r"\x{61}\u0062\0143\t(?!x)", "abc\t", "abc"),
         (r"\cB\e(?!x)", "\x02\x1b", "B"),
+        (r"(?i)\p{javaLowerCase}(?!x)", "A", "1"),
         (r"\p{Alpha}\P{Digit}(?!x)", "aa", "a1"),
         (r"\p{IsLatin}\p{InGreek}\pN(?!x)", "a\u03b11", "a11"),
         ("(?>a+)b(?!x)", "aab", "aa"),
@@ -47,6 +48,19 @@ from proto.pattern_errors import InvalidPatternError
         ("(?s)a.(?!x)", "a\n", "a"),
         ("(?<=a*)b(?!x)", "b", "a"),
         ("(?=a)(?:ab|a{1,2}+)", "ab", "aaa"),
+        (r"\uD834\uDD1E(?!x)", "\U0001d11e", "a"),
+        (r"[\uD834\uDD1E-\uD834\uDD20](?!x)", "\U0001d11f", "a"),
+        (r"(?:\uD834|a)(?!x)", "a", "\U0001d11e"),
+        ("(?i:[\u00df-\u00e9])(?!x)", "\u00e9", "\u00c9"),
+        ("(?i:[Z-a])(?!x)", "A", "b"),
+        ("(?iu:[\u00df-\u00e9])(?!x)", "\u00c9", "a"),
+        ("(?U)(?i:\u00c9)(?!x)", "\u00e9", "e"),
+        ("(?iu)(?-U)\u00c9(?!x)", "\u00c9", "\u00e9"),
+        (r"(?iU)(?-u)\w(?!x)", "\u00e9", "-"),
+        (r"\N{LATIN SMALL LETTER A}(?!x)", "a", "b"),
+        (r"[\N{LATIN SMALL LETTER A}-c](?!x)", "b", "d"),
+        ("(?x)a # \r b\n(?!x)", "ab", "a"),
+        ("(?xd)a # \r b\n(?!x)", "a", "ab"),
     ],
 )
 def test_a_pattern_means_what_it_means_in_java(pattern: str, matching: str, other: str) -> None:
@@ -79,6 +93,17 @@ def test_a_pattern_means_what_it_means_in_java(pattern: str, matching: str, othe
         (r"\p{Is_Latin}", "Unknown character property name {Is_Latin}", 11),
         (r"\p{SC=Lat+}", "Unknown Unicode property {name=<sc>, value=<Lat+>}", 10),
         (r"\N", "Illegal character name escape sequence", 2),
+        (r"\N{x", "Unclosed character name escape sequence", 3),
+        (r"\N{foo}b", "Unknown character name [foo]", 6),
+        (
+            r"\N{LATIN CAPITAL LETTER A WITH MACRON AND GRAVE}",
+            "Unknown character name [LATIN CAPITAL LETTER A WITH MACRON AND GRAVE]",
+            47,
+        ),
+        (r"[a-\d]", "Illegal character range", 4),
+        (r"[a-\W]", "Illegal character range", 4),
+        (r"[a-\p{L}]", "Illegal/unsupported escape sequence", 4),
+        (r"\uD834\u00", "Illegal Unicode escape sequence", 10),
         (r"\x{110000}", "Hexadecimal codepoint is too big", 8),
         (r"\u12", "Illegal Unicode escape sequence", 4),
         ("(?<=(a|b)*)c", "Look-behind group does not have an obvious maximum length", 9),
@@ -128,6 +153,10 @@ def test_a_group_is_never_written_empty(pattern: str) -> None:
     """The engine takes the square of the time to repeat an empty one."""
     written = translated(pattern)
     assert regex.search(r"\((?:\?(?:[:=!>]|<[=!]))?\)", written.replace("(?!x)", "")) is None
+
+
+def test_half_of_a_pair_is_written_so_that_it_can_be_sent() -> None:
+    assert translated(r"\uD834(?!x)").encode() == rb"\ud834(?!x)"
 
 
 def test_a_class_may_have_any_number_of_members() -> None:
