@@ -25,7 +25,7 @@ class Node(NamedTuple):
             multiplies; None elsewhere.
         choice: Whether it has branches.
         weight: The engine's instructions for it, about: it writes down what is repeated as often
-            as it has to come, each in about 0.3 us and 200 bytes.
+            as it has to come, each in less than 1 us and about 300 bytes.
     """
 
     text: str
