@@ -279,7 +279,7 @@ class Backtracking:
         translation: What the engine is given: the pattern as java.util.regex reads it.
 
     Raises:
-        InvalidPatternError: It cannot compile the pattern.
+        InvalidPatternError: It cannot compile the pattern, or only in too long a time.
     """
 
     linear = False
