@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import unquote_plus
 
@@ -29,6 +30,10 @@ TENANT_REASON = "Tenant name is not valid"
 MAX_BODY_VALUES = 10_000
 """Values of a JSON body that commas separate: more would hold the event loop for over 20 ms."""
 _SMALLEST, _LARGEST = -(2**31), 2**31 - 1
+_WHOLE = re.compile(r"[+-]?\d+")
+"""What Java's Integer.parseInt takes, digits of every script included; ``int`` takes more."""
+_JAVA_BLANKS = "".join(map(chr, range(33)))
+"""What Java's String.trim takes away."""
 
 
 class JsonNumber(str):
@@ -250,26 +255,41 @@ def whole_number(value: object, what: str, too_large: int = 400) -> int:
     """Return a number as Java's parser does: of a text, too, and without what follows the point.
 
     Args:
-        value: Of the body.
+        value: Of the body; none, and a blank text, is 0.
         what: It is, for the refusal.
-        too_large: The status that upstream's server gives to one beyond 32 bits.
+        too_large: The status that upstream's server gives to a number beyond 32 bits; to a text
+            it gives 400.
 
     Raises:
         BadBodyError: It is something else, or beyond 32 bits.
     """
-    try:
-        number = math.trunc(float(value)) if isinstance(value, str) else None
-    except ValueError:
-        number = None
-    except OverflowError:
-        number = _LARGEST + 1
     if value is None:
         return 0
-    if number is None:
+    if not isinstance(value, str):
         raise BadBodyError(f"{what} should be a whole number")
+    if not isinstance(value, JsonNumber):
+        return integer(value.strip(_JAVA_BLANKS) or "0", f"{what} should be a whole number")
+    number = float(value)
     if not _SMALLEST <= number <= _LARGEST:
         raise BadBodyError(f"{what} should be a smaller number", as_shipped=too_large)
-    return number
+    return math.trunc(number)
+
+
+def integer(text: str, reason: str, as_shipped: int = 400) -> int:
+    """Return what Java's ``Integer.parseInt`` makes of a text.
+
+    Args:
+        text: Digits of any script, which may have a sign before them.
+        reason: What is said when it is something else, or beyond 32 bits.
+        as_shipped: The status in profile pulsar then.
+
+    Raises:
+        BadBodyError: It is.
+    """
+    # As a float first: of very many digits ``int`` makes no number, or takes its time.
+    if not _WHOLE.fullmatch(text) or not _SMALLEST <= float(text) <= _LARGEST:
+        raise BadBodyError(reason, as_shipped=as_shipped)
+    return int(float(text))
 
 
 def check_unicode(texts: Iterable[str]) -> None:
