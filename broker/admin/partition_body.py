@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.admin.requests import (
+from broker.admin.bodies import (
     BadBodyError,
     JsonNumber,
     integer,

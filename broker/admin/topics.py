@@ -8,18 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from broker.admin.bodies import string_map
 from broker.admin.partition_body import partition_count, partitions_and_properties
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.property_query import parse_properties
-from broker.admin.requests import (
-    NAMESPACE_REASON,
-    done,
-    flag,
-    namespace_name,
-    segment,
-    string_map,
-    topic_name,
-)
+from broker.admin.requests import NAMESPACE_REASON, done, flag, namespace_name, segment, topic_name
 from broker.admin.system_topics import with_system_topics
 from broker.bundles import bundle_named
 from broker.resource_calls import ResourcesError
