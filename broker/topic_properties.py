@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.stores.properties import PropertyRows
@@ -19,14 +20,13 @@ from broker.stores.store import (
     TopicMissingError,
     TopicState,
 )
+from broker.stores.turns import Turns
 from broker.topic_rules import (
-    TRIES,
     Refusal,
     RefusedError,
     in_changes,
     no_namespace,
     not_found,
-    overtaken,
     partition_names,
 )
 
@@ -38,8 +38,12 @@ if TYPE_CHECKING:
 
 MAX_PROPERTIES = 64
 """Properties of one topic."""
-MAX_KEY_BYTES = 256
-MAX_VALUE_BYTES = 4_096
+MAX_PROPERTY_BYTES = 2_560
+"""UTF-8 bytes of a topic's name and of the key and the value of one of its properties, together.
+
+PostgreSQL's indexes hold that and the suffix of a partition; it is the bound of every store, so
+that one accepts what another does. Differs: upstream has none.
+"""
 
 
 def property_rows(names: Sequence[bytes], properties: Mapping[str, str]) -> PropertyRows | None:
@@ -47,8 +51,8 @@ def property_rows(names: Sequence[bytes], properties: Mapping[str, str]) -> Prop
     return PropertyRows.same_for_all(names, properties) if properties else None
 
 
-def check_properties(properties: Mapping[str, str]) -> None:
-    """Refuse properties that are too many or too large.
+def check_properties(name: str, properties: Mapping[str, str]) -> None:
+    """Refuse properties that are too many or too large for the topic of a full name.
 
     Raises:
         RefusedError: They are.
@@ -56,10 +60,11 @@ def check_properties(properties: Mapping[str, str]) -> None:
     if len(properties) > MAX_PROPERTIES:
         raise _refused(f"{len(properties)} properties: a topic may have {MAX_PROPERTIES}")
     for key, value in properties.items():
-        if len(key.encode()) > MAX_KEY_BYTES or len(value.encode()) > MAX_VALUE_BYTES:
+        size_bytes = len(f"{name}{key}{value}".encode())
+        if size_bytes > MAX_PROPERTY_BYTES:
             raise _refused(
-                f"the property {key[:40]!r} is too large: a key may have {MAX_KEY_BYTES} bytes, "
-                f"a value {MAX_VALUE_BYTES}"
+                f"the property {key[:40]!r} is too large: key, value and the topic's name have "
+                f"{size_bytes:,} bytes together, and may have {MAX_PROPERTY_BYTES:,}"
             )
         if "\0" in key or "\0" in value:
             raise _refused(f"the property {key[:40]!r} has a NUL character: remove it")
@@ -74,9 +79,9 @@ class TopicProperties:
 
     def __init__(self, store: MetadataStore) -> None:
         self._store = store
-        # A change reads before it writes: one at a time, so that only other brokers, and topics
-        # that grow, can come between.
-        self._changing = asyncio.Lock()
+        # A change reads before it writes: one of a topic at a time, so that only other brokers,
+        # and growth, can come between.
+        self._turns: Turns[TopicName] = Turns()
 
     async def of(self, topic: TopicName) -> Mapping[str, str]:
         """Return a topic's properties.
@@ -92,8 +97,7 @@ class TopicProperties:
         """Add properties to a topic, or replace them.
 
         Raises:
-            RefusedError: The topic does not exist, cannot have any, is being changed by others, or
-                they are too many.
+            RefusedError: The topic does not exist, cannot have any, or they are too many.
             StoreError: The store failed.
         """
         await self._change(topic, lambda kept: {**kept, **properties})
@@ -102,7 +106,7 @@ class TopicProperties:
         """Remove one property; one that is not there is no matter.
 
         Raises:
-            RefusedError: The topic does not exist, cannot have any, or is being changed by others.
+            RefusedError: The topic does not exist, or cannot have any.
             StoreError: The store failed.
         """
         await self._change(
@@ -113,18 +117,25 @@ class TopicProperties:
         self, topic: TopicName, changed: Callable[[Mapping[str, str]], Mapping[str, str]]
     ) -> None:
         """Set what a change makes of a topic's properties, also if others change them meanwhile."""
-        async with self._changing:
+
+        def first_rows(now: TopicState) -> PropertyRows:
+            properties = changed(now.properties)
+            check_properties(now.name, properties)
+            first = in_changes(range(now.partitions), len(properties))[0]
+            names = [now.name.encode(), *partition_names(topic, first)]
+            return PropertyRows.same_for_all(names, properties)
+
+        async with self._turns.of(topic):
             partitions = await self._partitions(topic)
             kept = await self._store.properties(topic.namespace, str(topic))
-            seen = TopicState(str(topic), partitions, kept)
-            for _ in range(TRIES):
-                try:
-                    await self._set(topic, seen, changed(seen.properties))
-                except TopicChangedError as error:
-                    seen = error.found
-                else:
-                    return
-        raise overtaken(topic)
+            seen = await self._set(topic, TopicState(str(topic), partitions, kept), first_rows)
+            properties = changed(seen.properties)
+            seen = replace(seen, properties=properties)
+            for indices in in_changes(range(seen.partitions), len(properties))[1:]:
+                await asyncio.sleep(0)
+                names = partition_names(topic, indices)
+                # Who changed the topic since did so knowing of this change: theirs holds.
+                seen = await self._set(topic, seen, partial(_as_topic, names))
 
     async def _partitions(self, topic: TopicName) -> int:
         """Return how many partitions carry a topic's properties, too."""
@@ -136,30 +147,31 @@ class TopicProperties:
             raise not_found(topic)
         return snapshot.partitioned.get(str(topic), 0)
 
-    async def _set(self, topic: TopicName, seen: TopicState, properties: Mapping[str, str]) -> None:
-        """Give a topic and the partitions it was seen with the same properties.
+    async def _set(
+        self, topic: TopicName, seen: TopicState, rows: Callable[[TopicState], PropertyRows]
+    ) -> TopicState:
+        """Set the properties that a topic as it is calls for; return the topic as it was then.
 
-        Raises:
-            TopicChangedError: Somebody changed it since, or between two parts of this.
+        Who is overtaken tries again without end: each time somebody else's change is done.
         """
-        check_properties(properties)
-        names = [str(topic).encode()]
-        for indices in in_changes(range(seen.partitions), len(properties)):
-            names += partition_names(topic, indices)
-            await self._apply(topic, PropertyRows.same_for_all(names, properties), seen)
-            names, seen = [], replace(seen, properties=properties)
-            await asyncio.sleep(0)
+        while True:
+            changes = TopicChanges(
+                properties=rows(seen), present=[seen.name], unchanged=seen, creates_namespace=False
+            )
+            try:
+                await self._store.apply(topic.namespace, changes)
+            except TopicChangedError as error:
+                seen = error.found
+            except NamespaceMissingError:
+                raise no_namespace() from None
+            except TopicMissingError:
+                raise not_found(topic) from None
+            else:
+                return seen
 
-    async def _apply(self, topic: TopicName, rows: PropertyRows, seen: TopicState) -> None:
-        changes = TopicChanges(
-            properties=rows, present=[seen.name], unchanged=seen, creates_namespace=False
-        )
-        try:
-            await self._store.apply(topic.namespace, changes)
-        except NamespaceMissingError:
-            raise no_namespace() from None
-        except TopicMissingError:
-            raise not_found(topic) from None
+
+def _as_topic(names: Sequence[bytes], topic: TopicState) -> PropertyRows:
+    return PropertyRows.same_for_all(names, topic.properties)
 
 
 def _refused(reason: str) -> RefusedError:

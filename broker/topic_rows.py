@@ -12,12 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker.topic_properties import (
-    MAX_KEY_BYTES,
-    MAX_PROPERTIES,
-    MAX_VALUE_BYTES,
-    check_properties,
-)
+from broker.topic_properties import MAX_PROPERTIES, MAX_PROPERTY_BYTES, check_properties
 from broker.topic_rules import MAX_NAME_BYTES, RefusedError
 from proto.invalid_rows import EXPECTED_NAME, MAX_TOLD_ROWS, shown
 from proto.names import DOMAINS, JAVA_WHITESPACE, MAX_PARTITION_INDEX, MAX_PARTITIONS
@@ -96,8 +91,7 @@ class _Check:
         self._take_out(_misnamed(self._table), _name_fault)
         self._take_out(_beyond_partitions(self._table["topic"]), _partition_fault)
         if "properties" in self._table.column_names:
-            column = self._table["properties"].combine_chunks()
-            self._take_out(_wrong_properties(column), _properties_fault)
+            self._take_out(_wrong_properties(self._table), _properties_fault)
         return self._table
 
     def _take_out(
@@ -262,21 +256,28 @@ def _partition_fault(row: Row) -> str:
 # -- properties -------------------------------------------------------------------------------
 
 
-def _wrong_properties(column: pa.ChunkedArray | pa.MapArray) -> np.ndarray:
+def _wrong_properties(table: pa.Table) -> np.ndarray:
     """Find rows whose properties REST would refuse."""
-    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    return np.concatenate([np.zeros(0, bool), *map(_wrong_in_chunk, chunks)])
+    wrong = [np.zeros(0, bool)]
+    for batch in table.select(["topic", "properties"]).to_batches():
+        name_bytes = pc.binary_length(batch["topic"]).to_numpy()
+        wrong.append(_wrong_in_chunk(batch["properties"], name_bytes))
+    return np.concatenate(wrong)
 
 
-def _wrong_in_chunk(column: pa.MapArray) -> np.ndarray:
+def _wrong_in_chunk(column: pa.MapArray, name_bytes: np.ndarray) -> np.ndarray:
     offsets = column.offsets.to_numpy()
     wrong = np.diff(offsets) > MAX_PROPERTIES
-    for texts, most in ((column.keys, MAX_KEY_BYTES), (column.items, MAX_VALUE_BYTES)):
-        too_long = pc.greater(pc.binary_length(texts), most)
-        refused = pc.fill_null(pc.or_(too_long, pc.match_substring(texts, "\0")), False)
-        pairs = np.flatnonzero(refused.to_numpy(zero_copy_only=False))
-        pairs = pairs[(pairs >= offsets[0]) & (pairs < offsets[-1])]
-        wrong[np.searchsorted(offsets, pairs, side="right") - 1] = True
+    size_bytes = np.zeros(len(column.keys), np.int64)
+    has_nul = np.zeros(len(column.keys), bool)
+    for texts in (column.keys, column.items):
+        size_bytes += pc.fill_null(pc.binary_length(texts), 0).to_numpy()
+        matches = pc.fill_null(pc.match_substring(texts, "\0"), False)
+        has_nul |= matches.to_numpy(zero_copy_only=False)
+    pairs = np.flatnonzero(has_nul | (size_bytes > MAX_PROPERTY_BYTES - MAX_NAME_BYTES))
+    pairs = pairs[(pairs >= offsets[0]) & (pairs < offsets[-1])]
+    rows = np.searchsorted(offsets, pairs, side="right") - 1
+    wrong[rows[has_nul[pairs] | (size_bytes[pairs] + name_bytes[rows] > MAX_PROPERTY_BYTES)]] = True
     return np.asarray(wrong & column.is_valid().to_numpy(zero_copy_only=False))
 
 
@@ -284,7 +285,7 @@ def _properties_fault(row: Row) -> str:
     pairs = row["properties"]
     reason = f"{len(pairs)} properties: a topic may have {MAX_PROPERTIES}"
     try:
-        check_properties({key: value or "" for key, value in pairs})
+        check_properties(row["topic"], {key: value or "" for key, value in pairs})
     except RefusedError as error:
         reason = error.reason
     return f"{shown(row['topic'])}: {reason}"

@@ -152,7 +152,7 @@ class TopicAdmin:
     async def create(self, request: web.Request) -> web.Response:
         """Create a topic; the body may hold its properties."""
         properties, topic = await string_map(request), topic_name(request, NAMESPACE_REASON)
-        check_properties(properties)
+        check_properties(str(topic), properties)
         await self._parts.topics.create(topic, properties)
         return done()
 
@@ -225,7 +225,7 @@ class TopicAdmin:
         self, request: web.Request, count: int, properties: dict[str, str]
     ) -> web.Response:
         topic = topic_name(request, NAMESPACE_REASON)
-        check_properties(properties)
+        check_properties(str(topic), properties)
         await self._parts.topics.create_partitioned(topic, count, properties)
         return done()
 

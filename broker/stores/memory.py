@@ -49,7 +49,7 @@ class MemoryStore:
         self._imported: set[str] = set()
         self._feeds = ChangeFeeds()
         self._steps = Steps()
-        self._turns = Turns()
+        self._turns: Turns[NamespaceName] = Turns()
         # Versions of a namespace that is made again go on above those it had.
         self._first_version = 0
 

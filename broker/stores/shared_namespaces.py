@@ -66,7 +66,7 @@ class SharedNamespaces:
         self._feeds = feeds
         self._cache = SnapshotCache(cache_bytes)
         self._view = NamespaceView(self._cache, feeds)
-        self._turns = Turns()
+        self._turns: Turns[NamespaceName] = Turns()
         self._catch_ups = CatchUps(self._catch_up, clock)
         # Notifications of these were lost: what happened is told as one change.
         self._missed: set[NamespaceName] = set()

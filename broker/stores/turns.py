@@ -1,44 +1,43 @@
-"""One at a time for each namespace: what is done to it, and told of it, stays in order."""
+"""One at a time for each namespace or topic: what is done to it, and told of it, stays in order."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine
 
-    from proto.names import NamespaceName
-
+Name = TypeVar("Name")
 T = TypeVar("T")
 
 
-class Turns:
-    """Locks by namespace, each there only while somebody holds it or waits for it."""
+class Turns(Generic[Name]):
+    """Locks by name, each there only while somebody holds it or waits for it."""
 
     def __init__(self) -> None:
-        self._locks: dict[NamespaceName, asyncio.Lock] = {}
-        self._users: dict[NamespaceName, int] = {}
+        self._locks: dict[Name, asyncio.Lock] = {}
+        self._users: dict[Name, int] = {}
 
     def __len__(self) -> int:
         return len(self._locks)
 
-    def __contains__(self, namespace: NamespaceName) -> bool:
-        return namespace in self._locks
+    def __contains__(self, name: Name) -> bool:
+        return name in self._locks
 
     @asynccontextmanager
-    async def of(self, namespace: NamespaceName) -> AsyncIterator[None]:
-        """Wait for a namespace's turn, and have it for the block."""
-        lock = self._locks.setdefault(namespace, asyncio.Lock())
-        self._users[namespace] = self._users.get(namespace, 0) + 1
+    async def of(self, name: Name) -> AsyncIterator[None]:
+        """Wait for a name's turn, and have it for the block."""
+        lock = self._locks.setdefault(name, asyncio.Lock())
+        self._users[name] = self._users.get(name, 0) + 1
         try:
             async with lock:
                 yield
         finally:
-            self._users[namespace] -= 1
-            if not self._users[namespace]:
-                del self._users[namespace], self._locks[namespace]
+            self._users[name] -= 1
+            if not self._users[name]:
+                del self._users[name], self._locks[name]
 
 
 async def to_its_end(work: Coroutine[object, object, T]) -> T:

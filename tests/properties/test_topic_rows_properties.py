@@ -29,8 +29,8 @@ STARTS = st.sampled_from(
 ) | st.just("persistent://t/a/")
 NAMES = st.tuples(STARTS | st.just("non-persistent://t-1/a_b.c:d=e/"), LOCALS).map("".join)
 MAPS = st.dictionaries(
-    st.sampled_from(["k", "l", "k\0", "k" * 256, "k" * 257, "ü" * 128, "ü" * 129]),
-    st.sampled_from(["", "v", "\0", "v" * 4_096, "v" * 4_097, "ü" * 2_048, "ü" * 2_049]),
+    st.sampled_from(["k", "l", "k\0", "k" * 500, "k" * 512, "k" * 2_560, "ü" * 256]),
+    st.sampled_from(["", "v", "\0", *("v" * size for size in range(2_030, 2_050)), "ü" * 1_020]),
     max_size=3,
 )
 
@@ -70,9 +70,9 @@ def test_names_of_each_character_are_valid() -> None:
     assert table["topic"].to_pylist() == [name for name in names if allowed(name)]
 
 
-def may_be(properties: dict[str, str]) -> bool:
+def may_be(name: str, properties: dict[str, str]) -> bool:
     try:
-        check_properties(properties)
+        check_properties(name, properties)
     except RefusedError:
         return False
     return True
@@ -88,5 +88,7 @@ def test_the_same_properties_are_valid(rows: list[dict[str, str] | None], skippe
     # When
     valid, _ = checked(table.slice(skipped))
     # Then
-    expected = [name for name, row in zip(names, [*rows, None], strict=True) if may_be(row or {})]
+    expected = [
+        name for name, row in zip(names, [*rows, None], strict=True) if may_be(name, row or {})
+    ]
     assert valid["topic"].to_pylist() == [name for name in expected[:-1] if name in names[skipped:]]

@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from broker.stores.changing import is_large
 from broker.stores.memory import MemoryStore
+from broker.stores.store import TopicChanges
 from broker.topic_properties import TopicProperties
-from broker.topic_rules import PARTITIONS_PER_CHANGE, Refusal, RefusedError, TopicRules
+from broker.topic_rules import (
+    PARTITIONS_PER_CHANGE,
+    RefusedError,
+    TopicRules,
+    in_changes,
+    partition_names,
+)
 from broker.topic_service import TopicService
 from proto.names import NamespaceName, TopicName
 from tests.support.overtaken import before_change
@@ -22,6 +30,7 @@ if TYPE_CHECKING:
 NAMESPACE = NamespaceName.parse("tenant/a")
 TOPIC = TopicName.parse("persistent://tenant/a/p")
 GROWN = 4
+OVERTAKEN = 6
 
 
 class Broker:
@@ -135,22 +144,53 @@ async def test_a_topic_that_is_made_anew_with_fewer_partitions_is_added_none() -
     assert await carried(store) == [{}]
 
 
-async def test_a_change_that_is_overtaken_again_and_again_is_refused() -> None:
+@pytest.mark.parametrize("partitions", [0, 2 * PARTITIONS_PER_CHANGE])
+async def test_an_update_that_is_overtaken_again_and_again_is_made(partitions: int) -> None:
     # Given
-    store, one, other = await made(0)
-    numbers = iter(range(100))
+    store, one, other = await made(partitions)
+    left = OVERTAKEN
 
     async def overtake() -> None:
-        await other.properties.update(TOPIC, {"n": str(next(numbers))})
-        before_change(store, 1, overtake)
+        nonlocal left
+        left -= 1
+        await other.properties.update(TOPIC, {"left": str(left)})
+        if left:
+            before_change(store, 1, overtake)
 
     before_change(store, 1, overtake)
     # When
-    with pytest.raises(RefusedError) as caught:
-        await one.properties.update(TOPIC, {"a": "1"})
+    await one.properties.update(TOPIC, {"a": "1"})
     # Then
-    assert caught.value.refusal is Refusal.CONFLICT
-    assert "a" not in await one.properties.of(TOPIC)
+    assert await carried(store) == [{"old": "1", "left": "0", "a": "1"}]
+
+
+async def test_an_update_of_one_topic_does_not_wait_for_that_of_another() -> None:
+    # Given: an update that does not end yet
+    store, one, _ = await made(2)
+    other, ends, waits = TopicName.parse(f"{TOPIC}2"), asyncio.Event(), asyncio.Event()
+    await one.service.create(other, {})
+
+    async def wait() -> None:
+        waits.set()
+        await ends.wait()
+
+    before_change(store, 1, wait)
+    first = asyncio.create_task(one.properties.update(TOPIC, {"a": "1"}))
+    await waits.wait()
+    # When
+    await one.properties.update(other, {"b": "2"})
+    # Then
+    assert not first.done()
+    assert await one.properties.of(other) == {"b": "2"}
+    ends.set()
+    await first
+
+
+def test_partitions_are_made_off_the_event_loop() -> None:
+    # When
+    parts = in_changes(range(2 * PARTITIONS_PER_CHANGE))
+    # Then
+    assert all(is_large(TopicChanges(partition_names(TOPIC, part))) for part in parts)
 
 
 async def test_updates_of_one_broker_wait_for_each_other() -> None:

@@ -12,7 +12,7 @@ import pytest
 from broker.importer import ImportFailedError, import_topics
 from broker.stores.memory import MemoryStore
 from broker.stores.properties import PROPERTIES_TYPE
-from broker.topic_properties import MAX_KEY_BYTES, MAX_PROPERTIES, MAX_VALUE_BYTES
+from broker.topic_properties import MAX_PROPERTIES, MAX_PROPERTY_BYTES
 from broker.topic_rules import MAX_NAME_BYTES, MAX_PARTITIONS
 from proto.names import NamespaceName
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 START = "persistent://tenant/a/"
 GOOD = f"{START}good"
+ROOM = MAX_PROPERTY_BYTES - len(f"{GOOD}0")
+"""Bytes of a property's key and value that a topic of such a name has room for."""
 
 
 def as_text(values: Sequence[bytes | None]) -> pa.StringArray:
@@ -151,9 +153,9 @@ async def test_properties_that_are_not_utf8_are_invalid_rows(
 @pytest.mark.parametrize(
     ("pairs", "fault"),
     [
-        ([("k" * (MAX_KEY_BYTES + 1), "v")], "is too large: a key may have 256 bytes"),
-        ([("k", "v" * (MAX_VALUE_BYTES + 1))], "the property 'k' is too large"),
-        ([("k", "ü" * (MAX_VALUE_BYTES // 2 + 1))], "the property 'k' is too large"),
+        ([("k" * ROOM, "v")], "have 2,561 bytes together, and may have 2,560"),
+        ([("k", "v" * ROOM)], "the property 'k' is too large"),
+        ([("k", "ü" * (ROOM // 2 + 1))], "the property 'k' is too large"),
         ([("a\0b", "v")], "has a NUL character"),
         ([("k", "\0")], "has a NUL character"),
         ([(f"k{n}", "") for n in range(MAX_PROPERTIES + 1)], "65 properties: a topic may have 64"),
@@ -173,7 +175,7 @@ async def test_properties_that_rest_refuses_are_not_imported(
 
 async def test_the_largest_properties_are_imported(tmp_path: Path) -> None:
     # Given
-    largest = {f"{n:0{MAX_KEY_BYTES}}": "v" * MAX_VALUE_BYTES for n in range(MAX_PROPERTIES)}
+    largest = {f"{n:02}": "v" * (ROOM - 2) for n in range(MAX_PROPERTIES)}
     column = pa.array([[], list(largest.items())], PROPERTIES_TYPE)
     # When
     store = await imported(tmp_path, described(column))

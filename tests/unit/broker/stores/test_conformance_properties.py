@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
+from string import printable
 from typing import TYPE_CHECKING
 
 import pytest
 
 from broker.stores.properties import PropertyRows
 from broker.stores.store import TopicChanges
+from broker.topic_properties import MAX_PROPERTY_BYTES, check_properties
+from broker.topic_rules import MAX_PARTITIONS, partition_names
+from proto.names import TopicName
 from tests.support.topic_stores import (
     ALL,
     NON_PERSISTENT,
@@ -48,6 +53,19 @@ async def test_what_is_selected_comes_in_javas_order(open_store: OpenStore) -> N
         await store.apply(A, with_properties({name: {"k": "v"} for name in reversed(ordered)}))
         # Then
         assert await selected(store, k="v") == ordered
+
+
+async def test_the_largest_properties_are_kept_of_a_partition_too(open_store: OpenStore) -> None:
+    # Given: as large as those of its partitioned topic may be, and hardly to be compressed
+    room = MAX_PROPERTY_BYTES - len(base("p")) - len("k")
+    largest = {"k": "".join(Random(1).choices(printable, k=room))}
+    check_properties(base("p"), largest)
+    partition = partition_names(TopicName.parse(base("p")), range(MAX_PARTITIONS))[-1]
+    async with open_store() as store:
+        # When
+        await store.apply(A, with_properties({partition: largest}))
+        # Then
+        assert await store.properties(A, partition.decode()) == largest
 
 
 async def test_a_topics_properties_are_shown(open_store: OpenStore) -> None:

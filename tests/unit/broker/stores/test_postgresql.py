@@ -36,6 +36,17 @@ if TYPE_CHECKING:
 UNREACHABLE = "postgresql://user:s3cret@127.0.0.1:1/d?password=s3cret"
 LONG = "x" * (MAX_ROW_BYTES - len(topic("")))
 
+MANY_NAMED = {
+    "existing": postgresql_writing._EXISTING,
+    "counts": postgresql_writing._COUNTS,
+    "delete_topics": postgresql_writing._DELETE_TOPICS,
+    "delete_properties": postgresql_writing._DELETE_PROPERTIES,
+    "delete_counts": postgresql_writing._DELETE_COUNTS,
+    "some_partitioned": postgresql_reading._SOME_PARTITIONED,
+    "some_topics": postgresql_reading._SOME_TOPICS,
+}
+"""Statements that take names of a namespace by the thousand."""
+
 
 @asynccontextmanager
 async def connection(url: str) -> AsyncIterator[asyncpg.Connection]:
@@ -290,6 +301,27 @@ async def test_what_is_selected_is_found_by_indexes_whatever_the_statistics(
                     by_value = "(value = w.value) AND (name = p.name)"
                     assert by_value in looked_up or "properties_pkey" in plan, plan
     assert len(statements) == 4
+
+
+async def test_no_plan_made_for_an_empty_table_outlives_it(postgresql_url: str) -> None:
+    # Given: statements that ran while the database knew that there was nothing
+    async with opened(postgresql(postgresql_url)) as store, store._use() as used:
+        for table in ("topics", "partitioned", "properties"):
+            await used.execute(f"VACUUM ANALYZE floodgate.{table}")
+        for name, query in MANY_NAMED.items():
+            await used.execute(f"PREPARE {name} (bigint, bytea[]) AS {query}")
+            for _ in range(10):
+                await used.execute(f"EXECUTE {name} (1, array['a', 'b']::bytea[])")
+        # When
+        row, numbers = "1, n::text::bytea", "FROM generate_series(1, 20000) AS n"
+        for table, more in (("topics", ""), ("partitioned", ", 1"), ("properties", ", 'k', 'v'")):
+            await used.execute(f"INSERT INTO floodgate.{table} SELECT {row}{more} {numbers}")
+        # Then
+        for name in MANY_NAMED:
+            plan = await used.fetch(f"EXPLAIN EXECUTE {name} (1, array['a', 'b']::bytea[])")
+            lines = "\n".join(row[0] for row in plan)
+            assert "Seq Scan" not in lines, lines
+            assert "Filter" not in lines, lines
 
 
 async def seen_by(
