@@ -185,7 +185,8 @@ async def _apply(store: MetadataStore, namespace: str, tables: list[pa.Table], p
 
 def _changes(tables: Sequence[pa.Table]) -> TopicChanges:
     """Return what is changed by the rows of a namespace."""
-    table = pa.concat_tables(tables).combine_chunks()
+    # Files without properties may lie beside files with: theirs are null.
+    table = pa.concat_tables(tables, promote_options="default").combine_chunks()
     names: list[bytes] = table["topic"].cast(pa.binary()).to_pylist()
     properties = None
     if "properties" in table.column_names and len(table):

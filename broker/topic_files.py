@@ -23,6 +23,7 @@ ROWS_PER_BATCH = 32_768
 """Of Parquet: so many fit a processor's cache with the columns that are made of them."""
 TEXT_BYTES_PER_BATCH = 8_000_000
 REQUIRED_COLUMNS = {"namespace": pa.string(), "topic": pa.string()}
+COLUMNS = {**REQUIRED_COLUMNS, "properties": PROPERTIES_TYPE}
 _PARQUET_MAGIC = b"PAR1"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 """Editors on Windows begin UTF-8 with it."""
@@ -170,19 +171,14 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _tables(reader: pq.ParquetFile, group: _RowGroup) -> Iterator[pa.Table]:
-    columns = [
-        name for name in ("namespace", "topic", "properties") if name in reader.schema_arrow.names
-    ]
+    there = reader.schema_arrow.names
+    kinds = {name: kind for name, kind in COLUMNS.items() if name in there}
     try:
         # Arrow's own threads would keep what they freed: as much as a row group each.
         for batch in reader.iter_batches(
-            ROWS_PER_BATCH, [group.index], columns=columns, use_threads=False
+            ROWS_PER_BATCH, [group.index], columns=list(kinds), use_threads=False
         ):
-            table = pa.Table.from_batches([batch])
-            for name in REQUIRED_COLUMNS:
-                place = table.column_names.index(name)
-                table = table.set_column(place, name, table[name].cast(pa.string()))
-            yield table
+            yield pa.table({name: batch[name].cast(kind) for name, kind in kinds.items()})
     except (pa.ArrowException, OSError) as error:
         raise ImportFailedError(f"{group.file} cannot be read: {error}") from None
 
