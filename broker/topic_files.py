@@ -115,7 +115,7 @@ def _parquet_rows(files: Sequence[Path]) -> Iterator[TopicRows]:
     reader: pq.ParquetFile | None = None
     for position, group in enumerate(groups):
         if reader is None or groups[position - 1].file != group.file:
-            reader = pq.ParquetFile(group.file)
+            reader = _opened(group.file)
         place, first = f"{group.file.name}, row" if len(files) > 1 else "row", group.first_row
         for table in _tables(reader, group):
             numbers = np.arange(first, first + len(table))
@@ -129,13 +129,20 @@ def _any_may_hold(groups: Sequence[_RowGroup], namespace: str) -> bool:
     return any(group.may_hold(namespace) for group in groups)
 
 
-def _row_groups(file: Path) -> Iterator[_RowGroup]:
+def _opened(file: Path) -> pq.ParquetFile:
     try:
         reader = pq.ParquetFile(file)
     except (pa.ArrowException, OSError) as error:
         raise ImportFailedError(f"{file} is not a readable Parquet file: {error}") from None
     _check_columns(file, reader.schema_arrow)
-    column, first_row = reader.schema_arrow.names.index("namespace"), 1
+    return reader
+
+
+def _row_groups(file: Path) -> Iterator[_RowGroup]:
+    reader = _opened(file)
+    # Row groups hold leaves: a column before may have several.
+    leaves = [reader.schema.column(leaf).path for leaf in range(reader.metadata.num_columns)]
+    column, first_row = leaves.index("namespace"), 1
     for index in range(reader.num_row_groups):
         metadata = reader.metadata.row_group(index)
         lowest, highest = _range(metadata.column(column).statistics)
@@ -154,6 +161,9 @@ def _range(statistics: pq.Statistics | None) -> tuple[str | None, str | None]:
 
 
 def _check_columns(file: Path, schema: pa.Schema) -> None:
+    for name in COLUMNS:
+        if schema.names.count(name) > 1:
+            raise ImportFailedError(f"{file} has the column {name} twice")
     for name, kind in REQUIRED_COLUMNS.items():
         if name not in schema.names or not _is_text(schema.field(name).type):
             found = ", ".join(f"{field.name} {field.type}" for field in schema)
