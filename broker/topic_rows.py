@@ -231,9 +231,10 @@ def partition_counts(topics: pa.ChunkedArray) -> Mapping[str, int]:
         return {}
     bases = pc.replace_substring_regex(partitions, _PARTITION_SUFFIX, "")
     table = pa.table({"base": bases, "index": _partition_indexes(partitions)})
+    table = table.filter(pc.less_equal(table["index"], MAX_PARTITION_INDEX))
     highest = table.group_by("base").aggregate([("index", "max")])
     pairs = zip(highest["base"].to_pylist(), highest["index_max"].to_pylist(), strict=True)
-    return {base: index + 1 for base, index in pairs if index <= MAX_PARTITION_INDEX}
+    return {base: index + 1 for base, index in pairs}
 
 
 def _partition_indexes(partitions: pa.ChunkedArray) -> pa.ChunkedArray:
