@@ -38,9 +38,9 @@ _TOPIC = (
 _NAMESPACE_PREFIX = r"\A(?:non-)?persistent://(?P<namespace>[^/]+/[^/]+)/"
 _FEW_NAMESPACES = 16
 """To compare what topics begin with, name by name, is faster than to extract their namespaces."""
-_PARTITION = r"-partition-(?P<index>0|[1-9][0-9]*)\z"
-_PARTITION_SUFFIX = r"-partition-(?:0|[1-9][0-9]*)\z"
-_BEYOND = rf"-partition-[1-9][0-9]{{{len(str(MAX_PARTITIONS)) - 1},}}\z"
+_PARTITION = r"-partition-(?P<index>0|[1-9][0-9]{0,9})\z"
+_PARTITION_SUFFIX = r"-partition-(?:0|[1-9][0-9]{0,9})\z"
+_BEYOND = rf"-partition-[1-9][0-9]{{{len(str(MAX_PARTITIONS)) - 1},9}}\z"
 """Partitions with as many digits as MAX_PARTITIONS or more."""
 
 
@@ -238,10 +238,7 @@ def partition_counts(topics: pa.ChunkedArray) -> Mapping[str, int]:
 
 
 def _partition_indexes(partitions: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Read digits as numbers; more than eighteen of them are no partition index."""
-    texts = pc.struct_field(pc.extract_regex(partitions, _PARTITION), "index")
-    short = pc.if_else(pc.less_equal(pc.utf8_length(texts), 18), texts, str(2**40))
-    return short.cast(pa.int64())
+    return pc.struct_field(pc.extract_regex(partitions, _PARTITION), "index").cast(pa.int64())
 
 
 def _beyond_partitions(topics: pa.ChunkedArray) -> np.ndarray:
