@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from broker.stores.store import MetadataStore
     from broker.topic_rows import TopicRows
 
-MOST_ROWS_ON_THE_LOOP = 20_000
-"""Rows of a namespace that are made ready where they are applied, in about 2 ms."""
-
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
@@ -175,10 +172,7 @@ async def _apply(store: MetadataStore, namespace: str, tables: list[pa.Table], p
         name = NamespaceName.parse(namespace)
     except InvalidNameError:
         raise _changed(path) from None
-    if sum(map(len, tables)) > MOST_ROWS_ON_THE_LOOP:
-        changes = await asyncio.to_thread(_changes, tables)
-    else:
-        changes = _changes(tables)
+    changes = await asyncio.to_thread(_changes, tables)
     await store.apply(name, changes)
     return len(changes.added)
 
