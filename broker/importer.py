@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from broker.stores.store import MetadataStore
+    from broker.topic_files import FileStates
     from broker.topic_rows import TopicRows
 
 
@@ -68,6 +69,7 @@ async def import_topics(
     progress: Callable[[int], object] = lambda _: None,
     *,
     skip_invalid: bool = False,
+    state: FileStates | None = None,
 ) -> ImportResult:
     """Import a Parquet file, a folder of them, or a text file with a full name a line.
 
@@ -76,6 +78,7 @@ async def import_topics(
         path: What to read.
         progress: Told the number of names applied so far.
         skip_invalid: Whether invalid topics are left out; otherwise nothing is imported then.
+        state: What the caller has seen of the path (``state_of``); otherwise what is there now.
 
     Raises:
         ImportFailedError: Missing, malformed or empty file, or invalid topics; says which, and
@@ -83,7 +86,8 @@ async def import_topics(
         StoreError: The store failed; namespaces applied before stay.
     """
     started, topics, namespaces = time.perf_counter(), 0, set()
-    state = await asyncio.to_thread(state_of, path)
+    if state is None:
+        state = await asyncio.to_thread(state_of, path)
     invalid = await asyncio.to_thread(_checked, path, skip_invalid)
     staged: dict[str, list[pa.Table]] = {}
     batches = _batches(path, state, any_invalid=invalid.count > 0)
@@ -122,9 +126,7 @@ def _valid(path: Path, rows: TopicRows, invalid: InvalidRows) -> pa.Table:
         raise ImportFailedError(f"{path} cannot be read: {error}") from None
 
 
-def _batches(
-    path: Path, state: Sequence[tuple[int, ...]], *, any_invalid: bool
-) -> Iterator[_Batch]:
+def _batches(path: Path, state: FileStates, *, any_invalid: bool) -> Iterator[_Batch]:
     """Read a file that was checked; ``state`` is the one it had before."""
     again = InvalidRows(path)
     open_names: dict[str, None] = {}
@@ -141,7 +143,7 @@ def _batches(
     _check_unchanged(path, state)
 
 
-def _check_unchanged(path: Path, state: Sequence[tuple[int, ...]]) -> None:
+def _check_unchanged(path: Path, state: FileStates) -> None:
     if state_of(path) != state:
         raise _changed(path)
 

@@ -17,7 +17,9 @@ from broker.topic_rows import TopicRows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
-    from typing import BinaryIO
+    from typing import BinaryIO, TypeAlias
+
+    FileStates: TypeAlias = Sequence[tuple[int, int, int]]
 
 ROWS_PER_BATCH = 32_768
 """Of Parquet: so many fit a processor's cache with the columns that are made of them."""
@@ -53,7 +55,7 @@ def files_of(path: Path) -> list[Path]:
     return files
 
 
-def state_of(path: Path) -> list[tuple[int, int, int]]:
+def state_of(path: Path) -> FileStates:
     """Return what changes when somebody writes a path's files.
 
     Raises:
