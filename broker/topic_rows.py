@@ -40,6 +40,7 @@ _FEW_NAMESPACES = 16
 """To compare what topics begin with, name by name, is faster than to extract their namespaces."""
 _PARTITION = r"-partition-(?P<index>0|[1-9][0-9]{0,9})\z"
 _PARTITION_SUFFIX = r"-partition-(?:0|[1-9][0-9]{0,9})\z"
+_OF_NOTHING = rf"/[{JAVA_WHITESPACE}]*-partition-[+-]?[0-9]+\z"
 _BEYOND = rf"-partition-[1-9][0-9]{{{len(str(MAX_PARTITIONS)) - 1},9}}\z"
 """Partitions with as many digits as MAX_PARTITIONS or more."""
 
@@ -94,6 +95,7 @@ class _Check:
         if not _is_utf8(self._table):
             self._take_out_other_encodings()
         self._take_out(_misnamed(self._table), _name_fault)
+        self._take_out(_partitions_of_nothing(self._table["topic"]), _nothing_fault)
         self._take_out(_beyond_partitions(self._table["topic"]), _partition_fault)
         if "properties" in self._table.column_names:
             column = self._table["properties"].combine_chunks()
@@ -239,6 +241,15 @@ def partition_counts(topics: pa.ChunkedArray) -> Mapping[str, int]:
 
 def _partition_indexes(partitions: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.struct_field(pc.extract_regex(partitions, _PARTITION), "index").cast(pa.int64())
+
+
+def _partitions_of_nothing(topics: pa.ChunkedArray) -> np.ndarray:
+    """Find partitions without a name before their number."""
+    return np.asarray(pc.match_substring_regex(topics, _OF_NOTHING).to_numpy(), bool)
+
+
+def _nothing_fault(row: Row) -> str:
+    return f"{shown(row['topic'])} is a partition of a topic without a name"
 
 
 def _beyond_partitions(topics: pa.ChunkedArray) -> np.ndarray:

@@ -74,6 +74,9 @@ def described(properties: pa.MapArray) -> pa.Table:
         ("\u3000", "is not a full topic name"),
         ("\u2003 ", "is not a full topic name"),
         ("a/b", "is not a full topic name"),
+        ("-partition-0", "is a partition of a topic without a name"),
+        ("-partition-007", "is a partition of a topic without a name"),
+        ("\u3000 -partition-99999999999", "is a partition of a topic without a name"),
     ],
 )
 async def test_a_name_that_rest_refuses_is_not_imported(
