@@ -25,7 +25,7 @@ from broker.stores.store import (
 from proto.names import without_partition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from broker.stores.store import NamespaceSnapshot, TopicChanges
@@ -92,15 +92,20 @@ def settled(
     return what_is_new(changes, counts, _names_there(before, changes), kept)
 
 
+def looked_up(changes: TopicChanges) -> Iterator[bytes]:
+    """Yield the names of which an addition has to know whether they are there."""
+    return chain(changes.added, (base.encode() for base in changes.partitioned))
+
+
 def _names_there(before: NamespaceSnapshot, changes: TopicChanges) -> AbstractSet[bytes]:
-    """Return those of the added names that are there, or all that are there."""
+    """Return those of the names looked up that are there, or all that are there."""
     if before.empty and not before.system:
         return frozenset()
     count = len(before.persistent) + len(before.non_persistent) + len(before.partitioned)
     if len(changes.added) * NAMES_PER_LOOKUP > count:
         listed = (before.persistent.names(), before.non_persistent.names(), before.system)
         return {*chain(*listed), *(name.encode() for name in before.partitioned)}
-    return {name for name in changes.added if before.exists(name.decode())}
+    return {name for name in looked_up(changes) if before.exists(name.decode())}
 
 
 def what_is_new(
@@ -111,10 +116,12 @@ def what_is_new(
 ) -> TopicChanges:
     """Return what an addition adds: names that are not there, properties of these, growth.
 
+    A topic without partitions stays one, whatever partitions are named beside it.
+
     Args:
         changes: The addition; of what it adds all or nothing is described.
         counts: How many partitions its partitioned topics have.
-        there: Those of its names that are there, as topics or partitioned topics.
+        there: Those of ``looked_up`` that are there, as topics or partitioned topics.
         kept: The properties of its partitioned topics, which new partitions carry, too.
     """
     new = [name not in there for name in changes.added] if there else []
@@ -125,7 +132,13 @@ def what_is_new(
             properties = PropertyRows(added, properties.column.filter(pa.array(new)))
     if any(kept.values()):
         properties = _as_their_topics(added, properties, kept)
-    grown = {name: n for name, n in changes.partitioned.items() if n > counts.get(name, 0)}
+    bases = {name.encode(): name for name in changes.partitioned if name not in counts}
+    plain = {bases[name] for name in chain(there, added) if name in bases}
+    grown = {
+        name: n
+        for name, n in changes.partitioned.items()
+        if n > counts.get(name, 0) and name not in plain
+    }
     return replace(changes, added=added, properties=properties, partitioned=grown, adds_only=False)
 
 

@@ -18,6 +18,7 @@ from broker.stores.changing import (
     check_unchanged,
     described,
     is_large,
+    looked_up,
     undescribed,
     what_is_new,
 )
@@ -161,7 +162,7 @@ async def _what_is_new(
 ) -> TopicChanges:
     """Return what an addition comes to under the row of its namespace."""
     there, counts, kept = set[bytes](), dict[str, int](), dict[str, dict[str, str]]()
-    for part in () if fresh else batched(changes.added, ROWS_PER_STATEMENT):
+    for part in () if fresh else batched(looked_up(changes), ROWS_PER_STATEMENT):
         there |= await _existing(connection, number, part)
     for bases in () if fresh else batched(changes.partitioned, ROWS_PER_STATEMENT):
         rows = await connection.fetch(_COUNTS, number, [base.encode() for base in bases])

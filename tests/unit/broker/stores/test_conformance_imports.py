@@ -120,6 +120,26 @@ async def test_a_new_partition_carries_the_properties_of_its_topic(
         assert await store.properties(A, base("q-partition-0")) == {}
 
 
+@pytest.mark.parametrize("more", [0, 3 * NAMES_PER_LOOKUP])
+@pytest.mark.parametrize("at_once", [False, True])
+async def test_an_import_makes_no_topic_a_partitioned_one(
+    open_store: OpenStore, tmp_path: Path, more: int, at_once: bool
+) -> None:
+    # Given
+    rows = {name: {} for name in ("x-partition-0", "y-partition-1")}
+    there = [topic("x"), *(topic(f"t{n}") for n in range(more))]
+    async with open_store() as store:
+        if at_once:
+            rows["x"] = {}
+        else:
+            await store.apply(A, TopicChanges(there))
+        # When
+        await import_topics(store, file_of(tmp_path / "t.parquet", rows))
+        # Then
+        assert dict((await store.snapshot(A)).partitioned) == {base("y"): 2}
+        assert {base("x"), *map(base, rows)} <= set(await names(store))
+
+
 async def test_an_import_is_remembered_by_its_content(open_store: OpenStore) -> None:
     async with open_store() as store:
         assert not await store.has_imported("abc")
