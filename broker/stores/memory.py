@@ -257,6 +257,6 @@ class _Made(NamedTuple):
 def _made(
     before: NamespaceSnapshot, properties: NamespaceProperties, changes: TopicChanges
 ) -> _Made:
-    changes = settled(before, changes)
+    changes = settled(before, changes, lambda name: properties.of(before, name.encode()))
     after = before.changed(changes)
     return _Made(before, after, properties.changed(before, after, changes), changes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import sqlite3
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from broker.stores.changing import (
@@ -243,7 +244,7 @@ class SqliteFile:
             topic = changes.unchanged.name
             partitions = before.partitioned.get(topic, 0)
             check_unchanged(changes, TopicState(topic, partitions, self.properties(name, topic)))
-        changes = settled(before, changes)
+        changes = settled(before, changes, partial(self.properties, name))
         after = before.changed(changes)
         with self._transaction():
             if known is None:

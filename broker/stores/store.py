@@ -145,8 +145,10 @@ class TopicChanges:
         present: Full names that must be there: otherwise TopicMissingError.
         unchanged: A topic that must still be as it was seen: otherwise TopicChangedError.
         creates_namespace: Whether a missing namespace is made; otherwise NamespaceMissingError.
-        adds_only: Whether it is an import: partition counts never shrink, and what is there
-            before, as a topic or a partitioned topic, keeps the properties it has, or has not.
+        adds_only: Whether it only adds, as an import does: partition counts never shrink, and what
+            is there before, as a topic or a partitioned topic, keeps the properties it has, or has
+            not. A new partition without any carries those of its partitioned topic, if that is
+            there and in ``partitioned``.
     """
 
     added: Sequence[bytes] = ()

@@ -11,6 +11,8 @@ import pytest
 
 from broker import importer
 from broker.service import BrokerService
+from broker.start_imports import fingerprint, import_at_start
+from broker.stores.memory import MemoryStore
 from broker.stores.properties import PROPERTIES_TYPE
 from broker.stores.store import StoreError
 from broker.topic_properties import TopicProperties
@@ -148,6 +150,25 @@ async def test_an_import_that_was_cut_off_is_completed_by_the_next_start(
         # Then
         assert len(await names(broker.store)) == len(LISTED)
         assert await names(broker.store, NamespaceName.parse(str(B))) == [f"persistent://{B}/b"]
+
+
+async def test_a_file_that_is_replaced_before_it_is_read_is_not_remembered(tmp_path: Path) -> None:
+    # Given
+    path = tmp_path / "t.txt"
+
+    class Replacing(MemoryStore):
+        async def has_imported(self, fingerprint: str) -> bool:
+            path.write_text(f"{base('another')}\n")
+            return await super().has_imported(fingerprint)
+
+    path.write_text(f"{base('t')}\n")
+    content, store = fingerprint(path), Replacing()
+    # When
+    with pytest.raises(StartError, match="was changed while it was imported: import it again"):
+        await import_at_start(store, Imports([path]))
+    # Then
+    assert not await store.has_imported(content)
+    assert await store.namespaces() == []
 
 
 async def test_what_was_left_out_is_counted_in_the_log(
