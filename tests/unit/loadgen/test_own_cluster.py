@@ -114,6 +114,17 @@ def test_a_send_buffer_of_the_operators_is_the_same_in_every_run(run: DemoRun) -
     assert config.socket_send_buffer_bytes == 32_768
 
 
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
+def test_a_key_that_the_role_does_not_know_is_never_set(role: str, run: DemoRun) -> None:
+    # Given keys of both roles, and one of nobody
+    server = OwnServer(role, None, {**BROKER, **PROXY, "floodgateProfil": "pulsar"})
+    # When
+    settings = server.settings(run, local_broker() if role == "broker" else LOCAL_PROXY)
+    # Then
+    assert [refusal for key in settings if (refusal := server.known.refusal(key))] == []
+
+
 def test_what_is_set_aside_is_named_and_no_secret_shown(tmp_path: Path) -> None:
     # Given
     broker, proxy = tmp_path / "broker.conf", tmp_path / "proxy.conf"
