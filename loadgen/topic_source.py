@@ -53,7 +53,7 @@ def count_names(path: Path) -> int | None:
     """
     if path.is_dir():
         return open_corpus(path).manifest.topics
-    return parquet_rows(path) if _is_parquet(path) else None
+    return parquet_rows(path) if is_parquet(path) else None
 
 
 def read_topics(path: Path, skipped: InvalidRows | None = None) -> Iterator[TopicToCreate]:
@@ -83,14 +83,14 @@ def _topics(path: Path, invalid: InvalidRows) -> Iterator[TopicToCreate]:
     if path.is_dir():
         for file in open_corpus(path).files:
             yield from _from_parquet(file, invalid, f"{file.name}, row")
-    elif _is_parquet(path):
+    elif is_parquet(path):
         parquet_rows(path)
         yield from _from_parquet(path, invalid, "row")
     else:
         yield from _from_text(path, invalid)
 
 
-def _is_parquet(path: Path) -> bool:
+def is_parquet(path: Path) -> bool:
     """Tell by its first bytes whether a file is Parquet."""
     try:
         with path.open("rb") as file:
@@ -106,7 +106,7 @@ def _from_parquet(file: Path, invalid: InvalidRows, place: str) -> Iterator[Topi
         for batch in parquet.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
             for topic, partitions, properties in _undecoded(batch):
                 number += 1
-                name = _parsed(topic or b"", invalid, f"{place} {number}")
+                name = parsed_name(topic or b"", invalid, f"{place} {number}")
                 if name is None or name.partition_index not in (-1, 0):
                     continue
                 try:
@@ -134,21 +134,31 @@ def _from_text(path: Path, invalid: InvalidRows) -> Iterator[TopicToCreate]:
     only at the end.
     """
     partitions: dict[TopicName, int] = {}
+    for name in names_of_text(path, invalid):
+        base = name.partitioned_name
+        partitions[base] = max(partitions.get(base, 0), name.partition_index + 1)
+    for base, count in partitions.items():
+        yield TopicToCreate(base, count)
+
+
+def names_of_text(path: Path, invalid: InvalidRows) -> Iterator[TopicName]:
+    """Yield the valid names of a text with one a line, and count the others.
+
+    Raises:
+        UsageError: It is no text.
+    """
     with path.open("rb") as lines:
         if b"\0" in lines.peek(_LOOKED_AT_BYTES)[:_LOOKED_AT_BYTES]:
             raise UsageError(f"{path} is neither Parquet nor UTF-8 text.")
         for number, line in enumerate(lines, start=1):
             text = line.removeprefix(_BYTE_ORDER_MARK).strip().strip(b'"')
             if text and not text.startswith(b"#"):
-                name = _parsed(text, invalid, f"line {number}")
+                name = parsed_name(text, invalid, f"line {number}")
                 if name is not None:
-                    base = name.partitioned_name
-                    partitions[base] = max(partitions.get(base, 0), name.partition_index + 1)
-    for base, count in partitions.items():
-        yield TopicToCreate(base, count)
+                    yield name
 
 
-def _parsed(text: bytes, invalid: InvalidRows, where: str) -> TopicName | None:
+def parsed_name(text: bytes, invalid: InvalidRows, where: str) -> TopicName | None:
     """Return the topic name in ``text``; None for what is none, which is counted."""
     invalid.rows += 1
     try:
