@@ -150,7 +150,7 @@ async def test_an_import_that_was_cut_off_is_completed_by_the_next_start(
         assert await names(broker.store, NamespaceName.parse(str(B))) == [f"persistent://{B}/b"]
 
 
-async def test_what_was_left_out_is_counted_in_the_log(
+async def test_what_was_left_out_is_counted_and_told_line_by_line_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     # Given
@@ -160,6 +160,8 @@ async def test_what_was_left_out_is_counted_in_the_log(
     async with started("memory:local", imports) as broker:
         # Then
         assert await names(broker.store) == [base("t")]
-    (line,) = [text for text in caplog.messages if "left out" in text]
-    assert line.startswith("left out 1 invalid topics: ")
-    assert "line 2: 'broken' is not a full topic name" in line
+    assert [text for text in caplog.messages if "left out" in text] == [
+        f"left out: {tmp_path / 't.txt'}: 1 of 2 topics are invalid",
+        "left out: line 2: 'broken' is not a full topic name; expected "
+        "persistent://tenant/namespace/topic",
+    ]
