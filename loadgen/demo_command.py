@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +12,7 @@ from rich.text import Text
 
 from loadgen.demo import DemoOptions, run_demo
 from loadgen.demo_plan import RUNS, STUCK_RUNS, default_namespaces
+from loadgen.executors import ExecutorKind
 from loadgen.failures import ExitCode, LoadgenError, UsageError
 from loadgen.own_cluster import OwnCluster, read_own_server
 from loadgen.own_topics import OwnTopics, parse_topics, read_own_topics
@@ -35,13 +35,6 @@ if TYPE_CHECKING:
 
 SEED = 7
 _INTERRUPTED = "Interrupted: broker, proxy and Spark are stopped, no report was written."
-
-
-class DemoExecutor(StrEnum):
-    """Where topics are made and clients run."""
-
-    SPARK = "spark"
-    PROCESS = "process"
 
 
 def demo(  # noqa: PLR0913 - one parameter for each option
@@ -92,8 +85,8 @@ def demo(  # noqa: PLR0913 - one parameter for each option
     ] = "100kB/s",
     out: Annotated[Path, typer.Option(help="Directory of all results.")] = Path("out/demo"),
     executor: Annotated[
-        DemoExecutor, typer.Option(help="process needs neither Spark nor Java.")
-    ] = DemoExecutor.SPARK,
+        ExecutorKind, typer.Option(help="process needs neither Spark nor Java.")
+    ] = ExecutorKind.SPARK,
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the topics (Parquet) beside the results.")
     ] = False,

@@ -145,7 +145,7 @@ class OwnCluster:
 def _set_aside_note(server: OwnServer, keys: list[str]) -> str:
     if server.file is None:
         return "Without --broker-conf the broker has Pulsar's defaults."
-    return f"Set aside of {server.file}, as all is local here: {', '.join(keys)}." if keys else ""
+    return f"Set aside from {server.file}, as all is local here: {', '.join(keys)}." if keys else ""
 
 
 def read_own_server(role: str, file: Path | None) -> OwnServer:
@@ -160,6 +160,8 @@ def read_own_server(role: str, file: Path | None) -> OwnServer:
         server = OwnServer(role, file, read_properties(file))
     except ConfigError as error:
         raise UsageError(f"--{role}-conf {error.problems[0]}") from None
+    if server.keys and all(server.known.refusal(key) for key in server.keys):
+        raise UsageError(f"--{role}-conf {file}: the {role} knows none of its keys")
     problems = server.checked().problems
     if problems:
         raise UsageError(f"--{role}-conf {file}: {'; '.join(problems)}")

@@ -186,7 +186,7 @@ def _full_name(text: bytes) -> TopicName:
         raise InvalidNameError(f"{shown(name)} is not a full topic name; {EXPECTED_NAME}")
     if topic.partition_index >= MAX_PARTITIONS:
         raise InvalidNameError(
-            f"{shown(name)} is partition {topic.partition_index}, "
-            f"a topic may have {MAX_PARTITIONS:,} partitions"
+            f"{shown(name)} is partition {topic.partition_index}; "
+            f"a topic has at most {MAX_PARTITIONS:,}"
         )
     return topic

@@ -135,8 +135,8 @@ def test_what_is_set_aside_is_named_and_no_secret_shown(tmp_path: Path) -> None:
     notes = cluster.notes()
     # Then
     assert [note.partition(", as all is local here: ")[0] for note in notes] == [
-        f"Set aside of {broker}",
-        f"Set aside of {proxy}",
+        f"Set aside from {broker}",
+        f"Set aside from {proxy}",
     ]
     assert "metadataStoreUrl" in notes[0]
     assert "brokerServiceURL" in notes[1]
@@ -176,6 +176,13 @@ def test_a_key_that_nobody_knows_is_told_before_anything_runs(tmp_path: Path) ->
         f"{path}: unknown keys, ignored: maxTopicListInFlightHeapMemSizeMb "
         "(did you mean maxTopicListInFlightHeapMemSizeMB?)"
     )
+
+
+def test_a_file_that_is_no_configuration_at_all_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "topics.txt"
+    path.write_text("persistent://a/b/c\npersistent://a/b/d\n")
+    with pytest.raises(UsageError, match=r"^--broker-conf .*topics\.txt: the broker knows none "):
+        read_own_server("broker", path)
 
 
 def test_wrong_values_are_refused_together_before_anything_runs(tmp_path: Path) -> None:
