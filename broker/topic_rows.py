@@ -259,7 +259,7 @@ def _beyond_partitions(topics: pa.ChunkedArray) -> np.ndarray:
 def _partition_fault(row: Row) -> str:
     index = row["topic"].rpartition("-")[2]
     shown_name = shown(row["topic"])
-    return f"{shown_name} is partition {index}, a topic may have {MAX_PARTITIONS:,} partitions"
+    return f"{shown_name} is partition {index}; a topic has at most {MAX_PARTITIONS:,}"
 
 
 # -- properties -------------------------------------------------------------------------------

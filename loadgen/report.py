@@ -15,7 +15,7 @@ from loadgen.report_stuck import stuck_card, stuck_section
 from loadgen.report_words import headline, run_sentences, scenario_sentence
 from loadgen.server_rows import server_rows
 from loadgen.stuck_words import scenario_words
-from loadgen.tables import figure_rows, lateness, resident_total
+from loadgen.tables import figure_rows, lateness, resident_parts
 from loadgen.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
@@ -144,11 +144,12 @@ def _card(index: int, run: Run) -> str:
     if summary.generator_limited:
         facts.append(("of it sent late", f'<dd class="bad">{lateness(summary)}</dd>'))
     listed = "".join(f"<dt>{name}</dt>{cell}" for name, cell in facts)
-    big = escape(resident_total(summary))
+    big, remark = map(escape, resident_parts(summary))
+    what = f"of memory over idle {remark}".strip()
     whose = " and ".join(summary.processes) or "the servers"
     return (
         f'<article class="card {run_class(index)}"><h3>{key_mark(index)} {escape(summary.label)}'
-        f'</h3><div class="big">{big}</div><p class="of">of memory over idle, {whose}'
+        f'</h3><div class="big">{big}</div><p class="of">{what}, {whose}'
         f"{' together' if len(summary.processes) > 1 else ''}</p><dl>{listed}</dl></article>"
     )
 

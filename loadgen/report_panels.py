@@ -71,10 +71,11 @@ def _measure_row(measure: Measure, runs: Sequence[Run], axis: Axis) -> Row:
     curves = {process: _curves(measure, runs, process, axis) for process in PROCESSES}
     limits = {process: _limits(measure, runs, process) for process in PROCESSES}
     values = [value for found in curves.values() for c in found for _, value in c.points]
-    if not any(values) and not _summary_peak(measure, runs):
+    peak = _summary_peak(measure, runs)
+    if not any(values) and not peak:
         return Row(measure.title, measure.nothing if values else "", ())
     # Air above the highest line leaves room for its letter and the limit's label.
-    top = max([*values, *(limit for found in limits.values() for limit in found)]) * 1.08
+    top = max([peak, *values, *(limit for found in limits.values() for limit in found)]) * 1.08
     unit = MB_BYTES if measure.unit == "bytes" else 1.0
     y = nice_axis(max(top, 4 * unit), ticks=4, unit=unit)
     panels = [

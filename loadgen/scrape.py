@@ -105,8 +105,9 @@ class ProcessWatch:
         try:
             self._scrape()
         except (OSError, ValueError, HTTPException) as error:
+            reason = str(getattr(getattr(error, "reason", None), "strerror", None) or error)
             raise UsageError(
-                f"{self.target.admin_url}/metrics/ cannot be read ({error}): "
+                f"{self.target.admin_url}/metrics/ cannot be read ({reason}): "
                 f"check --{self.target.process}-admin-url"
             ) from None
         if self._memory is not None:

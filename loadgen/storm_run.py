@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadgen.connecting import check_reachable, raise_open_file_limit
-from loadgen.executors import run_in_processes
+from loadgen.executors import ExecutorKind, run_in_processes
 from loadgen.failures import ExitCode, LoadgenError, UsageError
 from loadgen.live import ProgressReceiver, StormCounters
 from loadgen.loopback import is_loopback
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from loadgen.task_plan import AnyScenario
     from loadgen.task_report import TaskReport
 
-EXECUTORS = ("spark", "process")
 _PACKAGES = ("floodgate", "pyspark", "pyarrow", "uvloop", "protobuf")
 
 
@@ -152,7 +151,7 @@ def execute(scenario: AnyScenario, options: RunOptions) -> RunResult:
 
 def _check(scenario: AnyScenario, options: RunOptions) -> str:
     """Refuse what cannot be run; return what the server at the address calls its version."""
-    if options.executor not in EXECUTORS:
+    if options.executor not in set(ExecutorKind):
         raise UsageError(f"--executor {options.executor!r} is neither spark nor process")
     if not 1 <= options.tasks <= scenario.clients:
         raise UsageError(

@@ -133,7 +133,10 @@ _ImportAgain = Annotated[
 _Level = Annotated[LogLevel, typer.Option("--log-level", help="Least severe level logged.")]
 _Format = Annotated[LogFormat, typer.Option("--log-format", help="For people or for machines.")]
 _Version = Annotated[
-    bool, typer.Option("--version", callback=say_version, is_eager=True, help="Say it and end.")
+    bool,
+    typer.Option(
+        "--version", callback=say_version, is_eager=True, help="Print the version and exit."
+    ),
 ]
 
 

@@ -171,7 +171,7 @@ async def test_a_file_that_is_replaced_before_it_is_read_is_not_remembered(tmp_p
     assert await store.namespaces() == []
 
 
-async def test_what_was_left_out_is_counted_in_the_log(
+async def test_what_was_left_out_is_counted_and_told_line_by_line_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     # Given
@@ -181,6 +181,8 @@ async def test_what_was_left_out_is_counted_in_the_log(
     async with started("memory:local", imports) as broker:
         # Then
         assert await names(broker.store) == [base("t")]
-    (line,) = [text for text in caplog.messages if "left out" in text]
-    assert line.startswith("left out 1 invalid topics: ")
-    assert "line 2: 'broken' is not a full topic name" in line
+    assert [text for text in caplog.messages if "left out" in text] == [
+        f"left out: {tmp_path / 't.txt'}: 1 of 2 topics are invalid",
+        "left out: line 2: 'broken' is not a full topic name; expected "
+        "persistent://tenant/namespace/topic",
+    ]

@@ -21,7 +21,6 @@ from broker.topic_rules import (
 from broker.topic_service import TopicService
 from proto.names import NamespaceName, TopicName
 from tests.support.overtaken import before_change
-from broker.stores.store import TopicChanges
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -198,8 +198,7 @@ async def test_a_partition_that_no_topic_may_have_is_not_imported(
     (line,) = await refusal(tmp_path, of_names(f"{START}x-partition-{index}", GOOD))
     # Then
     assert line == (
-        f"  row 1: '{START}x-partition-{index}' is partition {index}, "
-        "a topic may have 100,000 partitions"
+        f"  row 1: '{START}x-partition-{index}' is partition {index}; a topic has at most 100,000"
     )
 
 

@@ -260,7 +260,7 @@ def test_a_rehearsal_says_what_was_set_aside_and_draws_its_picture(
     assert document["stuck"] == {}
     page = result.report.read_text()
     assert "A restart storm on a/large" in page
-    assert "Set aside of" in page
+    assert "Set aside from" in page
     assert [path.name for path in result.pictures] == ["demo.png", "demo-dark.png"]
 
 

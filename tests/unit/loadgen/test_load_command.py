@@ -218,8 +218,8 @@ def test_all_invalid_lines_are_named_before_anything_is_created(tmp_path: Path) 
     assert str(caught.value).splitlines()[:3] == [
         f"{path}: 2 of 3 topics are invalid",
         "  line 4: 'one' is not a full topic name; expected persistent://tenant/namespace/topic",
-        "  line 5: 'persistent://a/b/x-partition-100000' is partition 100000, a topic may have "
-        "100,000 partitions",
+        "  line 5: 'persistent://a/b/x-partition-100000' is partition 100000; a topic has at most "
+        "100,000",
     ]
 
 

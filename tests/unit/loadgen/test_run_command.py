@@ -78,6 +78,11 @@ def test_other_read_rates_are_refused(text: str) -> None:
         parse_read_rate(text)
 
 
+def test_a_wrong_read_rate_is_quoted_as_it_was_typed() -> None:
+    with pytest.raises(UsageError, match=r"^--read-rate '1xx' is not"):
+        parse_read_rate("1xx")
+
+
 def test_other_sizes_are_refused_by_the_name_of_their_option() -> None:
     assert parse_size("--receive-buffer", "64KiB") == 65_536
     with pytest.raises(UsageError, match=r"^--receive-buffer 'big' is .* such as 100kB or 1MiB$"):
@@ -120,8 +125,8 @@ def test_a_wrong_parameter_is_named_by_its_option() -> None:
         ("storm", {"stuck_namespaces": ()}, "--stuck-namespace belongs to --scenario stuck"),
         ("stuck", {"spread_seconds": 3.0}, "--spread-seconds belongs to --scenario storm: leave"),
         ("stuck", {"seed": 1}, "--seed belongs to --scenario storm: leave it out with stuck"),
-        ("stuck", {"stuck_peers": -1}, "--stuck-peers -1: Input should be greater than"),
-        ("stuck", {"interval_seconds": 0.0}, "--interval-seconds 0.0: Input should be greater"),
+        ("stuck", {"stuck_peers": -1}, "--stuck-peers -1: must be at least 0"),
+        ("stuck", {"interval_seconds": 0.0}, "--interval-seconds 0.0: must be at least 0.001"),
         ("stuck", {"duration_seconds": 1.0}, "^--stuck-at-seconds 2 is not before the end of"),
     ],
 )
@@ -160,6 +165,34 @@ def test_a_stuck_peers_size_that_is_none_is_refused_by_its_option(
         main()
     assert ended.value.code == ExitCode.USAGE
     assert f"{option} 'much" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--service-url", "foo"], "loadgen: --service-url 'foo': not of the form pulsar://host"),
+        (
+            ["--service-url", "pulsar+ssl://a:1"],
+            "loadgen: --service-url 'pulsar+ssl://a:1': not of the form pulsar://host:port\n",
+        ),
+        (["--executor", "sprk"], "'sprk' is not one of 'spark', 'process'"),
+        (["--clients", "0"], "loadgen: --clients 0: must be at least 1\n"),
+        (["--corpus", __file__], "a corpus is a folder, as `loadgen topics` makes it\n"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence_before_anything_is_asked(
+    arguments: list[str],
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    given = ["--service-url", SCENARIO.service_url, "--namespace", "a/b", *arguments]
+    monkeypatch.setattr("sys.argv", ["loadgen", "run", *given])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == ExitCode.USAGE
+    assert sentence in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
