@@ -6,8 +6,9 @@ most one per CLOSE_INTERVAL_SECONDS. What it held is given back in that turn. Be
 the grace, its requests go last in the limiter, so that what is given back does not go to the next
 silent peer; and a waiting request of another is not timed out while such a peer is within its
 grace. From a third of the grace on, connections that have not shown that they read go last, too:
-the next silent one is among them. They are asked with a PING, so that honest ones lose no more than
-its way there and back.
+the next silent one is among them. They are asked with a PING, behind what is outstanding: an
+honest one goes last until it has read that and answered, which is the PING's way there and back for
+who has nothing outstanding, and longer for who reads slowly.
 
 Nothing runs while nothing is outstanding: connections announce themselves when they send.
 """

@@ -20,9 +20,10 @@ WITH_SCHEMA = {Type.PRODUCER, Type.SUBSCRIBE, Type.GET_OR_CREATE_SCHEMA}
 
 
 @pytest.mark.parametrize("kind", [*TYPES, 99, None], ids=type_name)
-def test_only_what_carries_a_schema_may_be_larger_than_64_kib(kind: int | None) -> None:
+def test_only_an_ack_and_what_carries_a_schema_may_be_larger_than_64_kib(kind: int | None) -> None:
     # Given
     limit = 65_536 + (SCHEMA_BYTES if kind in WITH_SCHEMA else 0)
+    limit = 262_144 if kind == Type.ACK else limit
     # When
     check_command_size(kind, limit)
     # Then
@@ -32,8 +33,25 @@ def test_only_what_carries_a_schema_may_be_larger_than_64_kib(kind: int | None) 
 
 
 def test_the_refusal_names_the_command_and_both_sizes() -> None:
-    with pytest.raises(CommandTooLargeError, match="ACK of 65537 bytes, at most 65536 are parsed"):
-        check_command_size(Type.ACK, 65_537)
+    with pytest.raises(
+        CommandTooLargeError, match="ACK of 262145 bytes, at most 262144 are parsed"
+    ):
+        check_command_size(Type.ACK, 262_145)
+
+
+def test_the_largest_ack_of_the_official_clients_as_they_are_shipped_is_parsed() -> None:
+    # Given: 1,000 messages, and 1,000 batches of 1,000 messages of which one is left
+    ack = pb.CommandAck(consumer_id=2**63, ack_type=pb.CommandAck.Individual, request_id=2**63)
+    for _ in range(1_000):
+        ack.message_id.add(ledgerId=2**40, entryId=2**31, partition=1_000)
+        ack.message_id.add(
+            ledgerId=2**40, entryId=2**31, partition=1_000, batch_size=1_000, ack_set=[-1] * 16
+        )
+    # When
+    size_bytes = pb.BaseCommand(type=Type.ACK, ack=ack).ByteSize()
+    # Then
+    assert size_bytes > 200_000
+    check_command_size(Type.ACK, size_bytes)
 
 
 def test_a_frame_before_connect_is_small_whatever_it_holds() -> None:
