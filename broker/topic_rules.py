@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 MAX_NAME_BYTES = 2_048
 """UTF-8 bytes of the full name of a topic that is created."""
 PARTITIONS_PER_CHANGE = 5_000
-"""Partitions that are made or removed as one change, which holds the loop for about 60 ms.
+"""Partitions that are made or removed as one change, which is made ready off the event loop.
 
-More come in several: who looks meanwhile sees a part of them, as on a real broker, which makes
-them one by one.
+More come in several, between which others have their turn: who looks meanwhile sees a part of them,
+as on a real broker, which makes them one by one.
 """
 LEAST_PARTITIONS_PER_CHANGE = 100
 TRIES = 5

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from broker.stores.store import NamespaceSnapshot, TopicChanges
     from proto.names import NamespaceName
 
-MANY_NAMES = 5_000
+MANY_NAMES = 2_000
 """Names that take longer to put into a snapshot than the event loop may be held."""
 NAMES_PER_LOOKUP = 64
 """To look one name up costs as much as to take this many into a set."""

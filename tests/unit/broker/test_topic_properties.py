@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from broker.stores.changing import is_large
 from broker.stores.memory import MemoryStore
+from broker.stores.store import TopicChanges
 from broker.topic_properties import TopicProperties
-from broker.topic_rules import PARTITIONS_PER_CHANGE, RefusedError, TopicRules
+from broker.topic_rules import (
+    PARTITIONS_PER_CHANGE,
+    RefusedError,
+    TopicRules,
+    in_changes,
+    partition_names,
+)
 from broker.topic_service import TopicService
 from proto.names import NamespaceName, TopicName
 from tests.support.overtaken import before_change
@@ -176,6 +184,13 @@ async def test_an_update_of_one_topic_does_not_wait_for_that_of_another() -> Non
     assert await one.properties.of(other) == {"b": "2"}
     ends.set()
     await first
+
+
+def test_partitions_are_made_off_the_event_loop() -> None:
+    # When
+    parts = in_changes(range(2 * PARTITIONS_PER_CHANGE))
+    # Then
+    assert all(is_large(TopicChanges(partition_names(TOPIC, part))) for part in parts)
 
 
 async def test_updates_of_one_broker_wait_for_each_other() -> None:
