@@ -25,8 +25,8 @@ MAX_NAME_BYTES = 2_048
 PARTITIONS_PER_CHANGE = 5_000
 """Partitions that are made or removed as one change, which is made ready off the event loop.
 
-More come in several, between which others change their topics: who looks meanwhile sees a part of
-them, as on a real broker, which makes them one by one.
+More come in several, between which others have their turn: who looks meanwhile sees a part of them,
+as on a real broker, which makes them one by one.
 """
 LEAST_PARTITIONS_PER_CHANGE = 100
 TRIES = 5

@@ -152,7 +152,7 @@ class TopicService:
         """
         check_not_a_partition(topic)
         seen = await self._state(topic)
-        for _ in range(TRIES):
+        while True:
             check_growth(topic, seen.partitions, partitions, self._rules())
             if partitions == seen.partitions:
                 return
@@ -165,7 +165,6 @@ class TopicService:
                 seen = TopicState(str(topic), 0, {})
             else:
                 return
-        raise overtaken(topic)
 
     async def _state(self, topic: TopicName) -> TopicState:
         snapshot = await self._store.snapshot(topic.namespace)
@@ -200,18 +199,17 @@ class TopicService:
 
     async def _add_part(self, topic: TopicName, indices: range, seen: TopicState) -> TopicState:
         """Add some of them with the properties of this moment; return the topic as it is then."""
-        for _ in range(TRIES):
+        while True:
             try:
                 await self._store.apply(topic.namespace, _partitions(topic, indices, seen))
             except TopicChangedError as error:
-                if error.found.partitions < indices.stop:
-                    break
                 seen = error.found
+                if seen.partitions < indices.stop:
+                    raise overtaken(topic) from None
             except (TopicMissingError, NamespaceMissingError):
-                break
+                raise overtaken(topic) from None
             else:
                 return seen
-        raise overtaken(topic)
 
     async def delete_partitioned(self, topic: TopicName) -> None:
         """Delete a partitioned topic with its partitions.

@@ -144,10 +144,8 @@ async def test_a_topic_that_is_made_anew_with_fewer_partitions_is_added_none() -
     assert await carried(store) == [{}]
 
 
-@pytest.mark.parametrize("partitions", [0, 2 * PARTITIONS_PER_CHANGE])
-async def test_an_update_that_is_overtaken_again_and_again_is_made(partitions: int) -> None:
-    # Given
-    store, one, other = await made(partitions)
+def overtake_again_and_again(store: MetadataStore, other: Broker, change: int) -> None:
+    """Have another broker update the topic before a change, and before each that comes after it."""
     left = OVERTAKEN
 
     async def overtake() -> None:
@@ -157,11 +155,30 @@ async def test_an_update_that_is_overtaken_again_and_again_is_made(partitions: i
         if left:
             before_change(store, 1, overtake)
 
-    before_change(store, 1, overtake)
+    before_change(store, change, overtake)
+
+
+@pytest.mark.parametrize("partitions", [0, 2 * PARTITIONS_PER_CHANGE])
+async def test_an_update_that_is_overtaken_again_and_again_is_made(partitions: int) -> None:
+    # Given
+    store, one, other = await made(partitions)
+    overtake_again_and_again(store, other, 1)
     # When
     await one.properties.update(TOPIC, {"a": "1"})
     # Then
     assert await carried(store) == [{"old": "1", "left": "0", "a": "1"}]
+
+
+@pytest.mark.parametrize("change", [1, 2])
+async def test_growth_that_is_overtaken_again_and_again_is_made(change: int) -> None:
+    # Given
+    store, one, other = await made(2)
+    overtake_again_and_again(store, other, change)
+    # When
+    await one.service.grow(TOPIC, 2 * PARTITIONS_PER_CHANGE)
+    # Then
+    assert (await store.snapshot(NAMESPACE)).partitioned[str(TOPIC)] == 2 * PARTITIONS_PER_CHANGE
+    assert await carried(store) == [{"old": "1", "left": "0"}]
 
 
 async def test_an_update_of_one_topic_does_not_wait_for_that_of_another() -> None:
