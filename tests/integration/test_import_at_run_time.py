@@ -111,7 +111,10 @@ async def test_an_import_that_is_asked_for_again_is_made_again(allowed: Path) ->
         assert list((await parts.client().topics_of_namespace("tenant/new")).topics) == NAMES
 
 
-@pytest.mark.parametrize("body", [None, [], {}, {"path": 1}, {"path": "x", "more": 1}])
+TOO_LARGE = {"path": "x" * 65_536}
+
+
+@pytest.mark.parametrize("body", [None, [], {}, {"path": 1}, {"path": "x", "more": 1}, TOO_LARGE])
 async def test_a_body_of_another_form_is_told_the_right_one(allowed: Path, body: object) -> None:
     # Given
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
