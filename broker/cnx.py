@@ -42,7 +42,7 @@ PROTOCOL_VERSION = 21
 
 
 class ServerCnxState(Enum):
-    """Where a connection is in its life (upstream: ServerCnx.State)."""
+    """A stage of a connection's life (upstream: ServerCnx.State)."""
 
     START = "before CONNECT"
     CONNECTED = "connected"
@@ -51,7 +51,7 @@ class ServerCnxState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BrokerParts:
-    """What every connection of a broker works with."""
+    """The parts of a broker that all its connections work with."""
 
     config: BrokerConfig
     as_shipped: bool
@@ -109,7 +109,7 @@ class ServerCnx(ServedConnection):
 
     @property
     def ready(self) -> bool:
-        """Whether CONNECT was answered."""
+        """True if CONNECT was answered."""
         return self.state is not ServerCnxState.START
 
     def serves(self, kind: int) -> bool:
@@ -371,7 +371,7 @@ TRANSITIONS: dict[
     },
     ServerCnxState.FAILED: {},
 }
-"""Which commands are legal in which state. A second CONNECT is not: it closes, as recorded."""
+"""The commands that are legal in each state. A second CONNECT is not: it closes, as recorded."""
 
 
 _REQUESTS = (

@@ -1,4 +1,4 @@
-"""How a handler says that a request is answered with an error, or with nothing at all."""
+"""Exceptions by which a handler has a request answered with an error, or with nothing at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a foreign plug-in returned: checked, sorted and put into blocks, however long it is.
+"""Checks, sorts and puts into blocks what a foreign plug-in returned, however long it is.
 
 Nothing of it is trusted. Long lists are taken in steps, and sorted by Arrow in a thread that does
 not hold the interpreter, so that other connections get their turn.
@@ -36,7 +36,7 @@ NAMES_PER_STEP = 2_048
 MAX_LISTED_NAME_BYTES = MAX_NAME_BYTES + len(f"{PARTITION_SEPARATOR}{MAX_PARTITION_INDEX}")
 """UTF-8 bytes of one name: as long as a topic may be that is created, and a partition of it."""
 _PREFIX_BYTES = 2
-"""What mostly comes before a name on the wire."""
+"""Bytes that mostly come before a name on the wire."""
 SHOWN_CHARACTERS = 200
 _DOMAINS = {
     pb.CommandGetTopicsOfNamespace.PERSISTENT: "persistent",
@@ -47,7 +47,7 @@ _MAY_BE_SYSTEM = "__|transaction_coordinator_assign"
 
 
 class UnusableAnswerError(Exception):
-    """What was answered instead of a list of topics, to be read behind "answered"."""
+    """Says what was answered instead of a list of topics; to be read behind "answered"."""
 
 
 async def listing_of_names(

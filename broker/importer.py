@@ -32,15 +32,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from broker.stores.store import MetadataStore
+    from broker.topic_files import FileStates
     from broker.topic_rows import TopicRows
-
-MOST_ROWS_ON_THE_LOOP = 20_000
-"""Rows of a namespace that are made ready where they are applied, in about 2 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What an import did.
+    """The counts of what an import did.
 
     Attributes:
         topics: Names read, partitions one by one.
@@ -71,6 +69,7 @@ async def import_topics(
     progress: Callable[[int], object] = lambda _: None,
     *,
     skip_invalid: bool = False,
+    state: FileStates | None = None,
 ) -> ImportResult:
     """Import a Parquet file, a folder of them, or a text file with a full name a line.
 
@@ -79,6 +78,7 @@ async def import_topics(
         path: What to read.
         progress: Told the number of names applied so far.
         skip_invalid: Whether invalid topics are left out; otherwise nothing is imported then.
+        state: What the caller has seen of the path (``state_of``); otherwise what is there now.
 
     Raises:
         ImportFailedError: Missing, malformed or empty file, or invalid topics; says which, and
@@ -86,7 +86,8 @@ async def import_topics(
         StoreError: The store failed; namespaces applied before stay.
     """
     started, topics, namespaces = time.perf_counter(), 0, set()
-    state = await asyncio.to_thread(state_of, path)
+    if state is None:
+        state = await asyncio.to_thread(state_of, path)
     invalid = await asyncio.to_thread(_checked, path, skip_invalid)
     staged: dict[str, list[pa.Table]] = {}
     batches = _batches(path, state, any_invalid=invalid.count > 0)
@@ -125,9 +126,7 @@ def _valid(path: Path, rows: TopicRows, invalid: InvalidRows) -> pa.Table:
         raise ImportFailedError(f"{path} cannot be read: {error}") from None
 
 
-def _batches(
-    path: Path, state: Sequence[tuple[int, ...]], *, any_invalid: bool
-) -> Iterator[_Batch]:
+def _batches(path: Path, state: FileStates, *, any_invalid: bool) -> Iterator[_Batch]:
     """Read a file that was checked; ``state`` is the one it had before."""
     again = InvalidRows(path)
     open_names: dict[str, None] = {}
@@ -144,7 +143,7 @@ def _batches(
     _check_unchanged(path, state)
 
 
-def _check_unchanged(path: Path, state: Sequence[tuple[int, ...]]) -> None:
+def _check_unchanged(path: Path, state: FileStates) -> None:
     if state_of(path) != state:
         raise _changed(path)
 
@@ -175,17 +174,15 @@ async def _apply(store: MetadataStore, namespace: str, tables: list[pa.Table], p
         name = NamespaceName.parse(namespace)
     except InvalidNameError:
         raise _changed(path) from None
-    if sum(map(len, tables)) > MOST_ROWS_ON_THE_LOOP:
-        changes = await asyncio.to_thread(_changes, tables)
-    else:
-        changes = _changes(tables)
+    changes = await asyncio.to_thread(_changes, tables)
     await store.apply(name, changes)
     return len(changes.added)
 
 
 def _changes(tables: Sequence[pa.Table]) -> TopicChanges:
     """Return what is changed by the rows of a namespace."""
-    table = pa.concat_tables(tables).combine_chunks()
+    # Files without properties may lie beside files with: theirs are null.
+    table = pa.concat_tables(tables, promote_options="default").combine_chunks()
     names: list[bytes] = table["topic"].cast(pa.binary()).to_pylist()
     properties = None
     if "properties" in table.column_names and len(table):

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TURN_SECONDS = 0.003
-"""What is matched before other connections get their turn."""
+"""Seconds of matching before other connections get their turn."""
 FIRST_STEP_NAMES = 2_048
 """Most names in the first step, before it is known how long they take."""
 FIRST_STEP_WORK = 65_536
@@ -56,7 +56,7 @@ _EVERYTHING: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class PatternRules:
-    """What is configured for patterns.
+    """The configuration of patterns.
 
     Attributes:
         enabled: enableBrokerSideSubscriptionPatternEvaluation.
@@ -269,7 +269,7 @@ class _Evaluation:
 
 
 class _StepSize:
-    """How many names are matched in one call: many, but not for long."""
+    """Chooses how many names are matched in one call: many, but not for long."""
 
     def __init__(self, pattern: TopicsPattern) -> None:
         program_size = pattern.program_size if isinstance(pattern, LinearTime) else 1

@@ -45,12 +45,12 @@ class PatternWorker:
 
     @property
     def usable(self) -> bool:
-        """Whether it waits for the next job."""
+        """True while it waits for the next job."""
         return self._idle and not self.is_gone
 
     @property
     def is_gone(self) -> bool:
-        """Whether the process has ended."""
+        """True if the process has ended."""
         return self._process.returncode is not None
 
     async def matching(self, pattern: str, paths: pa.StringArray, seconds: float) -> Mask | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from broker.importer import ImportFailedError, import_topics
 from broker.stores.store import StoreError
-from broker.topic_files import files_of, unreadable
+from broker.topic_files import files_of, state_of, unreadable
 from server.errors import StartError
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ async def import_at_start(store: MetadataStore, imports: Imports) -> None:
 
 
 async def _import(store: MetadataStore, path: Path, imports: Imports) -> None:
+    # Seen before the content: what is imported is then what is remembered.
+    state = await asyncio.to_thread(state_of, path)
     content = await asyncio.to_thread(fingerprint, path)
     if not imports.again and await store.has_imported(content):
         logger.info(
@@ -48,9 +50,9 @@ async def _import(store: MetadataStore, path: Path, imports: Imports) -> None:
             path,
         )
         return
-    result = await import_topics(store, path, skip_invalid=imports.skip_invalid)
-    if result.skipped:
-        logger.warning("left out %d invalid topics: %s", result.skipped, result.report)
+    result = await import_topics(store, path, skip_invalid=imports.skip_invalid, state=state)
+    for line in result.report.splitlines():
+        logger.warning("left out: %s", line.strip())
     await store.remember_import(content)
     logger.info(
         "imported %d topics of %d namespaces from %s in %.1f s",

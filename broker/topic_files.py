@@ -17,12 +17,15 @@ from broker.topic_rows import TopicRows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
-    from typing import BinaryIO
+    from typing import BinaryIO, TypeAlias
+
+    FileStates: TypeAlias = Sequence[tuple[int, int, int]]
 
 ROWS_PER_BATCH = 32_768
 """Of Parquet: so many fit a processor's cache with the columns that are made of them."""
 TEXT_BYTES_PER_BATCH = 8_000_000
 REQUIRED_COLUMNS = {"namespace": pa.string(), "topic": pa.string()}
+COLUMNS = {**REQUIRED_COLUMNS, "properties": PROPERTIES_TYPE}
 _PARQUET_MAGIC = b"PAR1"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 """Editors on Windows begin UTF-8 with it."""
@@ -52,7 +55,7 @@ def files_of(path: Path) -> list[Path]:
     return files
 
 
-def state_of(path: Path) -> list[tuple[int, int, int]]:
+def state_of(path: Path) -> FileStates:
     """Return what changes when somebody writes a path's files.
 
     Raises:
@@ -103,7 +106,7 @@ class _RowGroup:
     highest: str | None
 
     def may_hold(self, namespace: str) -> bool:
-        """Whether rows of a namespace may be in this row group."""
+        """Return True if rows of a namespace may be in this row group."""
         if self.lowest is None or self.highest is None:
             return True
         return self.lowest <= namespace <= self.highest
@@ -114,7 +117,7 @@ def _parquet_rows(files: Sequence[Path]) -> Iterator[TopicRows]:
     reader: pq.ParquetFile | None = None
     for position, group in enumerate(groups):
         if reader is None or groups[position - 1].file != group.file:
-            reader = pq.ParquetFile(group.file)
+            reader = _opened(group.file)
         place, first = f"{group.file.name}, row" if len(files) > 1 else "row", group.first_row
         for table in _tables(reader, group):
             numbers = np.arange(first, first + len(table))
@@ -128,13 +131,20 @@ def _any_may_hold(groups: Sequence[_RowGroup], namespace: str) -> bool:
     return any(group.may_hold(namespace) for group in groups)
 
 
-def _row_groups(file: Path) -> Iterator[_RowGroup]:
+def _opened(file: Path) -> pq.ParquetFile:
     try:
         reader = pq.ParquetFile(file)
     except (pa.ArrowException, OSError) as error:
         raise ImportFailedError(f"{file} is not a readable Parquet file: {error}") from None
     _check_columns(file, reader.schema_arrow)
-    column, first_row = reader.schema_arrow.names.index("namespace"), 1
+    return reader
+
+
+def _row_groups(file: Path) -> Iterator[_RowGroup]:
+    reader = _opened(file)
+    # Row groups hold leaves: a column before may have several.
+    leaves = [reader.schema.column(leaf).path for leaf in range(reader.metadata.num_columns)]
+    column, first_row = leaves.index("namespace"), 1
     for index in range(reader.num_row_groups):
         metadata = reader.metadata.row_group(index)
         lowest, highest = _range(metadata.column(column).statistics)
@@ -153,6 +163,9 @@ def _range(statistics: pq.Statistics | None) -> tuple[str | None, str | None]:
 
 
 def _check_columns(file: Path, schema: pa.Schema) -> None:
+    for name in COLUMNS:
+        if schema.names.count(name) > 1:
+            raise ImportFailedError(f"{file} has the column {name} twice")
     for name, kind in REQUIRED_COLUMNS.items():
         if name not in schema.names or not _is_text(schema.field(name).type):
             found = ", ".join(f"{field.name} {field.type}" for field in schema)
@@ -170,19 +183,14 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _tables(reader: pq.ParquetFile, group: _RowGroup) -> Iterator[pa.Table]:
-    columns = [
-        name for name in ("namespace", "topic", "properties") if name in reader.schema_arrow.names
-    ]
+    there = reader.schema_arrow.names
+    kinds = {name: kind for name, kind in COLUMNS.items() if name in there}
     try:
         # Arrow's own threads would keep what they freed: as much as a row group each.
         for batch in reader.iter_batches(
-            ROWS_PER_BATCH, [group.index], columns=columns, use_threads=False
+            ROWS_PER_BATCH, [group.index], columns=list(kinds), use_threads=False
         ):
-            table = pa.Table.from_batches([batch])
-            for name in REQUIRED_COLUMNS:
-                place = table.column_names.index(name)
-                table = table.set_column(place, name, table[name].cast(pa.string()))
-            yield table
+            yield pa.table({name: batch[name].cast(kind) for name, kind in kinds.items()})
     except (pa.ArrowException, OSError) as error:
         raise ImportFailedError(f"{group.file} cannot be read: {error}") from None
 

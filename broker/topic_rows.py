@@ -33,9 +33,10 @@ _TOPIC = (
 _NAMESPACE_PREFIX = r"\A(?:non-)?persistent://(?P<namespace>[^/]+/[^/]+)/"
 _FEW_NAMESPACES = 16
 """To compare what topics begin with, name by name, is faster than to extract their namespaces."""
-_PARTITION = r"-partition-(?P<index>0|[1-9][0-9]*)\z"
-_PARTITION_SUFFIX = r"-partition-(?:0|[1-9][0-9]*)\z"
-_BEYOND = rf"-partition-[1-9][0-9]{{{len(str(MAX_PARTITIONS)) - 1},}}\z"
+_PARTITION = r"-partition-(?P<index>0|[1-9][0-9]{0,9})\z"
+_PARTITION_SUFFIX = r"-partition-(?:0|[1-9][0-9]{0,9})\z"
+_OF_NOTHING = rf"/[{JAVA_WHITESPACE}]*-partition-[+-]?[0-9]+\z"
+_BEYOND = rf"-partition-[1-9][0-9]{{{len(str(MAX_PARTITIONS)) - 1},9}}\z"
 """Partitions with as many digits as MAX_PARTITIONS or more."""
 
 
@@ -89,6 +90,7 @@ class _Check:
         if not _is_utf8(self._table):
             self._take_out_other_encodings()
         self._take_out(_misnamed(self._table), _name_fault)
+        self._take_out(_partitions_of_nothing(self._table["topic"]), _nothing_fault)
         self._take_out(_beyond_partitions(self._table["topic"]), _partition_fault)
         if "properties" in self._table.column_names:
             self._take_out(_wrong_properties(self._table), _properties_fault)
@@ -225,16 +227,23 @@ def partition_counts(topics: pa.ChunkedArray) -> Mapping[str, int]:
         return {}
     bases = pc.replace_substring_regex(partitions, _PARTITION_SUFFIX, "")
     table = pa.table({"base": bases, "index": _partition_indexes(partitions)})
+    table = table.filter(pc.less_equal(table["index"], MAX_PARTITION_INDEX))
     highest = table.group_by("base").aggregate([("index", "max")])
     pairs = zip(highest["base"].to_pylist(), highest["index_max"].to_pylist(), strict=True)
-    return {base: index + 1 for base, index in pairs if index <= MAX_PARTITION_INDEX}
+    return {base: index + 1 for base, index in pairs}
 
 
 def _partition_indexes(partitions: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Read digits as numbers; more than eighteen of them are no partition index."""
-    texts = pc.struct_field(pc.extract_regex(partitions, _PARTITION), "index")
-    short = pc.if_else(pc.less_equal(pc.utf8_length(texts), 18), texts, str(2**40))
-    return short.cast(pa.int64())
+    return pc.struct_field(pc.extract_regex(partitions, _PARTITION), "index").cast(pa.int64())
+
+
+def _partitions_of_nothing(topics: pa.ChunkedArray) -> np.ndarray:
+    """Find partitions without a name before their number."""
+    return np.asarray(pc.match_substring_regex(topics, _OF_NOTHING).to_numpy(), bool)
+
+
+def _nothing_fault(row: Row) -> str:
+    return f"{shown(row['topic'])} is a partition of a topic without a name"
 
 
 def _beyond_partitions(topics: pa.ChunkedArray) -> np.ndarray:
@@ -250,7 +259,7 @@ def _beyond_partitions(topics: pa.ChunkedArray) -> np.ndarray:
 def _partition_fault(row: Row) -> str:
     index = row["topic"].rpartition("-")[2]
     shown_name = shown(row["topic"])
-    return f"{shown_name} is partition {index}, a topic may have {MAX_PARTITIONS:,} partitions"
+    return f"{shown_name} is partition {index}; a topic has at most {MAX_PARTITIONS:,}"
 
 
 # -- properties -------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What an operator allows of topics, and how a change that breaks a rule is refused.
+"""Holds an operator's rules for topics, and refuses a change that breaks one.
 
 Plain decisions; ``topic_service`` waits for the store. The sentences are upstream's where clients
 may know them.
@@ -25,18 +25,18 @@ MAX_NAME_BYTES = 2_048
 PARTITIONS_PER_CHANGE = 5_000
 """Partitions that are made or removed as one change, which is made ready off the event loop.
 
-More come in several, between which others have their turn: who looks meanwhile sees a part of them,
-as on a real broker, which makes them one by one.
+More come in several, between which others change their topics: who looks meanwhile sees a part of
+them, as on a real broker, which makes them one by one.
 """
 LEAST_PARTITIONS_PER_CHANGE = 100
 TRIES = 5
-"""How often a change is tried that others overtake."""
+"""Most attempts at a change that others overtake."""
 _NUMBERED = re.compile(r"(?P<base>.*)-partition-[+-]?[0-9]+", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class Refusal(Enum):
-    """Why something is refused; the value is the HTTP status that says so."""
+    """A reason to refuse; the value is the HTTP status that says so."""
 
     NOT_FOUND = 404
     NOT_ALLOWED = 405
@@ -62,7 +62,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TopicRules:
-    """What an operator allows.
+    """Holds what an operator allows.
 
     Attributes:
         auto_creation: allowAutoTopicCreation.

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 class TopicService:
-    """What is done to topics.
+    """Creates, changes and deletes topics.
 
     Args:
         store: Where the topics are.
@@ -86,9 +86,12 @@ class TopicService:
             [name.encode()],
             properties=property_rows([name.encode()], properties),
             absent=[name],
-            present=[str(base)] if base is not None else [],
             creates_namespace=False,
         )
+        if base is not None:
+            # As an addition to its partitioned topic it carries that one's properties.
+            there = str(base)
+            changes = replace(changes, present=[there], partitioned={there: 1}, adds_only=True)
         try:
             await self._apply(topic, changes)
         except TopicMissingError:

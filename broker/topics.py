@@ -53,7 +53,7 @@ PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
 
 
 MAX_WAITS = 4
-"""How often a request waits for direct memory: its list may grow faster than that is granted."""
+"""Most waits of a request for direct memory: its list may grow faster than that is granted."""
 
 
 @dataclass(frozen=True, slots=True)

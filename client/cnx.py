@@ -51,15 +51,15 @@ PROTOCOL_VERSION = 21
 MAX_PENDING_REQUESTS = 50_000
 """Unanswered requests a connection may have (upstream: maxLookupRequest)."""
 OPERATION_TIMEOUT_SECONDS = 30.0
-"""How long a request may take (upstream: operationTimeoutMs)."""
+"""Seconds that a request may take (upstream: operationTimeoutMs)."""
 LARGEST_MESSAGE_BYTES = 2_147_473_407
 """The largest maxMessageSize a broker may have (upstream: a Java int, less the padding)."""
 KEEP_ALIVE_SECONDS = 30.0
-"""How often a server is asked whether it lives (upstream: keepAliveIntervalSeconds)."""
+"""Seconds between questions whether a server lives (upstream: keepAliveIntervalSeconds)."""
 
 
 class ClientCnxState(Enum):
-    """Where a connection is in its life (upstream: ClientCnx.State)."""
+    """A stage of a connection's life (upstream: ClientCnx.State)."""
 
     NONE = "not connected"
     SENT_CONNECT_FRAME = "handshake"
@@ -69,7 +69,7 @@ class ClientCnxState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConnectOptions:
-    """What a connection says of itself, and how patient it is.
+    """Says what a connection tells of itself, and how patient it is.
 
     Attributes:
         client_version: Free text in CONNECT.

@@ -1,4 +1,4 @@
-"""What a caller of the client can meet.
+"""Exceptions that a caller of the client can meet.
 
 PulsarClientError
     ConnectError                 the server cannot be reached, or refused the handshake

@@ -1,4 +1,4 @@
-"""Who holds what: an account for each owner, and holdings that several owners share.
+"""Keeps the books of who holds what: an account for each owner, and holdings that several share.
 
 An account exists as long as its owner holds or waits for something. An owner that stands for
 many clients (a proxy's connection) has an account in each namespace instead of a single one.
@@ -20,7 +20,7 @@ MAX_SPARE = 1_000
 
 
 class Place(Protocol):
-    """Where an account stands in line with its oldest request."""
+    """A line that an account can stand in with its oldest request."""
 
     def add(self, account: Account, waiter: Waiter) -> None:
         """Let it stand here."""
@@ -33,7 +33,7 @@ class Place(Protocol):
 
 
 class Account:
-    """What one owner holds and waits for in one semaphore.
+    """Counts what one owner holds and waits for in one semaphore.
 
     Attributes:
         owner: Who it is; None are all who do not say.
@@ -92,17 +92,17 @@ class Account:
 
     @property
     def holds(self) -> bool:
-        """Whether it holds anything, alone or with others."""
+        """True if it holds anything, alone or with others."""
         return bool(self.permits) or self.shared_held > 0
 
     @property
     def held(self) -> int:
-        """What it holds: its own permits, and its part of what it shares."""
+        """The permits it holds: its own, and its part of what it shares."""
         return self.held_alone + sum(holder.part_of(self) for holder in self.shared)
 
     @property
     def weight(self) -> int:
-        """What it holds, as the admission policy counts it; see ``held_shared``."""
+        """The permits it holds, as the admission policy counts them; see ``held_shared``."""
         return self.held_alone + self.held_shared
 
     @property
@@ -112,7 +112,7 @@ class Account:
 
     @property
     def stands(self) -> bool:
-        """Whether it has a request that waits for its turn."""
+        """True if it has a request that waits for its turn."""
         return bool(self.line or self.parked_growth)
 
     def took_on(self, permit: Permit) -> None:
@@ -169,12 +169,12 @@ class SharedHolder:
 
     @property
     def references(self) -> int:
-        """How many references there are, of all members."""
+        """The number of references, of all members."""
         return self._total
 
     @property
     def sharers(self) -> int:
-        """How many owners are part of it."""
+        """The number of owners that are part of it."""
         return len(self._references)
 
     def members(self) -> Iterator[Account]:

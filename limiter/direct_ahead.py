@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class DirectAhead:
-    """What was granted; the answer that it pays for is made only now.
+    """Holds what was granted; the answer that it pays for is made only now.
 
     Args:
         pays_for: Whether it is enough for the bytes of a key, which are this size.

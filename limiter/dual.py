@@ -28,7 +28,7 @@ DualObserver: TypeAlias = "Callable[[LimitType, AcquireOutcome, float, int], Non
 
 
 class LimitType(Enum):
-    """Which of the two budgets (upstream: AsyncDualMemoryLimiter.LimitType)."""
+    """One of the two budgets (upstream: AsyncDualMemoryLimiter.LimitType)."""
 
     HEAP_MEMORY = "heap"
     DIRECT_MEMORY = "direct"
@@ -95,7 +95,7 @@ class SharedOwner:
 
 
 class AsyncDualMemoryLimiter:
-    """Who may hold how many bytes of heap and of direct memory, and who must wait.
+    """Decides who may hold how many bytes of heap and of direct memory, and who must wait.
 
     Args:
         heap: The budget of LimitType.HEAP_MEMORY.

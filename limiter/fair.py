@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 MEMBERS_LOOKED_AT = 16
-"""When a shared request needs another account to stand with."""
+"""Most members looked at when a shared request needs another account to stand with."""
 _LAST = 2
 _PARKED = 3
 
@@ -137,7 +137,7 @@ class FairAdmission(Placing):
             self._put_in_place(account)
 
     def _goes_first(self, waiter: Waiter) -> bool:
-        """Whether a growth goes first for its account, or for anybody who shares it."""
+        """Return True if a growth goes first for its account, or for anybody who shares it."""
         if waiter.account is None:
             return True
         if type(waiter.holder) is not SharedHolder:
@@ -260,7 +260,7 @@ class FairAdmission(Placing):
                 self._move(waiter, account)
 
     def _stands_better(self, account: Account, waiter: Waiter) -> bool:
-        """Whether a request is better off in the line of ``account`` than where it is."""
+        """Return True if a request is better off in the line of ``account`` than where it is."""
         stands = waiter.account
         if stands is None or stands is account:
             return False
@@ -281,7 +281,7 @@ class FairAdmission(Placing):
         return 1 if place is self._holding else _PARKED
 
     def left(self, holder: SharedHolder, account: Account) -> None:
-        """Who stood in line for the others has left: another of them does."""
+        """Let another stand in line for the others, now that who did has left."""
         for waiter in list(holder.waiters):
             if waiter.account is not account or not holder.references:
                 continue

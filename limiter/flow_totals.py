@@ -1,4 +1,4 @@
-"""What flow control did to all connections of a process: plain numbers that metrics read."""
+"""Counts what flow control did to all connections of a process: plain numbers for metrics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class CloseReason(Enum):
-    """Why a peer was closed that did not take what it was sent."""
+    """A reason to close a peer that did not take what it was sent."""
 
     CONTENTION = "contention"
     """It pinned memory that another connection waited for (floodgateSlowPeerGraceMs)."""
@@ -30,7 +30,10 @@ class CloseReason(Enum):
 
 
 class RateLimitOperation(Enum):
-    """What OpenTelemetry counts (upstream: BrokerService's ConnectionRateLimitOperationName)."""
+    """An operation that OpenTelemetry counts.
+
+    Source: upstream BrokerService's ConnectionRateLimitOperationName.
+    """
 
     PAUSED = "paused"
     """A connection that was read is read no more, whatever the cause."""

@@ -1,8 +1,9 @@
-"""Who has not shown that he reads: while silent peers are in the way, he goes after who has.
+"""Puts who has not shown that he reads behind who has, while silent peers are in the way.
 
 What an eviction frees must not go to the next silent peer, nor to the same one that has come again.
 What a peer's kernel acknowledges is no proof, as its buffers take a hundred kilobytes that nobody
-reads. So newcomers are asked: who answers a PING has read all that was sent before it.
+reads. So newcomers are asked: who answers a PING has read all that was sent before it. (Who sends
+a PONG blindly after it was asked is believed once; what it holds then is closed like any other's.)
 """
 
 from __future__ import annotations
@@ -64,5 +65,5 @@ class Newcomers:
                 self._unasked[peer] = None  # Behind the others.
 
     def waits(self, peer: Peer) -> bool:
-        """Whether a peer goes last for having taken nothing yet."""
+        """Return True if a peer goes last for having taken nothing yet."""
         return self.go_last and peer in self._peers

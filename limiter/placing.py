@@ -1,4 +1,4 @@
-"""Where accounts stand under policy fair: hungry, holding, over their share, last, or at a cap."""
+"""Places accounts under policy fair: hungry, holding, over their share, last, or at a cap."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class HasLimit(Protocol):
 
     @property
     def available_permits(self) -> int:
-        """What is free."""
+        """The permits that are free."""
 
 
 class Placing:
@@ -120,7 +120,7 @@ class Placing:
         return self._counted
 
     def _grows_first(self, account: Account, waiter: Waiter) -> bool:
-        """Whether a growth goes before all new work, and not after its account gave back.
+        """Return True if a growth goes before all new work, and not after its account gave back.
 
         Beyond the share one does, so that an account cannot stand still by itself.
         """
@@ -169,6 +169,6 @@ class Placing:
 
 
 def _is_deferred(holder: Account | SharedHolder | None) -> bool:
-    """Whether everybody who holds something is deferred: those who are not are found first."""
+    """Return True if all who hold something are deferred: those who are not are found first."""
     account = holder.first_member() if isinstance(holder, SharedHolder) else holder
     return account is not None and account.deferred

@@ -1,4 +1,4 @@
-"""How a response's memory is accounted: each its own, or shared by all who send the same bytes.
+"""Charges for a response's memory: each its own, or shared by all who send the same bytes.
 
 Both kinds have the same three operations, so that a request reads the same under either
 (``floodgateResponseBuffers``): hold heap for a block, acquire direct memory for an outbound
@@ -102,11 +102,11 @@ class ResponseMemory(Protocol):
 
     @property
     def shares(self) -> bool:
-        """Whether those who send the same bytes are charged for them once."""
+        """True if those who send the same bytes are charged for them once."""
 
     @property
     def pays(self) -> bool:
-        """Whether direct memory is counted at all: without a limit it is not."""
+        """True if direct memory is counted at all: without a limit it is not."""
 
     def exempt_from_share(self, owner: Hashable) -> None:
         """Many clients are behind ``owner``: no share applies to it."""

@@ -138,7 +138,7 @@ class SharedLeases:
 
 
 class _Lease:
-    """What was granted, to one owner until another joins; a growth under way is everybody's.
+    """Holds what was granted, to one owner until another joins; a growth under way is everybody's.
 
     Attributes:
         holder: Those who share it; None while one owner holds it alone.
@@ -166,7 +166,7 @@ class _Lease:
 
     @property
     def live(self) -> bool:
-        """Whether anybody has a part in it."""
+        """True if anybody has a part in it."""
         if self.holder is not None:
             return self.holder.references > 0
         return self.permit is not None and self.permit.size > 0

@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 CLOSE_INTERVAL_SECONDS = 0.1
 """At most one peer is closed for contention in this time; and so often everybody is looked at."""
 QUIET_INTERVAL_SECONDS = 0.5
-"""How often, while nobody waits for memory."""
+"""Seconds between samples while nobody waits for memory."""
 SAMPLES_A_TICK = 2_000
 """Connections looked at in one turn; the others come next."""
 DEFERRED_AT = 0.5
@@ -45,12 +45,12 @@ NEWCOMERS_LAST_AT = 1 / 3
 TRIAL_LASTS_SECONDS = 0.02
 """For so long it is remembered which silent peers hold something."""
 MORE_TIME_SECONDS = 0.5
-"""How much longer than twice the grace a waiting request may wait beyond its timeout."""
+"""Seconds, beside twice the grace, that a waiting request may wait beyond its timeout."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlowPeerRules:
-    """When a peer that does not read is closed. Each rule is off at 0.
+    """Say when a peer that does not read is closed. Each rule is off at 0.
 
     Attributes:
         grace_seconds: floodgateSlowPeerGraceMs: without progress while others wait.
@@ -75,7 +75,7 @@ class Peer(Protocol):
 
     @property
     def writable(self) -> bool:
-        """Whether its outbound buffer is."""
+        """True if its outbound buffer is writable."""
 
     def sample_progress(self, now: float) -> None:
         """Ask the kernel what the peer has acknowledged."""
@@ -128,7 +128,7 @@ class SlowPeers:
 
     @property
     def watches(self) -> bool:
-        """Whether any rule is on."""
+        """True if any rule is on."""
         rules = self._rules
         return (
             max(rules.grace_seconds, rules.max_unwritable_seconds, rules.min_drain_bytes_per_second)
@@ -366,7 +366,7 @@ class SlowPeers:
         return min(CLOSE_INTERVAL_SECONDS, latest - now) if served_soon else 0.0
 
     def _on_trial(self, owner: object, now: float) -> bool:
-        """Whether a silent peer within its grace holds anything.
+        """Return True if a silent peer within its grace holds anything.
 
         Of whichever budget: as shipped, who holds heap may wait for direct memory that such a peer
         pins; otherwise who waits for heap may hold direct memory that others wait for.

@@ -1,4 +1,4 @@
-"""Whether a peer takes what it is sent: bytes acknowledged, and since when there were none."""
+"""Judges if a peer takes what it is sent: bytes acknowledged, and since when there were none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DRAIN_WINDOW_SECONDS = 10.0
 
 
 class WriteProgress:
-    """What is known of one peer from samples of its connection. Units: bytes, seconds.
+    """Keeps what samples of its connection tell of one peer. Units: bytes, seconds.
 
     Progress is what the peer's kernel has acknowledged. By what was handed to our own kernel, an
     honest reader of 100 kB/s would stand still for 13 seconds behind default socket buffers.
@@ -42,7 +42,7 @@ class WriteProgress:
 
     @property
     def proven(self) -> bool:
-        """Whether the peer has acknowledged anything worth the name since it connected."""
+        """True if the peer has acknowledged anything worth the name since it connected."""
         return self._acknowledged >= WORTHY_BYTES
 
     def sample(

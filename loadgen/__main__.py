@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Subcommand:
-    """Where a sub-command lives, and what the overview says about it."""
+    """Says where a sub-command lives, and what the overview tells of it."""
 
     module: str
     function: str
@@ -80,7 +80,10 @@ app = typer.Typer(
 @app.callback()
 def loadgen(
     _version: Annotated[
-        bool, typer.Option("--version", callback=say_version, is_eager=True, help="Say it and end.")
+        bool,
+        typer.Option(
+            "--version", callback=say_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Make topics by the million, drive clients by the thousand, and report what happened."""

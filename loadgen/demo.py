@@ -53,7 +53,7 @@ _CONNECTIONS_PER_CLIENT = 2
 
 @dataclass(frozen=True)
 class DemoOptions:
-    """What the demo runs and where its results go.
+    """Options of the demo: what it runs, and where its results go.
 
     Attributes:
         topics: The topics to make, or an operator's own.
@@ -200,7 +200,7 @@ def _servers(
     logs = options.out / RUN_DIRECTORIES / run.name
     with ExitStack() as stack:
         with steps.step(f"{run.label}: servers start, load the topics"):
-            launch = broker_launch(run, options.own, logs, topics.source)
+            launch = broker_launch(run, options.own, logs, topics)
             broker = stack.enter_context(running_server(launch))
             launch_of_proxy = proxy_launch(run, options.own, logs, broker)
             proxy = None

@@ -1,4 +1,4 @@
-"""What must hold for the demo to have shown the truth: one sentence with figures for each check."""
+"""Checks if the demo has shown the truth: one sentence with figures for each check."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def hidden_storm(off: RunSummary, size: StormSize) -> str | None:
     return (
         f"This storm is small: without limits at most {format_bytes(peak)} of the "
         f"{format_bytes(size.clients * size.answer_bytes)} of answers waited in one server. Use "
-        "more --clients, a lower --read-rate or a larger --namespace to see what limits do."
+        "a larger --namespace, as the kernel's socket buffers take the first of each answer, more "
+        "--clients or a lower --read-rate to see what limits do."
     )
 
 

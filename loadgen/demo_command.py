@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +12,7 @@ from rich.text import Text
 
 from loadgen.demo import DemoOptions, run_demo
 from loadgen.demo_plan import RUNS, STUCK_RUNS, default_namespaces
+from loadgen.executors import ExecutorKind
 from loadgen.failures import ExitCode, LoadgenError, UsageError
 from loadgen.own_cluster import OwnCluster, read_own_server
 from loadgen.own_topics import OwnTopics, parse_topics, read_own_topics
@@ -35,13 +35,6 @@ if TYPE_CHECKING:
 
 SEED = 7
 _INTERRUPTED = "Interrupted: broker, proxy and Spark are stopped, no report was written."
-
-
-class DemoExecutor(StrEnum):
-    """Where topics are made and clients run."""
-
-    SPARK = "spark"
-    PROCESS = "process"
 
 
 def demo(  # noqa: PLR0913 - one parameter for each option
@@ -80,6 +73,10 @@ def demo(  # noqa: PLR0913 - one parameter for each option
             min=1, help="Namespaces of made topics.", show_default="one for 10,000 topics"
         ),
     ] = None,
+    skip_invalid: Annotated[
+        bool,
+        typer.Option("--skip-invalid", help="Leave invalid topics of your file out."),
+    ] = False,
     clients: Annotated[
         int, typer.Option(min=1, max=100_000, help="Clients that ask at the same moment.")
     ] = 1000,
@@ -88,8 +85,8 @@ def demo(  # noqa: PLR0913 - one parameter for each option
     ] = "100kB/s",
     out: Annotated[Path, typer.Option(help="Directory of all results.")] = Path("out/demo"),
     executor: Annotated[
-        DemoExecutor, typer.Option(help="process needs neither Spark nor Java.")
-    ] = DemoExecutor.SPARK,
+        ExecutorKind, typer.Option(help="process needs neither Spark nor Java.")
+    ] = ExecutorKind.SPARK,
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the topics (Parquet) beside the results.")
     ] = False,
@@ -116,7 +113,7 @@ def demo(  # noqa: PLR0913 - one parameter for each option
       loadgen demo --topics topics.txt --broker-conf broker.conf
       --proxy-conf proxy.conf --out out/mine
     """
-    wanted = _wanted_topics(topics, namespaces, namespace or [])
+    wanted = _wanted_topics(topics, namespaces, namespace or [], skip_invalid=skip_invalid)
     own = _own_cluster(broker_conf, proxy_conf, topics_are_own=isinstance(wanted, OwnTopics))
     options = DemoOptions(
         topics=wanted,
@@ -129,7 +126,8 @@ def demo(  # noqa: PLR0913 - one parameter for each option
         namespaces=tuple(namespace or ()),
     )
     console = summary_console()
-    for note in own.notes() if own is not None else ():
+    invalid = [wanted.invalid] if isinstance(wanted, OwnTopics) and wanted.invalid else []
+    for note in [*invalid, *(own.notes() if own is not None else ())]:
         console.print(note, soft_wrap=True, highlight=False, markup=False)
     try:
         with termination_interrupts(), Steps(console).shown() as steps:
@@ -193,7 +191,7 @@ def _verdicts(checks: Sequence[CheckResult]) -> Table:
 
 
 def _wanted_topics(
-    topics: str, namespaces: int | None, listed: Sequence[str]
+    topics: str, namespaces: int | None, listed: Sequence[str], *, skip_invalid: bool
 ) -> TopicPlan | OwnTopics:
     """Return what ``--topics`` says: a plan of so many, or what a file holds.
 
@@ -204,6 +202,8 @@ def _wanted_topics(
     if number is not None:
         if listed:
             raise UsageError("--namespace goes with a file of your own topics; leave it out")
+        if skip_invalid:
+            raise UsageError("--skip-invalid goes with a file of your own topics; leave it out")
         return _topic_plan(number, namespaces or default_namespaces(number))
     path = Path(topics)
     if not path.exists():
@@ -213,7 +213,7 @@ def _wanted_topics(
         )
     if namespaces is not None:
         raise UsageError("--namespaces goes with a number of topics; leave it out")
-    own = read_own_topics(path)
+    own = read_own_topics(path, skip_invalid=skip_invalid)
     own.chosen(listed)
     return own
 

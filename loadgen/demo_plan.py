@@ -1,4 +1,4 @@
-"""What the demo runs: its runs, the settings of their servers, and what scales with size."""
+"""Plans the demo: its runs, the settings of their servers, and what scales with size."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ STUCK_RUNS = (
 
 @dataclass(frozen=True)
 class StormSize:
-    """How large the demo's storm is: clients, and the mean size of an answer."""
+    """The size of the demo's storm: clients, and the mean size of an answer."""
 
     clients: int
     answer_bytes: int
@@ -81,7 +81,7 @@ class StormSize:
 
     @property
     def judges_memory(self) -> bool:
-        """Whether the storm is large enough to compare the memory of two runs."""
+        """True if the storm is large enough to compare the memory of two runs."""
         return self.share_of_full >= JUDGED_SHARE
 
 
@@ -102,7 +102,7 @@ def broker_settings(run: DemoRun) -> dict[str, str]:
 
 
 def local_broker() -> dict[str, str]:
-    """What a broker is told whatever the run: to listen on free ports of the loopback."""
+    """Return the settings a broker has in every run: it listens on free ports of the loopback."""
     return {"brokerServicePort": "0", "metadataStoreUrl": "memory:local", **_LOOPBACK}
 
 
@@ -118,7 +118,7 @@ def stuck_broker_settings(run: DemoRun) -> dict[str, str]:
 
 
 def stuck_scenario(service_url: str, namespace: NamespaceExpectation) -> StuckScenario:
-    """What clients do in the second part: 10 listings a second, and one peer that reads nothing.
+    """Return the second part's scenario: 10 listings a second, and one peer that reads nothing.
 
     The peer comes between two listings, after a second without it, and leaves before the end, so
     that one sees how it was before and how it is afterwards.
@@ -142,7 +142,7 @@ def proxy_settings(run: DemoRun, broker: ServerProcess) -> Mapping[str, str]:
 
 
 def local_proxy(broker_service_url: str, broker_web_url: str) -> dict[str, str]:
-    """What a proxy is told whatever the run: where its broker is, and to listen as that does."""
+    """Return the settings a proxy has in every run: its broker, and to listen as that does."""
     return {
         "servicePort": "0",
         "brokerServiceURL": broker_service_url,
@@ -152,7 +152,7 @@ def local_proxy(broker_service_url: str, broker_web_url: str) -> dict[str, str]:
 
 
 def run_settings(run: DemoRun) -> dict[str, str]:
-    """What makes a run what it is, on broker and proxy alike."""
+    """Return the settings that make a run what it is, on broker and proxy alike."""
     return {
         "floodgateProfile": run.profile,
         "maxTopicListInFlightHeapMemSizeMB": str(run.limit_mb),

@@ -1,4 +1,4 @@
-"""What the demo found: its checks, its report, its pictures and its summary."""
+"""Puts together what the demo found: its checks, its report, its pictures and its summary."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TITLE = "A restart storm, and one peer that does not read"
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What the demo found: of the storms, and of the second part.
+    """Holds what the demo found: of the storms, and of the second part.
 
     ``pictures`` are those that were drawn; ``hidden`` says why a rehearsal shows little.
     """
@@ -48,7 +48,7 @@ class DemoResult:
 
     @property
     def exit_code(self) -> ExitCode:
-        """What the demo's process exits with."""
+        """The status that the demo's process exits with."""
         return exit_code([*self.summaries.values(), *self.stuck.values()], self.checks)
 
 
@@ -108,7 +108,7 @@ def _title(options: DemoOptions, topics: DemoTopics) -> str:
 
 
 def _described(options: DemoOptions, topics: DemoTopics) -> dict[str, Any]:
-    """What the storms were, for the summary."""
+    """Describe the storms, for the summary."""
     return {
         "schema_version": SCHEMA_VERSION,
         "topics": topics.topics,

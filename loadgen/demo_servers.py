@@ -11,13 +11,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.demo_plan import DemoRun
+    from loadgen.demo_topics import DemoTopics
     from loadgen.own_cluster import OwnCluster
     from loadgen.processes import ServerProcess
 
 
-def broker_launch(run: DemoRun, own: OwnCluster | None, logs: Path, topics: Path) -> ServerLaunch:
-    """How the broker of a run starts; it imports the topics before it is ready."""
-    importing, log = ("--import", str(topics)), logs / "broker.log"
+def broker_launch(
+    run: DemoRun, own: OwnCluster | None, logs: Path, topics: DemoTopics
+) -> ServerLaunch:
+    """Return how to start the broker of a run; it imports the topics before it is ready."""
+    importing, log = topics.import_arguments, logs / "broker.log"
     if own is None:
         return ServerLaunch("broker", broker_settings(run), log, importing)
     settings = own.broker.settings(run, local_broker())
@@ -27,7 +30,7 @@ def broker_launch(run: DemoRun, own: OwnCluster | None, logs: Path, topics: Path
 def proxy_launch(
     run: DemoRun, own: OwnCluster | None, logs: Path, broker: ServerProcess
 ) -> ServerLaunch | None:
-    """How the proxy of a run starts; None where an operator has none."""
+    """Return how to start the proxy of a run; None where an operator has none."""
     log = logs / "proxy.log"
     if own is None:
         return ServerLaunch("proxy", proxy_settings(run, broker), log)

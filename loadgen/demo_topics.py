@@ -1,4 +1,4 @@
-"""What the demo lists: topics that it makes, or an operator's own."""
+"""Finds topics for the demo to list: those it makes, or an operator's own."""
 
 from __future__ import annotations
 
@@ -18,19 +18,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DemoTopics:
-    """What the broker imports, and what clients ask for.
+    """Holds what the broker imports, and what clients ask for.
 
     Attributes:
         source: What the broker imports.
         topics: Topics in all.
         namespaces: What is listed, with what a right answer holds where that is known.
         answer_bytes: The mean size of an answer.
+        any_invalid: Whether invalid topics of the source are left out.
     """
 
     source: Path
     topics: int
     namespaces: tuple[NamespaceExpectation, ...]
     answer_bytes: int
+    any_invalid: bool = False
+
+    @property
+    def import_arguments(self) -> tuple[str, ...]:
+        """What a broker's command line says, that it imports them before it is ready."""
+        skip = ("--skip-invalid",) if self.any_invalid else ()
+        return ("--import", str(self.source), *skip)
 
 
 def topics_of_corpus(corpus: Corpus) -> DemoTopics:
@@ -50,7 +58,7 @@ def topics_of_corpus(corpus: Corpus) -> DemoTopics:
 def topics_of_operator(own: OwnTopics, names: Sequence[str]) -> DemoTopics:
     """The named namespaces of an operator's file, or its largest one.
 
-    Answers are checked against their own hash and each other: only the broker reads every line.
+    Answers are checked against their own hash and each other: no hash is known beforehand.
 
     Raises:
         UsageError: A namespace is not in the file.
@@ -63,4 +71,5 @@ def topics_of_operator(own: OwnTopics, names: Sequence[str]) -> DemoTopics:
         own.topics,
         tuple(NamespaceExpectation(name=name) for name in chosen),
         mean_answer_bytes(listed, name_bytes, len(chosen)),
+        any_invalid=bool(own.invalid),
     )

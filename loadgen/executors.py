@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 from contextlib import ExitStack, contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -29,6 +30,13 @@ if TYPE_CHECKING:
 LEAD_SECONDS = 0.5
 _WORKER = "loadgen.storm_worker"
 _END_SECONDS = 5.0
+
+
+class ExecutorKind(StrEnum):
+    """Where topics are made and clients run."""
+
+    SPARK = "spark"
+    PROCESS = "process"
 
 
 def run_in_processes(plans: Sequence[TaskPlan]) -> list[TaskReport]:

@@ -25,55 +25,63 @@ _SEND_BUFFER_BYTES = 65_536
 
 def hidden_effect(summary: RunSummary) -> str | None:
     """Say in a sentence or two why the limits were out of sight; None where they were not."""
-    watched = dict(_limited(summary))
+    watched = list(_limited(summary))
     if not watched or summary.refused_total or summary.failed:
         return None
-    process, memory = max(watched.items(), key=lambda item: _share(summary, *item))
+    process, kind, memory = max(watched, key=lambda each: _share(summary, each[0], each[2]))
     if memory.peak_bytes is None or _share(summary, process, memory) >= _IN_SIGHT:
         return None
-    asked_bytes = _asked_bytes(summary)
     found = (
-        f"The limits were out of sight: direct memory peaked at {against_limit(memory)} in the "
+        f"The limits were out of sight: {kind} memory peaked at {against_limit(memory)} in the "
         f"{process}"
     )
+    asked_bytes = _asked_bytes(summary)
     if asked_bytes < memory.limit_bytes:
-        return f"{found}, as all answers together are {format_bytes(asked_bytes)}: {_MORE}."
-    return (
-        f"{found}, as the kernel's socket buffers took most of the answers "
-        f"({format_bytes(asked_bytes)} in all): {' '.join(_remedies(summary))}"
-    )
+        return f"{found}, as all answers together are {format_bytes(asked_bytes)}: {_more(summary)}"
+    return f"{found}, {' '.join(_causes(summary, format_bytes(asked_bytes)))}"
 
 
-_MORE = "use more --clients, or slower readers (--read-rate)"
-
-
-def _remedies(summary: RunSummary) -> Iterator[str]:
+def _causes(summary: RunSummary, asked: str) -> Iterator[str]:
+    """Say what kept memory low, the sharing of answers first, and what to change."""
     settings = [facts.settings for facts in summary.servers.values()]
-    if any(each.get(SEND_BUFFER_KEY) == "0" for each in settings):
-        yield f"start the servers with {SEND_BUFFER_KEY}={_SEND_BUFFER_BYTES}, or {_MORE}."
-    else:
-        yield f"{_MORE}."
-    if any(each.get("floodgateProfile") == "floodgate" for each in settings):
-        yield (
-            "Profile floodgate shares the bytes of equal answers; floodgateProfile=pulsar shows "
-            "what a Pulsar needs."
-        )
+    kernel, remedy = "the kernel's socket buffers took most of the answers", _more(summary)
+    unset = any(each.get(SEND_BUFFER_KEY) == "0" for each in settings)
+    if unset:
+        remedy = f"start the servers with {SEND_BUFFER_KEY}={_SEND_BUFFER_BYTES}, or {remedy}"
+    if not any(each.get("floodgateProfile") == "floodgate" for each in settings):
+        yield f"as {kernel} ({asked} in all): {remedy}"
+        return
+    yield (
+        f"as profile floodgate shares the bytes of equal answers ({asked} in all): "
+        "floodgateProfile=pulsar shows what a Pulsar needs."
+    )
+    if unset:
+        yield f"And {kernel}: {remedy}"
+    elif summary.stuck is not None:
+        yield f"Or {remedy}"
 
 
-def _limited(summary: RunSummary) -> Iterator[tuple[str, AccountedMemory]]:
+def _more(summary: RunSummary) -> str:
+    if summary.stuck is not None:
+        return "use more --stuck-peers, or more --stuck-pipelined."
+    return "use more --clients, or slower readers (--read-rate)."
+
+
+def _limited(summary: RunSummary) -> Iterator[tuple[str, str, AccountedMemory]]:
     for name, memory in summary.processes.items():
-        if memory.direct is not None:
-            yield name, memory.direct
+        for kind, part in (("direct", memory.direct), ("heap", memory.heap)):
+            if part is not None:
+                yield name, kind, part
 
 
 def _share(summary: RunSummary, process: str, memory: AccountedMemory) -> float:
-    """What waited in a process, accounted or seen in its queues, as a share of the limit."""
+    """Return what waited in a process, accounted or seen in its queues, as a share of the limit."""
     pending = summary.processes[process].outbound_pending_peak_bytes
     return max(memory.peak_bytes or 0, pending or 0) / memory.limit_bytes
 
 
 def _asked_bytes(summary: RunSummary) -> int:
-    """What all answers hold together, those of stuck peers included."""
+    """Return what all answers hold together, those of stuck peers included."""
     each = summary.bytes_per_answer[1] if summary.bytes_per_answer else 0
     unread = summary.stuck.peers * summary.stuck.pipelined * each if summary.stuck else 0
     return summary.received_bytes + unread

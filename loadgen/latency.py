@@ -1,4 +1,4 @@
-"""How long answered requests took, as a value."""
+"""Sums up how long answered requests took."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class ListingConnection(asyncio.BufferedProtocol):
 
     @property
     def usable(self) -> bool:
-        """Whether a request can be sent."""
+        """True if a request can be sent."""
         if self._closed or self._transport is None or not self.handshake.done():
             return False
         return not self._transport.is_closing()

@@ -1,4 +1,4 @@
-"""What is known while a storm runs.
+"""Shows what is known while a storm runs.
 
 Workers send their counters once a second in a datagram to the driver on the loopback (Spark
 itself reports only when a task ends). A lost datagram costs one second of freshness: each holds
@@ -97,7 +97,7 @@ class ProgressReceiver:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where workers send to."""
+        """The address that workers send to."""
         host, port = self._socket.getsockname()
         return str(host), int(port)
 

@@ -28,7 +28,7 @@ _NOT_FOUND = (404, 405)
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a server holds after loading.
+    """Counts what a server holds after loading.
 
     Attributes:
         existing: Topics that were there before; ``None`` where the server does not tell.

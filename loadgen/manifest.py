@@ -82,6 +82,10 @@ def read_manifest(directory: Path) -> Manifest:
     path = directory / MANIFEST_NAME
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
+    except NotADirectoryError:
+        raise UsageError(
+            f"{directory} is a file; a corpus is a folder, as `loadgen topics` makes it"
+        ) from None
     except FileNotFoundError:
         raise UsageError(
             f"{directory} is not a topic corpus: it has no {MANIFEST_NAME}. "

@@ -72,8 +72,14 @@ class OwnServer:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """What a server's command line says besides settings."""
+        """Return the words of a server's command line besides settings."""
         return (str(self.file),) if self.file else ()
+
+    @property
+    def known(self) -> KnownKeys:
+        """The keys of its role; the server refuses any other that is set over its file."""
+        keys = resources.files(self.role).joinpath(f"{self.role}_keys.json")
+        return KnownKeys.from_json(keys.read_text(encoding="utf-8"))
 
     def settings(self, run: DemoRun, local: Mapping[str, str]) -> dict[str, str]:
         """Return what is set over the file in one run.
@@ -102,9 +108,7 @@ class OwnServer:
         """Read the values that some run keeps, as the server will when it starts."""
         local = local_broker() if self.role == "broker" else local_proxy("", "")
         overridden = {*_LOCAL_OF[self.role], *local, _PROFILE_KEY}
-        keys = resources.files(self.role).joinpath(f"{self.role}_keys.json")
-        known = KnownKeys.from_json(keys.read_text(encoding="utf-8"))
-        return known.check({k: v for k, v in self.keys.items() if k not in overridden})
+        return self.known.check({k: v for k, v in self.keys.items() if k not in overridden})
 
     def _of_the_run(self, run: DemoRun) -> dict[str, str]:
         wanted = run_settings(run)
@@ -115,7 +119,8 @@ class OwnServer:
 
     def _without_our_keys(self) -> dict[str, str]:
         """Pulsar has none of our keys, and some of them do not go with its profile."""
-        return dict.fromkeys((key for key in self.keys if key.startswith(_OUR_PREFIX)), "")
+        ours = (known.key for known in self.known if known.key.startswith(_OUR_PREFIX))
+        return {key: "" for key in ours if key in self.keys}
 
 
 @dataclass(frozen=True)
@@ -140,7 +145,7 @@ class OwnCluster:
 def _set_aside_note(server: OwnServer, keys: list[str]) -> str:
     if server.file is None:
         return "Without --broker-conf the broker has Pulsar's defaults."
-    return f"Set aside of {server.file}, as all is local here: {', '.join(keys)}." if keys else ""
+    return f"Set aside from {server.file}, as all is local here: {', '.join(keys)}." if keys else ""
 
 
 def read_own_server(role: str, file: Path | None) -> OwnServer:
@@ -155,6 +160,8 @@ def read_own_server(role: str, file: Path | None) -> OwnServer:
         server = OwnServer(role, file, read_properties(file))
     except ConfigError as error:
         raise UsageError(f"--{role}-conf {error.problems[0]}") from None
+    if server.keys and all(server.known.refusal(key) for key in server.keys):
+        raise UsageError(f"--{role}-conf {file}: the {role} knows none of its keys")
     problems = server.checked().problems
     if problems:
         raise UsageError(f"--{role}-conf {file}: {'; '.join(problems)}")

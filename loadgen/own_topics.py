@@ -1,6 +1,6 @@
 """An operator's own topics: what a file names, and which namespace is worth listing.
 
-The broker that imports the file checks every line; here the names are only counted.
+Every name is looked at before a server starts: one that is none would end the import of each.
 """
 
 from __future__ import annotations
@@ -10,40 +10,41 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from loadgen.failures import UsageError
+from loadgen.topic_source import is_parquet, names_of_text, parsed_name
+from proto.invalid_rows import InvalidRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-_PARQUET_MAGIC = b"PAR1"
-_LINES_AT_ONCE = 100_000
-# What clients list are persistent topics; anything that does not look like one is the broker's.
-_NAMESPACE = r"^persistent://(?P<namespace>[^/]+/[^/]+)/."
+    from proto.names import TopicName
+
+_ROWS_AT_ONCE = 10_000
 _NAMESPACES_SHOWN = 3
 
 
-@dataclass(frozen=True)
+@dataclass
 class NamespaceSize:
-    """How many persistent topics a namespace has, and the sum of their names' lengths."""
+    """Counts a namespace's persistent topics, and sums their names' lengths."""
 
     topics: int = 0
     name_bytes: int = 0
 
-    def plus(self, topics: int, name_bytes: int) -> NamespaceSize:
-        """Return the size with more topics."""
-        return NamespaceSize(self.topics + topics, self.name_bytes + name_bytes)
-
 
 @dataclass(frozen=True)
 class OwnTopics:
-    """A file or directory of topics, and the sizes of its namespaces."""
+    """A file or directory of topics, and the sizes of its namespaces.
+
+    Attributes:
+        invalid: What is told of invalid topics, which are left out; empty: there are none.
+    """
 
     path: Path
     namespaces: Mapping[str, NamespaceSize]
+    invalid: str = ""
 
     @property
     def topics(self) -> int:
@@ -70,68 +71,56 @@ class OwnTopics:
         return {name: self.namespaces[name] for name in names}
 
 
-def read_own_topics(path: Path) -> OwnTopics:
+def read_own_topics(path: Path, *, skip_invalid: bool = False) -> OwnTopics:
     """Count the topics of a text file (a full name a line), a Parquet file or a folder of them.
 
+    Args:
+        path: Where they are.
+        skip_invalid: Leave invalid ones out; otherwise they are refused.
+
     Raises:
-        UsageError: It cannot be read, or names no persistent topic.
+        UsageError: It cannot be read, has invalid topics, or names no persistent topic.
     """
     sizes: dict[str, NamespaceSize] = {}
+    invalid = InvalidRows(path)
     try:
-        for names in _names(path):
-            for namespace, topics, name_bytes in _counted(names):
-                sizes[namespace] = sizes.get(namespace, NamespaceSize()).plus(topics, name_bytes)
-    except (OSError, KeyError, pa.ArrowException, UnicodeDecodeError) as error:
+        for name in _names(path, invalid):
+            if name.persistent:
+                size = sizes.setdefault(str(name.namespace), NamespaceSize())
+                size.topics += 1
+                size.name_bytes += len(str(name).encode())
+    except (OSError, KeyError, pa.ArrowException) as error:
         raise UsageError(f"--topics {path} cannot be read as topics: {error}") from None
+    if invalid.count and not skip_invalid:
+        raise UsageError(f"--topics {invalid.refusal}")
     if not sizes:
         raise UsageError(
             f"--topics {path} names no persistent topic: one full name a line, such as "
             "persistent://my-tenant/my-namespace/my-topic"
         )
-    return OwnTopics(path, sizes)
+    return OwnTopics(path, sizes, str(invalid) if invalid.count else "")
 
 
-def _names(path: Path) -> Iterator[pa.Array]:
-    """Yield all names, some at once."""
-    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
-    for file in files:
-        if _is_parquet(file):
-            with pq.ParquetFile(file) as parquet:
-                for batch in parquet.iter_batches(_LINES_AT_ONCE, columns=["topic"]):
-                    yield batch.column("topic")
+def _names(path: Path, invalid: InvalidRows) -> Iterator[TopicName]:
+    """Yield the valid names of all files, and count the others."""
+    for file in sorted(path.glob("*.parquet")) if path.is_dir() else [path]:
+        if is_parquet(file):
+            yield from _names_of_parquet(file, invalid, file.name if path.is_dir() else "")
         else:
-            yield from _lines(file)
+            yield from names_of_text(file, invalid)
 
 
-def _is_parquet(file: Path) -> bool:
-    with file.open("rb") as opened:
-        return opened.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC
-
-
-def _lines(file: Path) -> Iterator[pa.Array]:
-    with file.open(encoding="utf-8-sig") as lines:
-        pending: list[str] = []
-        for line in lines:
-            pending.append(line.strip())
-            if len(pending) >= _LINES_AT_ONCE:
-                yield pa.array(pending, pa.string())
-                pending.clear()
-        yield pa.array(pending, pa.string())
-
-
-def _counted(names: pa.Array) -> Iterator[tuple[str, int, int]]:
-    """Yield (namespace, persistent topics, bytes of their names)."""
-    found = pc.extract_regex(names, _NAMESPACE)
-    table = pa.table(
-        {
-            "namespace": pc.struct_field(found, "namespace"),
-            "bytes": pc.binary_length(names),
-        }
-    )
-    table = table.filter(pc.is_valid(table["namespace"]))
-    sums = table.group_by("namespace").aggregate([("bytes", "count"), ("bytes", "sum")])
-    for row in sums.to_pylist():
-        yield row["namespace"], row["bytes_count"], row["bytes_sum"]
+def _names_of_parquet(file: Path, invalid: InvalidRows, place: str) -> Iterator[TopicName]:
+    number = 0
+    with pq.ParquetFile(file) as parquet:
+        for batch in parquet.iter_batches(_ROWS_AT_ONCE, columns=["topic"]):
+            # Texts as bytes, for no reader of Parquet looks at them.
+            for text in batch.column("topic").cast(pa.binary()).to_pylist():
+                number += 1
+                where = f"{place}, row {number}" if place else f"row {number}"
+                name = parsed_name(text or b"", invalid, where)
+                if name is not None:
+                    yield name
 
 
 _NUMBER = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)([kKmM]?)")

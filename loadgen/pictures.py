@@ -159,7 +159,7 @@ def _legend(run: Run) -> str:
 
 
 def _draw_clients(axes: Any, runs: Sequence[Run], theme: Theme) -> None:  # noqa: ANN401
-    """What the clients got, one bar per run."""
+    """Draw what the clients got, one bar per run."""
     for row, (run, colour) in enumerate(zip(runs, theme.runs, strict=True)):
         summary = run.summary
         axes.barh(row, summary.answered, color=colour, height=0.42)

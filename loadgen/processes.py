@@ -40,7 +40,7 @@ _READY_LINE = re.compile(r"^READY (broker|proxy) (pulsar://\S+) (https?://\S+)")
 
 @dataclass(frozen=True)
 class ServerLaunch:
-    """What to start: a module of this project, its settings, and where its log goes.
+    """Says what to start: a module of this project, its settings, and where its log goes.
 
     Attributes:
         module: ``broker`` or ``proxy``.
@@ -203,7 +203,7 @@ def _start_failure(
 
 
 def last_sentences(path: Path) -> str:
-    """What a server wrote behind its last log record; empty where that is a trace.
+    """Return what a server wrote behind its last log record; empty where that is a trace.
 
     Source: server.command_line, on what a user gets wrong.
     """

@@ -15,7 +15,7 @@ from loadgen.report_stuck import stuck_card, stuck_section
 from loadgen.report_words import headline, run_sentences, scenario_sentence
 from loadgen.server_rows import server_rows
 from loadgen.stuck_words import scenario_words
-from loadgen.tables import figure_rows, lateness, resident_total
+from loadgen.tables import figure_rows, lateness, resident_parts
 from loadgen.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _asset(name: str) -> str:
 
 
 def _scenario(run: Run) -> str:
-    """What each client of a run did, in words."""
+    """Say what each client of a run did."""
     words = scenario_sentence if run.summary.stuck is None else scenario_words
     return words(run.description)
 
@@ -144,11 +144,12 @@ def _card(index: int, run: Run) -> str:
     if summary.generator_limited:
         facts.append(("of it sent late", f'<dd class="bad">{lateness(summary)}</dd>'))
     listed = "".join(f"<dt>{name}</dt>{cell}" for name, cell in facts)
-    big = escape(resident_total(summary))
+    big, remark = map(escape, resident_parts(summary))
+    what = f"of memory over idle {remark}".strip()
     whose = " and ".join(summary.processes) or "the servers"
     return (
         f'<article class="card {run_class(index)}"><h3>{key_mark(index)} {escape(summary.label)}'
-        f'</h3><div class="big">{big}</div><p class="of">of memory over idle, {whose}'
+        f'</h3><div class="big">{big}</div><p class="of">{what}, {whose}'
         f"{' together' if len(summary.processes) > 1 else ''}</p><dl>{listed}</dl></article>"
     )
 
@@ -199,7 +200,7 @@ def _tables(*parts: Sequence[tuple[int, Run]]) -> str:
 
 
 def _servers(runs: Sequence[tuple[int, Run]]) -> str:
-    """What produced the figures; empty where nobody has told."""
+    """Show the servers that produced the figures; empty where nobody has told."""
     rows = server_rows([run.summary for _, run in runs])
     return f"<section><h2>What produced this</h2>{_table(runs, rows)}</section>" if rows else ""
 
@@ -268,7 +269,7 @@ def flatten(document: Mapping[str, Any], prefix: str = "") -> list[tuple[str, st
 
 
 def _series(time_panels: Sequence[Panel], percentiles: Panel | None) -> str:
-    """What the hover read-outs need, as JSON: numbers and our own keys, no text of a run."""
+    """Return the data of hover read-outs as JSON: numbers and our own keys, no text of a run."""
     panels = [(panel, "time") for panel in time_panels]
     if percentiles is not None:
         panels.append((percentiles, "percentile"))

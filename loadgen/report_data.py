@@ -1,4 +1,4 @@
-"""What is known of a finished run, as values: its figures, its requests, its servers over time.
+"""Reads a finished run as values: its figures, its requests, its servers over time.
 
 Reports, tables and the demo's checks work on these values alone. Nothing here knows how a run is
 driven or where its files are.
@@ -27,7 +27,7 @@ CLIENT_START_ERROR_LIMIT_SECONDS = 0.25
 
 @dataclass(frozen=True)
 class AccountedMemory:
-    """What one limiter saw of one kind of memory. Units: bytes; None is unknown.
+    """Holds what one limiter saw of one kind of memory. Units: bytes; None is unknown.
 
     Attributes:
         limit_bytes: What may be held at once.
@@ -49,13 +49,13 @@ class AccountedMemory:
 
     @property
     def peak_is_scraped(self) -> bool:
-        """Whether the peak is only the highest scrape."""
+        """True if the peak is only the highest scrape."""
         return self.high_water_bytes is None and self.highest_scrape_bytes is not None
 
 
 @dataclass(frozen=True)
 class ProcessMemory:
-    """What one server process needed during a run. Units: bytes, counts; None is unknown.
+    """Holds what one server process needed during a run. Units: bytes, counts; None is unknown.
 
     ``heap`` and ``direct`` are None when the limit is 0, because Pulsar then accounts for nothing,
     and when the server has no such limiter: the count of its timeouts is None as well then.
@@ -73,7 +73,7 @@ class ProcessMemory:
 
     @property
     def tells_accounting(self) -> bool:
-        """Whether the server has the topic-list limiter's figures, whatever they are."""
+        """True if the server has the topic-list limiter's figures, whatever they are."""
         return self.heap_timeouts is not None or self.direct_timeouts is not None
 
 
@@ -124,7 +124,7 @@ class RunSummary:
 
     @property
     def asked(self) -> str:
-        """What was counted, in words: ``1,000 clients``, or requests where a client asks often."""
+        """The count in words: ``1,000 clients``, or requests where a client asks often."""
         if self.requests == self.clients:
             return plural(self.clients, "client")
         return plural(self.requests, "request")
@@ -165,7 +165,7 @@ class Requests:
         return sorted(finished - start for start, finished, kind in rows if kind == outcome)
 
     def finish_times(self, outcome: str) -> list[float]:
-        """When the requests of one outcome ended, sorted."""
+        """Return when the requests of one outcome ended, sorted."""
         rows = zip(self.finished_seconds, self.outcomes, strict=True)
         return sorted(finished for finished, kind in rows if kind == outcome)
 

@@ -104,7 +104,7 @@ def stuck_span(run: Run, end: float) -> tuple[float, float] | None:
 
 
 def peers_words(run: Run) -> str:
-    """What stands in the shade."""
+    """Return what stands in the shade."""
     figures = run.summary.stuck
     return "" if figures is None else f"{plural(figures.peers, 'stuck peer')}"
 

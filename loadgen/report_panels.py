@@ -1,4 +1,4 @@
-"""Which charts a report has: what each shows, of which process, in words an operator knows.
+"""Lists a report's charts: what each shows, of which process, in words an operator knows.
 
 All charts over time share one time axis, from just before the clients start to the end of the
 longest run; the two charts of a row share their y axis, so that broker and proxy compare at sight.
@@ -71,10 +71,11 @@ def _measure_row(measure: Measure, runs: Sequence[Run], axis: Axis) -> Row:
     curves = {process: _curves(measure, runs, process, axis) for process in PROCESSES}
     limits = {process: _limits(measure, runs, process) for process in PROCESSES}
     values = [value for found in curves.values() for c in found for _, value in c.points]
-    if not any(values) and not _summary_peak(measure, runs):
+    peak = _summary_peak(measure, runs)
+    if not any(values) and not peak:
         return Row(measure.title, measure.nothing if values else "", ())
     # Air above the highest line leaves room for its letter and the limit's label.
-    top = max([*values, *(limit for found in limits.values() for limit in found)]) * 1.08
+    top = max([peak, *values, *(limit for found in limits.values() for limit in found)]) * 1.08
     unit = MB_BYTES if measure.unit == "bytes" else 1.0
     y = nice_axis(max(top, 4 * unit), ticks=4, unit=unit)
     panels = [
@@ -138,7 +139,7 @@ def _limits(measure: Measure, runs: Sequence[Run], process: str) -> list[float]:
 
 
 def _outcome_row(runs: Sequence[Run], axis: Axis) -> Row:
-    """How many clients had been answered, and how many refused, by each moment."""
+    """Return how many clients had been answered, and how many refused, by each moment."""
     y = nice_axis(max(run.summary.requests for run in runs) * 1.08, ticks=5)
     panels = []
     for outcome in ("answered", "refused"):

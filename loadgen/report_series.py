@@ -29,7 +29,7 @@ class Axis:
     ticks: tuple[float, ...]
 
     def share(self, value: float) -> float:
-        """Where a value lies on the axis, 0 at its low end and 1 at its high end."""
+        """Return a value's place on the axis, 0 at its low end and 1 at its high end."""
         return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
 
 
@@ -76,7 +76,7 @@ def thin(points: Sequence[Point], limit: int) -> list[Point]:
 
 
 def running_count(times: Sequence[float], end: float, limit: int) -> list[Point]:
-    """How many events had happened by each moment, from sorted ``times``, up to ``end``."""
+    """Count the events that had happened by each moment, from sorted ``times``, up to ``end``."""
     if not times:
         return []
     steps = [0.0] + [end * index / limit for index in range(1, limit)] + [end]
@@ -110,7 +110,7 @@ def percentile_position(fraction: float) -> float:
 
 
 def buckets(values: Sequence[float], width: float, count: int) -> list[int]:
-    """How many values fall into each of ``count`` buckets of ``width``; the last takes the rest."""
+    """Count the values in each of ``count`` buckets of ``width``; the last takes the rest."""
     counts = [0] * count
     for value in values:
         counts[min(count - 1, max(0, int(value / width)))] += 1

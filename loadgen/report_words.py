@@ -1,4 +1,4 @@
-"""What the figures of a storm say, in sentences for somebody who sees them for the first time."""
+"""Says what the figures of a storm show, for somebody who sees them for the first time."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def headline(summaries: Sequence[RunSummary]) -> str:
 
 
 def run_sentences(summary: RunSummary) -> list[str]:
-    """What one run shows: who was served, how long it took, what it cost the servers."""
+    """Say what one run shows: who was served, how long it took, what it cost the servers."""
     return [
         _served(summary),
         *(stuck_sentences(summary.stuck) if summary.stuck is not None else ()),
@@ -58,7 +58,7 @@ def run_sentences(summary: RunSummary) -> list[str]:
 
 
 def late_start_sentence(summary: RunSummary) -> str:
-    """Why the latencies of a run are partly the load generator's own."""
+    """Say why the latencies of a run are partly the load generator's own."""
     if summary.start_error_seconds > START_ERROR_LIMIT_SECONDS:
         who, late, limit = "began", summary.start_error_seconds, START_ERROR_LIMIT_SECONDS
     else:
@@ -72,7 +72,7 @@ def late_start_sentence(summary: RunSummary) -> str:
 
 
 def scenario_sentence(description: Mapping[str, Any]) -> str:
-    """What each client did, from the scenario that the run directory keeps."""
+    """Say what each client did, from the scenario that the run directory keeps."""
     scenario = description.get("scenario", {})
     clients = scenario.get("clients")
     if not isinstance(clients, int):
@@ -88,7 +88,7 @@ def scenario_sentence(description: Mapping[str, Any]) -> str:
 
 
 def _namespaces(scenario: Mapping[str, Any]) -> str:
-    """How many namespaces are asked for and how many topics each has, in brackets."""
+    """Say how many namespaces are asked for and how many topics each has, in brackets."""
     namespaces = scenario.get("namespaces")
     if not isinstance(namespaces, list) or not namespaces:
         return ""
@@ -124,7 +124,7 @@ def _latency(summary: RunSummary) -> Iterator[str]:
 
 
 def _accounting(summary: RunSummary) -> Iterator[str]:
-    """How the accounted memory stood to its limit."""
+    """Say how the accounted memory stood to its limit."""
     if not summary.processes:
         yield "The servers' own figures were not read in this run."
         return

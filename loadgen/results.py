@@ -1,4 +1,4 @@
-"""What a run leaves behind: run.json, requests.parquet, server-metrics.parquet, summary.json.
+"""Writes a run's results: run.json, requests.parquet, server-metrics.parquet, summary.json.
 
 The summary is merged from the tasks' parts; merging is associative, so that it does not matter
 in which order or in how many steps parts come together. Percentiles are exact (nearest rank).
@@ -47,7 +47,7 @@ class Extremes(NamedTuple):
 
 @dataclass(frozen=True)
 class SummaryPart:
-    """What adds up: counts, latencies, bytes and extremes of some of the requests."""
+    """Holds what adds up: counts, latencies, bytes and extremes of some of the requests."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from loadgen.executors import ExecutorKind
 from loadgen.live import progress_display
 from loadgen.loopback import require_own_cluster
 from loadgen.processes import termination_interrupts
@@ -191,8 +192,11 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
         ),
     ] = None,
     executor: Annotated[
-        str, typer.Option(help="spark, or process: the same schedule without Spark and Java.")
-    ] = "spark",
+        ExecutorKind,
+        typer.Option(
+            metavar="TEXT", help="spark, or process: the same schedule without Spark and Java."
+        ),
+    ] = ExecutorKind.SPARK,
     tasks: Annotated[
         int | None,
         typer.Option(help="Tasks (processes) that share the clients.", show_default="2"),
@@ -235,7 +239,6 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     ] = False,
 ) -> None:
     """Drive clients against a broker or proxy, and check every answer."""
-    require_own_cluster(service_url, confirmed=yes_this_is_my_cluster)
     wanted = make_scenario(
         scenario,
         service_url=service_url,
@@ -258,15 +261,20 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
         stuck_at_seconds=stuck_at_seconds,
         stuck_seconds=stuck_seconds,
     )
+    require_own_cluster(service_url, confirmed=yes_this_is_my_cluster)
     connections = connections_of(wanted)
-    first = "starting Spark, which takes some seconds" if executor == "spark" else "connecting"
+    first = (
+        "starting Spark, which takes some seconds"
+        if executor is ExecutorKind.SPARK
+        else "connecting"
+    )
     display = progress_display(connections, sys.stderr, first=first, as_json=as_json)
     with termination_interrupts(), display as on_progress:
         options = RunOptions(
             name=name or f"{scenario}-{datetime.now():%Y%m%d-%H%M%S}",
             label=label,
             out=out,
-            executor=executor,
+            executor=str(executor),
             tasks=min(2, wanted.clients) if tasks is None else tasks,
             master=master,
             broker_admin_url=broker_admin_url,

@@ -1,4 +1,4 @@
-"""How ``loadgen run`` ends: the figures for people or programs, and the exit code they deserve."""
+"""Ends ``loadgen run``: tells people or programs the figures, and finds the exit code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def show(result: RunResult, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(json.dumps(result.summary, indent=2, ensure_ascii=False) + "\n")
         if warning is not None:
-            sys.stderr.write(f"loadgen: {warning}\n")
+            sys.stderr.write(json.dumps({"warning": warning}, ensure_ascii=False) + "\n")
         return
     console = Console(file=sys.stdout)
     if not console.is_terminal:

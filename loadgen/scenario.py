@@ -122,7 +122,7 @@ def parse_service_url(service_url: str) -> tuple[str, int]:
     Raises:
         ValueError: Another scheme, several hosts, no host, or a port that is none.
     """
-    form = f"service URL {service_url!r} is not of the form pulsar://host:port"
+    form = "not of the form pulsar://host:port"
     try:
         parts = urlsplit(service_url)
         port = parts.port

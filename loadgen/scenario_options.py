@@ -41,6 +41,13 @@ _OPTIONS = {
     "stuck_receive_buffer_bytes": "--stuck-receive-buffer",
 }
 
+_REASONS = {
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+}
+"""What pydantic finds, in plain words."""
+
 
 def make_scenario(kind: ScenarioKind, **given: Any) -> AnyScenario:  # noqa: ANN401
     """Return a scenario of what was given; None is what was not, and takes its default.
@@ -63,7 +70,9 @@ def make_scenario(kind: ScenarioKind, **given: Any) -> AnyScenario:  # noqa: ANN
 
 
 def _sentence(error: Mapping[str, Any]) -> str:
-    reason = str(error["msg"]).removeprefix("Value error, ")
+    words = _REASONS.get(error["type"])
+    reason = words.format(**error["ctx"]) if words else str(error["msg"])
+    reason = reason.removeprefix("Value error, ")
     if not error["loc"]:  # it is about several options and names them
         return reason
     return f"{option_of(str(error['loc'][0]))} {error['input']!r}: {reason}"

@@ -81,7 +81,7 @@ class Series:
 
 
 class ProcessWatch:
-    """What was seen of one server. Its thread alone writes, until it has ended."""
+    """Keeps what was seen of one server. Its thread alone writes, until it has ended."""
 
     def __init__(self, target: ScrapeTarget) -> None:
         self.target = target
@@ -105,8 +105,9 @@ class ProcessWatch:
         try:
             self._scrape()
         except (OSError, ValueError, HTTPException) as error:
+            reason = str(getattr(getattr(error, "reason", None), "strerror", None) or error)
             raise UsageError(
-                f"{self.target.admin_url}/metrics/ cannot be read ({error}): "
+                f"{self.target.admin_url}/metrics/ cannot be read ({reason}): "
                 f"check --{self.target.process}-admin-url"
             ) from None
         if self._memory is not None:

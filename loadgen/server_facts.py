@@ -1,4 +1,4 @@
-"""What produced a run's figures: the version of each server, and its keys with their values.
+"""Reads what produced a run's figures: each server's version, and its keys with their values.
 
 A broker is asked by admin REST (``brokers/version`` and ``brokers/configuration/runtime``), which
 a real Pulsar's answers as well. A proxy passes admin calls on to its broker, so what it says of
@@ -31,7 +31,7 @@ _UNREACHABLE = (OSError, ValueError, HTTPException)
 
 @dataclass(frozen=True)
 class ServerFacts:
-    """What one server says of itself.
+    """Holds what one server says of itself.
 
     Attributes:
         version: What it calls its version; None if it does not say.

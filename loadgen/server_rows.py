@@ -1,4 +1,4 @@
-"""What produced the figures of several runs, as rows of a table: versions, and keys with values."""
+"""Makes a table's rows of what produced the figures of several runs: versions, keys, values."""
 
 from __future__ import annotations
 

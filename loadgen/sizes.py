@@ -16,7 +16,7 @@ def parse_rate(option: str, text: str) -> float:
     Raises:
         UsageError: The text is none of these.
     """
-    return parse_size(option, text.strip().removesuffix("/s"), " a second", "/s")
+    return parse_size(option, text, " a second", "/s")
 
 
 def parse_read_rate(text: str) -> float:
@@ -34,10 +34,10 @@ def parse_size(option: str, text: str, each: str = "", suffix: str = "") -> floa
     Raises:
         UsageError: The text is none of these.
     """
-    found = _SIZE.match(text)
+    found = _SIZE.match(text.strip().removesuffix(suffix))
     if found is None:
         raise UsageError(
-            f"{option} {text + suffix!r} is not a number of bytes{each} such as 100kB{suffix} or "
+            f"{option} {text!r} is not a number of bytes{each} such as 100kB{suffix} or "
             f"1MiB{suffix}"
         )
     number, unit = found.groups()

@@ -60,7 +60,7 @@ class SparkError(LoadgenError):
 
 @dataclass(frozen=True)
 class SparkSettings:
-    """What differs between two sessions.
+    """Holds what differs between two sessions.
 
     Attributes:
         name: Shown by Spark as the application's name.
@@ -76,7 +76,7 @@ class SparkSettings:
 
     @property
     def local(self) -> bool:
-        """Whether tasks run on this machine, in a JVM that is started here."""
+        """True if tasks run on this machine, in a JVM that is started here."""
         if self.master is None:
             return _STARTED_BY_SPARK_SUBMIT not in os.environ
         return self.master.startswith("local")

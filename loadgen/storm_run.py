@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadgen.connecting import check_reachable, raise_open_file_limit
-from loadgen.executors import run_in_processes
+from loadgen.executors import ExecutorKind, run_in_processes
 from loadgen.failures import ExitCode, LoadgenError, UsageError
 from loadgen.live import ProgressReceiver, StormCounters
 from loadgen.loopback import is_loopback
@@ -44,13 +44,12 @@ if TYPE_CHECKING:
     from loadgen.task_plan import AnyScenario
     from loadgen.task_report import TaskReport
 
-EXECUTORS = ("spark", "process")
 _PACKAGES = ("floodgate", "pyspark", "pyarrow", "uvloop", "protobuf")
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a scenario is run and watched.
+    """Says how a scenario is run and watched.
 
     Attributes:
         name: Name of the run and of its directory.
@@ -99,12 +98,12 @@ class RunResult:
 
     @property
     def interrupted(self) -> bool:
-        """Whether it ended early by Ctrl-C, with figures of what had ended by then."""
+        """True if it ended early by Ctrl-C, with figures of what had ended by then."""
         return bool(self.summary["interrupted"])
 
     @property
     def exit_code(self) -> ExitCode:
-        """What the run means for a pipeline: a wrong answer counts before anything else."""
+        """The exit code for a pipeline: a wrong answer counts before anything else."""
         if self.summary["wrong"]:
             return ExitCode.CORRECTNESS
         if self.interrupted:
@@ -152,7 +151,7 @@ def execute(scenario: AnyScenario, options: RunOptions) -> RunResult:
 
 def _check(scenario: AnyScenario, options: RunOptions) -> str:
     """Refuse what cannot be run; return what the server at the address calls its version."""
-    if options.executor not in EXECUTORS:
+    if options.executor not in set(ExecutorKind):
         raise UsageError(f"--executor {options.executor!r} is neither spark nor process")
     if not 1 <= options.tasks <= scenario.clients:
         raise UsageError(
@@ -179,7 +178,7 @@ def _servers(server_version: str, targets: Sequence[ScrapeTarget]) -> dict[str, 
 
 
 def connections_of(scenario: AnyScenario) -> int:
-    """How many connections a run has at once."""
+    """Return how many connections a run has at once."""
     peers = scenario.stuck_peers if isinstance(scenario, StuckScenario) else 0
     return scenario.clients + peers
 

@@ -1,4 +1,4 @@
-"""What must hold for the demo's second part to have shown the truth, a sentence for each check."""
+"""Checks if the demo's second part has shown the truth, a sentence for each check."""
 
 from __future__ import annotations
 

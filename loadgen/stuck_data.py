@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Phase:
-    """What was due in one phase of a run.
+    """Counts what was due in one phase of a run.
 
     Attributes:
         requests: Listings that were due.
@@ -36,7 +36,7 @@ class Phase:
 
     @property
     def answered_afterwards(self) -> int:
-        """How many were answered only when the phase was over."""
+        """The number of listings that were answered only when the phase was over."""
         return self.answered - self.answered_in_phase
 
 

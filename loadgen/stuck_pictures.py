@@ -104,7 +104,7 @@ def _pipelined(run: Run) -> str:
 
 
 def _meanwhile(run: Run) -> str:
-    """What the healthy clients got while the peer was there."""
+    """Draw what the healthy clients got while the peer was there."""
     figures = run.summary.stuck
     if figures is None:
         return ""

@@ -1,4 +1,4 @@
-"""What a run of the scenario ``stuck`` adds to its summary: its peers, and three phases.
+"""Makes what a run of the scenario ``stuck`` adds to its summary: its peers, and three phases.
 
 A request belongs to the phase in which it was due: before any stuck peer had asked, while at least
 one was there, after the last one was gone.
@@ -59,7 +59,7 @@ def stuck_document(scenario: StuckScenario, reports: Sequence[TaskReport]) -> di
 
 
 def _closings(peers: Sequence[PeerRecord]) -> list[float]:
-    """When the server closed a peer."""
+    """Return when the server closed a peer."""
     gone = [peer.gone_seconds for peer in peers if peer.end == PeerEnd.CLOSED]
     return [moment for moment in gone if moment is not None]
 

@@ -18,7 +18,7 @@ NOTHING_DUE = "nothing due"
 
 
 def stuck_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
-    """What stuck peers did, and what became of them; nothing where no run had any."""
+    """Return rows of what stuck peers did, and what became of them; none where no run had any."""
     if any(summary.stuck is not None for summary in summaries):
         yield from _while_stuck(summaries)
         yield from _latencies(summaries)
@@ -69,12 +69,12 @@ def _in_all(figures: StuckFigures) -> str:
 
 
 def nobody_answered(figures: StuckFigures) -> str:
-    """How long no healthy client was answered, from the first listing due beside the peers."""
+    """Say how long no healthy client was answered, from the first listing due beside the peers."""
     return _since_they_asked(figures, figures.nobody_answered_seconds)
 
 
 def _first_answer(figures: StuckFigures) -> str:
-    """How long the first answer beside the peers took."""
+    """Say how long the first answer beside the peers took."""
     return _since_they_asked(figures, figures.first_answer_latency_seconds)
 
 
@@ -85,7 +85,7 @@ def _since_they_asked(figures: StuckFigures, seconds: float | None) -> str:
 
 
 def closed_peers(figures: StuckFigures) -> str:
-    """How many stuck peers the server closed, and when the first and the last."""
+    """Say how many stuck peers the server closed, and when the first and the last."""
     first, last = figures.first_closed_after_seconds, figures.last_closed_after_seconds
     if first is None or last is None:
         return "none" if figures.peers else NO_PEERS

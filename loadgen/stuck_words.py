@@ -1,4 +1,4 @@
-"""What a run beside stuck peers did and shows, in sentences."""
+"""Says what a run beside stuck peers did and shows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def stuck_headline(summaries: Sequence[RunSummary]) -> str:
 
 
 def scenario_words(description: Mapping[str, Any]) -> str:
-    """What healthy clients and stuck peers did, from the scenario that the run directory keeps."""
+    """Say what healthy clients and stuck peers did, from the scenario in the run directory."""
     scenario = description.get("scenario", {})
     if not isinstance(scenario.get("stuck_peers"), int):
         return "What was run is listed below."
@@ -55,7 +55,7 @@ def _stay(scenario: Mapping[str, Any]) -> str:
 
 
 def stuck_sentences(figures: StuckFigures) -> Iterator[str]:
-    """What one run shows of stuck peers, for somebody who sees it for the first time."""
+    """Say what one run shows of stuck peers, for somebody who sees it for the first time."""
     if figures.asked_seconds is None:
         yield "No stuck peer asked for anything in this run."
         return

@@ -1,4 +1,4 @@
-"""What Spark changes in the process around it, kept or put back for the length of a block."""
+"""Keeps or puts back what Spark changes in the process around it, for the length of a block."""
 
 from __future__ import annotations
 

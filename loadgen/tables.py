@@ -19,7 +19,7 @@ from rich.text import Text
 from loadgen.figure_row import FigureRow
 from loadgen.report_data import PROCESSES
 from loadgen.stuck_tables import stuck_rows
-from loadgen.units import format_bytes, format_count, format_seconds
+from loadgen.units import MB_BYTES, format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -106,7 +106,7 @@ def _plain(text: str) -> str:
 
 
 def _client_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
-    """How every client fared; the kinds of failure only where there was one."""
+    """Return rows of how every client fared; the kinds of failure only where there was one."""
     group = "Clients" if all(s.requests == s.clients for s in summaries) else "Requests"
     yield _row(group, "in all", summaries, lambda s: format_count(s.requests))
     yield _row(group, "answered", summaries, lambda s: format_count(s.answered))
@@ -152,7 +152,7 @@ def _latency_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
 
 
 def lateness(summary: RunSummary) -> str:
-    """How late the load generator was, where that is more than it may be."""
+    """Return how late the load generator was, where that is more than it may be."""
     if not summary.generator_limited:
         return "in time"
     worst = max(summary.start_error_seconds, summary.client_start_error_seconds)
@@ -182,7 +182,7 @@ def _pending(memory: ProcessMemory) -> str:
 def _over_idle(memory: ProcessMemory) -> str:
     scraped = memory.resident_over_first_scrape_bytes
     if memory.resident_over_idle_bytes is None and scraped is not None:
-        return f"{format_bytes(scraped)} ({SCRAPED})"
+        return f"{_growth(scraped)} ({SCRAPED})"
     return measured_bytes(memory.resident_over_idle_bytes)
 
 
@@ -206,11 +206,23 @@ def _against_limit(kind: str, memory: ProcessMemory) -> str:
 
 def resident_total(summary: RunSummary) -> str:
     """Memory over idle of all watched processes together, as text."""
+    return " ".join(filter(None, resident_parts(summary)))
+
+
+def resident_parts(summary: RunSummary) -> tuple[str, str]:
+    """The same as figure and remark; without a remark where it was measured."""
     if not summary.processes:
-        return NOT_WATCHED
+        return NOT_WATCHED, ""
     if summary.resident_over_idle_bytes is None and summary.resident_scraped_bytes is not None:
-        return f"{format_bytes(summary.resident_scraped_bytes)} ({SCRAPED})"
-    return measured_bytes(summary.resident_over_idle_bytes)
+        return _growth(summary.resident_scraped_bytes), f"({SCRAPED})"
+    return measured_bytes(summary.resident_over_idle_bytes), ""
+
+
+def _growth(scraped_bytes: int) -> str:
+    """Memory over the first scrape; what is not seen there may have been between two."""
+    if scraped_bytes < 0.1 * MB_BYTES:
+        return "under 0.1 MB"
+    return format_bytes(scraped_bytes)
 
 
 def _process_row(

@@ -53,7 +53,7 @@ def count_names(path: Path) -> int | None:
     """
     if path.is_dir():
         return open_corpus(path).manifest.topics
-    return parquet_rows(path) if _is_parquet(path) else None
+    return parquet_rows(path) if is_parquet(path) else None
 
 
 def read_topics(path: Path, skipped: InvalidRows | None = None) -> Iterator[TopicToCreate]:
@@ -83,14 +83,14 @@ def _topics(path: Path, invalid: InvalidRows) -> Iterator[TopicToCreate]:
     if path.is_dir():
         for file in open_corpus(path).files:
             yield from _from_parquet(file, invalid, f"{file.name}, row")
-    elif _is_parquet(path):
+    elif is_parquet(path):
         parquet_rows(path)
         yield from _from_parquet(path, invalid, "row")
     else:
         yield from _from_text(path, invalid)
 
 
-def _is_parquet(path: Path) -> bool:
+def is_parquet(path: Path) -> bool:
     """Tell by its first bytes whether a file is Parquet."""
     try:
         with path.open("rb") as file:
@@ -101,23 +101,24 @@ def _is_parquet(path: Path) -> bool:
 
 def _from_parquet(file: Path, invalid: InvalidRows, place: str) -> Iterator[TopicToCreate]:
     """Return the topics of one file; the row of partition 0 stands for all of its topic."""
-    columns, number = ["topic", "partitions", "properties"], 0
+    for number, (topic, partitions, properties) in enumerate(_rows(file), start=1):
+        name = parsed_name(topic or b"", invalid, f"{place} {number}")
+        if name is None or name.partition_index not in (-1, 0):
+            continue
+        try:
+            pairs = {key.decode(): (value or b"").decode() for key, value in properties or ()}
+        except UnicodeDecodeError:
+            told = f"{place} {number}: the properties of {shown(topic)} are not UTF-8"
+            invalid.add(1, [told])
+            continue
+        yield TopicToCreate(name.partitioned_name, partitions or 0, pairs)
+
+
+def _rows(file: Path) -> Iterator[tuple[bytes, int | None, Properties]]:
     with pq.ParquetFile(file) as parquet:
+        columns = ["topic", "partitions", "properties"]
         for batch in parquet.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
-            for topic, partitions, properties in _undecoded(batch):
-                number += 1
-                name = _parsed(topic or b"", invalid, f"{place} {number}")
-                if name is None or name.partition_index not in (-1, 0):
-                    continue
-                try:
-                    pairs = {
-                        key.decode(): (value or b"").decode() for key, value in properties or ()
-                    }
-                except UnicodeDecodeError:
-                    told = f"{place} {number}: the properties of {shown(topic)} are not UTF-8"
-                    invalid.add(1, [told])
-                    continue
-                yield TopicToCreate(name.partitioned_name, partitions or 0, pairs)
+            yield from _undecoded(batch)
 
 
 def _undecoded(batch: pa.RecordBatch) -> Iterator[tuple[bytes, int | None, Properties]]:
@@ -134,21 +135,31 @@ def _from_text(path: Path, invalid: InvalidRows) -> Iterator[TopicToCreate]:
     only at the end.
     """
     partitions: dict[TopicName, int] = {}
+    for name in names_of_text(path, invalid):
+        base = name.partitioned_name
+        partitions[base] = max(partitions.get(base, 0), name.partition_index + 1)
+    for base, count in partitions.items():
+        yield TopicToCreate(base, count)
+
+
+def names_of_text(path: Path, invalid: InvalidRows) -> Iterator[TopicName]:
+    """Yield the valid names of a text with one a line, and count the others.
+
+    Raises:
+        UsageError: It is no text.
+    """
     with path.open("rb") as lines:
         if b"\0" in lines.peek(_LOOKED_AT_BYTES)[:_LOOKED_AT_BYTES]:
             raise UsageError(f"{path} is neither Parquet nor UTF-8 text.")
         for number, line in enumerate(lines, start=1):
             text = line.removeprefix(_BYTE_ORDER_MARK).strip().strip(b'"')
             if text and not text.startswith(b"#"):
-                name = _parsed(text, invalid, f"line {number}")
+                name = parsed_name(text, invalid, f"line {number}")
                 if name is not None:
-                    base = name.partitioned_name
-                    partitions[base] = max(partitions.get(base, 0), name.partition_index + 1)
-    for base, count in partitions.items():
-        yield TopicToCreate(base, count)
+                    yield name
 
 
-def _parsed(text: bytes, invalid: InvalidRows, where: str) -> TopicName | None:
+def parsed_name(text: bytes, invalid: InvalidRows, where: str) -> TopicName | None:
     """Return the topic name in ``text``; None for what is none, which is counted."""
     invalid.rows += 1
     try:
@@ -176,7 +187,7 @@ def _full_name(text: bytes) -> TopicName:
         raise InvalidNameError(f"{shown(name)} is not a full topic name; {EXPECTED_NAME}")
     if topic.partition_index >= MAX_PARTITIONS:
         raise InvalidNameError(
-            f"{shown(name)} is partition {topic.partition_index}, "
-            f"a topic may have {MAX_PARTITIONS:,} partitions"
+            f"{shown(name)} is partition {topic.partition_index}; "
+            f"a topic has at most {MAX_PARTITIONS:,}"
         )
     return topic

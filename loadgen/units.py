@@ -11,7 +11,7 @@ MB_BYTES = 1024 * 1024
 
 
 def format_bytes(size_bytes: float) -> str:
-    """Write a size in MB, or in kB when it is under a tenth of one.
+    """Write a size in MB, in kB when it is under a tenth of one, or in bytes under 1,000 of them.
 
     Everything from 1 MB on stays in MB, so that two figures of one table compare at a glance.
 
@@ -25,7 +25,9 @@ def format_bytes(size_bytes: float) -> str:
         return f"{size_bytes / MB_BYTES:.1f} MB"
     if size_bytes == 0:
         return "0 MB"
-    return f"{max(1, round(size_bytes / KB_BYTES))} kB"
+    if round(size_bytes) < 1000:
+        return plural(round(size_bytes), "byte")
+    return f"{round(size_bytes / KB_BYTES)} kB"
 
 
 def format_seconds(seconds: float) -> str:

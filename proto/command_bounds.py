@@ -1,4 +1,4 @@
-"""How large the command of a frame may be, by its type; the payload of SEND does not count.
+"""Bounds the command of a frame by its type; the payload of SEND does not count.
 
 A command is parsed in one go, and the worst that fits into a frame of 5 MB holds the event loop for
 a fifth of a second. What the clients of the field send is far smaller: the largest is an ACK of a
@@ -20,7 +20,7 @@ _Type = pb.BaseCommand
 COMMAND_BYTES = 65_536
 """The largest command, and before CONNECT the largest frame."""
 SCHEMA_BYTES = 1_048_576
-"""What a schema may add."""
+"""Bytes that a schema may add."""
 _WITH_SCHEMA = COMMAND_BYTES + SCHEMA_BYTES
 LARGER_COMMANDS: Mapping[int | None, int] = {
     _Type.PRODUCER: _WITH_SCHEMA,

@@ -1,9 +1,9 @@
 """Writes a line of the log for each command of a connection, in both directions, at level debug.
 
 For authors of clients: direction, peer, command, size of the whole frame, fields. Long texts are
-cut, of lists the first value is shown; bytes, authentication and payloads never are. A connection
-asks once, when it is made, whether anybody reads such lines: otherwise they cost it one check a
-frame.
+cut, of lists the first value is shown; bytes, authentication, the credentials in a URL and payloads
+never are. A connection asks once, when it is made, whether anybody reads such lines: otherwise they
+cost it one check a frame.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError, Message
 
 import proto.PulsarApi_pb2 as pb
 from proto.command_bounds import type_name
+from proto.excerpts import without_credentials
 from proto.frames import command_type_in
 from proto.topic_listing import read_topics_head
 
@@ -147,7 +148,8 @@ def _single(field: FieldDescriptor, value: Any, depth: int) -> str:  # noqa: ANN
     if isinstance(value, bytes):
         return f"({len(value)} bytes)"
     if isinstance(value, str):
-        return repr(_cut(value, MAX_TEXT_CHARACTERS))
+        shown = without_credentials(value) if "url" in field.name.lower() else value
+        return repr(_cut(shown, MAX_TEXT_CHARACTERS))
     if field.enum_type is not None:
         return field.enum_type.values_by_number[value].name
     return str(value).lower()

@@ -1,4 +1,4 @@
-"""What can go wrong on the wire.
+"""Exceptions for what can go wrong on the wire.
 
 PulsarProtocolError
     LocalProtocolError        we tried something illegal: a bug of ours

@@ -10,6 +10,8 @@ QUOTED_CHARACTERS = 64
 """The most that a sentence shows of one thing it quotes; escaped, each may take ten bytes."""
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
+_CREDENTIALS = re.compile(r"\A([\w+.-]+://)?.*@", re.DOTALL)
+
 
 def excerpt(text: str, most_bytes: int = TEXT_BYTES) -> str:
     """Return a text, or its beginning and how long it was, in ``most_bytes`` of UTF-8 at most."""
@@ -28,6 +30,11 @@ def quoted(text: str) -> str:
     if len(text) <= QUOTED_CHARACTERS:
         return repr(text)
     return f"{text[:QUOTED_CHARACTERS]!r}... ({len(text)} characters)"
+
+
+def without_credentials(url: str) -> str:
+    """Return a URL, with or without a scheme, in which who asks and his password are hidden."""
+    return _CREDENTIALS.sub(r"\1(hidden)@", url)
 
 
 def _cut(start: str, characters: int, most_bytes: int) -> str:

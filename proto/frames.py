@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DEFAULT_MAX_MESSAGE_BYTES = 5_242_880
 """Upstream's maxMessageSize."""
 FRAME_PADDING_BYTES = 10_236
-"""What the length field may say above maxMessageSize (observed on a real broker)."""
+"""Bytes that the length field may say above maxMessageSize (observed on a real broker)."""
 MAX_REQUEST_PROPERTIES = 10_000
 """Properties that a listing request may have on the wire; a client with more is cut off."""
 LENGTH_FIELD_BYTES = 4
@@ -121,9 +121,11 @@ class Frame:
                 raise
             data = whole
             command = parse_command(data)
+        if len(data) > MAX_MENDED_BYTES:
+            return command  # What follows makes an object for each field.
         if any(field.wire_type == _GROUP for field in UnknownFieldSet(command)):  # type: ignore[attr-defined]
             raise RemoteProtocolError("a command has a group, which no command has")
-        if command.ByteSize() < len(data) <= MAX_MENDED_BYTES:
+        if command.ByteSize() < len(data):
             check_bodies(data)  # Something comes twice, as from no encoder.
         return command
 
@@ -173,16 +175,11 @@ def parse_command(data: bytes) -> pb.BaseCommand:
         raise RemoteProtocolError(f"a frame does not hold a protobuf command: {reason}") from None
     if not command.IsInitialized():
         raise RemoteProtocolError("a command has an unknown type or lacks a required field")
-    if len(data) > MAX_REQUEST_PROPERTIES and _too_many_parts(command):
+    properties = len(command.getTopicsOfNamespace.properties)
+    if properties > MAX_REQUEST_PROPERTIES:
         # A frame has room for 800,000 of them, which would take the loop for two seconds.
-        number = len(command.getTopicsOfNamespace.properties)
-        raise RemoteProtocolError(f"a listing request with {number} properties")
+        raise RemoteProtocolError(f"a listing request with {properties} properties")
     return command
-
-
-def _too_many_parts(command: pb.BaseCommand) -> bool:
-    """Tell whether a listing request has more properties than are worth looking at."""
-    return len(command.getTopicsOfNamespace.properties) > MAX_REQUEST_PROPERTIES
 
 
 def encode_command(command: pb.BaseCommand) -> bytes:
@@ -248,7 +245,7 @@ class FrameDecoder:
 
     @property
     def within_frame(self) -> bool:
-        """Whether a frame has begun and not ended."""
+        """True if a frame has begun and not ended."""
         return self._expected is not None or self._buffered > 0 or self._draining > 0
 
     def feed(self, data: bytes) -> None:

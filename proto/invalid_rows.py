@@ -15,7 +15,7 @@ EXPECTED_NAME = "expected persistent://tenant/namespace/topic"
 
 
 class InvalidRows:
-    """What is wrong in a file of topics.
+    """Collects what is wrong in a file of topics.
 
     Bound: MAX_TOLD_ROWS sentences.
 

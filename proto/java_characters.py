@@ -5,7 +5,10 @@ Source: the documentation of java.util.regex.Pattern and what Java 17 was seen t
 
 from __future__ import annotations
 
+import re
 import string
+import unicodedata
+from typing import TYPE_CHECKING
 
 from proto.java_classes import (
     PREDEFINED,
@@ -18,11 +21,14 @@ from proto.java_classes import (
     union,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 LETTERS = frozenset(string.ascii_letters)
 WORD = frozenset(string.ascii_letters + string.digits)
 _HEX = frozenset(string.hexdigits)
-_SPACES = frozenset(" \t\n\x0b\f\r")
-_LINE_ENDS = frozenset("\n\r\x85\u2028\u2029")
+_COMMENTS = re.compile(r"(?:[ \t\n\x0b\f\r]|#[^\n\r\x85\u2028\u2029]*)*")
+_UNIX_COMMENTS = re.compile(r"(?:[ \t\n\x0b\f\r]|#[^\n]*)*")
 _CONTROLS = {"a": "\x07", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _UNSUPPORTED = "Illegal/unsupported escape sequence"
 
@@ -71,21 +77,9 @@ class CharacterReader:
         return char
 
     def _skip_comments(self) -> None:
-        while (char := self._text[self._at : self._at + 1]) and (
-            char in " \t\n\x0b\f\r" or char == "#"
-        ):
-            if char == "#":
-                while self._text[self._at : self._at + 1] not in (
-                    "",
-                    "\n",
-                    "\r",
-                    "\x85",
-                    "\u2028",
-                    "\u2029",
-                ):
-                    self._at += 1
-            else:
-                self._at += 1
+        comments = _UNIX_COMMENTS if "d" in self._flags else _COMMENTS
+        if found := comments.match(self._text, self._at):
+            self._at = found.end()
 
     def _error(self, what: str, offset: int = 0) -> JavaSyntaxError:
         return JavaSyntaxError(what, self._at + offset)
@@ -110,11 +104,15 @@ class CharacterReader:
             raise self._error("Unexpected internal error")
         if char in _CONTROLS:
             return _CONTROLS[char]
-        known = {"0": self._octal, "c": self._control, "x": self._hexadecimal, "u": self._code_unit}
+        known = {
+            "0": self._octal,
+            "c": self._control,
+            "N": self._character_named,
+            "u": self._code_units,
+            "x": self._hexadecimal,
+        }
         if char in known:
             return known[char]()
-        if char == "N":
-            raise self._error("Illegal character name escape sequence")
         if char in LETTERS:
             raise self._error(_UNSUPPORTED, -1)
         return char
@@ -124,6 +122,32 @@ class CharacterReader:
         if not control:
             raise self._error("Illegal control escape sequence", -2)
         return chr(ord(control) ^ 64)
+
+    def _character_named(self) -> str:
+        if self._raw() != "{":
+            raise self._error("Illegal character name escape sequence", -1)
+        end = self._text.find("}", self._at)
+        if end < 0:
+            self._at = max(self._at + 1, len(self._text))
+            raise self._error("Unclosed character name escape sequence", -1)
+        name = self._text[self._at : end]
+        self._at = end + 1
+        try:
+            return chr(ord(unicodedata.lookup(name)))
+        except (KeyError, TypeError):  # nobody's name, or that of several characters
+            raise self._error(f"Unknown character name [{name}]", -1) from None
+
+    def _code_units(self) -> str:
+        """Return the character of one code unit, or of a pair of them."""
+        unit = self._code_unit()
+        after = self._at
+        if "\ud800" <= unit <= "\udbff" and self._text.startswith("\\u", after):
+            self._at += 2
+            pair = unit + self._code_unit()
+            if "\udc00" <= pair[1] <= "\udfff":
+                return pair.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+            self._at = after
+        return unit
 
     def _code_unit(self) -> str:
         return chr(self._hex_digits(4, "Illegal Unicode escape sequence"))
@@ -174,13 +198,17 @@ class CharacterReader:
                 raise self._error("Empty character family", -1)
         found = property_class(name, any_case="i" in self._flags)
         if found is None:
-            raise self._error(f"Unknown character property name {{{name}}}", -1)
+            key, equals, value = name.partition("=")
+            what = f"Unicode property {{name=<{key.lower()}>, value=<{value}>}}"
+            raise self._error(
+                f"Unknown {what if equals else f'character property name {{{name}}}'}", -1
+            )
         return negated(found) if kind == "P" else found
 
     # -- classes ------------------------------------------------------------------------------
 
     def _char_class(self, *, consume: bool) -> str:
-        found: str | None = None
+        members: list[str] = []
         negative = consume and self._peek() == "^"
         if negative:
             self._at += 1
@@ -188,31 +216,31 @@ class CharacterReader:
             char = self._peek()
             if not char:
                 raise self._error("Unclosed character class", -1)
-            if char == "]" and found is not None:
+            if char == "]" and members:
                 self._at += consume
-                return negated(found) if negative else found
+                return negated(union(members)) if negative else union(members)
             if char == "[":
                 self._at += 1
-                found = union(found, self._char_class(consume=True))
+                members.append(self._char_class(consume=True))
             elif self._text[self._at : self._at + 2] == "&&":
                 self._at += 2
-                found = self._both(found)
+                members = [self._both(members)]
             else:
-                found = union(found, self._range())
+                members.append(self._range())
 
-    def _both(self, left: str | None) -> str:
-        right: str | None = None
+    def _both(self, left: Sequence[str]) -> str:
+        right: list[str] = []
         while (char := self._peek()) and char not in "]&":
             if char == "[":
                 self._at += 1
-                right = union(right, self._char_class(consume=True))
+                right.append(self._char_class(consume=True))
             else:
-                right = self._char_class(consume=False)
-        if right is None:
-            if left is None:
-                raise self._error("Bad class syntax", -1)
-            return left
-        return right if left is None else intersection(left, right)
+                right = [self._char_class(consume=False)]
+        if not right and not left:
+            raise self._error("Bad class syntax", -1)
+        if not right or not left:
+            return union(right or left)
+        return intersection(union(left), union(right))
 
     def _range(self) -> str:
         char = self._next()
@@ -235,9 +263,17 @@ class CharacterReader:
         self._at += 1
         last = self._next()
         if last == "\\":
-            last = self._escaped_char(self._raw())
+            last = self._range_end(self._raw())
         if not last:
             raise self._error("Unclosed character class", -2)
         if last < first:
             raise self._error("Illegal character range", -1)
-        return span(first, last, any_case="i" in self._flags)
+        any_case, unicode_case = "i" in self._flags, "u" in self._flags
+        return span(first, last, any_case=any_case, unicode_case=unicode_case)
+
+    def _range_end(self, escaped: str) -> str:
+        if escaped == "v":
+            return "\x0b"
+        if not escaped or escaped.lower() in PREDEFINED:
+            raise self._error("Illegal character range", -1)
+        return self._escaped_char(escaped)

@@ -8,11 +8,16 @@ Source: the documentation of java.util.regex.Pattern, Java 17.
 
 from __future__ import annotations
 
+import re
 import string
+from typing import TYPE_CHECKING
 
 import regex
 
 from proto.names import JAVA_WHITESPACE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ANY = r"(?s:.)"
 NOTHING = r"(?!)"
@@ -100,9 +105,9 @@ def negated(one: str) -> str:
     return f"(?:(?!{one}){ANY})"
 
 
-def union(first: str | None, second: str) -> str:
-    """Return what consumes a character of either."""
-    return second if first is None else f"(?:{first}|{second})"
+def union(members: Sequence[str]) -> str:
+    """Return what consumes a character of any of these."""
+    return members[0] if len(members) == 1 else f"(?:{'|'.join(members)})"
 
 
 def intersection(first: str, second: str) -> str:
@@ -113,6 +118,8 @@ def intersection(first: str, second: str) -> str:
 def single(char: str, *, any_case: bool, unicode_case: bool) -> str:
     """Return what consumes one character."""
     literal = regex.escape(char, special_only=False) if char.isascii() else char
+    if "\ud800" <= char <= "\udfff":
+        literal = f"\\u{ord(char):04x}"
     if not any_case or not (unicode_case or char in string.ascii_letters):
         return f"\\x{ord(char):02x}" if ord(char) < 32 or char == " " else literal
     if unicode_case:
@@ -120,17 +127,22 @@ def single(char: str, *, any_case: bool, unicode_case: bool) -> str:
     return f"[{char.lower()}{char.upper()}]"
 
 
-def span(first: str, last: str, *, any_case: bool) -> str:
+def span(first: str, last: str, *, any_case: bool, unicode_case: bool) -> str:
     """Return what consumes a character from one to another."""
-    group = f"[\\U{ord(first):08x}-\\U{ord(last):08x}]"
-    return f"(?i:{group})" if any_case else group
+    group = f"\\U{ord(first):08x}-\\U{ord(last):08x}"
+    if any_case and unicode_case:
+        return f"(?i:[{group}])"
+    others = (char.swapcase() for char in string.ascii_letters if first <= char <= last)
+    return f"[{group}{''.join(others) if any_case else ''}]"
 
 
+_NAME = re.compile(r"(?:\w+=)?[a-zA-Z0-9](?:[\w\- ]*[a-zA-Z0-9])?", re.ASCII)
 _EITHER_CASE = {
     **dict.fromkeys(("Lu", "Ll", "Lt", "IsLu", "IsLl", "IsLt"), r"[\p{Lu}\p{Ll}\p{Lt}]"),
     **dict.fromkeys(("Lower", "Upper"), "[a-zA-Z]"),
     **dict.fromkeys(
-        ("islowercase", "isuppercase", "istitlecase"), r"[\p{Lowercase}\p{Uppercase}\p{Lt}]"
+        ("islowercase", "isuppercase", "istitlecase", "javaLowerCase", "javaUpperCase"),
+        r"[\p{Lowercase}\p{Uppercase}\p{Lt}]",
     ),
 }
 """Properties that say less where case does not matter."""
@@ -160,6 +172,9 @@ def _unicode_property(name: str) -> str | None:
 
 
 def _known(name: str) -> str | None:
+    # What is no name at all the engine would take for the characters p, {, and so on.
+    if not _NAME.fullmatch(name):
+        return None
     try:
         regex.compile(rf"\p{{{name}}}")
     except regex.error:

@@ -11,13 +11,22 @@ Differs: canonical equivalence and grapheme boundaries are not looked at.
 from __future__ import annotations
 
 import string
-from typing import TYPE_CHECKING, NamedTuple
 
+from proto.excerpts import quoted
 from proto.java_characters import LETTERS, WORD, CharacterReader
 from proto.java_classes import ANY, NOTHING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from proto.java_nodes import (
+    MOST_REPEATS,
+    Node,
+    as_int,
+    either,
+    grouped,
+    joined,
+    nothing_consumed,
+    one,
+    repeated,
+)
+from proto.pattern_errors import InvalidPatternError
 
 _LINE_END = r"[\n\r\x85\u2028\u2029]"
 _FLAGS = frozenset("imsdxuUc")
@@ -29,35 +38,14 @@ _ANCHORS = {
     "Z": rf"(?=(?:\r\n|{_LINE_END})?\Z)",
     "z": r"\Z",
 }
-_MOST_REPEATS = 2**31 - 1
-
-
-class Node(NamedTuple):
-    """A part of a pattern.
-
-    Attributes:
-        text: The translation.
-        longest: Characters that it consumes at most; None if Java sees no bound.
-        fixed: Whether it matches in one way only, as Java sees it.
-        plain: Whether it is a character or a class of them.
-        repeats: How often at most something of ``longest`` characters comes, where Java
-            multiplies; None elsewhere.
-        choice: Whether it has branches.
-    """
-
-    text: str
-    longest: int | None = 1
-    fixed: bool = True
-    plain: bool = False
-    repeats: int | None = None
-    choice: bool = False
-
-
+MOST_WEIGHT = 5_000
+"""Most that a pattern may weigh: the slowest of that weight compile in 6 ms. A pattern of twenty
+characters could weigh a billion."""
 _EMPTY = Node("", 0)
 _FLAGS_ONLY = Node("(?:)", 0)
 _BESIDES = {
-    **{char: Node(text, 0) for char, text in _ANCHORS.items()},
-    "R": Node(r"(?:\r\n|[\n\x0b\f\r\x85\u2028\u2029])", 2),
+    **{char: nothing_consumed(text) for char, text in _ANCHORS.items()},
+    "R": Node(r"(?:\r\n|[\n\x0b\f\r\x85\u2028\u2029])", 2, weight=3),
     "X": Node(r"\X", 0),
 }
 
@@ -67,8 +55,15 @@ def translated(pattern: str) -> str:
 
     Raises:
         JavaSyntaxError: Java would refuse it.
+        InvalidPatternError: It weighs more than MOST_WEIGHT.
     """
-    return _Reader(pattern).read()
+    node = _Reader(pattern).read()
+    if node.weight > MOST_WEIGHT:
+        raise InvalidPatternError(
+            f"the pattern {quoted(pattern)} repeats too much: its repetitions written out are "
+            f"more than {MOST_WEIGHT:,} parts"
+        )
+    return node.text
 
 
 def _without_quotes(pattern: str) -> str:
@@ -102,11 +97,11 @@ class _Reader(CharacterReader):
         self._groups = 0
         self._named: dict[str, int] = {}
 
-    def read(self) -> str:
+    def read(self) -> Node:
         node = self._choice()
         if self._at < len(self._text):
             raise self._error("Unmatched closing ')'", -1)
-        return node.text
+        return node
 
     # -- structure ----------------------------------------------------------------------------
 
@@ -115,13 +110,7 @@ class _Reader(CharacterReader):
         while self._peek() == "|":
             self._at += 1
             branches.append(self._sequence())
-        if len(branches) == 1:
-            return branches[0]
-        lengths = [branch.longest for branch in branches]
-        known = [length for length in lengths if length is not None]
-        longest = max(known) if len(known) == len(lengths) else None
-        text = "|".join(branch.text for branch in branches)
-        return Node(f"(?:{text})", longest, fixed=False, choice=True)
+        return branches[0] if len(branches) == 1 else either(branches)
 
     def _sequence(self) -> Node:
         nodes: list[Node] = []
@@ -129,9 +118,7 @@ class _Reader(CharacterReader):
             node = self._atom(char)
             if node is not _FLAGS_ONLY:
                 nodes.append(self._repeated(node))
-        text = "".join(node.text for node in nodes)
-        fixed = all(node.fixed for node in nodes)
-        return Node(text, _longest(nodes), fixed, choice=any(node.choice for node in nodes))
+        return joined(nodes)
 
     def _atom(self, char: str) -> Node:
         if char == "{":
@@ -143,16 +130,16 @@ class _Reader(CharacterReader):
         if char in known:
             return known[char]()
         if char == "[":
-            return _one(self._char_class(consume=True))
-        return _one(self._dot() if char == "." else self._single(char))
+            return one(self._char_class(consume=True))
+        return one(self._dot() if char == "." else self._single(char))
 
     def _begin(self) -> Node:
         behind = rf"(?<=\A|(?<!\r(?=\n)){_LINE_END})(?!\Z)"
-        return Node(behind if "m" in self._flags else r"\A", 0)
+        return nothing_consumed(behind if "m" in self._flags else r"\A")
 
     def _end(self) -> Node:
         before = rf"(?=\Z|{_LINE_END})"
-        return Node(before if "m" in self._flags else _ANCHORS["Z"], 0)
+        return nothing_consumed(before if "m" in self._flags else _ANCHORS["Z"])
 
     def _dot(self) -> str:
         if "s" in self._flags:
@@ -175,7 +162,7 @@ class _Reader(CharacterReader):
             self._at += 1
         else:
             kind = ""
-        return _times(node, least, most, kind)
+        return repeated(node, least, most, kind)
 
     def _counts(self) -> tuple[int, int | None]:
         self._at += 1
@@ -199,7 +186,7 @@ class _Reader(CharacterReader):
         number = 0
         while self._text[self._at : self._at + 1] in tuple(string.digits):
             number = number * 10 + int(self._raw())
-            if number > _MOST_REPEATS:
+            if number > MOST_REPEATS:
                 raise self._error("Illegal repetition range", -1)
         return number
 
@@ -216,7 +203,7 @@ class _Reader(CharacterReader):
             return self._closed(self._choice(), "(?:", flags)
         if char in ("=", "!", ">"):
             node = self._closed(self._choice(), f"(?{char}", flags)
-            return node if char == ">" else Node(node.text, 0)
+            return node if char == ">" else Node(node.text, 0, weight=node.weight)
         if char == "<":
             return self._angle_group(flags)
         if char in ("$", "@"):
@@ -230,9 +217,9 @@ class _Reader(CharacterReader):
             node = self._closed(self._choice(), f"(?<{char}", flags)
             if node.longest is None:
                 raise self._error("Look-behind group does not have an obvious maximum length", -2)
-            if -_MOST_REPEATS // 2 < _as_int(node.longest) < 0:
+            if -MOST_REPEATS // 2 < as_int(node.longest) < 0:
                 return Node(NOTHING if char == "=" else "", 0)
-            return Node(node.text, 0)
+            return Node(node.text, 0, weight=node.weight)
         name = self._group_name(char)
         if name in self._named:
             raise self._error(f"Named capturing group <{name}> is already defined", -1)
@@ -258,7 +245,8 @@ class _Reader(CharacterReader):
             if char == "-":
                 adds = False
             else:
-                flags = flags | {char} if adds else flags - {char}
+                named = {"U", "u"} if char == "U" else {char}
+                flags = flags | named if adds else flags - named
             self._flags = flags
         char = self._raw()
         if char == ")":
@@ -272,7 +260,7 @@ class _Reader(CharacterReader):
             raise self._error("Unclosed group")
         self._at += 1
         self._flags = flags
-        return Node(f"{opening}{node.text})", node.longest, node.fixed, choice=node.choice)
+        return grouped(opening, node)
 
     # -- escapes ------------------------------------------------------------------------------
 
@@ -281,13 +269,13 @@ class _Reader(CharacterReader):
         if char in _BESIDES:
             return _BESIDES[char]
         if char in ("p", "P"):
-            return _one(self._property(char))
+            return one(self._property(char))
         if char == "k":
             return self._named_reference()
         if char and char in "123456789":
             return self._reference(char)
         known = self._class_of(char)
-        return _one(known if known is not None else self._single(self._escaped_char(char)))
+        return one(known if known is not None else self._single(self._escaped_char(char)))
 
     def _named_reference(self) -> Node:
         if self._raw() != "<":
@@ -307,48 +295,3 @@ class _Reader(CharacterReader):
 
     def _back(self, number: int) -> str:
         return f"(?i:\\g<{number}>)" if "i" in self._flags else f"\\g<{number}>"
-
-
-def _one(text: str) -> Node:
-    return Node(text, plain=True)
-
-
-def _times(node: Node, least: int, most: int | None, kind: str) -> Node:
-    counts = {(0, None): "*", (1, None): "+", (0, 1): "?"}
-    count = counts.get((least, most)) or f"{{{least},{'' if most is None else most}}}"
-    text = f"(?:{node.text}){count}{kind}"
-    if (least, most) == (0, 1):
-        return node._replace(text=text, fixed=False, plain=False)
-    group = node.text.startswith("(") and not node.plain
-    if node.longest is None or (group and not node.fixed and kind != "+"):
-        return Node(text, None, fixed=False)
-    if node.plain and most is None and not kind:
-        return Node(text, _MOST_REPEATS, fixed=False)
-    times = _MOST_REPEATS if most is None else most
-    return Node(text, node.longest, fixed=node.fixed and least == most, repeats=times)
-
-
-def _longest(nodes: Sequence[Node]) -> int | None:
-    """Return how many characters these consume at most, counted as Java does, with an int.
-
-    It begins anew behind a choice.
-    """
-    before = here = 0
-    for node in nodes:
-        if node.longest is None:
-            return None
-        if node.choice:
-            before, here = _as_int(before + here + node.longest * (node.repeats or 1)), 0
-        elif node.repeats is None:
-            here = _as_int(here + node.longest)
-        else:
-            now = _as_int(here + node.longest * node.repeats)
-            if now < here:
-                return None
-            here = now
-    return _as_int(before + here)
-
-
-def _as_int(number: int) -> int:
-    """Return what a number is as a Java int."""
-    return (number + 2**31) % 2**32 - 2**31

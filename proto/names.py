@@ -9,7 +9,7 @@ from functools import lru_cache
 from proto.excerpts import quoted
 
 _NAMED_ENTITY = re.compile(r"[-=:.\w]+", re.ASCII)
-_PARTITION = re.compile(r"-partition-(0|[1-9][0-9]*)\Z")
+_PARTITION = re.compile(r"-partition-(0|[1-9][0-9]{0,9})\Z")
 PARTITION_SEPARATOR = "-partition-"
 PERSISTENT = "persistent"
 NON_PERSISTENT = "non-persistent"
@@ -93,7 +93,7 @@ class TopicName:
 
     @property
     def persistent(self) -> bool:
-        """Whether the topic belongs to the persistent domain."""
+        """True if the topic belongs to the persistent domain."""
         return self.domain == PERSISTENT
 
     @property

@@ -1,4 +1,4 @@
-"""What is wrong with a pattern, in the words of the engines that a real broker asks.
+"""Says what is wrong with a pattern, in the words of the engines that a real broker asks.
 
 Source: messages of java.util.regex (Java 17) and RE2/J for the mistakes people make; for
 others our own engine's words in the same form.

@@ -44,19 +44,24 @@ MATCH_ALL = ".*"
 FALLBACK_SECONDS_PER_NAME = 0.05
 """Most time the backtracking engine may spend on one name."""
 RE2_MEMORY_BYTES = 524_288
-"""What RE2 may compile a pattern to. With its own 8 MiB a pattern of six characters, ``\\pL{99}``,
-holds the event loop for 80 ms; the largest that people write, such as ``.{1000}``, take 2."""
+"""Bytes that RE2 may compile a pattern to. With its own 8 MiB a pattern of six characters,
+``\\pL{99}``, holds the event loop for 80 ms; the largest in use, such as ``.{1000}``, take 2."""
 MAX_COMPILED = 256
 """Compiled patterns that are remembered; beyond, the one unused for longest is forgotten."""
 _SCHEME = "://"
+_NOTHING_BEHIND = (
+    "Index 1 out of bounds for length 1",
+    "java.lang.ArrayIndexOutOfBoundsException",
+)
+"""As upstream finds it: it splits at ``://``, and takes the second part."""
 _RANGE_BYTES = 128
-"""How much of a pattern's beginning tells where its matches lie."""
+"""Bytes of a pattern's beginning that tell where its matches lie."""
 _REFUSED_BY_RE2J = (
     (re.compile(r"\(\?P?<(\w+)>(?=.*\(\?P?<\1>)", re.DOTALL), "duplicate capture group name"),
     (re.compile(r"\{[0-9]{9,}(?:,[0-9]*)?\}"), "invalid repetition size"),
     (re.compile(r"(?<!\\)\{[*+?]"), "bad repetition operator"),
 )
-"""What RE2 compiles and RE2/J does not."""
+"""Patterns of what RE2 compiles and RE2/J does not."""
 _LAST = b"\xff\xff"
 _LAST_PARTITION = b"-partition-" + _LAST
 
@@ -107,13 +112,15 @@ def remove_domain_scheme(pattern: str) -> str:
     """Return a pattern without its ``persistent://``; a prefix such as ``^`` stays.
 
     Raises:
-        InvalidPatternError: Something else stands before ``://``.
+        InvalidPatternError: Something else stands before ``://``, or nothing behind it.
 
     Source: upstream TopicList.removeTopicDomainScheme.
     """
     if _SCHEME not in pattern:
         return pattern
-    domain, rest = pattern.split(_SCHEME)[:2]
+    domain, rest, *others = pattern.split(_SCHEME)
+    if not rest and not any(others):
+        raise InvalidPatternError(*_NOTHING_BEHIND, prefix=f"nothing stands behind {_SCHEME}: ")
     for known in (NON_PERSISTENT, PERSISTENT):
         if domain.endswith(known):
             return domain.removesuffix(known) + rest
@@ -272,7 +279,7 @@ class Backtracking:
         translation: What the engine is given: the pattern as java.util.regex reads it.
 
     Raises:
-        InvalidPatternError: It cannot compile the pattern.
+        InvalidPatternError: It cannot compile the pattern, or only in too long a time.
     """
 
     linear = False

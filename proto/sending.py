@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 class Sending:
-    """What a connection sends; see proto.transport.Connection, which is the whole.
+    """Sends for a connection; see proto.transport.Connection, which is the whole.
 
     Attributes:
         gate: The connection's, closed here when the process has too much pending.
@@ -122,7 +122,7 @@ class Sending:
 
     @property
     def may_write_through(self) -> bool:
-        """Whether ``write_through`` would: nothing is queued, and ``passes_queue``."""
+        """True if ``write_through`` would: nothing is queued, and ``passes_queue``."""
         transport = self._transport
         if transport is None or self._closing or not self.passes_queue or not self._queue.idle:
             return False
@@ -232,7 +232,7 @@ class Sending:
 
     @property
     def outstanding(self) -> bool:
-        """Whether the peer has not acknowledged everything that was queued for it."""
+        """True if the peer has not acknowledged everything that was queued for it."""
         if self._transport is None:
             return False
         return bool(self._queue) or unacknowledged_bytes(self._descriptor) > 0

@@ -1,4 +1,4 @@
-"""What listers, filters and stores exchange: a listing, and the response made of it.
+"""A listing, which listers, filters and stores exchange, and the response made of it.
 
 A response is a head, the listing's own blocks, and a tail: no protobuf object, no copy.
 """
@@ -194,7 +194,7 @@ class TopicsAnswer:
 
     @property
     def has_names(self) -> bool:
-        """Whether there is more than the fields behind the names, if ``tail`` found these."""
+        """True if there is more than the fields behind the names, if ``tail`` found these."""
         return self.rest_bytes > _TAIL_BYTES
 
     def tail(self) -> TopicsTail | None:

@@ -225,14 +225,14 @@ class Connection(Sending, asyncio.Protocol):
 
     @property
     def paused(self) -> bool:
-        """Whether frames are not handled as they come, or not even read."""
+        """True if frames are not handled as they come, or not even read."""
         return not (self.gate.open and self._reading)
 
     def _gate_closed(self) -> None:
         self._read_or_pause()
 
     def _gate_opened(self) -> None:
-        """What waits here goes first, in a turn of its own; only then is more read."""
+        """Handle what waits here first, in a turn of its own; only then read more."""
         if not (self._reading and self.intake.idle):
             self._drain_soon()
 

@@ -1,14 +1,20 @@
-"""One field of a protobuf message, without parsing the message."""
+"""The fields of a protobuf message, without parsing the message."""
 
 from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
 from proto.varint import decode_varint
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 MAX_FIELDS_PASSED = 64
 """So many fields may come before the one that is looked for: clients write them by number."""
-_VARINT, _LENGTH_DELIMITED = 0, 2
+VARINT, LENGTH_DELIMITED = 0, 2
 _FIXED_BYTES = {1: 8, 5: 4}
 
 
@@ -43,15 +49,12 @@ def find_field(message: memoryview, number: int) -> int | memoryview | None:
     Raises:
         RemoteProtocolError: Not protobuf.
     """
-    offset = 0
-    for _ in range(MAX_FIELDS_PASSED):
-        if offset >= len(message):
-            return None
-        tag, start = decode_varint(message, offset)
-        value, offset = _value(message, tag & 7, start)
-        if tag >> 3 == number:
-            return value
-    return None
+    found = (
+        field.value
+        for field in islice(fields(message), MAX_FIELDS_PASSED)
+        if field.number == number
+    )
+    return next(found, None)
 
 
 def check_bodies(command: bytes) -> None:
@@ -62,25 +65,53 @@ def check_bodies(command: bytes) -> None:
     Raises:
         RemoteProtocolError: There is one, or not protobuf.
     """
-    message, offset, known = memoryview(command), 0, pb.BaseCommand.DESCRIPTOR.fields_by_number
-    for _ in range(MAX_FIELDS_PASSED):
-        if offset >= len(message):
-            return
-        tag, start = decode_varint(message, offset)
-        value, offset = _value(message, tag & 7, start)
-        field = known.get(tag >> 3)
-        if field is not None and isinstance(value, memoryview):
-            body = getattr(pb.BaseCommand(), field.name)
-            body.ParseFromString(value.tobytes())
+    known = pb.BaseCommand.DESCRIPTOR.fields_by_number
+    for field in islice(fields(memoryview(command)), MAX_FIELDS_PASSED):
+        described = known.get(field.number)
+        if described is None or described.message_type is None:
+            continue
+        if isinstance(field.value, memoryview):
+            body = getattr(pb.BaseCommand(), described.name)
+            body.ParseFromString(field.value.tobytes())
             if not body.IsInitialized():
                 raise RemoteProtocolError("a command has a body that lacks a required field")
 
 
+class Field(NamedTuple):
+    """One field of a message.
+
+    Attributes:
+        value: A number, or the bytes of what has a length or a fixed size.
+        start: Where it begins, with its tag.
+        end: Where the next one begins.
+    """
+
+    number: int
+    wire_type: int
+    value: int | memoryview
+    start: int
+    end: int
+
+
+def fields(message: memoryview) -> Iterator[Field]:
+    """Yield the fields of a message in their order.
+
+    Raises:
+        RemoteProtocolError: Not protobuf, or a group, which no command has.
+    """
+    end = 0
+    while end < len(message):
+        start = end
+        tag, end = decode_varint(message, start)
+        value, end = _value(message, tag & 7, end)
+        yield Field(tag >> 3, tag & 7, value, start, end)
+
+
 def _value(message: memoryview, kind: int, start: int) -> tuple[int | memoryview, int]:
     """Return the value at ``start`` and the offset behind it."""
-    if kind == _VARINT:
+    if kind == VARINT:
         return decode_varint(message, start)
-    if kind == _LENGTH_DELIMITED:
+    if kind == LENGTH_DELIMITED:
         size, start = decode_varint(message, start)
     elif kind in _FIXED_BYTES:
         size = _FIXED_BYTES[kind]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from proto.errors import RemoteProtocolError
 
 MAX_VARINT_BYTES = 10
+_MASK = 2**64 - 1
 _SHORT = tuple(bytes((value,)) for value in range(0x80))
 
 
@@ -21,7 +22,7 @@ def encode_varint(value: int) -> bytes:
 
 
 def decode_varint(data: bytes | memoryview, offset: int) -> tuple[int, int]:
-    """Return the varint at ``offset`` and the offset behind it.
+    """Return the varint at ``offset``, cut to 64 bits, and the offset behind it.
 
     Raises:
         RemoteProtocolError: The data ends within the varint, or it has more than ten bytes.
@@ -31,7 +32,7 @@ def decode_varint(data: bytes | memoryview, offset: int) -> tuple[int, int]:
         byte = data[index]
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, index + 1
+            return value & _MASK, index + 1
         shift += 7
     raise RemoteProtocolError("a varint is cut off or longer than ten bytes")
 

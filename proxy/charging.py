@@ -1,4 +1,4 @@
-"""What a topic list costs on its way through the proxy, and when that is charged.
+"""Charges for a topic list on its way through the proxy.
 
 ``exact``, here: memory is reserved before the request is forwarded; the length field of the
 broker's answer, known before the body is read, settles the amount. If the larger amount would
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from proxy.flight import Flight
 
 MAX_ASKS = 5
-"""How often the broker is asked for a list that grows faster than memory is granted."""
+"""Most times the broker is asked for a list that grows faster than memory is granted."""
 AS_SHIPPED_ORDER = (LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY)
 DIRECT_FIRST_ORDER = (LimitType.DIRECT_MEMORY, LimitType.HEAP_MEMORY)
 """Only direct memory waits for clients' sockets: who waits for it must not hold others' heap."""
@@ -50,7 +50,7 @@ class Charging(Protocol):
 
     @property
     def reuses_answers(self) -> bool:
-        """Whether a flight may end with an answer that is on its way already."""
+        """True if a flight may end with an answer that is on its way already."""
 
     def charged(
         self, flight: Flight
@@ -270,7 +270,7 @@ class _Reservation:
 
 
 def _is_right_for(flight: Flight, answer: TopicsAnswer) -> bool:
-    """Whether the answer to another hash than the client's is what the client would have got.
+    """Return True if the answer to another's hash is what the client would have got for its own.
 
     Not if it says ``unchanged`` of a list that nobody has, or brings the one that the client has.
     """

@@ -51,7 +51,7 @@ TOO_MANY_CONNECTIONS = "Reached the maximum number of connections of the proxy"
 
 
 class ProxyConnectionState(Enum):
-    """Where a connection is in its life (upstream: ProxyConnection.State)."""
+    """A stage of a connection's life (upstream: ProxyConnection.State)."""
 
     INIT = "before CONNECT"
     PROXY_LOOKUP_REQUESTS = "answering lookups"
@@ -62,7 +62,7 @@ class ProxyConnectionState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ProxyParts:
-    """What every connection of a proxy works with."""
+    """The parts of a proxy that all its connections work with."""
 
     config: ProxyConfig
     as_shipped: bool
@@ -148,7 +148,7 @@ class ProxyConnection(ServedConnection, PipeLeg):
 
     @property
     def ready(self) -> bool:
-        """Whether CONNECT was answered."""
+        """True if CONNECT was answered."""
         return self.state not in (
             ProxyConnectionState.INIT,
             ProxyConnectionState.PROXY_CONNECTING_TO_BROKER,
@@ -346,4 +346,4 @@ TRANSITIONS: dict[
     ProxyConnectionState.PROXY_CONNECTION_TO_BROKER: {},
     ProxyConnectionState.CLOSED: {},
 }
-"""Which commands are legal in which state; a pipe decodes none."""
+"""The commands that are legal in each state; a pipe decodes none."""

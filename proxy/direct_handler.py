@@ -16,6 +16,7 @@ import proto.PulsarApi_pb2 as pb
 from limiter.clock import Clock, deadline
 from limiter.read_gate import PauseCause
 from proto.errors import RemoteProtocolError
+from proto.excerpts import without_credentials
 from proto.transport import Connection
 from proto.version import PROXY_VERSION, SERVER_VERSION
 from proxy.errors import RequestError
@@ -31,7 +32,7 @@ logger = logging.getLogger(__name__)
 INVALID_TARGET = "Target broker cannot be validated."
 UNAVAILABLE_TARGET = "Target broker isn't available."
 NO_TARGET = "Failed to authenticate"
-"""What a real proxy says of a target without a port."""
+"""The words of a real proxy for a target without a port."""
 
 
 class UnavailableTargetError(RequestError):
@@ -153,7 +154,7 @@ class DirectProxyHandler:
             raise RequestError(pb.AuthenticationError, NO_TARGET)
         address = self._targets.allowed(connect.proxy_to_broker_url)
         if address is None:
-            target = connect.proxy_to_broker_url
+            target = without_credentials(connect.proxy_to_broker_url)
             logger.warning("%s asked for a pipe to %r: not allowed", client.peer, target)
             raise RequestError(pb.ServiceNotReady, INVALID_TARGET)
         try:

@@ -1,4 +1,4 @@
-"""How errors travel from the broker to the proxy's client.
+"""Passes errors from the broker on to the proxy's client.
 
 As shipped, a lookup's error reaches the client as ServiceNotReady with a JSON text, whatever
 the broker said; otherwise code and text are passed on as they came.
@@ -31,7 +31,7 @@ HEAP_LIMIT_EXCEEDED = "Failed due to heap memory limit exceeded"
 DIRECT_LIMIT_EXCEEDED = "Failed due to direct memory limit exceeded"
 TOO_MANY_LOOKUPS = "Too many concurrent lookup and partitionsMetadata requests"
 SHOWN_BYTES = TEXT_BYTES - 200
-"""What a broker's text may take within the shipped JSON, so that the JSON stays whole."""
+"""Bytes that a broker's text may take within the shipped JSON, so that the JSON stays whole."""
 _PASSED_ON = (pb.AuthenticationError, pb.AuthorizationError)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class FlightKey(NamedTuple):
-    """What two requests must have in common to share one flight.
+    """Holds what two requests must have in common to share one flight.
 
     Attributes:
         asked: What must be the same to share the bytes of a list.
@@ -100,7 +100,7 @@ class Flight:
 
     @property
     def abandoned(self) -> bool:
-        """Whether everybody who waited has left; its task ends in its next turn."""
+        """True if everybody who waited has left; its task ends in its next turn."""
         return not any(holder.references for holder in self.owner.holders.values())
 
     def requesters(self) -> Iterator[Requester]:

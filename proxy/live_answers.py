@@ -52,7 +52,7 @@ class LiveAnswer:
 
     @property
     def references(self) -> int:
-        """How many entries and requests hold its bytes."""
+        """The number of entries and requests that hold its bytes."""
         return self._owner.holders[LimitType.DIRECT_MEMORY].references
 
     def join(self, owner: Hashable) -> None:
@@ -65,14 +65,14 @@ class LiveAnswer:
         self._live.forget_if_left(self)
 
     def is_confirmed_by(self, answer: TopicsAnswer) -> bool:
-        """Whether a broker that was asked with this answer's hash says that it is right."""
+        """Return True if a broker that was asked with this answer's hash says that it is right."""
         tail = answer.tail()
         if tail is None or tail.changed or answer.has_names:
             return False
         return tail.topics_hash == self.topics_hash
 
     def equals(self, answer: TopicsAnswer) -> bool:
-        """Whether an answer that was fetched in full has the same list."""
+        """Return True if an answer that was fetched in full has the same list."""
         tail = answer.tail()
         if tail is None or not tail.changed or answer.rest_bytes != self.answer.rest_bytes:
             return False

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 DRAIN_SECONDS = 60.0
-"""How long a drain may take; the proxy has no key for it upstream."""
+"""Seconds that a drain may take; the proxy has no key for it upstream."""
 
 
 class ProxyService(ServerService["ProxyConnection"]):
@@ -124,7 +124,7 @@ class ProxyService(ServerService["ProxyConnection"]):
 
     @property
     def _frame_limit_bytes(self) -> int | None:
-        """What a frame's length field may say for clients; as shipped nobody looks."""
+        """Return the most a client's length field may say; as shipped nobody looks."""
         return None if self.as_shipped else self.config.max_message_size + FRAME_PADDING_BYTES
 
     def _charging(self) -> Charging:

@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 
 class ProgramConfig(Protocol):
-    """What the command line needs of a configuration."""
+    """The part of a configuration that the command line needs."""
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -73,7 +73,7 @@ class Program(Generic[ConfigT]):
 
 @dataclass(frozen=True, slots=True)
 class _Invocation:
-    """What stood on the command line."""
+    """Holds what stood on the command line."""
 
     file: Path | None
     settings: Sequence[str]
@@ -133,7 +133,10 @@ _ImportAgain = Annotated[
 _Level = Annotated[LogLevel, typer.Option("--log-level", help="Least severe level logged.")]
 _Format = Annotated[LogFormat, typer.Option("--log-format", help="For people or for machines.")]
 _Version = Annotated[
-    bool, typer.Option("--version", callback=say_version, is_eager=True, help="Say it and end.")
+    bool,
+    typer.Option(
+        "--version", callback=say_version, is_eager=True, help="Print the version and exit."
+    ),
 ]
 
 

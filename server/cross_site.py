@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 FORM_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"})
-"""What a form, or a script without being asked first (CORS), may send to another site."""
-CREATING_QUERY = "checkAllowAutoCreation"
-"""With it even a GET makes a topic."""
+"""Body types that a form, or a script that does not ask first (CORS), may send to another site."""
 
 
 class CrossSiteRule:
@@ -50,8 +48,6 @@ class CrossSiteRule:
         Raises:
             RestError: 403 for such a page, 415 for a form's media type.
         """
-        if request.method in SAFE_METHODS and CREATING_QUERY not in request.query:
-            return
         site = request.headers.get("Sec-Fetch-Site", "none").lower()
         origin = request.headers.get("Origin")
         if site not in ("same-origin", "none"):
@@ -82,10 +78,24 @@ class CrossSiteRule:
         async def check(
             request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
         ) -> web.StreamResponse:
-            self.check(request)
+            request[_RULE] = self
+            if request.method not in SAFE_METHODS:
+                self.check(request)
             return await handler(request)
 
         return check
+
+
+_RULE = web.RequestKey("cross_site_rule", CrossSiteRule)
+
+
+def check_change(request: web.Request) -> None:
+    """Refuse, before a GET changes something, one that another site's page asks for.
+
+    Raises:
+        RestError: 403 for such a page, 415 for a form's media type.
+    """
+    request[_RULE].check(request)
 
 
 def _refused(sign: str) -> RestError:

@@ -28,7 +28,7 @@ SHARED_PLACES = (
 
 
 class Introduction(NamedTuple):
-    """What a server says of itself.
+    """Holds what a server says of itself.
 
     Attributes:
         role: broker or proxy.

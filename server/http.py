@@ -47,7 +47,7 @@ CLOSE_SECONDS = 2.0
 
 
 class ProcessState(Enum):
-    """Whether a process takes clients; the value is what ``/ready`` says of it."""
+    """Tells if a process takes clients; the value is what ``/ready`` says of it."""
 
     STARTING = "the process is starting"
     READY = "ok"
@@ -62,7 +62,7 @@ class Readiness:
 
 
 class RestError(Exception):
-    """What a handler raises to answer an error.
+    """Raised by a handler to answer an error.
 
     Attributes:
         status: The HTTP status, 400 or more.
@@ -228,4 +228,4 @@ def _http_error(request: web.Request, error: web.HTTPException) -> web.Response:
     kept = {name: error.headers[name] for name in ("Allow",) if name in error.headers}
     if request.method == "OPTIONS" and isinstance(error, web.HTTPMethodNotAllowed):
         return web.Response(headers=kept)
-    return json_response({"reason": excerpt(error.reason)}, error.status, kept)
+    return json_response({"reason": error.reason}, error.status, kept)

@@ -1,4 +1,4 @@
-"""What a server process is to import before it is ready."""
+"""Names what a server process is to import before it is ready."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ class CheckedKeys:
         self.notices.append(Notice("info", sentence))
 
     def is_set(self, key: str) -> bool:
-        """Whether the key was given a value that can be read."""
+        """Return True if the key was given a value that can be read."""
         return key in self._given
 
     def value(self, key: str) -> Value:

@@ -29,14 +29,14 @@ OVERDRAFT_KEY = "floodgateTopicListOverdraftMaxBytes"
 
 
 class Profile(Enum):
-    """Whether this process behaves as the shipped Pulsar or as a better one would."""
+    """Chooses if this process behaves as the shipped Pulsar or as a better one would."""
 
     PULSAR = "pulsar"
     FLOODGATE = "floodgate"
 
 
 class ResponseBuffers(Enum):
-    """Whether requests for the same listing share its encoded bytes."""
+    """Chooses if requests for the same listing share its encoded bytes."""
 
     PRIVATE = "private"
     SHARED = "shared"
@@ -87,7 +87,7 @@ class TopicListLimits(BaseModel):
 
 
 class ServerConfig(BaseModel):
-    """What every Floodgate server process is told before it starts.
+    """Holds what every Floodgate server process is told before it starts.
 
     A field's ``validation_alias`` is its key in the file; fields without one are converted
     from the keys their docstring names. Units are in the names: bytes and seconds.

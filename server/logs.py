@@ -25,7 +25,7 @@ TRACE_LINES = 100
 
 
 class LogFormat(StrEnum):
-    """How a log line is written."""
+    """The form in which log lines are written."""
 
     CONSOLE = "console"
     JSON = "json"

@@ -1,4 +1,4 @@
-"""What every client's connection has, on broker and proxy: flow control, keep-alive, an end.
+"""Gives every client's connection, on broker and proxy, flow control, keep-alive and an end.
 
 A subclass says what its commands mean. Whatever the peer does or leaves undone, what its
 connection holds comes back: it reads slowly and is paused, it reads nothing and is closed, it
@@ -41,7 +41,7 @@ _PING_TYPE, _PONG_TYPE = pb.BaseCommand.PING, pb.BaseCommand.PONG
 
 @dataclass(slots=True)
 class FlowParts:
-    """What flow control gives every connection of a process.
+    """The parts of flow control that all connections of a process share.
 
     Attributes:
         rules: Those of connections that come; the marks of the others follow (see
@@ -83,6 +83,7 @@ class ServedConnection(Connection):
         self._keep_alive = KeepAlive(by_progress=not flow.as_shipped)
         self._keep_alive_timer: TimerHandle | None = None
         self._pong_is_queued = False
+        self._pings_unanswered = 0
 
     # -- what subclasses add ------------------------------------------------------------------
 
@@ -102,7 +103,7 @@ class ServedConnection(Connection):
 
     @property
     def ready(self) -> bool:
-        """Whether the handshake is finished."""
+        """True if the handshake is finished."""
         return True
 
     # -- life ---------------------------------------------------------------------------------
@@ -186,7 +187,9 @@ class ServedConnection(Connection):
     def _count(self, kind: int) -> None:
         """Count a command against the cooldown; who answers a PING reads."""
         if kind == _PONG_TYPE:
-            self._flow_parts.slow_peers.vouched_for(self)
+            if self._pings_unanswered:  # One that nobody asked for says nothing.
+                self._pings_unanswered -= 1
+                self._flow_parts.slow_peers.vouched_for(self)
         elif self._flow is not None and kind != _PING_TYPE:
             self._flow.command_received()
 
@@ -239,7 +242,7 @@ class ServedConnection(Connection):
 
     @property
     def writable(self) -> bool:
-        """Whether its outbound buffer is; see limiter.slow_peers."""
+        """True if its outbound buffer is writable; see limiter.slow_peers."""
         return self.outbound.writable
 
     def sample_progress(self, now: float) -> None:
@@ -253,8 +256,12 @@ class ServedConnection(Connection):
         """Send a PING, whose answer says so; false before the handshake, and of a pipe."""
         if not self.ready or self._flow is None or self.transport is None:
             return False
-        self.enqueue([_PING], len(_PING))
+        self._ping()
         return True
+
+    def _ping(self) -> None:
+        self._pings_unanswered += 1
+        self.enqueue([_PING], len(_PING))
 
     def close_slow(self, sentence: str) -> None:
         """End the connection of a peer that does not read."""
@@ -286,7 +293,7 @@ class ServedConnection(Connection):
             )
         )
         if verdict is Verdict.SEND_PING:
-            self.enqueue([_PING], len(_PING))
+            self._ping()
         elif verdict in CLOSING:
             self._close_as_dead(verdict)
 

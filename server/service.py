@@ -1,4 +1,4 @@
-"""What every Floodgate server process does alike: serve, say that it is ready, drain."""
+"""Does what every Floodgate server process does: serve, say that it is ready, drain."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from broker.admin.brokers import BrokerAdmin
 from broker.admin.namespaces import NamespaceAdmin
-from broker.admin.negotiation import allowed, check_accept, taking
+from broker.admin.negotiation import accepted_type, allowed, taking
 from broker.admin.not_built import NotBuiltAdmin
 from broker.admin.paths import PathTable
 from broker.admin.requests import answered
@@ -16,7 +16,7 @@ from broker.admin.tenants import TenantAdmin
 from broker.admin.topic_lookup import LookupAdmin
 from broker.admin.topics import TopicAdmin
 from server.front_page import Place
-from server.http import RestError, json_response
+from server.http import JSON_TYPE, RestError, json_response
 
 if TYPE_CHECKING:
     from broker.admin.admin_parts import AdminParts
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _OTHERS = r"(?!/v2/floodgate(?:/|$))"
 """Below ``/admin``, ours have routes of their own."""
 _ROOTS = ("/admin/v2", "/lookup")
-"""Where upstream's web server sends whoever leaves out the slash behind them."""
+"""Roots from which upstream's web server redirects whoever leaves out the slash behind them."""
 
 ADMIN_PLACES = (
     Place("/admin/v2/brokers/version", "the version"),
@@ -35,7 +35,7 @@ ADMIN_PLACES = (
     Place("/admin/v2/persistent/{tenant}/{namespace}", "their topics"),
     Place("/lookup/v2/topic/persistent/{tenant}/{namespace}/{topic}", "who serves a topic"),
 )
-"""Where to begin: what the front page names of it."""
+"""The places the front page names, to begin with."""
 
 
 def admin_routes(parts: AdminParts) -> list[web.AbstractRouteDef]:
@@ -88,9 +88,13 @@ class AdminRequests:
             return _not_allowed(request, resources[0])
         media_type = request.headers.get("Content-Type")
         endpoint = taking(resource.methods[method], media_type, has_body=request.body_exists)
-        check_accept(request.headers.get("Accept", ""))
+        wanted = accepted_type(request.headers.get("Accept", ""))
         request.match_info.update(resource.variables)
-        return await answered(endpoint.handler, request, as_shipped=self._as_shipped)
+        response = await answered(endpoint.handler, request, as_shipped=self._as_shipped)
+        if self._as_shipped and response.headers.get("Content-Type") == JSON_TYPE:
+            # As upstream: what a client wants to be told of the text, it is told.
+            response.headers["Content-Type"] = wanted
+        return response
 
 
 def _options(names: list[str]) -> web.Response:

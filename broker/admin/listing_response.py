@@ -33,7 +33,7 @@ MAX_LISTINGS = 256
 AT_ONCE_BYTES = 65_536
 """Names of so many bytes are written at once, as one body of known length."""
 WRITE_SECONDS = 30.0
-"""How long a client may take nothing of its listing."""
+"""Seconds that a client may take nothing of its listing."""
 _NEEDS_ESCAPE = re.compile(rb'[\x00-\x1f"\\]')
 
 

@@ -10,9 +10,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from broker.admin.bodies import json_object
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.policies import policies_body, policies_of
-from broker.admin.requests import done, flag, json_object, namespace_name, tenant_name
+from broker.admin.requests import done, flag, namespace_name, tenant_name
 from broker.admin.system_topics import with_system_topics
 from broker.bundles import boundaries
 from broker.stores.store import NamespaceMissingError, NamespaceNotEmptyError, TopicChanges

@@ -1,4 +1,4 @@
-"""Which of a path's endpoints answers a request: by its method, its body's type, what it accepts.
+"""Finds a path's endpoint for a request: by its method, its body's type, what it accepts.
 
 Source: JAX-RS, as upstream's server was seen to apply it, in this order: 405, 400 for a type that
 is none, 415, 406. Every answer is JSON, so that whoever does not accept it gets none.
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 METADATA_TYPE = "application/vnd.partitioned-topic-metadata+json"
 _TOKEN = r"[\w.!#$&^*+-]+"
 _TYPE = re.compile(rf"\s*({_TOKEN})/({_TOKEN})\s*(?:;\s*{_TOKEN}\s*=[^;]*)*;?\s*", re.ASCII)
+_USUAL = f"{JSON_TYPE};charset=utf-8"
+"""Which upstream's web server knows, and writes in small letters."""
 _SHOWN = 60
 _JAVA_ORDER = ("HEAD", "DELETE", "POST", "GET", "OPTIONS", "PUT")
 _READ_AS_JSON = ("json", "javascript", "x-javascript", "x-json")
@@ -49,6 +51,9 @@ def taking(endpoints: Sequence[Endpoint], media_type: str | None, *, has_body: b
         if matched is None:
             raise RestError(400, f"Content-Type={media_type[:_SHOWN]!r} is no media type")
         kind = f"{matched[1]}/{matched[2]}".lower()
+        if kind == "text/*" or (kind == "*/*" and len(endpoints) == 1):
+            # Upstream reads a number of any text. Of several endpoints */* finds the metadata's.
+            kind = "text/plain"
         found = [one for one in endpoints if _takes(one.takes, kind)]
     if not found:
         shown = "none" if media_type is None else repr(media_type[:_SHOWN])
@@ -72,16 +77,35 @@ def _takes(takes: Takes, kind: str) -> bool:
             return json or kind == "text/plain"
 
 
-def check_accept(accept: str) -> None:
-    """Refuse a client that does not take JSON.
+def accepted_type(accept: str) -> str:
+    """Return the type of an answer: JSON, with the parameters that a client wants it to have.
 
     Args:
         accept: The header; empty for none. A weight of 0 is not looked at, as upstream.
 
     Raises:
-        RestError: 406.
+        RestError: 406, the client does not take JSON.
     """
-    kinds = [one.partition(";")[0].strip().lower() for one in accept.split(",")]
-    if any(kind in {"", JSON_TYPE, "application/*", "*/*", "*"} for kind in kinds):
-        return
-    raise RestError(406, f"Accept={accept[:_SHOWN]!r}, and {JSON_TYPE} is what is answered here")
+    kinds = [_accepted(one) for one in accept.split(",")]
+    taken = [one for one in kinds if one[0] in {"", JSON_TYPE, "application/*", "*/*", "*"}]
+    if not taken:
+        text = f"Accept={accept[:_SHOWN]!r}, and {JSON_TYPE} is what is answered here"
+        raise RestError(406, text)
+    kind, _, parameters = max(taken, key=lambda one: (one[1], one[0] == JSON_TYPE))
+    answered = ";".join([JSON_TYPE, *parameters]) if kind == JSON_TYPE else JSON_TYPE
+    return _USUAL if answered.lower() == _USUAL else answered
+
+
+def _accepted(one: str) -> tuple[str, float, list[str]]:
+    """Return a kind, its weight, and its other parameters, sorted by name."""
+    kind, *parameters = (part.strip() for part in one.split(";"))
+    pairs = {
+        name.strip().lower(): value.strip().strip('"')
+        for name, _, value in (one.partition("=") for one in parameters)
+        if value
+    }
+    try:
+        weight = float(pairs.pop("q", "1"))
+    except ValueError:
+        weight = 0.0
+    return kind.lower(), weight, [f"{name}={value}" for name, value in sorted(pairs.items())]

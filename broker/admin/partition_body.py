@@ -8,12 +8,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.admin.requests import BadBodyError, JsonNumber, json_body, string_map_of, whole_number
+from broker.admin.bodies import (
+    BadBodyError,
+    JsonNumber,
+    integer,
+    json_body,
+    string_map_of,
+    whole_number,
+)
 
 if TYPE_CHECKING:
     from aiohttp import web
 
 _WHAT = "the number of partitions"
+_MAX_PLAIN_BYTES = 1_000
+"""Of a number in plain text: some of Python's charsets take minutes to decode a large body."""
 
 
 async def partition_count(request: web.Request) -> int:
@@ -25,7 +34,7 @@ async def partition_count(request: web.Request) -> int:
     if not (await request.read()).strip():
         raise BadBodyError("The request entity cannot be empty.", "application/json")
     if request.content_type == "text/plain":
-        return _plain_count(await request.text())
+        return _plain_count(await request.read(), request.charset)
     return whole_number(await json_body(request), _WHAT, 500)
 
 
@@ -52,8 +61,12 @@ async def partitions_and_properties(request: web.Request) -> tuple[int, dict[str
     )
 
 
-def _plain_count(text: str) -> int:
+def _plain_count(body: bytes, charset: str | None) -> int:
+    reason = "the body should be a whole number"
+    if len(body) > _MAX_PLAIN_BYTES:
+        raise BadBodyError(reason, as_shipped=500)
     try:
-        return int(text)
-    except ValueError:
-        raise BadBodyError("the body should be a whole number", as_shipped=500) from None
+        text = body.decode(charset or "utf-8")
+    except (LookupError, ValueError):
+        raise BadBodyError(reason, as_shipped=500) from None
+    return integer(text, reason, as_shipped=500)

@@ -1,4 +1,4 @@
-"""Which handlers a path has, found as upstream's JAX-RS finds them.
+"""Finds the handlers of a path, as upstream's JAX-RS does.
 
 Paths are compared as they were sent: a literal is not decoded, a segment's parameters (RFC 3986,
 behind a semicolon) are no part of it, and one slash at the end says nothing. Of several templates
@@ -30,7 +30,7 @@ _DOMAINS = ("persistent", "non-persistent")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})|%00")
 _LOOKUP = "/lookup/"
 _ROOTS = ("/admin/v2/", _LOOKUP)
-"""Where upstream has a web application each: their names have no parameters."""
+"""The roots of upstream's web applications: their names have no parameters."""
 
 
 class Takes(Enum):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.admin.requests import BadBodyError, strings, whole_number
+from broker.admin.bodies import BadBodyError, strings, whole_number
 from broker.bundles import MAX_BUNDLES, boundaries
 from broker.stores.store import NamespacePolicies
 from server.http import RestError

@@ -1,4 +1,4 @@
-"""What an admin request says: names in its path, values in its body; and how it is refused.
+"""Reads the names in the path and query of an admin request, or refuses it.
 
 Names are decoded here, from the path as it was sent: a client encodes each segment by itself, and
 a slash within a topic's name would otherwise look like the end of one.
@@ -6,49 +6,23 @@ a slash within a topic's name would otherwise look like the end of one.
 
 from __future__ import annotations
 
-import json
-import math
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 from urllib.parse import unquote_plus
 
 from aiohttp import web
 
+from broker.admin.bodies import BadBodyError
 from broker.stores.store import StoreError
 from broker.topic_rules import RefusedError
 from proto.names import InvalidNameError, NamespaceName, TopicName
 from server.http import RestError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from broker.admin.paths import Handler
 
 TOPIC_REASON = "Topic name is not valid"
 NAMESPACE_REASON = "Namespace name is not valid"
 TENANT_REASON = "Tenant name is not valid"
-_SMALLEST, _LARGEST = -(2**31), 2**31 - 1
-
-
-class JsonNumber(str):
-    """A number in a body, as it was written."""
-
-    __slots__ = ()
-
-
-class BadBodyError(Exception):
-    """A body is not what was expected: 400, and a sentence of plain text, as Pulsar answers it.
-
-    Attributes:
-        media_type: What the sentence is said to be.
-        as_shipped: The status in profile pulsar: upstream's server fails, with a 500, at some.
-    """
-
-    def __init__(
-        self, reason: str, media_type: str = "text/plain", *, as_shipped: int = 400
-    ) -> None:
-        super().__init__(reason)
-        self.media_type = media_type
-        self.as_shipped = as_shipped
 
 
 async def answered(
@@ -144,136 +118,3 @@ def topic_name(request: web.Request, namespace_reason: str = TOPIC_REASON) -> To
 def flag(request: web.Request, name: str) -> bool:
     """Return a boolean of the query; as in Java, anything but true is false."""
     return request.query.get(name, "").lower() == "true"
-
-
-# -- bodies ---------------------------------------------------------------------------------------
-
-
-async def json_body(request: web.Request) -> object:
-    """Return the body's value, its numbers as they were written; None for none.
-
-    Raises:
-        BadBodyError: It is not JSON.
-        web.HTTPRequestEntityTooLarge: It is too large.
-    """
-    body = await request.read()
-    if not body.strip():
-        return None
-    try:
-        value: object = json.loads(
-            body, parse_constant=_refuse_constant, parse_int=JsonNumber, parse_float=JsonNumber
-        )
-    except RecursionError:
-        raise BadBodyError("the body cannot be read: it is nested too deeply") from None
-    except ValueError as error:
-        raise BadBodyError(f"the body is not JSON: {str(error)[:200]}") from None
-    return value
-
-
-def _refuse_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not JSON")
-
-
-async def json_object(request: web.Request) -> dict[str, object] | None:
-    """Return the body's object; None for none.
-
-    Raises:
-        BadBodyError: It is something else.
-    """
-    value = await json_body(request)
-    if value is None:
-        return None
-    if not isinstance(value, dict):
-        raise BadBodyError(f"the body is {_kind(value)}, and should be an object")
-    return value
-
-
-async def string_map(request: web.Request) -> dict[str, str]:
-    """Return the body's object of strings, as properties are; empty for none.
-
-    Raises:
-        BadBodyError: It is something else.
-    """
-    return string_map_of(await json_object(request) or {}, "the body")
-
-
-def string_map_of(values: dict[str, object], what: str) -> dict[str, str]:
-    """Return an object of strings; numbers and booleans become strings, as in Java.
-
-    Raises:
-        BadBodyError: A value is something else, or not text that can be kept.
-    """
-    for key, value in values.items():
-        if not isinstance(value, (str, bool)):
-            shipped = 500 if value is None else 400
-            reason = f"{what} has {_kind(value)} at {key[:40]!r}: expected a string"
-            raise BadBodyError(reason, as_shipped=shipped)
-    texts = {key: _text(value) for key, value in values.items()}
-    check_unicode(text for pair in texts.items() for text in pair)
-    return texts
-
-
-def strings(values: object, what: str) -> tuple[str, ...] | None:
-    """Return an array of strings; None for none.
-
-    As in Java, numbers and booleans become strings; a null becomes an empty one, which is refused
-    wherever it matters.
-
-    Raises:
-        BadBodyError: It is something else.
-    """
-    if values is None:
-        return None
-    if not isinstance(values, list) or not all(isinstance(x, str | bool | None) for x in values):
-        raise BadBodyError(f"{what} should be an array of strings")
-    texts = tuple("" if one is None else _text(one) for one in values)
-    check_unicode(texts)
-    return texts
-
-
-def whole_number(value: object, what: str, too_large: int = 400) -> int:
-    """Return a number as Java's parser does: of a text, too, and without what follows the point.
-
-    Args:
-        value: Of the body.
-        what: It is, for the refusal.
-        too_large: The status that upstream's server gives to one beyond 32 bits.
-
-    Raises:
-        BadBodyError: It is something else, or beyond 32 bits.
-    """
-    try:
-        number = math.trunc(float(value)) if isinstance(value, str) else None
-    except ValueError:
-        number = None
-    except OverflowError:
-        number = _LARGEST + 1
-    if value is None:
-        return 0
-    if number is None:
-        raise BadBodyError(f"{what} should be a whole number")
-    if not _SMALLEST <= number <= _LARGEST:
-        raise BadBodyError(f"{what} should be a smaller number", as_shipped=too_large)
-    return number
-
-
-def check_unicode(texts: Iterable[str]) -> None:
-    r"""Refuse text that UTF-8 cannot hold, such as a lone ``\ud800``.
-
-    Raises:
-        BadBodyError: There is some.
-    """
-    for text in texts:
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise BadBodyError(f"the body has {text[:40]!a}, which is not Unicode text") from None
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _kind(value: object) -> str:
-    kinds = {list: "an array", dict: "an object", JsonNumber: "a number", bool: "a boolean"}
-    return "null" if value is None else kinds.get(type(value), "a string")

@@ -7,16 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.admin.bodies import BadBodyError, json_object, strings
 from broker.admin.paths import Endpoint, Takes
-from broker.admin.requests import (
-    BadBodyError,
-    done,
-    flag,
-    json_object,
-    segment,
-    strings,
-    tenant_name,
-)
+from broker.admin.requests import done, flag, segment, tenant_name
 from broker.stores.store import NamespaceNotEmptyError, TenantInfo
 from server.http import RestError, json_response
 

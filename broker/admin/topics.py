@@ -8,18 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from broker.admin.bodies import string_map
 from broker.admin.partition_body import partition_count, partitions_and_properties
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.property_query import parse_properties
-from broker.admin.requests import (
-    NAMESPACE_REASON,
-    done,
-    flag,
-    namespace_name,
-    segment,
-    string_map,
-    topic_name,
-)
+from broker.admin.requests import NAMESPACE_REASON, done, flag, namespace_name, segment, topic_name
 from broker.admin.system_topics import with_system_topics
 from broker.bundles import bundle_named
 from broker.resource_calls import ResourcesError
@@ -27,6 +20,7 @@ from broker.stores.snapshot import by_kind
 from broker.topic_properties import check_properties
 from broker.topic_rules import no_namespace, no_partition, not_found
 from proto.names import PERSISTENT, TopicName
+from server.cross_site import check_change
 from server.http import RestError, json_response
 
 if TYPE_CHECKING:
@@ -171,15 +165,16 @@ class TopicAdmin:
         """Return the subscriptions of a topic: it has none."""
         topic = topic_name(request)
         if self._parts.as_shipped and topic.partition_index >= 0:
-            await self._use_partition(topic)
+            await self._use_partition(request, topic)
         await self.check_exists(topic)
         return json_response([])
 
-    async def _use_partition(self, topic: TopicName) -> None:
+    async def _use_partition(self, request: web.Request, topic: TopicName) -> None:
         """Make a non-persistent partition that is counted, as upstream by its use.
 
         Raises:
             RefusedError: The partition is not there and is not made.
+            RestError: It would be made for another site's page.
         """
         snapshot = await self._parts.store.snapshot(topic.namespace)
         if snapshot is None or snapshot.contains(topic):
@@ -187,6 +182,7 @@ class TopicAdmin:
         count = snapshot.partitioned.get(str(topic.partitioned_name), 0)
         if topic.persistent or topic.partition_index >= count:
             raise no_partition(topic, count)
+        check_change(request)
         await self._parts.topics.create(topic, {})
 
     async def check_exists(self, topic: TopicName) -> None:
@@ -207,6 +203,8 @@ class TopicAdmin:
         """Return how many partitions a topic has, 0 for one without."""
         topic = topic_name(request)
         create = flag(request, "checkAllowAutoCreation")
+        if create:
+            check_change(request)
         count = await self._parts.topics.partitions(topic, create=create)
         body: dict[str, object] = {"partitions": count, "deleted": False}
         if count:

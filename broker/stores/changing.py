@@ -1,4 +1,4 @@
-"""What a change means, the same for every store: its conditions, what it tells, what it leaves.
+"""Judges a change, the same for every store: its conditions, what it tells, what it leaves.
 
 Plain decisions; the stores wait and write.
 """
@@ -9,10 +9,12 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from broker.stores.feed import MAX_TOLD_NAMES, Change
-from broker.stores.properties import PropertyRows
+from broker.stores.properties import PROPERTIES_TYPE, PropertyRows
 from broker.stores.store import (
     NamespaceMissingError,
     TopicChangedError,
@@ -20,9 +22,10 @@ from broker.stores.store import (
     TopicMissingError,
     TopicState,
 )
+from proto.names import without_partition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from broker.stores.store import NamespaceSnapshot, TopicChanges
@@ -33,7 +36,7 @@ MANY_NAMES = 2_000
 NAMES_PER_LOOKUP = 64
 """To look one name up costs as much as to take this many into a set."""
 COUNTED_TOPICS = (1_000, 50_000)
-"""How many topics with a property a database counts, to find out which of several is the rarest."""
+"""Most topics with a property that a database counts to find the rarest of several properties."""
 
 
 def is_large(changes: TopicChanges) -> bool:
@@ -76,33 +79,50 @@ def check_unchanged(changes: TopicChanges, found: TopicState) -> None:
         raise TopicChangedError(found)
 
 
-def settled(before: NamespaceSnapshot, changes: TopicChanges) -> TopicChanges:
+def settled(
+    before: NamespaceSnapshot,
+    changes: TopicChanges,
+    properties_of: Callable[[str], Mapping[str, str]],
+) -> TopicChanges:
     """Return what a change comes to in a version: of one that only adds, what is new."""
     if not changes.adds_only:
         return changes
-    return what_is_new(changes, before.partitioned, _names_there(before, changes))
+    counts = before.partitioned
+    kept = {base: properties_of(base) for base in changes.partitioned if base in counts}
+    return what_is_new(changes, counts, _names_there(before, changes), kept)
+
+
+def looked_up(changes: TopicChanges) -> Iterator[bytes]:
+    """Yield the names of which an addition has to know whether they are there."""
+    return chain(changes.added, (base.encode() for base in changes.partitioned))
 
 
 def _names_there(before: NamespaceSnapshot, changes: TopicChanges) -> AbstractSet[bytes]:
-    """Return those of the added names that are there, or all that are there."""
+    """Return those of the names looked up that are there, or all that are there."""
     if before.empty and not before.system:
         return frozenset()
     count = len(before.persistent) + len(before.non_persistent) + len(before.partitioned)
     if len(changes.added) * NAMES_PER_LOOKUP > count:
         listed = (before.persistent.names(), before.non_persistent.names(), before.system)
         return {*chain(*listed), *(name.encode() for name in before.partitioned)}
-    return {name for name in changes.added if before.exists(name.decode())}
+    return {name for name in looked_up(changes) if before.exists(name.decode())}
 
 
 def what_is_new(
-    changes: TopicChanges, counts: Mapping[str, int], there: AbstractSet[bytes]
+    changes: TopicChanges,
+    counts: Mapping[str, int],
+    there: AbstractSet[bytes],
+    kept: Mapping[str, Mapping[str, str]],
 ) -> TopicChanges:
     """Return what an addition adds: names that are not there, properties of these, growth.
+
+    A topic without partitions stays one, whatever partitions are named beside it.
 
     Args:
         changes: The addition; of what it adds all or nothing is described.
         counts: How many partitions its partitioned topics have.
-        there: Those of its names that are there, as topics or partitioned topics.
+        there: Those of ``looked_up`` that are there, as topics or partitioned topics.
+        kept: The properties of its partitioned topics, which new partitions carry, too.
     """
     new = [name not in there for name in changes.added] if there else []
     added, properties = changes.added, changes.properties
@@ -110,8 +130,30 @@ def what_is_new(
         added = [name for name, is_new in zip(added, new, strict=True) if is_new]
         if properties is not None:
             properties = PropertyRows(added, properties.column.filter(pa.array(new)))
-    grown = {name: n for name, n in changes.partitioned.items() if n > counts.get(name, 0)}
+    if any(kept.values()):
+        properties = _as_their_topics(added, properties, kept)
+    bases = {name.encode(): name for name in changes.partitioned if name not in counts}
+    plain = {bases[name] for name in chain(there, added) if name in bases}
+    grown = {
+        name: n
+        for name, n in changes.partitioned.items()
+        if n > counts.get(name, 0) and name not in plain
+    }
     return replace(changes, added=added, properties=properties, partitioned=grown, adds_only=False)
+
+
+def _as_their_topics(
+    added: Sequence[bytes], own: PropertyRows | None, kept: Mapping[str, Mapping[str, str]]
+) -> PropertyRows:
+    """Give new partitions that have no properties of their own those of their topics."""
+    of_topics = [kept.get(without_partition(name.decode())) for name in added]
+    pairs = [list(properties.items()) if properties else None for properties in of_topics]
+    column = pa.array(pairs, PROPERTIES_TYPE)
+    if own is not None:
+        has_own = np.diff(own.column.offsets.to_numpy()) > 0
+        has_own &= own.column.is_valid().to_numpy(zero_copy_only=False)
+        column = pc.if_else(pa.array(has_own), own.column, column)
+    return PropertyRows(added, column)
 
 
 def told_change(

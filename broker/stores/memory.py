@@ -246,7 +246,7 @@ class MemoryStore:
 
 
 class _Made(NamedTuple):
-    """What a change makes of a version."""
+    """The result of a change of a version."""
 
     before: NamespaceSnapshot
     after: NamespaceSnapshot
@@ -257,6 +257,6 @@ class _Made(NamedTuple):
 def _made(
     before: NamespaceSnapshot, properties: NamespaceProperties, changes: TopicChanges
 ) -> _Made:
-    changes = settled(before, changes)
+    changes = settled(before, changes, lambda name: properties.of(before, name.encode()))
     after = before.changed(changes)
     return _Made(before, after, properties.changed(before, after, changes), changes)

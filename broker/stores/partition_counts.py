@@ -1,4 +1,4 @@
-"""How many partitions each partitioned topic of a namespace has: one immutable version.
+"""Counts of the partitions of a namespace's partitioned topics: one immutable version.
 
 Names and counts lie in leaves of some kilobytes, in order, and what all names of a leaf begin
 with is there once: an entry costs about half of its name, a quarter of what a dict takes. A change
@@ -122,7 +122,7 @@ class Leaf:
 
     @property
     def entry_bytes(self) -> int:
-        """What the entries are held against LEAF_BYTES with: names and some bytes each."""
+        """Return the bytes that are held against LEAF_BYTES: the names, and some for each entry."""
         return len(self._text) + self.size * self._prefix_bytes
 
     @property

@@ -81,7 +81,7 @@ class PostgresqlStore:
 
     @property
     def connected(self) -> bool:
-        """Whether the database is in reach, as far as is known."""
+        """True if the database is in reach, as far as is known."""
         return self._listener.connected
 
     async def open(self) -> None:

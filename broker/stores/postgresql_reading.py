@@ -1,4 +1,4 @@
-"""What a PostgreSQL store reads. Every value is bound, none is ever put into a query's text."""
+"""Reads for a PostgreSQL store. Every value is bound, none is ever put into a query's text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a PostgreSQL store writes a change of topics: one transaction under the namespace's row.
+"""Writes a change of topics to PostgreSQL: one transaction under the namespace's row.
 
 Whoever changes a namespace holds its row, so conditions and change are one step and versions have
 no gap. The notification carries the namespace's number and version only; the names are in the log.
@@ -18,6 +18,7 @@ from broker.stores.changing import (
     check_unchanged,
     described,
     is_large,
+    looked_up,
     undescribed,
     what_is_new,
 )
@@ -50,6 +51,9 @@ UNION ALL SELECT name FROM floodgate.partitioned WHERE namespace = $1 AND name =
 """
 _COUNTS = """
 SELECT name, partitions FROM floodgate.partitioned WHERE namespace = $1 AND name = ANY($2::bytea[])
+"""
+_PROPERTIES = """
+SELECT name, key, value FROM floodgate.properties WHERE namespace = $1 AND name = ANY($2::bytea[])
 """
 _INSERT_TOPICS = """
 INSERT INTO floodgate.topics SELECT $1, unnest($2::bytea[]) ON CONFLICT DO NOTHING RETURNING name
@@ -157,15 +161,18 @@ async def _what_is_new(
     connection: Connection, number: int, changes: TopicChanges, *, fresh: bool
 ) -> TopicChanges:
     """Return what an addition comes to under the row of its namespace."""
-    there, counts = set[bytes](), dict[str, int]()
-    for part in () if fresh else batched(changes.added, ROWS_PER_STATEMENT):
+    there, counts, kept = set[bytes](), dict[str, int](), dict[str, dict[str, str]]()
+    for part in () if fresh else batched(looked_up(changes), ROWS_PER_STATEMENT):
         there |= await _existing(connection, number, part)
     for bases in () if fresh else batched(changes.partitioned, ROWS_PER_STATEMENT):
         rows = await connection.fetch(_COUNTS, number, [base.encode() for base in bases])
         counts |= {name.decode(): count for name, count in rows}
+        rows = await connection.fetch(_PROPERTIES, number, [name for name, _ in rows])
+        for name, key, value in rows:
+            kept.setdefault(name.decode(), {})[key.decode()] = value.decode()
     if is_large(changes):
-        return await asyncio.to_thread(what_is_new, changes, counts, there)
-    return what_is_new(changes, counts, there)
+        return await asyncio.to_thread(what_is_new, changes, counts, there, kept)
+    return what_is_new(changes, counts, there, kept)
 
 
 # -- topics -----------------------------------------------------------------------------------

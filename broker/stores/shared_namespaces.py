@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Chore(Enum):
-    """What is caught up beside single namespaces."""
+    """Something to catch up beside single namespaces."""
 
     NEW_NAMESPACES = "new namespaces"
     MISSED_NOTIFICATIONS = "missed notifications"

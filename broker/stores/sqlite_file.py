@@ -1,10 +1,11 @@
-"""What is in the file of a SQLite store, and how it is read and written; all on one thread."""
+"""Reads and writes the file of a SQLite store; all on one thread."""
 
 from __future__ import annotations
 
 import fcntl
 import sqlite3
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from broker.stores.changing import (
@@ -243,7 +244,7 @@ class SqliteFile:
             topic = changes.unchanged.name
             partitions = before.partitioned.get(topic, 0)
             check_unchanged(changes, TopicState(topic, partitions, self.properties(name, topic)))
-        changes = settled(before, changes)
+        changes = settled(before, changes, partial(self.properties, name))
         after = before.changed(changes)
         with self._transaction():
             if known is None:
@@ -268,7 +269,7 @@ class SqliteFile:
         self._each("DELETE FROM partitioned WHERE namespace=? AND name=?", name, forgotten)
 
     def _forget_properties(self, name: str, changes: TopicChanges) -> None:
-        """What is removed has none any more, what has some in this change none of those it had."""
+        """Forget properties of what is removed, and of what this change gives others."""
         described_again = changes.properties.names if changes.properties is not None else ()
         names = [*undescribed(changes), *described_again]
         self._each("DELETE FROM properties WHERE namespace=? AND name=?", name, names)

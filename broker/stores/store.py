@@ -116,7 +116,7 @@ class TenantInfo:
 
 @dataclass(frozen=True, slots=True)
 class NamespacePolicies:
-    """What is kept of a namespace's policies (upstream: Policies).
+    """The part of a namespace's policies that is kept (upstream: Policies).
 
     Attributes:
         bundles: Bundles that it is divided into (``bundles.numBundles``).
@@ -145,8 +145,10 @@ class TopicChanges:
         present: Full names that must be there: otherwise TopicMissingError.
         unchanged: A topic that must still be as it was seen: otherwise TopicChangedError.
         creates_namespace: Whether a missing namespace is made; otherwise NamespaceMissingError.
-        adds_only: Whether it is an import: partition counts never shrink, and what is there
-            before, as a topic or a partitioned topic, keeps the properties it has, or has not.
+        adds_only: Whether it only adds, as an import does: partition counts never shrink, and what
+            is there before, as a topic or a partitioned topic, keeps the properties it has, or has
+            not. A new partition without any carries those of its partitioned topic, if that is
+            there and in ``partitioned``.
     """
 
     added: Sequence[bytes] = ()
@@ -161,7 +163,7 @@ class TopicChanges:
 
 
 class MetadataStore(Protocol):
-    """Where topics live (``metadataStoreUrl``)."""
+    """Keeps the topics (``metadataStoreUrl``)."""
 
     @property
     def cached_bytes(self) -> int:

@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class UpdatePayment:
-    """What the updates of one change take: one copy for each set, however many watch it.
+    """Pays for the updates of one change: one copy for each set, however many watch it.
 
     Mostly the kernel has a frame before the next is sent, so a permit for each would be granted and
     given back a thousand times in a turn. It is held until everybody was told, and then until the

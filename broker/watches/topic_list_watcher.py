@@ -103,7 +103,7 @@ class TopicListWatcher(ABC):
             self._task.cancel()
 
     def give_up(self) -> None:
-        """What it watches cannot be known any more: the client has to begin anew."""
+        """Give up: what it watches cannot be known any more, so the client has to begin anew."""
         self.outlet.cnx.close()
 
     @abstractmethod
@@ -208,7 +208,7 @@ class OrderedWatcher(TopicListWatcher):
         return self._the_set().names
 
     def _answered(self, names: SortedNames) -> None:
-        """What came after this version is in the queue."""
+        """Take note that what came after this version is in the queue."""
 
     def _go_on(self) -> None:
         if self._queued and not self._turn.locked():

@@ -15,7 +15,7 @@ _FLOODGATE = "/admin/v2/floodgate"
 
 
 class Brokers:
-    """What ``pulsar-admin brokers`` does. Every method raises AdminError."""
+    """Does what ``pulsar-admin brokers`` does. Every method raises AdminError."""
 
     def __init__(self, rest: AdminRest) -> None:
         self._rest = rest
@@ -60,7 +60,7 @@ class Brokers:
 
 
 class Floodgate:
-    """What only a Floodgate broker serves. Every method raises AdminError."""
+    """Asks for what only a Floodgate broker serves. Every method raises AdminError."""
 
     def __init__(self, rest: AdminRest) -> None:
         self._rest = rest

@@ -69,7 +69,10 @@ def floodgate_admin(
     as_json: AsJson = False,
     request_timeout: RequestTimeout = None,
     _version: Annotated[
-        bool, typer.Option("--version", callback=say_version, is_eager=True, help="Say it and end.")
+        bool,
+        typer.Option(
+            "--version", callback=say_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Keep what stands before the verb; the same options may stand behind it."""

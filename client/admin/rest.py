@@ -37,14 +37,14 @@ JSON_TYPE = "application/json"
 
 _FIRST_ERROR = 400
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
-"""What OpenSSL calls an answer that is no TLS; its versions differ."""
+"""OpenSSL's words for an answer that is no TLS; its versions differ."""
 _READ_BYTES = 256 * 1024
 _SHOWN_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What a request sends.
+    """The body of a request.
 
     Attributes:
         value: Sent as JSON.

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 from tests.differential import rest_report
 from tests.differential.deviations import load_deviations
+from tests.differential.figures import Figures
 from tests.differential.generator import cases
 from tests.differential.recording import without_users
-from tests.differential.report import Figures, difference_lines, listed
+from tests.differential.report import count, difference_lines, listed
+from tests.differential.rest_generating import exchanges
 from tests.differential.run import DEVIATIONS, open_run
 from tests.differential.shrinker import shrink
 from tests.differential.sides import NO_REAL_PULSAR
@@ -31,19 +33,18 @@ SHRUNK = 5
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play, and report; 0 when every bound is kept."""
+    """Play each seed, report it, and judge all together; 0 when every bound is kept."""
     options = _options(arguments)
-    held, seeds = True, options.seed or [1]
-    if options.rest:
-        flags = [f"--seed={seed}" for seed in seeds]
-        return rest_report.main([*flags, f"--calls={options.count}"])
-    for seed in seeds:
-        with open_run(seed, through_proxy=options.proxy) as run:
-            if run is None:
-                _say(NO_REAL_PULSAR)
-                return 0
-            held = _play(run, seed, options) and held
-    return 0 if held else 1
+    together = Figures()
+    for seed in options.seed or [1]:
+        figures = (_play_rest if options.rest else _play)(seed, options)
+        if figures is None:
+            _say(NO_REAL_PULSAR)
+            return 0
+        together.add(figures)
+    complaints = together.complaints()
+    _say(f"{options.where}, together: {together.summary()}", *together.lines(), *complaints)
+    return 1 if complaints else 0
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -54,20 +55,30 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rest", action="store_true", help="calls of the admin instead")
     parser.add_argument("--record", type=Path, help="file that receives the smallest, to replay")
     parser.add_argument("--all", action="store_true", help="print what differs as listed, too")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    options.where = (
+        "admin" if options.rest else "through the proxies" if options.proxy else "directly"
+    )
+    return options
 
 
-def _play(run: Run, seed: int, options: argparse.Namespace) -> bool:
-    deviations, figures = load_deviations(DEVIATIONS), Figures()
-    made = cases(seed, options.count, through_proxy=options.proxy)
-    differing: list[Outcome] = []
-    for outcome in run.play_all(made):
-        figures.count(outcome, deviations)
-        known = listed(outcome, deviations) is not None and not options.all
-        if not outcome.dropped and not outcome.same_fields and not known:
-            differing.append(outcome)
-    where = "through the proxies" if options.proxy else "directly"
-    _say(f"seed {seed}, {where}:", *figures.lines())
+def _play(seed: int, options: argparse.Namespace) -> Figures | None:
+    with open_run(seed, through_proxy=options.proxy) as run:
+        if run is None:
+            return None
+        deviations, figures = load_deviations(DEVIATIONS), Figures()
+        differing: list[Outcome] = []
+        for outcome in run.play_all(cases(seed, options.count, through_proxy=options.proxy)):
+            count(figures, outcome, deviations)
+            known = listed(outcome, deviations) is not None and not options.all
+            if not outcome.dropped and not outcome.same_fields and not known:
+                differing.append(outcome)
+        _say(f"{options.where}, seed {seed}: {figures.summary()}")
+        _show(run, differing, options)
+        return figures
+
+
+def _show(run: Run, differing: list[Outcome], options: argparse.Namespace) -> None:
     for outcome in differing[SHRUNK:]:
         _say(*difference_lines(outcome))
     for outcome in differing[:SHRUNK]:
@@ -75,9 +86,18 @@ def _play(run: Run, seed: int, options: argparse.Namespace) -> bool:
         _say("smallest:", *difference_lines(run.play(smallest)))
         if options.record is not None:
             _say(_record(run, outcome, smallest, options.record))
-    complaints = figures.complaints()
-    _say(*complaints)
-    return not complaints
+
+
+def _play_rest(seed: int, options: argparse.Namespace) -> Figures | None:
+    with rest_report.open_players() as players:
+        if players is None:
+            return None
+        figures = Figures()
+        for played in players.all(exchanges(seed, options.count)):
+            rest_report.count(figures, played)
+            _say(*rest_report.difference_lines(played))
+        _say(f"{options.where}, seed {seed}: {figures.summary()}")
+        return figures
 
 
 def _record(run: Run, outcome: Outcome, smallest: Case, path: Path) -> str:

@@ -34,14 +34,14 @@ class StepComparison:
         same_codes: Whether kinds and codes agree.
         found: The fields that differ after the masks.
         fields: How many were compared.
-        masked: How many of them a mask hides.
+        masked: The masks that hide some of them, by name.
     """
 
     kind: str
     same_codes: bool
     found: tuple[Difference, ...]
     fields: int
-    masked: int
+    masked: tuple[str, ...]
 
 
 def compare(case: Case, real: Played, ours: Played) -> list[StepComparison]:
@@ -57,12 +57,13 @@ def _compare_step(kind: str, real: Sequence[Answer], ours: Sequence[Answer]) -> 
     real = [left for left, _ in pairs]
     found = [one for index, pair in enumerate(pairs) for one in differences(index, *pair)]
     shown = [masked_fields(answer) for answer in real if isinstance(answer, pb.BaseCommand)]
+    texts = [text for fields in shown for text in fields.values()]
     return StepComparison(
         kind,
         all(codes(left) == codes(right) for left, right in pairs),
         tuple(found),
-        sum(map(len, shown)),
-        sum(1 for fields in shown for text in fields.values() if _MASK.search(text)),
+        len(texts),
+        tuple(mask[1] for text in texts if (mask := _MASK.search(text))),
     )
 
 

@@ -92,12 +92,12 @@ class _Maker:
         makers: list[tuple[Callable[[], list[Step]], float]] = [
             (self._lookup, 16),
             # A proxy closes the connection at a name that is none: so most end with an answer.
-            (self._partitions, 14 if through_proxy else 22),
-            (self._topics, 42 if through_proxy else 34),
+            (self._partitions, 11 if through_proxy else 22),
+            (self._topics, 46 if through_proxy else 34),
             (self._ping, 3),
             (self._pong, 1.5),
             (self._raw, 6),
-            (self._second_connect, 0.8),
+            (self._second_connect, 1.6),
         ]
         if not through_proxy:
             makers += [(self._watch, 16), (self._close_watch, 5)]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _REGISTERED = frozenset({"GET", "HEAD", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "TRACE"})
 _CONTROL = re.compile(r"%0[0-9A-Fa-f]|%1[0-9A-Fa-f]|%7[Ff]")
+_ZERO_BEFORE = re.compile(r"/[^/?]+-partition-[^/?]*-partition-0[0-9]+(?:\?|\Z)")
 _PARTITION_LIKE = re.compile(r"-partition-[+-]?[0-9]+/partitions")
 
 
@@ -56,6 +57,11 @@ def _cannot_be_deleted(call: RestCall, real: RestAnswer, ours: RestAnswer) -> bo
     return made and "non-persistent" in call.path and bool(_PARTITION_LIKE.search(call.path))
 
 
+def _zero_before_a_number(call: RestCall, real: RestAnswer, ours: RestAnswer) -> bool:
+    made = (call.method, real.status, ours.status) == ("PUT", 204, 409)
+    return made and _ZERO_BEFORE.search(call.path) is not None
+
+
 DEVIATIONS = (
     RestDeviation(
         "failure of the server",
@@ -80,6 +86,12 @@ DEVIATIONS = (
         "A real broker makes a non-persistent partitioned topic whose name ends as that of a "
         "partition, and can never delete it: it is refused, as a persistent one is.",
         _cannot_be_deleted,
+    ),
+    RestDeviation(
+        "zero before a number",
+        "A real broker reads the number behind the first -partition- of a name only, and so makes "
+        "x-partition-0-partition-01. Here a name that ends in a number is that of a partition.",
+        _zero_before_a_number,
     ),
 )
 

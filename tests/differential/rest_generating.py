@@ -7,7 +7,7 @@ deck, so that each comes about equally often.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -34,13 +34,12 @@ class _Deck:
     _left: list[int] = field(default_factory=list)
 
     def deal(self, fits: Callable[[int], bool] = lambda _: True) -> int:
-        """Return the next that fits; one that does not keeps its place in the deck."""
-        for _ in range(2):
+        """Return the next that fits; one that does not keeps its place in the deck. One must."""
+        while True:
             for position, number in enumerate(self._left):
                 if fits(number):
                     return self._left.pop(position)
             self._left += self.random.sample(range(self.size), self.size)
-        raise ValueError("nothing in the deck fits")
 
 
 def exchanges(seed: int, calls: int) -> Iterator[RestExchange]:
@@ -65,9 +64,10 @@ class _Dealer:
         world = World(tenant, {tenant: [NAMESPACE]})
         count = self._random.randint(LEAST_CALLS, MOST_CALLS)
         created = min(count - 1, self._random.choice((0, 1, 1, 2, 2)))
-        dealt = [ENDPOINTS[self._endpoints.deal()] for _ in range(count - created)]
-        calls = [self._call(self._creation(dealt), world, ODD_CREATIONS) for _ in range(created)]
-        calls += [self._call(endpoint, world, ODD_SHARE) for endpoint in dealt]
+        dealt = [self._deal(world) for _ in range(count - created)]
+        asked = [endpoint for endpoint, _ in dealt]
+        calls = [self._created(self._creation(asked), world) for _ in range(created)]
+        calls += [self._call(endpoint, world, oddity) for endpoint, oddity in dealt]
         return RestExchange(f"{seed}-{number}", tenant, tuple(calls))
 
     def _creation(self, dealt: Sequence[Endpoint]) -> Endpoint:
@@ -75,18 +75,33 @@ class _Dealer:
         asked = [one for one in CREATIONS for call in dealt if f"/{one}/" in call.template]
         return self._random.choice(CREATIONS[self._random.choice(asked or list(CREATIONS))])
 
-    def _call(self, endpoint: Endpoint, world: World, odd_share: float) -> RestCall:
+    def _deal(self, world: World) -> tuple[Endpoint, Oddity | None]:
+        """Deal an oddity first, if any, then what it can be done to: so rare ones come as often."""
+        if self._random.random() >= ODD_SHARE:
+            return ENDPOINTS[self._endpoints.deal()], None
+        oddity = ODDITIES[self._oddities.deal()]
+        number = self._endpoints.deal(
+            lambda one: oddity.fits(ENDPOINTS[one].draft(self._random, world))
+        )
+        return ENDPOINTS[number], oddity
+
+    def _created(self, endpoint: Endpoint, world: World) -> RestCall:
+        if self._random.random() >= ODD_CREATIONS:
+            return self._call(endpoint, world, None)
         draft = endpoint.draft(self._random, world)
-        if self._random.random() >= odd_share:
+        return self._call(
+            endpoint, world, ODDITIES[self._oddities.deal(lambda one: ODDITIES[one].fits(draft))]
+        )
+
+    def _call(self, endpoint: Endpoint, world: World, oddity: Oddity | None) -> RestCall:
+        draft = endpoint.draft(self._random, world)
+        if oddity is None:
             if endpoint.happened is not None:
                 endpoint.happened(world, draft)
             return _call(endpoint, draft, PLAIN)
-        oddity = self._oddity(draft)
-        odd = oddity.done(self._random, replace(draft, segments=list(draft.segments)))
-        return _call(endpoint, odd, oddity.name)
-
-    def _oddity(self, draft: Draft) -> Oddity:
-        return ODDITIES[self._oddities.deal(lambda number: ODDITIES[number].fits(draft))]
+        while not oddity.fits(draft):
+            draft = endpoint.draft(self._random, world)
+        return _call(endpoint, oddity.done(self._random, draft), oddity.name)
 
 
 def _call(endpoint: Endpoint, draft: Draft, oddity: str) -> RestCall:

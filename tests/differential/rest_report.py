@@ -1,43 +1,31 @@
-"""Plays fresh REST calls to a real Pulsar and to Floodgate, and says where they differ.
-
-    python -m tests.differential.rest_report --real http://127.0.0.1:8080 --seed 1 --seed 2
-
-Each exchange is played to the real one twice; where it differs from itself it is dropped and
-counted. Without ``--ours`` a Floodgate broker in profile ``pulsar`` is started for the run. Exit
-status 1 when a bound is broken.
-"""
+"""Plays REST calls to a real Pulsar twice and to Floodgate, and counts what comes back."""
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 import tempfile
 import threading
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.differential.rest_comparing import compare
+from tests.differential.rest_comparing import FIELDS, compare
 from tests.differential.rest_deviations import deviation_of
-from tests.differential.rest_generating import exchanges
 from tests.differential.rest_playing import UnpreparedError, play
+from tests.differential.sides import real_side
 from tests.support.golden_targets import golden_broker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tests.differential.rest_calls import RestExchange
+    from tests.differential.figures import Figures
+    from tests.differential.rest_calls import RestCall, RestExchange
     from tests.differential.rest_comparing import RestComparison
     from tests.differential.rest_playing import RestAnswer
 
 SIDE_BY_SIDE = 16
 """Exchanges that are played at the same time."""
-LEAST_KINDS, LEAST_CLASS, LEAST_FIELDS, LEAST_PRODUCTIVE = 0.995, 0.95, 0.97, 0.6
-MOST_DROPPED, MOST_LISTED = 0.05, 0.01
 
 
 @dataclass(frozen=True)
@@ -56,75 +44,33 @@ class Played:
     ours: Sequence[RestAnswer]
     compared: Sequence[RestComparison] | None
 
-
-@dataclass
-class Figures:
-    """What a run found."""
-
-    asked: int = 0
-    calls: int = 0
-    dropped: int = 0
-    productive: int = 0
-    kinds: int = 0
-    fields: int = 0
-    masked: Counter[str] = field(default_factory=Counter)
-    deviating: Counter[str] = field(default_factory=Counter)
-    class_calls: Counter[str] = field(default_factory=Counter)
-    class_kinds: Counter[str] = field(default_factory=Counter)
-
-    def count(self, played: Played) -> None:
-        """Add one exchange."""
-        if played.compared is None:
-            self.dropped += len(played.exchange.calls)
-            return
-        answers = zip(played.exchange.calls, played.real, played.ours, strict=True)
-        for (call, real, ours), compared in zip(answers, played.compared, strict=True):
-            self.asked += 1
-            self.productive += 200 <= real.status < 400
-            deviation = deviation_of(call, real, ours) if compared.differences else None
-            if deviation is not None:
-                self.deviating[deviation.name] += 1
-                continue
-            self.calls += 1
-            self.kinds += compared.kinds_agree
-            self.fields += not compared.differences
-            self.masked.update(mask for _, mask in compared.masked)
-            for one in (call.kind, f"oddity: {call.oddity}"):
-                self.class_calls[one] += 1
-                self.class_kinds[one] += compared.kinds_agree
-
-    def lines(self) -> Iterator[str]:
-        """Yield the report."""
-        asked, calls = max(self.asked, 1), max(self.calls, 1)
-        yield (
-            f"{self.asked} calls, {self.dropped} more dropped; {self.productive / asked:.1%} "
-            f"productive; {sum(self.deviating.values())} deviate as listed; of the others status "
-            f"agrees in {self.kinds / calls:.2%}, every field in {self.fields / calls:.2%}; "
-            f"of all status in {self.kinds / asked:.2%}, every field in {self.fields / asked:.2%}"
-        )
-        yield "deviating: " + ", ".join(f"{name} {n}" for name, n in self.deviating.most_common())
-        yield "masked: " + ", ".join(f"{name} {n}" for name, n in self.masked.most_common())
-        for one, n in sorted(self.class_calls.items(), key=lambda pair: self._share(pair[0])):
-            if self._share(one) < 1 or n < LEAST_OF_A_CLASS:
-                yield f"  {self._share(one):7.1%} of {n:4}  {one}"
-
-    def _share(self, one: str) -> float:
-        return self.class_kinds[one] / self.class_calls[one]
-
-    def holds(self) -> bool:
-        """Tell whether every bound is kept."""
-        asked, calls = max(self.asked, 1), max(self.calls, 1)
-        return (
-            self.kinds / calls >= LEAST_KINDS
-            and self.fields / calls >= LEAST_FIELDS
-            and self.productive / asked >= LEAST_PRODUCTIVE
-            and self.dropped / (asked + self.dropped) <= MOST_DROPPED
-            and sum(self.deviating.values()) / asked <= MOST_LISTED
-            and all(self._share(one) >= LEAST_CLASS for one in self.class_calls)
-        )
+    @property
+    def calls(self) -> Iterable[tuple[RestCall, RestAnswer, RestAnswer, RestComparison]]:
+        """Each call with both answers and what they compare to; none if it was dropped."""
+        if self.compared is None:
+            return ()
+        return zip(self.exchange.calls, self.real, self.ours, self.compared, strict=True)
 
 
-LEAST_OF_A_CLASS = 30
+def count(figures: Figures, played: Played) -> None:
+    """Add the calls of one exchange to a run's figures."""
+    if played.compared is None:
+        figures.dropped += len(played.exchange.calls)
+        return
+    for call, real, ours, compared in played.calls:
+        figures.compared += 1
+        figures.answered += 200 <= real.status < 400
+        figures.same_codes += compared.kinds_agree
+        figures.same_fields += not compared.differences
+        figures.fields += len(FIELDS)
+        figures.masked.update(mask for _, mask in compared.masked)
+        known = deviation_of(call, real, ours) if compared.differences else None
+        if known is not None:
+            figures.listed[known.name] += 1
+            figures.listed_codes += not compared.kinds_agree
+        classes = (call.kind, f"oddity: {call.oddity}")
+        alike = compared.kinds_agree
+        figures.count_request(classes, alike=alike, as_listed=known is not None)
 
 
 class Players:
@@ -164,11 +110,13 @@ class Players:
 
 
 def difference_lines(played: Played) -> Iterator[str]:
-    """Yield what differs in one exchange, with the calls before it."""
-    if played.compared is None:
-        yield f"{played.exchange.name}: the real one differs from itself, or cannot be prepared"
-        return
-    found = [one for compared in played.compared for one in compared.differences]
+    """Yield what differs in one exchange and is not listed, with the calls before it."""
+    found = [
+        one
+        for call, real, ours, compared in played.calls
+        if deviation_of(call, real, ours) is None
+        for one in compared.differences
+    ]
     if not found:
         return
     yield f"{played.exchange.name}:"
@@ -182,48 +130,12 @@ def difference_lines(played: Played) -> Iterator[str]:
                 yield f"            ours {one.ours[:300]!r}"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run and report; 0 when every bound is kept."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--real", default=os.environ.get("PULSAR_WEB_URL"), help="http://host:port")
-    parser.add_argument("--ours", help="of a Floodgate broker; without it one is started")
-    parser.add_argument("--seed", type=int, action="append", required=True)
-    parser.add_argument("--calls", type=int, default=3_000, help="of each seed")
-    parser.add_argument("--differences", type=Path, help="file that receives every difference")
-    options = parser.parse_args(arguments)
-    if not options.real:
-        parser.error("name a real Pulsar: --real or PULSAR_WEB_URL")
-    with _ours(options.ours) as ours:
-        players = Players(_address(options.real), ours)
-        held = [_run(players, seed, options.calls, options.differences) for seed in options.seed]
-    return 0 if all(held) else 1
-
-
-def _run(players: Players, seed: int, calls: int, written: Path | None) -> bool:
-    figures, lines = Figures(), []
-    for played in players.all(exchanges(seed, calls)):
-        figures.count(played)
-        lines += difference_lines(played)
-    sys.stdout.write("\n".join([f"seed {seed}:", *figures.lines(), ""]))
-    sys.stdout.flush()
-    if written is not None:
-        with written.open("a", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in lines)
-    return figures.holds()
-
-
 @contextmanager
-def _ours(url: str | None) -> Iterator[str]:
-    if url is not None:
-        yield _address(url)
+def open_players() -> Iterator[Players | None]:
+    """Start Floodgate's broker in profile pulsar; None without a real server."""
+    real = real_side("", through_proxy=False)
+    if real is None:
+        yield None
         return
     with tempfile.TemporaryDirectory() as folder, golden_broker(Path(folder)) as target:
-        yield target.web
-
-
-def _address(url: str) -> str:
-    return url.removeprefix("http://").rstrip("/")
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        yield Players(real.web, target.web)

@@ -113,13 +113,14 @@ class Run:
         self._ours = ours
         self._worlds = shared_worlds(seed)
         self._numbers = itertools.count(1)
-        self._users = ExitStack()
+        self._open = ExitStack()
+        self._plays = self._open.enter_context(ThreadPoolExecutor(3 * SIDE_BY_SIDE))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._users.close()
+        self._open.close()
 
     def prepare(self) -> None:
         """Make the shared namespaces on both sides."""
@@ -127,7 +128,7 @@ class Run:
             for number, world in enumerate(self._worlds):
                 namespace = shared_namespace(side, number)
                 prepare(side, namespace, world)
-                self._users.enter_context(TopicUsers(side, namespace, world))
+                self._open.enter_context(TopicUsers(side, namespace, world))
 
     def play_all(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Play cases, many side by side; yield them in their order."""
@@ -163,9 +164,11 @@ class Run:
 
     def _played(self, case: Case, quiet_seconds: float) -> Outcome:
         number = next(self._numbers)
-        first = self._play(case, self._real, number, "a", quiet_seconds)
-        second = self._play(case, self._real, number, "b", quiet_seconds)
-        ours = self._play(case, self._ours, number, "a", quiet_seconds)
+        plays = [
+            self._plays.submit(self._play, case, side, number, again, quiet_seconds)
+            for side, again in ((self._real, "a"), (self._real, "b"), (self._ours, "a"))
+        ]
+        first, second, ours = [one.result() for one in plays]
         dropped = differs_from_itself(case, first, second)
         return Outcome(case, first, ours, dropped, tuple(compare(case, first, ours)))
 

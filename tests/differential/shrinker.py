@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,20 +17,27 @@ if TYPE_CHECKING:
 
     from tests.differential.cases import Case
 
-MOST_PLAYS = 150
+MOST_PLAYS, MOST_SECONDS = 150, 20.0
+"""Of a case; a play in which an answer never comes takes a quarter of a minute."""
 
 
-def shrink(case: Case, differs: Callable[[Case], bool], most_plays: int = MOST_PLAYS) -> Case:
+def shrink(
+    case: Case,
+    differs: Callable[[Case], bool],
+    most_plays: int = MOST_PLAYS,
+    clock: Callable[[], float] = time.monotonic,
+) -> Case:
     """Return the smallest case that was found to differ still.
 
     Args:
         case: One that differs.
         differs: Plays a case, and tells whether it does.
         most_plays: How often it may be asked.
+        clock: Seconds; after ``MOST_SECONDS`` it is not asked again.
     """
-    plays = 0
+    plays, end = 0, clock() + MOST_SECONDS
     tries = smaller(case)
-    while plays < most_plays and (candidate := next(tries, None)) is not None:
+    while plays < most_plays and clock() < end and (candidate := next(tries, None)) is not None:
         plays += 1
         if differs(candidate):
             case, tries = candidate, smaller(candidate)

@@ -193,7 +193,7 @@ async def test_invalid_topics_of_an_import_can_be_left_out(tmp_path: Path) -> No
             listing = await client.topics_of_namespace("public/default")
     # Then
     assert listing.topics == ("persistent://public/default/t",)
-    assert "left out 2 invalid topics" in (tmp_path / "log").read_text()
+    assert "2 of 3 topics are invalid" in (tmp_path / "log").read_text()
     assert "line 3: 'world' is not a full topic name" in (tmp_path / "log").read_text()
 
 

@@ -72,7 +72,7 @@ def test_the_whole_recording_is_replayed() -> None:
     # When
     names = [case.name for case in CASES]
     # Then
-    assert len(names) == len(set(names)) == 204
+    assert len(names) == len(set(names)) == 207
 
 
 def test_every_deviation_of_a_call_names_a_recorded_case() -> None:

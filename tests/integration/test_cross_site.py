@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 
 from tests.support.cluster import cluster
+from tests.support.rest_client import rest_client
 
 if TYPE_CHECKING:
     from tests.support.cluster import Cluster
@@ -59,6 +60,28 @@ async def test_a_page_of_another_site_changes_nothing(page: str, profile: str) -
             # Then
             assert (status, "may not change anything here" in text) == (403, True), text
         assert (await answered(parts, "GET", TOPICS, {}))[1] == "[]"
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("page", PAGES)
+async def test_a_page_of_another_site_makes_no_partition(page: str, method: str) -> None:
+    topics = TOPICS.replace("persistent", "non-persistent")
+    async with cluster(profile="pulsar") as parts, rest_client(parts.broker) as rest:
+        # Given: as shipped, partitions of a non-persistent topic are there once they are used
+        await rest.done("PUT", f"{topics}/np/partitions", "2")
+        for what in ("subscriptions", "subscriptions/", "subscriptions;x", "%73ubscriptions"):
+            # When
+            path = f"{topics}/np-partition-1/{what}"
+            await answered(parts, method, path, PAGES[page])
+        # Then
+        assert (await rest.ask("GET", topics)).value == []
+        status, text = await answered(parts, "GET", path.replace("%73", "s"), PAGES[page])
+        assert (status, "may not change anything here" in text) == (403, True), text
+        # And: others are answered, and a program uses it
+        status, _ = await answered(parts, method, f"{topics}/np/subscriptions", PAGES[page])
+        assert status != 403
+        assert (await rest.ask("GET", path.replace("%73", "s"))).value == []
+        assert len((await rest.ask("GET", topics)).value) == 1
 
 
 @pytest.mark.parametrize(

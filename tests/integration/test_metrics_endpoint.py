@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from pathlib import Path
@@ -168,7 +169,10 @@ async def test_what_is_held_and_who_waits_shows_in_the_next_scrape(role: str) ->
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_what_decides_the_answers_is_told_with_the_version(role: str) -> None:
+async def test_what_decides_the_answers_is_told_with_the_version(
+    role: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
     async with cluster(TOPICS, "pulsar", both={"maxTopicListInFlightHeapMemSizeMB": "7"}) as parts:
         samples = read_samples(await scrape(parts, role))
     (info,) = [sample for sample in samples if sample.name == "floodgate_server_info"]
@@ -176,6 +180,9 @@ async def test_what_decides_the_answers_is_told_with_the_version(role: str) -> N
     assert info.labels["floodgate_profile"] == "pulsar"
     assert info.labels["floodgate_admission_policy"] == "fifo"
     assert info.labels["max_topic_list_in_flight_heap_mem_size_mb"] == "7"
+    (first,) = [line for line in caplog.messages if line.startswith(f"Floodgate {role} ")]
+    assert first.startswith(f"Floodgate {role} {VERSION} with floodgateProfile=pulsar, ")
+    assert "maxTopicListInFlightHeapMemSizeMB=7, " in first
 
 
 async def test_a_limit_that_is_changed_at_run_time_is_told_as_it_is() -> None:

@@ -11,6 +11,8 @@ import pytest
 
 from broker import importer
 from broker.service import BrokerService
+from broker.start_imports import fingerprint, import_at_start
+from broker.stores.memory import MemoryStore
 from broker.stores.properties import PROPERTIES_TYPE
 from broker.stores.store import StoreError
 from broker.topic_properties import TopicProperties
@@ -150,7 +152,26 @@ async def test_an_import_that_was_cut_off_is_completed_by_the_next_start(
         assert await names(broker.store, NamespaceName.parse(str(B))) == [f"persistent://{B}/b"]
 
 
-async def test_what_was_left_out_is_counted_in_the_log(
+async def test_a_file_that_is_replaced_before_it_is_read_is_not_remembered(tmp_path: Path) -> None:
+    # Given
+    path = tmp_path / "t.txt"
+
+    class Replacing(MemoryStore):
+        async def has_imported(self, fingerprint: str) -> bool:
+            path.write_text(f"{base('another')}\n")
+            return await super().has_imported(fingerprint)
+
+    path.write_text(f"{base('t')}\n")
+    content, store = fingerprint(path), Replacing()
+    # When
+    with pytest.raises(StartError, match="was changed while it was imported: import it again"):
+        await import_at_start(store, Imports([path]))
+    # Then
+    assert not await store.has_imported(content)
+    assert await store.namespaces() == []
+
+
+async def test_what_was_left_out_is_counted_and_told_line_by_line_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     # Given
@@ -160,6 +181,8 @@ async def test_what_was_left_out_is_counted_in_the_log(
     async with started("memory:local", imports) as broker:
         # Then
         assert await names(broker.store) == [base("t")]
-    (line,) = [text for text in caplog.messages if "left out" in text]
-    assert line.startswith("left out 1 invalid topics: ")
-    assert "line 2: 'broken' is not a full topic name" in line
+    assert [text for text in caplog.messages if "left out" in text] == [
+        f"left out: {tmp_path / 't.txt'}: 1 of 2 topics are invalid",
+        "left out: line 2: 'broken' is not a full topic name; expected "
+        "persistent://tenant/namespace/topic",
+    ]

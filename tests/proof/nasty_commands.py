@@ -45,6 +45,14 @@ PATTERNS = (
     "(x?){50}x{50}",
     "x|" * 20,
     "(.*)(.*)(.*)(.*)(.*)q",
+    "(?!x)(?:a{1000}){1000}",
+    "((a){999}){999}",
+    "(?=x)(((a|b){99}){99}){99}",
+    "(?=x)a{2147483647}",
+    "(?!x)((){9}){410}",
+    "(?!x)(?:[a-z0-9&&[^b]]){700}",
+    r"(?=x)\p{IsLatin}\p{InGreek}\p{IsHan}\p{IsThai}",
+    "(?!x)[abcdefghijklmnopqrstuvwxyz0123456789]{9}",
 )
 """Patterns as long as subscriptionPatternMaxLength allows, or shorter."""
 _TEXT_STARTS = ("", "persistent://", "persistent://a/b/", "a/b/")

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from broker.stores.properties import PROPERTIES_TYPE
 from broker.topic_properties import MAX_PROPERTIES, check_properties
 from broker.topic_rows import TopicRows, valid_rows
-from broker.topic_rules import MAX_PARTITIONS, RefusedError, check_name
+from broker.topic_rules import MAX_PARTITIONS, RefusedError, check_name, partitioned_of
 from proto.invalid_rows import InvalidRows
-from proto.names import InvalidNameError, TopicName
+from proto.names import InvalidNameError, TopicName, is_blank
 
 CHARACTERS = st.sampled_from([*"ab-_=:.%@ /\\\t\n\x00\x1f\x7f\x85\u00a0\u2028\u3000é🚀Ⅷ٣"])
 PARTS = st.just("t") | st.just("é") | st.text(CHARACTERS, max_size=6)
@@ -46,6 +46,9 @@ def allowed(name: str) -> bool:
         topic = TopicName.parse(name)
         check_name(topic)
     except (InvalidNameError, RefusedError):
+        return False
+    base = partitioned_of(topic)
+    if base is not None and is_blank(base.local_name):
         return False
     return str(topic) == name and topic.partition_index < MAX_PARTITIONS
 

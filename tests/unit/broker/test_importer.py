@@ -585,3 +585,21 @@ async def test_what_is_there_is_compared_beside_the_loop(
     assert threads
     assert threading.current_thread() not in threads
     assert await listed(store, "tenant/a") == names("tenant/a", 4)
+
+
+async def test_a_namespace_is_made_ready_beside_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    threads, make = list[threading.Thread](), importer._changes
+
+    def noticed(tables: list[pa.Table]) -> TopicChanges:
+        threads.append(threading.current_thread())
+        return make(tables)
+
+    monkeypatch.setattr(importer, "_changes", noticed)
+    # When
+    await import_topics(MemoryStore(), text(tmp_path / "t.txt", "\n".join(names("tenant/a", 3))))
+    # Then
+    assert len(threads) == 1
+    assert threading.current_thread() not in threads

@@ -211,9 +211,16 @@ def test_partitions_are_made_off_the_event_loop() -> None:
 
 
 async def test_updates_of_one_broker_wait_for_each_other() -> None:
-    # Given
+    # Given a store whose changes take a while, as a database's do
     store, one, _ = await made(0)
-    # When
+    apply = store.apply
+
+    async def applied_later(namespace: NamespaceName, changes: TopicChanges) -> int:
+        await asyncio.sleep(0)
+        return await apply(namespace, changes)
+
+    store.apply = applied_later
+    # When more of them than there are tries begin at once
     await asyncio.gather(*[one.properties.update(TOPIC, {f"k{n}": "v"}) for n in range(20)])
     # Then
     assert len(await store.properties(NAMESPACE, str(TOPIC))) == 21

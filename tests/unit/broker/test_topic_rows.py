@@ -13,6 +13,7 @@ from broker.importer import ImportFailedError, import_topics
 from broker.stores.memory import MemoryStore
 from broker.stores.properties import PROPERTIES_TYPE
 from broker.topic_properties import MAX_PROPERTIES, MAX_PROPERTY_BYTES
+from broker.topic_rows import partition_counts
 from broker.topic_rules import MAX_NAME_BYTES, MAX_PARTITIONS
 from proto.names import NamespaceName
 
@@ -75,6 +76,9 @@ def described(properties: pa.MapArray) -> pa.Table:
         ("\u3000", "is not a full topic name"),
         ("\u2003 ", "is not a full topic name"),
         ("a/b", "is not a full topic name"),
+        ("-partition-0", "is a partition of a topic without a name"),
+        ("-partition-007", "is a partition of a topic without a name"),
+        ("\u3000 -partition-99999999999", "is a partition of a topic without a name"),
     ],
 )
 async def test_a_name_that_rest_refuses_is_not_imported(
@@ -194,8 +198,7 @@ async def test_a_partition_that_no_topic_may_have_is_not_imported(
     (line,) = await refusal(tmp_path, of_names(f"{START}x-partition-{index}", GOOD))
     # Then
     assert line == (
-        f"  row 1: '{START}x-partition-{index}' is partition {index}, "
-        "a topic may have 100,000 partitions"
+        f"  row 1: '{START}x-partition-{index}' is partition {index}; a topic has at most 100,000"
     )
 
 
@@ -211,6 +214,14 @@ async def test_the_last_partition_and_names_that_only_look_like_one_are_imported
     # Then
     snapshot = await store.snapshot(NamespaceName.parse("tenant/a"))
     assert dict(snapshot.partitioned) == {f"{START}x": MAX_PARTITIONS}
+
+
+@pytest.mark.parametrize("digits", ["2147483648", "9" * 18, "9" * 5_000])
+def test_a_name_that_only_looks_like_a_partition_hides_no_partitions(digits: str) -> None:
+    # Given
+    rows = pa.chunked_array([[f"{START}a-partition-{index}" for index in (0, digits, 1)]])
+    # Then
+    assert partition_counts(rows) == {f"{START}a": 2}
 
 
 async def test_kinds_of_faults_come_in_the_order_of_their_rows(tmp_path: Path) -> None:

@@ -500,6 +500,21 @@ async def test_partitions_carry_the_properties_of_their_topic() -> None:
         assert await made.properties.of(topic(local)) == {"team": "red", "tier": "1"}
 
 
+async def test_a_partition_that_is_created_again_carries_the_properties_of_its_topic() -> None:
+    # Given
+    made = await topics()
+    await made.service.create_partitioned(topic("p"), 3, {"team": "red"})
+    await made.service.delete(topic("p-partition-0"))
+    await made.service.delete(topic("p-partition-1"))
+    # When
+    await made.service.create(topic("p-partition-0"), {})
+    await made.service.create(topic("p-partition-1"), {"team": "blue"})
+    # Then
+    assert await made.properties.of(topic("p-partition-0")) == {"team": "red"}
+    assert await made.properties.of(topic("p-partition-1")) == {"team": "blue"}
+    assert (await made.snapshot()).partitioned == {str(topic("p")): 3}
+
+
 async def test_a_property_is_added_replaced_and_removed() -> None:
     # Given
     made = await topics()

@@ -12,9 +12,10 @@ from proto.commands import error_command, lookup_failed
 from tests.differential.cases import Case, Step, World
 from tests.differential.comparison import compare, differs_from_itself
 from tests.differential.deviations import Deviation, load_deviations
-from tests.differential.player import Played
-from tests.differential.report import Figures, difference_lines, listed
-from tests.differential.run import DEVIATIONS, Outcome
+from tests.differential.figures import LEAST_OF_A_CLASS, Figures
+from tests.differential.player import PATIENT_SECONDS, QUIET_SECONDS, Played, Side
+from tests.differential.report import count, difference_lines, listed
+from tests.differential.run import DEVIATIONS, Outcome, Run
 from tests.support.golden import Answer, Send, Silence
 from tests.support.raw_peer import lookup_command
 
@@ -92,13 +93,9 @@ def test_where_java_finds_a_mistake_is_masked_and_counted() -> None:
     found = outcome(played(real), played(ours))
     # Then
     assert found.same_fields
-    assert found.steps[0].masked == 1
-    assert (
-        outcome(played(error_command(1, ERROR, "x")), played(error_command(1, ERROR, "x")))
-        .steps[0]
-        .masked
-        == 0
-    )
+    assert found.steps[0].masked == ("syntax",)
+    plain = played(error_command(1, ERROR, "x"))
+    assert outcome(plain, plain).steps[0].masked == ()
 
 
 def test_a_text_that_is_cut_here_agrees_as_far_as_it_goes_and_is_counted() -> None:
@@ -112,7 +109,7 @@ def test_a_text_that_is_cut_here_agrees_as_far_as_it_goes_and_is_counted() -> No
     found = outcome(played(whole), played(cut))
     # Then
     assert found.same_fields
-    assert found.steps[0].masked == 1
+    assert found.steps[0].masked == ("cut",)
     whole.error.message = other
     assert not outcome(played(whole), played(cut)).same_fields
 
@@ -122,7 +119,7 @@ def test_what_differs_as_listed_is_a_count_of_its_own_and_bounded() -> None:
     answer, figures = error_command(1, ERROR, "a"), Figures()
     known = Deviation("known", "LOOKUP", re.compile("t-0"), "because")
     # When
-    figures.count(outcome(played(answer), played(Silence.CLOSED)), [known])
+    count(figures, outcome(played(answer), played(Silence.CLOSED)), [known])
     # Then
     assert (figures.same_codes, figures.listed_codes) == (0, 1)
     assert any("do not differ as listed" in line for line in figures.complaints())
@@ -154,6 +151,32 @@ def test_more_time_may_tell_only_where_a_step_ends_by_time() -> None:
     ]
     # Then
     assert [one.of_the_clock for one in differing] == [True, False]
+    same = played(answer)
+    itself = [Outcome(timed, same, same, dropped, ()) for dropped in (True, False)]
+    assert [one.of_the_clock for one in itself] == [True, False]
+
+
+@pytest.mark.parametrize("slow", [True, False])
+def test_what_time_ended_is_played_again_with_more_time(
+    monkeypatch: pytest.MonkeyPatch, slow: bool
+) -> None:
+    # Given
+    real, ours = (Side(f"{name}:1", f"{name}:1", f"{name}:2", name) for name in ("real", "ours"))
+    timed = Case("1-1", World(), 0, (Step("raw x", Send(None, b"x")),))
+    given: list[float] = []
+
+    def play(_: Case, side: Side, __: str, quiet_seconds: float) -> Played:
+        given.append(quiet_seconds)
+        late = slow and side is ours and quiet_seconds == QUIET_SECONDS
+        return played(Silence.NOTHING if late else error_command(1, ERROR, "a"))
+
+    monkeypatch.setattr("tests.differential.run.play", play)
+    # When
+    with Run(real, ours, 1) as run:
+        found = run.play(timed)
+    # Then
+    assert (found.same_fields, found.dropped, found.patiently) == (True, False, slow)
+    assert given == [QUIET_SECONDS] * 3 + [PATIENT_SECONDS] * (3 * slow)
 
 
 def test_a_server_that_differs_from_itself_is_dropped() -> None:
@@ -172,20 +195,49 @@ def test_figures_count_exchanges_and_requests() -> None:
     figures = Figures()
     known = Deviation("known", "LOOKUP", re.compile("t-1"), "because")
     # When
-    figures.count(outcome(played(answer), played(answer)), [known])
-    figures.count(outcome(played(answer, answer), played(answer, other)), [known])
-    figures.count(outcome(played(Silence.CLOSED), played(Silence.NOTHING)), [known])
+    count(figures, outcome(played(answer), played(answer)), [known])
+    count(figures, outcome(played(answer, answer), played(answer, other)), [known])
+    count(figures, outcome(played(Silence.CLOSED), played(Silence.NOTHING)), [known])
     # Then
-    assert (figures.exchanges, figures.answered) == (3, 2)
+    assert (figures.compared, figures.answered) == (3, 2)
     assert (figures.same_codes, figures.same_fields) == (2, 1)
     assert figures.listed == {"known": 1}
-    assert figures.classes["LOOKUP"].requests == 4
+    assert figures.requests == {"LOOKUP": 4}
+    assert figures.requests_listed["LOOKUP"] == 1
     assert any("agree in kinds and codes" in line for line in figures.complaints())
     assert figures.listed_codes == 0
     assert (
         "66.67% agree in kinds and codes, 0.00% differ as listed, 33.33% otherwise; "
         "33.33% agree in every field"
-    ) in next(figures.lines())
+    ) in figures.summary()
+
+
+def test_seeds_are_judged_together() -> None:
+    # Given
+    one, together = Figures(compared=500, same_codes=500, same_fields=500, answered=500), Figures()
+    one.requests["LOOKUP"] = one.requests_alike["LOOKUP"] = LEAST_OF_A_CLASS // 2
+    one.masked["id"] = 3
+    # When
+    together.add(one)
+    # Then
+    assert together.complaints() == []
+    together.add(Figures(compared=500, same_codes=499, same_fields=499, answered=500))
+    assert together.complaints() == [f"LOOKUP came {LEAST_OF_A_CLASS // 2} times only"]
+    together.add(one)
+    assert (together.compared, together.masked["id"]) == (1_500, 6)
+    assert together.complaints() == []
+
+
+def test_a_class_is_judged_without_what_is_listed() -> None:
+    # Given
+    figures = Figures()
+    # When
+    figures.count_request(["PING"], alike=False, as_listed=True)
+    figures.count_request(["PING"], alike=True, as_listed=False)
+    # Then
+    assert not any(line.startswith("PING") for line in figures.complaints())
+    figures.count_request(["PING"], alike=False, as_listed=False)
+    assert "PING: 50.0% of 3 agree" in figures.complaints()
 
 
 def test_only_the_first_difference_is_looked_up_in_the_list() -> None:

@@ -34,14 +34,13 @@ def test_each_method_of_each_path_is_asked_at_least_thirty_times() -> None:
     assert min(counts.values()) >= 30
 
 
-def test_each_oddity_is_done_and_most_calls_have_none() -> None:
+def test_each_oddity_is_done_as_often_as_any_and_most_calls_have_none() -> None:
     # When
     counts = Counter(call.oddity for call in CALLS)
     # Then
     assert set(counts) == {oddity.name for oddity in ODDITIES} | {PLAIN}
-    assert counts[PLAIN] > 0.55 * len(CALLS)
-    assert min(counts.values()) >= 15  # some fit few calls: policies, modes
-    assert counts["trailing slash"] >= 30
+    assert counts.pop(PLAIN) > 0.55 * len(CALLS)
+    assert max(counts.values()) - min(counts.values()) <= 2
 
 
 def test_nothing_that_others_need_is_changed() -> None:
@@ -54,11 +53,13 @@ def test_nothing_that_others_need_is_changed() -> None:
 
 def test_calls_are_about_what_calls_before_them_made() -> None:
     # Given
-    kind = "GET /admin/v2/persistent/{tenant}/{namespace}/{topic}/properties"
-    asked = [call for call in CALLS if (call.kind, call.oddity) == (kind, PLAIN)]
+    plain = [call for call in CALLS if call.oddity == PLAIN]
+    asked = [call for call in plain if call.kind.endswith("{topic}/properties")]
     made = {call.path.partition("?")[0] for call in CALLS if call.method == "PUT"}
     # When
-    topics = [re.sub(r"(-partition-\d+)?/properties$", "", call.path) for call in asked]
+    topics = [
+        re.sub(r"(-partition-\d+)?/properties$", "", call.path.partition("?")[0]) for call in asked
+    ]
     found = [topic for topic in topics if {topic, f"{topic}/partitions"} & made]
     # Then
-    assert len(found) > len(asked) / 2
+    assert len(found) > 0.4 * len(asked)

@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from loadgen.demo import DemoOptions, run_demo
+from loadgen.demo_command import show
 from loadgen.failures import ExitCode, LoadgenError
 from loadgen.own_cluster import OwnCluster, OwnServer, read_own_server
 from loadgen.own_topics import OwnTopics, read_own_topics
@@ -41,6 +42,7 @@ class Stage:
         self.scenarios: list[StormScenario] = []
         self.wrong: dict[str, int] = {}
         self.interrupted: set[str] = set()
+        self.unseen: set[str] = set()
 
     @contextmanager
     def running_server(self, launch: ServerLaunch) -> Iterator[ServerProcess]:
@@ -62,6 +64,8 @@ class Stage:
         directory = write_run(options.out / options.name, storm, CLIENTS)
         edit_json(directory / "summary.json", wrong=self.wrong.get(options.name, 0))
         summary = json.loads((directory / "summary.json").read_text())
+        for process in summary["processes"].values() if options.name in self.unseen else ():
+            process["outbound_pending_peak_bytes"] = 0
         return RunResult(directory, {**summary, "interrupted": options.name in self.interrupted})
 
     def _beside_a_peer(self, options: RunOptions) -> Any:
@@ -256,7 +260,7 @@ def test_a_rehearsal_says_what_was_set_aside_and_draws_its_picture(
     assert document["stuck"] == {}
     page = result.report.read_text()
     assert "A restart storm on a/large" in page
-    assert "Set aside of" in page
+    assert "Set aside from" in page
     assert [path.name for path in result.pictures] == ["demo.png", "demo-dark.png"]
 
 
@@ -269,6 +273,25 @@ def test_refusals_and_memory_of_a_rehearsal_are_nobodys_to_judge(
         "within_limits",
         "everything_returned",
     }
+
+
+def test_a_rehearsal_that_shows_too_little_says_so_everywhere_it_is_read(
+    stage: Stage, tmp_path: Path, own_topics: OwnTopics
+) -> None:
+    # Given
+    stage.unseen.add("off")
+    # When
+    result, _ = run(tmp_path, topics=own_topics, own=own_cluster(tmp_path))
+    # Then
+    assert result.hidden is not None
+    assert result.hidden.startswith("This storm is small")
+    assert result.hidden in json.loads(result.summary.read_text())["notes"]
+    assert "This storm is small" in result.report.read_text()
+    # When
+    printed = io.StringIO()
+    show(Console(file=printed, width=1000), result)
+    # Then
+    assert result.hidden in printed.getvalue()
 
 
 def test_made_topics_can_be_listed_under_an_operators_limits(stage: Stage, tmp_path: Path) -> None:

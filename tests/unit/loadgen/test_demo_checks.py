@@ -219,3 +219,4 @@ def test_a_small_storm_is_told_and_fails_nothing() -> None:
     told = hidden_storm(runs["off"], FULL)
     assert told is not None
     assert "at most 2.0 MB of the 1,011 MB of answers waited in one server" in told
+    assert told.index("--namespace") < told.index("--clients") < told.index("--read-rate")

@@ -10,6 +10,7 @@ import pytest
 from loadgen.__main__ import main
 from loadgen.check_result import CheckResult
 from loadgen.demo_result import DemoResult
+from loadgen.demo_topics import topics_of_operator
 from loadgen.pictures import LARGEST_PICTURE_BYTES
 from loadgen.run_directory import load_summary
 from tests.support.run_directories import edit_json, write_three_runs
@@ -97,6 +98,7 @@ def test_report_of_nothing_is_one_sentence(
         ("--topics", "no-such-file"),
         ("--topics", 0),
         ("--namespace", "a/b"),
+        ("--skip-invalid",),
         ("--broker-conf", "no-such-file"),
     ],
 )
@@ -139,6 +141,45 @@ def test_a_file_of_topics_is_a_rehearsal_and_says_what_differs(
     assert "as all is local here: brokerServicePort." in printed
     assert "Without --proxy-conf there is no proxy: clients ask the broker." in printed
     assert "! It is small." in printed
+
+
+def test_a_rehearsals_proxy_has_the_operators_proxy_conf(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    path = tmp_path / "proxy.conf"
+    path.write_text("servicePort=6651\n")
+    asked = []
+    result = DemoResult({}, {}, [], tmp_path / "r", tmp_path / "s", 1.0)
+    monkeypatch.setattr(
+        "loadgen.demo_command.run_demo", lambda options, _: asked.append(options) or result
+    )
+    # When
+    assert call(monkeypatch, "demo", "--proxy-conf", path, "--out", tmp_path) == 0
+    # Then
+    proxy = asked[0].own.proxy
+    assert (proxy.role, proxy.file, proxy.keys) == ("proxy", path, {"servicePort": "6651"})
+
+
+def test_invalid_topics_of_a_file_can_be_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given
+    path, asked = tmp_path / "topics.txt", []
+    path.write_text("persistent://a/b/c\nbroken\n")
+    result = DemoResult({}, {}, [], tmp_path / "r", tmp_path / "s", 1.0)
+    monkeypatch.setattr(
+        "loadgen.demo_command.run_demo", lambda options, _: asked.append(options) or result
+    )
+    # When it is not said, it ends before anything runs
+    assert call(monkeypatch, "demo", "--topics", path, "--out", tmp_path) == 2
+    assert asked == []
+    assert "leave invalid topics out with --skip-invalid" in capsys.readouterr().err
+    # And when it is, the brokers are told so
+    assert call(monkeypatch, "demo", "--topics", path, "--skip-invalid", "--out", tmp_path) == 0
+    importing = topics_of_operator(asked[0].topics, ()).import_arguments
+    assert importing == ("--import", str(path), "--skip-invalid")
+    assert "line 2: 'broken' is not a full topic name" in capsys.readouterr().out
 
 
 def test_namespaces_to_make_do_not_go_with_a_file(

@@ -15,6 +15,7 @@ from loadgen.run_outcome import show
 from loadgen.server_facts import ServerFacts
 from loadgen.storm_run import RunResult
 from tests.support.run_directories import STORMS, write_run
+from tests.unit.loadgen.stuck_runs import stuck_summaries
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
     from loadgen.report_data import RunSummary
 
 MB = 1024 * 1024
-UNSET = {"floodgateSocketSendBufferBytes": "0", "floodgateProfile": "floodgate"}
+UNSET = {"floodgateSocketSendBufferBytes": "0", "floodgateProfile": "pulsar"}
 SET = {"floodgateSocketSendBufferBytes": "65536", "floodgateProfile": "pulsar"}
+SHARING = {"floodgateSocketSendBufferBytes": "65536", "floodgateProfile": "floodgate"}
 
 
 def swallowed(tmp_path: Path, peak_bytes: int = MB, pending: int | None = MB) -> RunSummary:
@@ -33,6 +35,7 @@ def swallowed(tmp_path: Path, peak_bytes: int = MB, pending: int | None = MB) ->
     assert broker.direct is not None
     broker = replace(
         broker,
+        heap=replace(broker.direct, high_water_bytes=peak_bytes // 2),
         direct=replace(broker.direct, high_water_bytes=peak_bytes),
         outbound_pending_peak_bytes=pending,
     )
@@ -52,7 +55,49 @@ def test_what_the_kernel_swallowed_is_told_with_the_keys_that_help(tmp_path: Pat
         "the kernel's socket buffers took most of the answers (101 MB in all): start the servers "
         "with floodgateSocketSendBufferBytes=65536, or use more --clients"
     )
-    assert "floodgateProfile=pulsar" in sentence
+
+
+@pytest.mark.parametrize("send_buffer", ["0", "65536"])
+def test_shared_answers_are_named_before_the_kernel(tmp_path: Path, send_buffer: str) -> None:
+    settings = {**SHARING, "floodgateSocketSendBufferBytes": send_buffer}
+    run = replace(swallowed(tmp_path), servers={"broker": ServerFacts("1", settings)})
+    sentence = hidden_effect(run)
+    assert sentence is not None
+    assert (
+        "in the broker, as profile floodgate shares the bytes of equal answers (101 MB in all): "
+        "floodgateProfile=pulsar shows what a Pulsar needs." in sentence
+    )
+    assert ("kernel" in sentence) is (send_buffer == "0")
+
+
+def test_beside_stuck_peers_more_of_them_are_the_remedy(tmp_path: Path) -> None:
+    stuck = stuck_summaries()["stuck-floodgate"].stuck
+    assert stuck is not None
+    run = replace(swallowed(tmp_path), stuck=replace(stuck, pipelined=1))
+    for received_bytes in (run.received_bytes, MB):
+        sentence = hidden_effect(replace(run, received_bytes=received_bytes))
+        assert sentence is not None
+        assert "use more --stuck-peers, or more --stuck-pipelined" in sentence
+        assert "--read-rate" not in sentence
+
+
+def test_heap_at_its_limit_is_in_sight(tmp_path: Path) -> None:
+    run = swallowed(tmp_path)
+    broker = run.processes["broker"]
+    assert broker.heap is not None
+    heap = replace(broker.heap, high_water_bytes=broker.heap.limit_bytes)
+    seen = replace(run, processes={"broker": replace(broker, heap=heap)})
+    assert hidden_effect(seen) is None
+
+
+def test_the_memory_that_is_named_is_the_one_nearer_to_its_limit(tmp_path: Path) -> None:
+    run = swallowed(tmp_path, pending=0)
+    broker = run.processes["broker"]
+    assert broker.heap is not None
+    heap = replace(broker.heap, high_water_bytes=2 * MB)
+    sentence = hidden_effect(replace(run, processes={"broker": replace(broker, heap=heap)}))
+    assert sentence is not None
+    assert "heap memory peaked at 2.0 MB of 50 MB in the broker" in sentence
 
 
 def test_servers_with_a_send_buffer_are_told_of_clients_alone(tmp_path: Path) -> None:
@@ -111,7 +156,9 @@ def test_loadgen_run_warns(
     directory = write_run(tmp_path / "run", STORMS[2], 10)
     document = json.loads((directory / "summary.json").read_text())
     for process in document["processes"].values():
-        process["direct"]["high_water_bytes"] = process["outbound_pending_peak_bytes"] = 9
+        process["outbound_pending_peak_bytes"] = 9
+        for kind in ("heap", "direct"):
+            process[kind]["high_water_bytes"] = 9
     # When
     show(RunResult(directory, document), as_json=as_json)
     # Then it stays off what programs read
@@ -119,3 +166,4 @@ def test_loadgen_run_warns(
     assert "The limits were out of sight" in (printed.err if as_json else printed.out)
     if as_json:
         assert json.loads(printed.out) == document
+        assert list(json.loads(printed.err)) == ["warning"]

@@ -84,6 +84,22 @@ def test_a_terminal_shows_at_once_what_is_waited_for(monkeypatch: pytest.MonkeyP
         assert "starting Spark" in screen.getvalue()
 
 
+def test_a_line_too_long_for_a_terminal_is_cut_and_not_wrapped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "40")
+    screen = Terminal()
+    # When
+    with progress_display(10_000, screen) as on_progress:
+        on_progress(StormCounters(started=10_000, answered=9_000, refused=1_000))
+    # Then
+    line = screen.getvalue().partition("started 10,000")[2].partition("\n")[0]
+    assert "refused" in line
+    assert "lost" not in screen.getvalue()
+
+
 def test_the_line_for_people_counts_what_was_lost() -> None:
     counters = StormCounters(connected=9, started=9, timeout=1, disconnected=2, bytes=3 << 19)
     assert progress_line(counters, 10) == "started 9  answered 0  refused 0  lost 3  1.5 MB"

@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestServer
 
 from loadgen.corpus import in_this_process, write_corpus
 from loadgen.failures import ExitCode, LoadgenError, UsageError
-from loadgen.load_command import load, load_by_import, load_by_rest
+from loadgen.load_command import Loaded, load, load_by_import, load_by_rest
 from loadgen.topic_source import TopicToCreate, count_names, read_topics
 from loadgen.topics import TopicPlan
 from proto.names import TopicName
@@ -25,10 +25,11 @@ PLAN = TopicPlan(200, 2, seed=7)
 
 
 class FakeAdmin:
-    """Answers the admin API; remembers what was put, and refuses what it is told to refuse."""
+    """Answers the admin API; remembers what it was sent, and refuses what it is told to refuse."""
 
     def __init__(self) -> None:
         self.put: dict[str, object] = {}
+        self.posted: list[object] = []
         self.calls = self.most_calls = 0
         self.answer: tuple[int, str] = (404, "")
 
@@ -36,6 +37,7 @@ class FakeAdmin:
         if request.path == "/admin/v2/clusters":
             return web.json_response(["one", "global"])
         if request.method == "POST":
+            self.posted.append(await request.json())
             return web.Response(status=self.answer[0], text=self.answer[1])
         if request.path.endswith("/bad"):
             return web.json_response({"reason": "Not this one"}, status=412)
@@ -124,6 +126,7 @@ async def test_import_reports_what_the_server_says(corpus: Path) -> None:
         loaded = await load_by_import(corpus, url, 200)
     # Then
     assert (loaded.topics, loaded.namespaces, loaded.seconds) == (200, 2, 0.5)
+    assert admin.posted == [{"path": str(corpus)}]
 
 
 @pytest.mark.parametrize(
@@ -215,8 +218,8 @@ def test_all_invalid_lines_are_named_before_anything_is_created(tmp_path: Path) 
     assert str(caught.value).splitlines()[:3] == [
         f"{path}: 2 of 3 topics are invalid",
         "  line 4: 'one' is not a full topic name; expected persistent://tenant/namespace/topic",
-        "  line 5: 'persistent://a/b/x-partition-100000' is partition 100000, a topic may have "
-        "100,000 partitions",
+        "  line 5: 'persistent://a/b/x-partition-100000' is partition 100000; a topic has at most "
+        "100,000",
     ]
 
 
@@ -262,6 +265,26 @@ async def test_what_an_import_left_out_is_part_of_what_a_corpus_holds(corpus: Pa
         loaded = await load_by_import(corpus, url, 200, skip_invalid=True)
     # Then
     assert (loaded.topics, loaded.skipped) == (198, 2)
+    assert admin.posted == [{"path": str(corpus), "skipInvalid": True}]
+
+
+@pytest.mark.parametrize("skip_invalid", [False, True])
+@pytest.mark.parametrize(("rest", "way"), [(False, "load_by_import"), (True, "load_by_rest")])
+def test_that_invalid_topics_may_be_left_out_is_passed_on(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch, rest: bool, way: str, skip_invalid: bool
+) -> None:
+    # Given
+    told: list[bool] = []
+
+    async def loading(*_: object, skip_invalid: bool = False) -> Loaded:
+        told.append(skip_invalid)
+        return Loaded(200, 2, 0.5)
+
+    monkeypatch.setattr(f"loadgen.load_command.{way}", loading)
+    # When
+    load(corpus, "http://127.0.0.1:1", rest=rest, skip_invalid=skip_invalid)
+    # Then
+    assert told == [skip_invalid]
 
 
 def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:

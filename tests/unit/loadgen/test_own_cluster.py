@@ -114,6 +114,17 @@ def test_a_send_buffer_of_the_operators_is_the_same_in_every_run(run: DemoRun) -
     assert config.socket_send_buffer_bytes == 32_768
 
 
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
+def test_a_key_that_the_role_does_not_know_is_never_set(role: str, run: DemoRun) -> None:
+    # Given keys of both roles, and one of nobody
+    server = OwnServer(role, None, {**BROKER, **PROXY, "floodgateProfil": "pulsar"})
+    # When
+    settings = server.settings(run, local_broker() if role == "broker" else LOCAL_PROXY)
+    # Then
+    assert [refusal for key in settings if (refusal := server.known.refusal(key))] == []
+
+
 def test_what_is_set_aside_is_named_and_no_secret_shown(tmp_path: Path) -> None:
     # Given
     broker, proxy = tmp_path / "broker.conf", tmp_path / "proxy.conf"
@@ -124,8 +135,8 @@ def test_what_is_set_aside_is_named_and_no_secret_shown(tmp_path: Path) -> None:
     notes = cluster.notes()
     # Then
     assert [note.partition(", as all is local here: ")[0] for note in notes] == [
-        f"Set aside of {broker}",
-        f"Set aside of {proxy}",
+        f"Set aside from {broker}",
+        f"Set aside from {proxy}",
     ]
     assert "metadataStoreUrl" in notes[0]
     assert "brokerServiceURL" in notes[1]
@@ -165,6 +176,13 @@ def test_a_key_that_nobody_knows_is_told_before_anything_runs(tmp_path: Path) ->
         f"{path}: unknown keys, ignored: maxTopicListInFlightHeapMemSizeMb "
         "(did you mean maxTopicListInFlightHeapMemSizeMB?)"
     )
+
+
+def test_a_file_that_is_no_configuration_at_all_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "topics.txt"
+    path.write_text("persistent://a/b/c\npersistent://a/b/d\n")
+    with pytest.raises(UsageError, match=r"^--broker-conf .*topics\.txt: the broker knows none "):
+        read_own_server("broker", path)
 
 
 def test_wrong_values_are_refused_together_before_anything_runs(tmp_path: Path) -> None:

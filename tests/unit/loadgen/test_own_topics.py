@@ -22,7 +22,6 @@ persistent://a/large/one
 non-persistent://a/volatile/t
 non-persistent://a/volatile/u
 non-persistent://a/volatile/v
-nonsense
 """
 
 
@@ -45,18 +44,36 @@ def test_persistent_topics_are_counted_by_namespace(text: Path) -> None:
 
 @pytest.mark.parametrize("as_directory", [True, False])
 def test_parquet_is_counted_as_text_is(tmp_path: Path, text: Path, as_directory: bool) -> None:
-    names = [line.strip() for line in LINES.splitlines()]
+    names = [line.strip() for line in LINES.splitlines() if "://" in line]
     pq.write_table(pa.table({"topic": names}), tmp_path / "x.parquet")
     path = tmp_path if as_directory else tmp_path / "x.parquet"
     assert read_own_topics(path).namespaces == read_own_topics(text).namespaces
 
 
-def test_counts_go_on_from_one_batch_to_the_next(
-    text: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = read_own_topics(text).namespaces
-    monkeypatch.setattr("loadgen.own_topics._LINES_AT_ONCE", 2)
-    assert read_own_topics(text).namespaces == whole
+@pytest.mark.parametrize("as_parquet", [True, False])
+def test_invalid_topics_are_told_before_a_server_starts(tmp_path: Path, as_parquet: bool) -> None:
+    # Given
+    names, path = ["persistent://a/b/c", "nonsense"], tmp_path / "topics"
+    if as_parquet:
+        pq.write_table(pa.table({"topic": names}), path)
+    else:
+        path.write_text("\n".join(names))
+    # When
+    with pytest.raises(UsageError) as refused:
+        read_own_topics(path)
+    # Then
+    place = "row" if as_parquet else "line"
+    told = f"{path}: 1 of 2 topics are invalid\n  {place} 2: 'nonsense' is not a full topic name"
+    assert str(refused.value).startswith(f"--topics {told}")
+    own = read_own_topics(path, skip_invalid=True)
+    assert own.topics == 1
+    assert own.invalid.startswith(told)
+
+
+def test_lines_that_are_not_text_are_left_out_like_others(tmp_path: Path) -> None:
+    path = tmp_path / "topics"
+    path.write_bytes(b"persistent://a/b/c\npersistent://a/b/\xff\n")
+    assert read_own_topics(path, skip_invalid=True).topics == 1
 
 
 def test_the_largest_namespace_is_chosen_unless_others_are_named(text: Path) -> None:
@@ -74,8 +91,9 @@ def test_a_namespace_that_is_not_there_is_told_with_those_that_are(text: Path) -
     ("content", "sentence"),
     [
         (b"", "names no persistent topic: one full name a line"),
-        (b"orders\n", "names no persistent topic"),
-        (b"\xff\xfe\x00", "cannot be read as topics"),
+        (b"orders\n", "line 1: 'orders' is not a full topic name"),
+        (b"non-persistent://a/b/c\n", "names no persistent topic"),
+        (b"\xff\xfe\x00", "is neither Parquet nor UTF-8 text"),
         (b"PAR1PAR1", "cannot be read as topics"),
     ],
 )

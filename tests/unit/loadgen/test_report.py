@@ -15,9 +15,10 @@ from loadgen.latency import parse_latency
 from loadgen.report import LARGEST_REPORT_BYTES, flatten, render_report, write_report
 from loadgen.report_command import report
 from loadgen.report_data import Requests
+from loadgen.report_panels import time_rows
 from loadgen.results import percentiles
 from loadgen.run_directory import RunDirectoryError, load_run, plain_metric_name
-from tests.support.run_directories import edit_json, forget_own_figures, write_three_runs
+from tests.support.run_directories import MB, edit_json, forget_own_figures, write_three_runs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,11 +127,24 @@ def test_what_a_pulsar_does_not_tell_is_not_measured(runs: list[Run], broken: Pa
     # When
     page = render_report([load_run(broken), runs[2]])
     # Then
-    assert re.search(r'<div class="big">\d+ MB \(highest scrape\)</div>', page)
+    card = r'<div class="big">\d+ MB</div><p class="of">of memory over idle \(highest scrape\), '
+    assert re.search(card, page)
     assert ">not measured</output>" in page
     assert ">highest scrape " in page
     assert "Over their first scrape the processes needed up to " in page
     assert page.count("Answers that clients had not read yet") == 1
+
+
+def test_a_peak_between_two_scrapes_is_on_the_axis(broken: Path) -> None:
+    # Given a run whose scrapes met little of what its proxy held
+    processes = json.loads((broken / "summary.json").read_text())["processes"]
+    processes["proxy"]["outbound_pending_peak_bytes"] = 2_000 * MB
+    edit_json(broken / "summary.json", processes=processes)
+    # When
+    rows = time_rows([load_run(broken)])
+    # Then
+    (panel,) = [p for row in rows for p in row.panels if p.key == "proxy-pending"]
+    assert panel.y.high >= 2_000 * MB
 
 
 def test_late_generator_is_explained(broken: Path) -> None:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from loadgen.__main__ import main
 from loadgen.failures import ExitCode, LoadgenError, UsageError
+from loadgen.live import StormCounters
 from loadgen.run_outcome import fail_if_invalid, show
 from loadgen.scenario import NamespaceExpectation, StormScenario
 from loadgen.scenario_options import (
@@ -76,6 +78,11 @@ def test_other_read_rates_are_refused(text: str) -> None:
         parse_read_rate(text)
 
 
+def test_a_wrong_read_rate_is_quoted_as_it_was_typed() -> None:
+    with pytest.raises(UsageError, match=r"^--read-rate '1xx' is not"):
+        parse_read_rate("1xx")
+
+
 def test_other_sizes_are_refused_by_the_name_of_their_option() -> None:
     assert parse_size("--receive-buffer", "64KiB") == 65_536
     with pytest.raises(UsageError, match=r"^--receive-buffer 'big' is .* such as 100kB or 1MiB$"):
@@ -118,8 +125,8 @@ def test_a_wrong_parameter_is_named_by_its_option() -> None:
         ("storm", {"stuck_namespaces": ()}, "--stuck-namespace belongs to --scenario stuck"),
         ("stuck", {"spread_seconds": 3.0}, "--spread-seconds belongs to --scenario storm: leave"),
         ("stuck", {"seed": 1}, "--seed belongs to --scenario storm: leave it out with stuck"),
-        ("stuck", {"stuck_peers": -1}, "--stuck-peers -1: Input should be greater than"),
-        ("stuck", {"interval_seconds": 0.0}, "--interval-seconds 0.0: Input should be greater"),
+        ("stuck", {"stuck_peers": -1}, "--stuck-peers -1: must be at least 0"),
+        ("stuck", {"interval_seconds": 0.0}, "--interval-seconds 0.0: must be at least 0.001"),
         ("stuck", {"duration_seconds": 1.0}, "^--stuck-at-seconds 2 is not before the end of"),
     ],
 )
@@ -158,6 +165,34 @@ def test_a_stuck_peers_size_that_is_none_is_refused_by_its_option(
         main()
     assert ended.value.code == ExitCode.USAGE
     assert f"{option} 'much" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--service-url", "foo"], "loadgen: --service-url 'foo': not of the form pulsar://host"),
+        (
+            ["--service-url", "pulsar+ssl://a:1"],
+            "loadgen: --service-url 'pulsar+ssl://a:1': not of the form pulsar://host:port\n",
+        ),
+        (["--executor", "sprk"], "'sprk' is not one of 'spark', 'process'"),
+        (["--clients", "0"], "loadgen: --clients 0: must be at least 1\n"),
+        (["--corpus", __file__], "a corpus is a folder, as `loadgen topics` makes it\n"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence_before_anything_is_asked(
+    arguments: list[str],
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    given = ["--service-url", SCENARIO.service_url, "--namespace", "a/b", *arguments]
+    monkeypatch.setattr("sys.argv", ["loadgen", "run", *given])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == ExitCode.USAGE
+    assert sentence in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -212,6 +247,46 @@ def test_a_namespace_that_lists_nothing_fails_the_run_unless_that_is_said() -> N
     with pytest.raises(LoadgenError, match=r"2 namespaces listed no topics: a/b, a/c\. Check"):
         fail_if_invalid(empty)
     fail_if_invalid(empty, allow_empty=True)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
+    """Run the command on a namespace that lists nothing."""
+
+    def listed_nothing(_: object, options: RunOptions) -> RunResult:
+        options.on_progress(StormCounters(connected=1))
+        return RunResult(Path("out/runs/n"), SUMMARY, empty_namespaces=("a/b",))
+
+    monkeypatch.setattr("loadgen.run_command.execute", listed_nothing)
+    where = ["--service-url", "pulsar://127.0.0.1:1", "--namespace", "a/b"]
+    monkeypatch.setattr(sys, "argv", ["loadgen", "run", *where, *options])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+def test_that_a_namespace_is_empty_is_said_on_the_command_line(monkeypatch) -> None:
+    assert run(monkeypatch) == ExitCode.INTERNAL
+    assert run(monkeypatch, "--allow-empty") == ExitCode.PASSED
+
+
+@pytest.mark.parametrize(
+    ("executor", "first"),
+    [("spark", "starting Spark, which takes some seconds"), ("process", "connecting")],
+)
+def test_what_takes_a_while_is_said_first(monkeypatch, capsys, executor: str, first: str) -> None:
+    run(monkeypatch, "--executor", executor)
+    assert capsys.readouterr().err.startswith(f"{first}\n")
+
+
+def test_with_json_each_line_beside_the_summary_is_json_too(monkeypatch, capsys) -> None:
+    # When
+    run(monkeypatch, "--json")
+    # Then
+    said = capsys.readouterr()
+    progress, error = map(json.loads, said.err.splitlines())
+    assert progress["progress"]["connected"] == 1
+    assert error["error"].startswith("1 namespace listed no topics: a/b.")
+    assert json.loads(said.out) == SUMMARY
 
 
 def test_a_late_generator_is_told_what_to_change() -> None:

@@ -86,8 +86,13 @@ def test_a_server_is_watched_until_its_memory_came_back(monkeypatch) -> None:
 def test_an_address_without_metrics_is_refused_before_the_storm() -> None:
     with (
         metrics_server(["x"]) as url,
-        pytest.raises(UsageError, match="check --proxy-admin-url"),
+        pytest.raises(UsageError, match=r"404: Not Found\): check --proxy-admin-url"),
         ServerWatch([ScrapeTarget("proxy", f"{url}/elsewhere")]),
+    ):
+        pass
+    with (
+        pytest.raises(UsageError, match=r"\(Connection refused\): check --proxy-admin-url"),
+        ServerWatch([ScrapeTarget("proxy", url)]),
     ):
         pass
 

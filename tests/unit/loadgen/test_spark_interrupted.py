@@ -77,7 +77,8 @@ def test_while_the_session_begins(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_while_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given a context that waits for its JVM's end, unless that is forgotten
+    # Given a context that waits for its JVM's end, unless that is forgotten; at its own end the
+    # JVM is killed already, not only after the seconds that one has to end by itself
     process = launched(monkeypatch)
 
     class Context:
@@ -88,6 +89,7 @@ def test_while_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
 
         def stop(self) -> None:
             assert self._jsc is None
+            assert process.wait(60) == -signal.SIGKILL
 
     def session(context: object) -> None:
         raise KeyboardInterrupt

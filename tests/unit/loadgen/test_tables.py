@@ -92,6 +92,20 @@ def test_what_a_pulsar_does_not_tell_is_not_measured(directories: list[Path]) ->
     assert "0 MB" not in [row.cells[1] for row in figure_rows(summaries)]
 
 
+def test_growth_that_no_scrape_met_is_not_told_as_none(directories: list[Path]) -> None:
+    # Given
+    forget_own_figures(directories[1])
+    processes = json.loads((directories[1] / "summary.json").read_text())["processes"]
+    for process in processes.values():
+        process["resident_over_first_scrape_bytes"] = 0
+    edit_json(directories[1] / "summary.json", processes=processes)
+    # When
+    summaries = [load_summary(directories[1])]
+    # Then
+    for measure in ("resident over idle, both", "resident over idle, proxy"):
+        assert cells(summaries, measure) == ["under 0.1 MB (highest scrape)"]
+
+
 def test_a_server_without_the_limiters_figures_is_not_called_unaccounted(
     directories: list[Path],
 ) -> None:

@@ -11,7 +11,10 @@ from loadgen.units import MB_BYTES, format_bytes, format_seconds, plural
     ("size_bytes", "text"),
     [
         (0, "0 MB"),
-        (10, "1 kB"),
+        (10, "10 bytes"),
+        (1, "1 byte"),
+        (999.6, "1 kB"),
+        (1000, "1 kB"),
         (70_000, "68 kB"),
         (1.5 * MB_BYTES, "1.5 MB"),
         (50 * MB_BYTES, "50 MB"),

@@ -43,9 +43,10 @@ def test_what_is_whole_stays_as_it_is() -> None:
         b"\xff" * 12,
         b"\x0b\x0c",
         b"\xba\x01\x7f\xff",
+        with_broken_text(b"\xff") + b"\x98\x06" + b"\xff" * 10 + b"\x01",
         with_broken_text(b"\xff", MAX_MENDED_BYTES),
     ],
-    ids=["cut", "endless", "group", "too short", "too large"],
+    ids=["cut", "endless", "group", "too short", "varint of 11 bytes", "too large"],
 )
 def test_what_is_no_message_or_too_large_is_not_touched(data: bytes) -> None:
     assert mended(data, COMMAND) == data
@@ -62,6 +63,21 @@ def test_as_shipped_a_group_is_refused() -> None:
     assert frame.command() is not None
     with pytest.raises(RemoteProtocolError, match="group"):
         frame.command(as_shipped=True)
+
+
+def test_as_shipped_no_field_of_a_large_command_is_looked_at_twice() -> None:
+    # Given a command of so many unknown fields that an object for each would take the loop
+    group, unknown = b"\xc3\x3e\xc4\x3e", b"\xf8\x3f\x01"
+    data = lookup_command(7, "x").SerializeToString() + group + unknown * (MAX_MENDED_BYTES // 3)
+    # Then
+    assert framed(data).command(as_shipped=True).lookupTopic.topic == "x"
+
+
+def test_as_shipped_a_number_with_a_length_is_an_unknown_field() -> None:
+    # Given a PING whose type comes again with the wire type of bytes
+    data = b"\x08\x92\x00\x0a\x00\x92\x01\x00"
+    # Then
+    assert framed(data).command(as_shipped=True).type == pb.BaseCommand.PING
 
 
 def test_as_shipped_a_frame_is_mended() -> None:

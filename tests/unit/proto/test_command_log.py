@@ -111,6 +111,24 @@ def test_nothing_of_authentication_and_payload_is_told() -> None:
     assert lines[1] == f"SEND ({len(frames[1])} bytes) producer_id=1 sequence_id=2"
 
 
+def test_of_a_url_the_credentials_are_not_told() -> None:
+    # Given
+    connect = pb.CommandConnect(
+        client_version="c", proxy_to_broker_url="pulsar://" + "u" * 90 + ":s3cret@host:6650"
+    )
+    found = pb.CommandLookupTopicResponse(
+        request_id=1, brokerServiceUrl="pulsar://u:s3cret@host:1", proxy_through_service_url=True
+    )
+    kind = pb.BaseCommand.LOOKUP_RESPONSE
+    # When
+    first = line_of(encode_command(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect)))
+    second = line_of(encode_command(pb.BaseCommand(type=kind, lookupTopicResponse=found)))
+    # Then
+    assert "proxy_to_broker_url='pulsar://(hidden)@host:6650'" in first
+    assert "brokerServiceUrl='pulsar://(hidden)@host:1'" in second
+    assert "proxy_through_service_url=true" in second
+
+
 def test_of_an_applications_own_properties_the_keys_alone_are_told() -> None:
     # Given
     token = [pb.KeyValue(key="token", value="s3cret")]

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from proto.excerpts import QUOTED_CHARACTERS, TEXT_BYTES, excerpt, one_line, quoted
+from proto.excerpts import (
+    QUOTED_CHARACTERS,
+    TEXT_BYTES,
+    excerpt,
+    one_line,
+    quoted,
+    without_credentials,
+)
 
 SIZES = [799, 800, 801, 5_000, 1_000_000]
 
@@ -46,3 +53,19 @@ def test_a_quoted_text_is_escaped_and_short() -> None:
     assert quoted("\U000e0001" * 1_000_000) == (
         repr("\U000e0001" * QUOTED_CHARACTERS) + "... (1000000 characters)"
     )
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("host:6650", "host:6650"),
+        ("pulsar://host", "pulsar://host"),
+        ("u:s3cret@host:6650", "(hidden)@host:6650"),
+        ("pulsar+ssl://u:s3cret@host", "pulsar+ssl://(hidden)@host"),
+        ("u:s3cret://s3@cret\n@host", "(hidden)@host"),
+        ("s3cret@", "(hidden)@"),
+        ("", ""),
+    ],
+)
+def test_of_a_url_all_but_the_credentials_is_shown(url: str, shown: str) -> None:
+    assert without_credentials(url) == shown

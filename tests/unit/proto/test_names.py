@@ -134,6 +134,7 @@ def test_an_invalid_namespace_is_refused(text: str, sentence: str) -> None:
         ("x-partition-2147483647", 2_147_483_647),
         ("x-partition-2147483648", -1),
         ("x-partition-99999999999", -1),
+        pytest.param("x-partition-" + "9" * 5_000, -1, id="more digits than int() takes"),
         ("x-partition-01", -1),
         ("x-partition--1", -1),
         ("x-partition-", -1),

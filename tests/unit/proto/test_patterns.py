@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from itertools import combinations, compress
 
 import pyarrow as pa
@@ -9,12 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from proto import patterns
 from proto.pattern_errors import InvalidPatternError
 from proto.pattern_search import taken_apart
 from proto.patterns import (
     LinearTime,
     RegexImplementation,
     compile_pattern,
+    compiled_before,
     remove_domain_scheme,
 )
 from proto.topic_hash import java_order
@@ -66,6 +69,15 @@ def test_another_domain_is_refused(domain: str) -> None:
     with pytest.raises(InvalidPatternError) as caught:
         compile_pattern(f"{domain}://t/ns/.*", FALLBACK)
     assert str(caught.value) == f"Does not support topic domain: {domain}"
+
+
+@pytest.mark.parametrize("pattern", ["persistent://", "^persistent://", "://", "persistent://://"])
+def test_a_domain_with_nothing_behind_it_is_refused(pattern: str) -> None:
+    with pytest.raises(InvalidPatternError, match="nothing stands behind ://") as caught:
+        compile_pattern(pattern, FALLBACK)
+    assert caught.value.java_text == (
+        "java.lang.ArrayIndexOutOfBoundsException: Index 1 out of bounds for length 1"
+    )
 
 
 @ENGINES
@@ -248,6 +260,21 @@ def test_a_beginning_leaves_out_what_has_another() -> None:
 
 def test_the_same_pattern_is_compiled_once() -> None:
     assert compile_pattern("a/b/c", FALLBACK) is compile_pattern("a/b/c", FALLBACK)
+
+
+def test_the_pattern_unused_for_longest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    monkeypatch.setattr(patterns, "_compiled", OrderedDict())
+    monkeypatch.setattr(patterns, "MAX_COMPILED", 2)
+    oldest = compile_pattern("a/b/oldest", FALLBACK)
+    compile_pattern("a/b/unused", FALLBACK)
+    # When
+    compile_pattern("a/b/oldest", FALLBACK)
+    compile_pattern("a/b/newest", FALLBACK)
+    # Then
+    assert compiled_before("a/b/oldest", FALLBACK) is oldest
+    assert compiled_before("a/b/unused", FALLBACK) is None
+    assert len(patterns._compiled) == 2
 
 
 LARGE = [r"\pL{99}", r"[\pL]{99}", r"(\pL|\d){60}", r"(?i)\pL{90}"]

@@ -25,6 +25,10 @@ def test_a_varint_has_seven_bits_a_byte(value: int, data: str) -> None:
     assert varint_size(value) == len(data) // 2
 
 
+def test_what_is_beyond_64_bits_is_cut_off() -> None:
+    assert decode_varint(bytes.fromhex("ffffffffffffffffff7f"), 0) == (2**64 - 1, 10)
+
+
 @pytest.mark.parametrize("data", ["", "80", "ffffffffffffffffffff01"])
 def test_a_varint_that_does_not_end_is_refused(data: str) -> None:
     with pytest.raises(RemoteProtocolError, match="cut off or longer than ten bytes"):

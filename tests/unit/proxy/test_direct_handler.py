@@ -9,7 +9,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from proto.process_flow import ProcessFlow
-from proxy.direct_handler import UNAVAILABLE_TARGET, DirectProxyHandler
+from proxy.direct_handler import INVALID_TARGET, UNAVAILABLE_TARGET, DirectProxyHandler, PipeLeg
 from proxy.errors import RequestError
 from proxy.targets import BrokerTargets
 from tests.support.cluster import proxy_config
@@ -20,7 +20,7 @@ from tests.support.settle import settle, started
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from proxy.direct_handler import BrokerLeg, PipeLeg
+    from proxy.direct_handler import BrokerLeg
 
 TARGET = "pulsar://127.0.0.1:6650"
 TIMEOUT_SECONDS = 10.0
@@ -47,9 +47,9 @@ class Opening:
         self.legs.append(leg)
         return MemoryTransport(leg).connect(), leg
 
-    async def open(self, client: PipeLeg) -> None:
+    async def open(self, client: PipeLeg, target: str = TARGET) -> None:
         """Open it."""
-        target = TARGET.removeprefix("pulsar://")
+        target = target.removeprefix("pulsar://")
         await self._handler.open(client, pb.CommandConnect(proxy_to_broker_url=target))
 
 
@@ -84,3 +84,16 @@ async def test_a_client_that_leaves_during_the_handshake_takes_the_connection_wi
     await settle()
     # Then
     assert opening.legs[0].closed
+
+
+async def test_the_credentials_in_a_refused_target_are_not_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    opening, client = Opening(monkeypatch), PipeLeg()
+    # When
+    with pytest.raises(RequestError, match=INVALID_TARGET):
+        await opening.open(client, "user:s3cret@127.0.0.1:6650")
+    # Then
+    assert "s3cret" not in caplog.text
+    assert "asked for a pipe to '(hidden)@127.0.0.1:6650': not allowed" in caplog.text

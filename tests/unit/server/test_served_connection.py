@@ -402,6 +402,16 @@ async def test_who_answers_a_ping_has_shown_that_it_reads() -> None:
     assert served.cnx not in newcomers
 
 
+async def test_a_pong_that_nobody_asked_for_shows_nothing() -> None:
+    # Given
+    served = Served()
+    newcomers = served.slow_peers._newcomers
+    # When
+    served.answers()
+    # Then
+    assert served.cnx in newcomers
+
+
 @pytest.mark.parametrize("why_not", ["before the handshake", "a pipe", "gone"])
 async def test_who_cannot_be_asked_is_sent_nothing(why_not: str) -> None:
     # Given

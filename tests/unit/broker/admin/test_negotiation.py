@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.admin.negotiation import METADATA_TYPE, allowed, check_accept, taking
+from broker.admin.negotiation import METADATA_TYPE, accepted_type, allowed, taking
 from broker.admin.paths import Endpoint, Takes
 from server.http import RestError
 
@@ -42,6 +42,8 @@ def _status(takes: Takes, media_type: str | None, *, has_body: bool = True) -> i
         ("application/xml", 415, 415, 415),
         ("application/x-www-form-urlencoded", 415, 415, 415),
         ("application/*", 415, 415, 415),
+        ("text/*", 415, 415, 200),
+        ("*/*", 415, 415, 200),
         (None, 415, 415, 415),
         ("", 400, 400, 400),
         ("bogus", 400, 400, 400),
@@ -86,13 +88,31 @@ def test_the_endpoint_is_chosen_by_the_type() -> None:
     ],
 )
 def test_who_takes_json_is_answered(accept: str) -> None:
-    check_accept(accept)
+    assert accepted_type(accept) == "application/json"
+
+
+@pytest.mark.parametrize(
+    ("accept", "answered"),
+    [
+        ("application/json; charset=UTF-8", "application/json;charset=utf-8"),
+        ('application/json;charset="utf-8";q=0.4', "application/json;charset=utf-8"),
+        ("application/json;version=1;a=B", "application/json;a=B;version=1"),
+        ("application/json;x=y;charset=UTF-8", "application/json;charset=UTF-8;x=y"),
+        ("text/html,*/*, application/json;x=y", "application/json;x=y"),
+        ("application/json, application/json;x=y", "application/json"),
+        ("application/json;charset=utf-8;q=0.1, */*", "application/json"),
+        ("*/*;charset=utf-8", "application/json"),
+        ("application/json;q=much", "application/json"),
+    ],
+)
+def test_json_is_said_to_be_what_a_client_wants_it_to_be(accept: str, answered: str) -> None:
+    assert accepted_type(accept) == answered
 
 
 @pytest.mark.parametrize("accept", ["text/html", "text/*", "bogus", "application/xml, text/plain"])
 def test_who_does_not_is_406(accept: str) -> None:
     with pytest.raises(RestError) as refused:
-        check_accept(accept)
+        accepted_type(accept)
     assert refused.value.status == 406
 
 

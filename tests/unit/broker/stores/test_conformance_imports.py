@@ -96,6 +96,50 @@ async def test_a_partitioned_topic_keeps_its_properties_when_an_import_names_it(
         assert await selected(store, **{"from": "file"}) == [topic("p-partition-1")]
 
 
+@pytest.mark.parametrize("described", [False, True])
+async def test_a_new_partition_carries_the_properties_of_its_topic(
+    open_store: OpenStore, tmp_path: Path, described: bool
+) -> None:
+    # Given
+    there = {topic("p-partition-0"): {"env": "prod"}, topic("p"): {"env": "prod", "a": "b"}}
+    made = TopicChanges(
+        [topic("p-partition-0")], (), {base("p"): 3}, with_properties(there).properties
+    )
+    rows = {"p-partition-1": {"env": "file"}} if described else {}
+    rows |= {name: {} for name in ("p-partition-2", "p-partition-3", "q-partition-0")}
+    async with open_store() as store:
+        await store.apply(A, made)
+        # When
+        await import_topics(store, file_of(tmp_path / "t.parquet", rows))
+        # Then
+        assert await selected(store, env="prod", a="b") == [
+            topic("p-partition-2"),
+            topic("p-partition-3"),
+        ]
+        assert await selected(store, env="file") == [topic("p-partition-1")][: int(described)]
+        assert await store.properties(A, base("q-partition-0")) == {}
+
+
+@pytest.mark.parametrize("more", [0, 3 * NAMES_PER_LOOKUP])
+@pytest.mark.parametrize("at_once", [False, True])
+async def test_an_import_makes_no_topic_a_partitioned_one(
+    open_store: OpenStore, tmp_path: Path, more: int, at_once: bool
+) -> None:
+    # Given
+    rows = {name: {} for name in ("x-partition-0", "y-partition-1")}
+    there = [topic("x"), *(topic(f"t{n}") for n in range(more))]
+    async with open_store() as store:
+        if at_once:
+            rows["x"] = {}
+        else:
+            await store.apply(A, TopicChanges(there))
+        # When
+        await import_topics(store, file_of(tmp_path / "t.parquet", rows))
+        # Then
+        assert dict((await store.snapshot(A)).partitioned) == {base("y"): 2}
+        assert {base("x"), *map(base, rows)} <= set(await names(store))
+
+
 async def test_an_import_is_remembered_by_its_content(open_store: OpenStore) -> None:
     async with open_store() as store:
         assert not await store.has_imported("abc")

@@ -76,9 +76,10 @@ def test_a_domain_that_nobody_knows_is_refused() -> None:
     assert "foo" in refused.value.message
 
 
-def test_as_shipped_a_domain_that_nobody_knows_is_an_authorization_error() -> None:
+@pytest.mark.parametrize("pattern", ["foo://t/n/a", "persistent://"])
+def test_as_shipped_a_domain_nobody_knows_or_alone_is_an_authorization_error(pattern: str) -> None:
     with pytest.raises(RequestError) as refused:
-        accepted_pattern("foo://t/n/a", rules(as_shipped=True))
+        accepted_pattern(pattern, rules(as_shipped=True))
     assert (refused.value.server_error, refused.value.message) == (
         pb.AuthorizationError,
         "Exception occurred while trying to handle command WatchTopicList",

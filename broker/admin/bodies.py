@@ -1,0 +1,201 @@
+"""What the body of an admin request says, read as Java's servers read it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from aiohttp import web
+
+MAX_BODY_VALUES = 10_000
+"""Values of a JSON body that commas separate: more would hold the event loop for over 20 ms."""
+_SMALLEST, _LARGEST = -(2**31), 2**31 - 1
+_WHOLE = re.compile(r"[+-]?\d+")
+"""What Java's Integer.parseInt takes, digits of every script included; ``int`` takes more."""
+_JAVA_BLANKS = "".join(map(chr, range(33)))
+"""What Java's String.trim takes away."""
+
+
+class JsonNumber(str):
+    """A number in a body, as it was written."""
+
+    __slots__ = ()
+
+
+class BadBodyError(Exception):
+    """A body is not what was expected: 400, and a sentence of plain text, as Pulsar answers it.
+
+    Attributes:
+        media_type: What the sentence is said to be.
+        as_shipped: The status in profile pulsar: upstream's server fails, with a 500, at some.
+    """
+
+    def __init__(
+        self, reason: str, media_type: str = "text/plain", *, as_shipped: int = 400
+    ) -> None:
+        super().__init__(reason)
+        self.media_type = media_type
+        self.as_shipped = as_shipped
+
+
+async def json_body(request: web.Request) -> object:
+    """Return the body's value, its numbers as they were written; None for none.
+
+    Raises:
+        BadBodyError: It is not JSON, or has more than MAX_BODY_VALUES.
+        web.HTTPRequestEntityTooLarge: It is too large.
+    """
+    body = await request.read()
+    if not body.strip():
+        return None
+    try:
+        text = body.decode(json.detect_encoding(body), "surrogatepass")
+        _check_values(text)
+        value: object = json.loads(
+            text, parse_constant=_refuse_constant, parse_int=JsonNumber, parse_float=JsonNumber
+        )
+    except RecursionError:
+        raise BadBodyError("the body cannot be read: it is nested too deeply") from None
+    except ValueError as error:
+        raise BadBodyError(f"the body is not JSON: {str(error)[:200]}") from None
+    return value
+
+
+def _check_values(text: str) -> None:
+    """Refuse a body of very many values, before it is parsed: that cannot be interrupted."""
+    unescaped = text.replace("\\\\", "").replace('\\"', "")
+    too_many = unescaped.count('"') > 4 * MAX_BODY_VALUES
+    if not too_many:
+        outside_strings = unescaped.split('"')[::2]
+        too_many = sum(part.count(",") for part in outside_strings) >= MAX_BODY_VALUES
+    if too_many:
+        raise BadBodyError(f"the body has more than {MAX_BODY_VALUES} values")
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not JSON")
+
+
+async def json_object(request: web.Request) -> dict[str, object] | None:
+    """Return the body's object; None for none.
+
+    Raises:
+        BadBodyError: It is something else.
+    """
+    value = await json_body(request)
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise BadBodyError(f"the body is {_kind(value)}, and should be an object")
+    return value
+
+
+async def string_map(request: web.Request) -> dict[str, str]:
+    """Return the body's object of strings, as properties are; empty for none.
+
+    Raises:
+        BadBodyError: It is something else.
+    """
+    return string_map_of(await json_object(request) or {}, "the body")
+
+
+def string_map_of(values: dict[str, object], what: str) -> dict[str, str]:
+    """Return an object of strings; numbers and booleans become strings, as in Java.
+
+    Raises:
+        BadBodyError: A value is something else, or not text that can be kept.
+    """
+    for key, value in values.items():
+        if not isinstance(value, (str, bool)):
+            shipped = 500 if value is None else 400
+            reason = f"{what} has {_kind(value)} at {key[:40]!r}: expected a string"
+            raise BadBodyError(reason, as_shipped=shipped)
+    texts = {key: _text(value) for key, value in values.items()}
+    check_unicode(text for pair in texts.items() for text in pair)
+    return texts
+
+
+def strings(values: object, what: str) -> tuple[str, ...] | None:
+    """Return an array of strings; None for none.
+
+    As in Java, numbers and booleans become strings; a null becomes an empty one, which is refused
+    wherever it matters.
+
+    Raises:
+        BadBodyError: It is something else.
+    """
+    if values is None:
+        return None
+    if not isinstance(values, list) or not all(isinstance(x, str | bool | None) for x in values):
+        raise BadBodyError(f"{what} should be an array of strings")
+    texts = tuple("" if one is None else _text(one) for one in values)
+    check_unicode(texts)
+    return texts
+
+
+def whole_number(value: object, what: str, too_large: int = 400) -> int:
+    """Return a number as Java's parser does: of a text, too, and without what follows the point.
+
+    Args:
+        value: Of the body; none, and a blank text, is 0.
+        what: It is, for the refusal.
+        too_large: The status that upstream's server gives to a number beyond 32 bits; to a text
+            it gives 400.
+
+    Raises:
+        BadBodyError: It is something else, or beyond 32 bits.
+    """
+    if value is None:
+        return 0
+    if not isinstance(value, str):
+        raise BadBodyError(f"{what} should be a whole number")
+    if not isinstance(value, JsonNumber):
+        return integer(value.strip(_JAVA_BLANKS) or "0", f"{what} should be a whole number")
+    number = float(value)
+    if not _SMALLEST <= number <= _LARGEST:
+        raise BadBodyError(f"{what} should be a smaller number", as_shipped=too_large)
+    return math.trunc(number)
+
+
+def integer(text: str, reason: str, as_shipped: int = 400) -> int:
+    """Return what Java's ``Integer.parseInt`` makes of a text.
+
+    Args:
+        text: Digits of any script, which may have a sign before them.
+        reason: What is said when it is something else, or beyond 32 bits.
+        as_shipped: The status in profile pulsar then.
+
+    Raises:
+        BadBodyError: It is.
+    """
+    # As a float first: of very many digits ``int`` makes no number, or takes its time.
+    if not _WHOLE.fullmatch(text) or not _SMALLEST <= float(text) <= _LARGEST:
+        raise BadBodyError(reason, as_shipped=as_shipped)
+    return int(float(text))
+
+
+def check_unicode(texts: Iterable[str]) -> None:
+    r"""Refuse text that UTF-8 cannot hold, such as a lone ``\ud800``.
+
+    Raises:
+        BadBodyError: There is some.
+    """
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise BadBodyError(f"the body has {text[:40]!a}, which is not Unicode text") from None
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _kind(value: object) -> str:
+    kinds = {list: "an array", dict: "an object", JsonNumber: "a number", bool: "a boolean"}
+    return "null" if value is None else kinds.get(type(value), "a string")

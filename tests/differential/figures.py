@@ -1,0 +1,120 @@
+"""Figures of a run, in all and by class of request, and the bounds that they are held to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+LEAST_CODES, LEAST_CLASS, LEAST_FIELDS, LEAST_ANSWERED = 0.995, 0.95, 0.97, 0.6
+MOST_DROPPED, MOST_LISTED = 0.05, 0.01
+LEAST_OF_A_CLASS = 30
+JUDGED_FROM = 1_000
+"""What must be compared until a class must have come often enough."""
+
+
+@dataclass
+class Figures:
+    """What a run found, in exchanges, or in calls of the admin.
+
+    Attributes:
+        compared: How many there were, without those that were dropped.
+        dropped: Those in which the real server differed from itself.
+        answered: Those that ended with an answer; of the admin's, with one that is no error.
+        same_codes: Those in which every kind and code agrees, or the status.
+        same_fields: Those in which every field agrees.
+        listed_codes: Those whose kinds or codes differ first where the list of deviations says so.
+        patiently: Those that were played again with more time.
+        fields: How many fields were compared.
+        masked: How many of them a mask hid, by its name.
+        listed: Those that differ first where the list says so, by its names.
+        requests: By class.
+        requests_listed: Of them those that differ as listed.
+        requests_alike: Of the others those of which kinds and codes agree.
+    """
+
+    compared: int = 0
+    dropped: int = 0
+    answered: int = 0
+    same_codes: int = 0
+    same_fields: int = 0
+    listed_codes: int = 0
+    patiently: int = 0
+    fields: int = 0
+    masked: Counter[str] = field(default_factory=Counter)
+    listed: Counter[str] = field(default_factory=Counter)
+    requests: Counter[str] = field(default_factory=Counter)
+    requests_listed: Counter[str] = field(default_factory=Counter)
+    requests_alike: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Figures) -> None:
+        """Add those of another run."""
+        for one in fields(self):
+            setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
+
+    def count_request(self, classes: Iterable[str], *, alike: bool, as_listed: bool) -> None:
+        """Add one request to its classes."""
+        for name in classes:
+            self.requests[name] += 1
+            self.requests_listed[name] += as_listed
+            self.requests_alike[name] += alike and not as_listed
+
+    def complaints(self) -> list[str]:
+        """Return the bounds that are not kept, a sentence each."""
+        whole = max(self.compared, 1)
+        bounds = [
+            ("agree in kinds and codes, or differ as listed", self._codes_or_listed, LEAST_CODES),
+            ("do not differ as listed", 1 - self.listed_codes / whole, 1 - MOST_LISTED),
+            ("agree in every field", self.same_fields / whole, LEAST_FIELDS),
+            ("end with an answer", self.answered / whole, LEAST_ANSWERED),
+            ("are kept", whole / (whole + self.dropped), 1 - MOST_DROPPED),
+        ]
+        found = [
+            f"{share:.2%} {what}, at least {least:.1%} must"
+            for what, share, least in bounds
+            if share < least
+        ]
+        for name, count in sorted(self.requests.items()):
+            if self._share(name) < LEAST_CLASS:
+                found.append(f"{name}: {self._share(name):.1%} of {count} agree")
+            if count < LEAST_OF_A_CLASS and self.compared >= JUDGED_FROM:
+                found.append(f"{name} came {count} times only")
+        return found
+
+    @property
+    def _codes_or_listed(self) -> float:
+        return (self.same_codes + self.listed_codes) / max(self.compared, 1)
+
+    def _share(self, name: str) -> float:
+        """Return how much of a class agrees, of what does not differ as listed."""
+        others = self.requests[name] - self.requests_listed[name]
+        return self.requests_alike[name] / others if others else 1.0
+
+    def summary(self) -> str:
+        """Return the figures without the classes, in a line."""
+        whole = max(self.compared, 1)
+        return (
+            f"{self.compared} compared, {self.dropped} dropped; "
+            f"{self.answered / whole:.1%} end with an answer; "
+            f"{self.same_codes / whole:.2%} agree in kinds and codes, "
+            f"{self.listed_codes / whole:.2%} differ as listed, "
+            f"{1 - self._codes_or_listed:.2%} otherwise; "
+            f"{self.same_fields / whole:.2%} agree in every field; "
+            f"{self.patiently} played again with more time"
+        )
+
+    def lines(self) -> Iterator[str]:
+        """Yield what is masked and listed, and every class, the worst first."""
+        yield f"of {self.fields} fields masked: " + _named(self.masked)
+        yield "as listed: " + _named(self.listed)
+        yield "requests  listed  others that agree  class"
+        for name in sorted(self.requests, key=lambda one: (self._share(one), one)):
+            listed = self.requests_listed[name]
+            yield f"{self.requests[name]:8}  {listed:6}  {self._share(name):17.2%}  {name}"
+
+
+def _named(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.most_common()) or "none"

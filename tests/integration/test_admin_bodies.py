@@ -1,0 +1,149 @@
+"""Bodies of admin requests that are large, or numbers as Java reads them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.admin.negotiation import METADATA_TYPE
+from broker.topic_properties import MAX_PROPERTIES, MAX_PROPERTY_BYTES
+from tests.support.cluster import cluster
+from tests.support.rest_client import RestClient, rest_client
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+TOPICS = "/admin/v2/persistent/public/default"
+TENANT = "/admin/v2/tenants/t"
+MANY = 10_000
+
+
+@asynccontextmanager
+async def broker(profile: str = "floodgate") -> AsyncIterator[RestClient]:
+    """A broker, and a client of its REST."""
+    async with cluster(profile=profile) as parts, rest_client(parts.broker) as rest:
+        yield rest
+
+
+# -- many values ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[" + "1," * MANY + "1]",
+        '["\\",\\\\",' + "1," * MANY + "1]",
+        '["\\u2222",' + "[]," * MANY + "1]",
+        '["∢",' + "[]," * MANY + "1]",
+        "{" + ",".join(f'"{key}":1' for key in range(MANY + 1)) + "}",
+        "[" + '"",' * 3 * MANY + "1]",
+    ],
+    ids=["numbers", "behind escapes", "arrays", "behind a quote's byte", "an object", "strings"],
+)
+async def test_a_body_of_very_many_values_is_not_parsed(body: str, encoding: str) -> None:
+    async with broker() as rest:
+        # When
+        answer = await rest.ask("PUT", TENANT, body.encode(encoding))
+        # Then
+        assert (answer.status, answer.text) == (400, "the body has more than 10000 values")
+
+
+async def test_a_body_of_many_values_is_taken() -> None:
+    async with broker() as rest:
+        roles = [f'{number},"\\' for number in range(MANY - 10)]
+        body = {"allowedClusters": ["standalone"], "adminRoles": roles}
+        # When
+        await rest.done("PUT", TENANT, json.dumps(body))
+        # Then
+        assert (await rest.ask("GET", TENANT)).value["adminRoles"] == roles
+
+
+async def test_the_largest_properties_of_a_topic_are_taken() -> None:
+    async with broker() as rest:
+        keys = [f"{number:02}" for number in range(MAX_PROPERTIES)]
+        # Most of the bound, the rest is the name's.
+        properties = dict.fromkeys(keys, "," * (MAX_PROPERTY_BYTES - 100))
+        # When
+        await rest.done("PUT", f"{TOPICS}/t", json.dumps(properties))
+        # Then
+        assert (await rest.ask("GET", f"{TOPICS}/t/properties")).value == properties
+
+
+# -- numbers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "body", ["1_0", "1e1", "1.5", "10.", "0x2", "nan", "inf", "1\u00b2", "99999999999", "9" * 5000]
+)
+@pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
+async def test_text_that_java_takes_for_no_number_is_none(body: str, profile: str) -> None:
+    async with broker(profile) as rest:
+        # When
+        text = json.dumps(body)
+        number = await rest.ask("PUT", f"{TOPICS}/t/partitions", text)
+        value = await rest.ask(
+            "PUT", f"{TOPICS}/t/partitions", f'{{"partitions":{text}}}', METADATA_TYPE
+        )
+        # Then, as asked of a real broker
+        assert (number.status, value.status) == (400, 400)
+
+
+@pytest.mark.parametrize("body", ["10", " 10 ", "+10", "010", "\u0661\u0660"])
+async def test_text_that_java_takes_for_a_number_is_one(body: str) -> None:
+    async with broker() as rest:
+        # When
+        await rest.done("PUT", f"{TOPICS}/t/partitions", json.dumps(body))
+        # Then
+        assert (await rest.ask("GET", f"{TOPICS}/t/partitions")).value["partitions"] == 10
+
+
+@pytest.mark.parametrize("body", ["", " "])
+@pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
+async def test_empty_text_is_zero_partitions(body: str, profile: str) -> None:
+    async with broker(profile) as rest:
+        answer = await rest.ask("PUT", f"{TOPICS}/t/partitions", json.dumps(body))
+        assert (answer.status, answer.reason) == (
+            406,
+            "Number of partitions should be more than 0",
+        )
+
+
+@pytest.mark.parametrize(
+    ("body", "media_type"),
+    [
+        (b"\xff", "text/plain"),
+        (b"2", "text/plain; charset=bogus"),
+        (b"2", "text/plain; charset=hex"),
+        (b"2", "text/plain; charset=utf-16"),
+        (b"1_0", "text/plain"),
+        (b" 2", "text/plain"),
+        (b"2\n", "text/plain"),
+        (b"2.0", "text/plain"),
+        (b"99999999999", "text/plain"),
+        (b"9" * 5000, "text/plain"),
+    ],
+)
+async def test_plain_text_that_is_no_number_is_500_as_shipped(
+    body: bytes, media_type: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with broker("pulsar") as rest:
+        # When
+        answer = await rest.ask("PUT", f"{TOPICS}/t/partitions", body, media_type)
+        # Then, as asked of a real broker
+        assert answer.status == 500
+        assert [one for one in caplog.records if one.levelno >= logging.ERROR] == []
+
+
+@pytest.mark.parametrize("body", ["2", "+2", "02", "\u0662"])
+async def test_plain_text_that_is_a_number_is_taken_as_shipped(body: str) -> None:
+    async with broker("pulsar") as rest:
+        # When
+        answer = await rest.ask("PUT", f"{TOPICS}/t/partitions", body.encode(), "text/plain")
+        # Then
+        assert answer.status == 204
+        assert (await rest.ask("GET", f"{TOPICS}/t/partitions")).value["partitions"] == 2
