@@ -52,7 +52,7 @@ async def _import(store: MetadataStore, path: Path, imports: Imports) -> None:
         return
     result = await import_topics(store, path, skip_invalid=imports.skip_invalid, state=state)
     for line in result.report.splitlines():
-        logger.warning("left out: %s", line.strip())
+        logger.warning("--skip-invalid: %s", line.strip())
     await store.remember_import(content)
     logger.info(
         "imported %d topics of %d namespaces from %s in %.1f s",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_NAME_BYTES = 2_048
 """UTF-8 bytes of the full name of a topic that is created."""
 PARTITIONS_PER_CHANGE = 5_000
-"""Partitions that are made or removed as one change, which is made ready off the event loop.
+"""Most partitions that are made or removed as one change; the largest are made ready off the loop.
 
 More come in several, between which others have their turn: who looks meanwhile sees a part of them,
 as on a real broker, which makes them one by one.

@@ -25,19 +25,19 @@ class DemoTopics:
         topics: Topics in all.
         namespaces: What is listed, with what a right answer holds where that is known.
         answer_bytes: The mean size of an answer.
-        any_invalid: Whether invalid topics of the source are left out.
+        skip_invalid: Whether invalid topics of the source are left out.
     """
 
     source: Path
     topics: int
     namespaces: tuple[NamespaceExpectation, ...]
     answer_bytes: int
-    any_invalid: bool = False
+    skip_invalid: bool = False
 
     @property
     def import_arguments(self) -> tuple[str, ...]:
-        """What a broker's command line says, that it imports them before it is ready."""
-        skip = ("--skip-invalid",) if self.any_invalid else ()
+        """The arguments with which a broker imports them before it is ready."""
+        skip = ("--skip-invalid",) if self.skip_invalid else ()
         return ("--import", str(self.source), *skip)
 
 
@@ -71,5 +71,5 @@ def topics_of_operator(own: OwnTopics, names: Sequence[str]) -> DemoTopics:
         own.topics,
         tuple(NamespaceExpectation(name=name) for name in chosen),
         mean_answer_bytes(listed, name_bytes, len(chosen)),
-        any_invalid=bool(own.invalid),
+        skip_invalid=own.skip_invalid,
     )

@@ -28,8 +28,8 @@ def hidden_effect(summary: RunSummary) -> str | None:
     watched = list(_limited(summary))
     if not watched or summary.refused_total or summary.failed:
         return None
-    process, kind, memory = max(watched, key=lambda each: _share(summary, each[0], each[2]))
-    if memory.peak_bytes is None or _share(summary, process, memory) >= _IN_SIGHT:
+    process, kind, memory = max(watched, key=lambda each: _share(summary, *each))
+    if memory.peak_bytes is None or _share(summary, process, kind, memory) >= _IN_SIGHT:
         return None
     found = (
         f"The limits were out of sight: {kind} memory peaked at {against_limit(memory)} in the "
@@ -74,9 +74,9 @@ def _limited(summary: RunSummary) -> Iterator[tuple[str, str, AccountedMemory]]:
                 yield name, kind, part
 
 
-def _share(summary: RunSummary, process: str, memory: AccountedMemory) -> float:
-    """Return what waited in a process, accounted or seen in its queues, as a share of the limit."""
-    pending = summary.processes[process].outbound_pending_peak_bytes
+def _share(summary: RunSummary, process: str, kind: str, memory: AccountedMemory) -> float:
+    """Return what waited in a process as a share of a limit: direct memory is in queues, too."""
+    pending = summary.processes[process].outbound_pending_peak_bytes if kind == "direct" else None
     return max(memory.peak_bytes or 0, pending or 0) / memory.limit_bytes
 
 

@@ -39,12 +39,14 @@ class OwnTopics:
     """A file or directory of topics, and the sizes of its namespaces.
 
     Attributes:
-        invalid: What is told of invalid topics, which are left out; empty: there are none.
+        invalid: What is told of names that are invalid and left out; empty: there are none.
+        skip_invalid: Whether invalid topics are left out, these and what else an import refuses.
     """
 
     path: Path
     namespaces: Mapping[str, NamespaceSize]
     invalid: str = ""
+    skip_invalid: bool = False
 
     @property
     def topics(self) -> int:
@@ -98,7 +100,7 @@ def read_own_topics(path: Path, *, skip_invalid: bool = False) -> OwnTopics:
             f"--topics {path} names no persistent topic: one full name a line, such as "
             "persistent://my-tenant/my-namespace/my-topic"
         )
-    return OwnTopics(path, sizes, str(invalid) if invalid.count else "")
+    return OwnTopics(path, sizes, str(invalid) if invalid.count else "", skip_invalid)
 
 
 def _names(path: Path, invalid: InvalidRows) -> Iterator[TopicName]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from google.protobuf.message import DecodeError
+
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
 from proto.varint import decode_varint
@@ -70,9 +72,12 @@ def check_bodies(command: bytes) -> None:
         described = known.get(field.number)
         if described is None or described.message_type is None:
             continue
-        if isinstance(field.value, memoryview):
+        if field.wire_type == LENGTH_DELIMITED and isinstance(field.value, memoryview):
             body = getattr(pb.BaseCommand(), described.name)
-            body.ParseFromString(field.value.tobytes())
+            try:
+                body.ParseFromString(field.value.tobytes())
+            except DecodeError:
+                raise RemoteProtocolError("a command has a body that is not protobuf") from None
             if not body.IsInitialized():
                 raise RemoteProtocolError("a command has a body that lacks a required field")
 

@@ -1,4 +1,4 @@
-"""What the body of an admin request says, read as Java's servers read it."""
+"""Reads the bodies of admin requests as Java's servers do."""
 
 from __future__ import annotations
 

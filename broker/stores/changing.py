@@ -87,9 +87,20 @@ def settled(
     """Return what a change comes to in a version: of one that only adds, what is new."""
     if not changes.adds_only:
         return changes
-    counts = before.partitioned
-    kept = {base: properties_of(base) for base in changes.partitioned if base in counts}
-    return what_is_new(changes, counts, _names_there(before, changes), kept)
+    counts, there = before.partitioned, _names_there(before, changes)
+    kept = {base: properties_of(base) for base in growing(changes, counts, there)}
+    return what_is_new(changes, counts, there, kept)
+
+
+def growing(
+    changes: TopicChanges, counts: Mapping[str, int], there: AbstractSet[bytes]
+) -> AbstractSet[str]:
+    """Return the partitioned topics that are there and get new partitions; see what_is_new."""
+    known = [base for base in changes.partitioned if base in counts]
+    if not known:
+        return frozenset()
+    new = {without_partition(name.decode()) for name in changes.added if name not in there}
+    return new.intersection(known)
 
 
 def looked_up(changes: TopicChanges) -> Iterator[bytes]:
@@ -122,7 +133,7 @@ def what_is_new(
         changes: The addition; of what it adds all or nothing is described.
         counts: How many partitions its partitioned topics have.
         there: Those of ``looked_up`` that are there, as topics or partitioned topics.
-        kept: The properties of its partitioned topics, which new partitions carry, too.
+        kept: The properties of those that are growing, which their new partitions carry, too.
     """
     new = [name not in there for name in changes.added] if there else []
     added, properties = changes.added, changes.properties

@@ -17,6 +17,7 @@ from broker.stores.changing import (
     check_conditions,
     check_unchanged,
     described,
+    growing,
     is_large,
     looked_up,
     undescribed,
@@ -167,10 +168,11 @@ async def _what_is_new(
     for bases in () if fresh else batched(changes.partitioned, ROWS_PER_STATEMENT):
         rows = await connection.fetch(_COUNTS, number, [base.encode() for base in bases])
         counts |= {name.decode(): count for name, count in rows}
-        rows = await connection.fetch(_PROPERTIES, number, [name for name, _ in rows])
+    for bases in batched(growing(changes, counts, there), ROWS_PER_STATEMENT):
+        rows = await connection.fetch(_PROPERTIES, number, [base.encode() for base in bases])
         for name, key, value in rows:
             kept.setdefault(name.decode(), {})[key.decode()] = value.decode()
-    if is_large(changes):
+    if kept or is_large(changes):
         return await asyncio.to_thread(what_is_new, changes, counts, there, kept)
     return what_is_new(changes, counts, there, kept)
 
@@ -259,7 +261,7 @@ async def _write_properties(
 
 async def _copy_properties(connection: Connection, number: int, rows: PropertyRows) -> None:
     batches = batched(_property_records(number, rows), ROWS_PER_STATEMENT)
-    large = len(rows.names) > MANY_NAMES
+    large = max(len(rows.names), len(rows.column.items)) > MANY_NAMES
     while records := (await asyncio.to_thread(next, batches, []) if large else next(batches, [])):
         await connection.copy_records_to_table(
             "properties",

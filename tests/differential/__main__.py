@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 SHRUNK = 5
 """Cases that are shrunk, of those that differ and are not listed."""
+NOT_KEPT = "not kept: "
+"""What a line begins with that names a bound that is not."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _say(NO_REAL_PULSAR)
             return 0
         together.add(figures)
-    complaints = together.complaints()
+    complaints = [f"{NOT_KEPT}{one}" for one in together.complaints()]
     _say(f"{options.where}, together: {together.summary()}", *together.lines(), *complaints)
     return 1 if complaints else 0
 
@@ -56,6 +58,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--record", type=Path, help="file that receives the smallest, to replay")
     parser.add_argument("--all", action="store_true", help="print what differs as listed, too")
     options = parser.parse_args(arguments)
+    if options.rest and (options.all or options.record):
+        parser.error("--all and --record are for exchanges on the binary protocol, not for --rest")
     options.where = (
         "admin" if options.rest else "through the proxies" if options.proxy else "directly"
     )

@@ -18,7 +18,7 @@ JUDGED_FROM = 1_000
 
 @dataclass
 class Figures:
-    """What a run found, in exchanges, or in calls of the admin.
+    """Counts what a run found, in exchanges, or in calls of the admin.
 
     Attributes:
         compared: How many there were, without those that were dropped.

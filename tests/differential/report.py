@@ -1,4 +1,4 @@
-"""What is counted of exchanges on the binary protocol, and what is said of those that differ."""
+"""Counts exchanges on the binary protocol, and describes those that differ."""
 
 from __future__ import annotations
 

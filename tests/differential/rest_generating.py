@@ -29,17 +29,24 @@ LEAST_CALLS, MOST_CALLS = 2, 6
 class _Deck:
     """Deals numbers below ``size``, each once before any comes again."""
 
+    MOST_DECKS = 1_000
+
     random: Random
     size: int
     _left: list[int] = field(default_factory=list)
 
     def deal(self, fits: Callable[[int], bool] = lambda _: True) -> int:
-        """Return the next that fits; one that does not keeps its place in the deck. One must."""
-        while True:
+        """Return the next that fits; one that does not keeps its place in the deck.
+
+        Raises:
+            ValueError: None does.
+        """
+        while len(self._left) < self.MOST_DECKS * self.size:
             for position, number in enumerate(self._left):
                 if fits(number):
                     return self._left.pop(position)
             self._left += self.random.sample(range(self.size), self.size)
+        raise ValueError("nothing that is dealt fits")
 
 
 def exchanges(seed: int, calls: int) -> Iterator[RestExchange]:

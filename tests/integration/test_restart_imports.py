@@ -181,8 +181,8 @@ async def test_what_was_left_out_is_counted_and_told_line_by_line_in_the_log(
     async with started("memory:local", imports) as broker:
         # Then
         assert await names(broker.store) == [base("t")]
-    assert [text for text in caplog.messages if "left out" in text] == [
-        f"left out: {tmp_path / 't.txt'}: 1 of 2 topics are invalid",
-        "left out: line 2: 'broken' is not a full topic name; expected "
+    assert [text for text in caplog.messages if "--skip-invalid" in text] == [
+        f"--skip-invalid: {tmp_path / 't.txt'}: 1 of 2 topics are invalid",
+        "--skip-invalid: line 2: 'broken' is not a full topic name; expected "
         "persistent://tenant/namespace/topic",
     ]

@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass
 
 from benchmarks.processes import ROOT
+from tests.differential.__main__ import NOT_KEPT
 from tests.differential.sides import ENVIRONMENT, NO_REAL_PULSAR, PROXY_ENVIRONMENT
 from tests.proof.result import ProofOptions, ProofResult
 
@@ -63,8 +64,10 @@ def _play(part: Part, options: ProofOptions, result: ProofResult) -> None:
         )
     lines = path.read_text(encoding="utf-8").splitlines()
     said = [line for line in lines if line.startswith(part.title)]
+    not_kept = [line for line in lines if line.startswith(NOT_KEPT)]
     result.figures["seeds"][part.title] = {"played": seeds, "said": said}
     whole = len(said) == len(seeds) + 1
     # A few exchanges show that it works; what share of them agrees is chance.
     passed = whole and (options.quick or done.returncode == 0)
-    result.check(part.title, passed, "; ".join(said) if whole else f"{part.title}: cut short")
+    told = [*said, *not_kept] if whole else [f"{part.title}: cut short"]
+    result.check(part.title, passed, "; ".join(told))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from random import Random
+
+import pytest
 
 from tests.differential.rest_calls import PLAIN
 from tests.differential.rest_endpoints import ENDPOINTS
-from tests.differential.rest_generating import LEAST_CALLS, MOST_CALLS, exchanges
+from tests.differential.rest_generating import LEAST_CALLS, MOST_CALLS, _Deck, exchanges
 from tests.differential.rest_oddities import ODDITIES
 
 MADE = list(exchanges(7, 3_000))
@@ -41,6 +44,11 @@ def test_each_oddity_is_done_as_often_as_any_and_most_calls_have_none() -> None:
     assert set(counts) == {oddity.name for oddity in ODDITIES} | {PLAIN}
     assert counts.pop(PLAIN) > 0.55 * len(CALLS)
     assert max(counts.values()) - min(counts.values()) <= 2
+
+
+def test_a_deck_of_which_nothing_fits_ends() -> None:
+    with pytest.raises(ValueError, match="nothing that is dealt fits"):
+        _Deck(Random(1), 2).deal(lambda _: False)
 
 
 def test_nothing_that_others_need_is_changed() -> None:

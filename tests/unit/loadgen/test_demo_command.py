@@ -167,6 +167,8 @@ def test_invalid_topics_of_a_file_can_be_left_out(
     # Given
     path, asked = tmp_path / "topics.txt", []
     path.write_text("persistent://a/b/c\nbroken\n")
+    fine = tmp_path / "fine.txt"
+    fine.write_text("persistent://a/b/c\n")
     result = DemoResult({}, {}, [], tmp_path / "r", tmp_path / "s", 1.0)
     monkeypatch.setattr(
         "loadgen.demo_command.run_demo", lambda options, _: asked.append(options) or result
@@ -180,6 +182,10 @@ def test_invalid_topics_of_a_file_can_be_left_out(
     importing = topics_of_operator(asked[0].topics, ()).import_arguments
     assert importing == ("--import", str(path), "--skip-invalid")
     assert "line 2: 'broken' is not a full topic name" in capsys.readouterr().out
+    # Also where only they find what is invalid, as they look at more than names
+    assert call(monkeypatch, "demo", "--topics", fine, "--skip-invalid", "--out", tmp_path) == 0
+    importing = topics_of_operator(asked[1].topics, ()).import_arguments
+    assert importing == ("--import", str(fine), "--skip-invalid")
 
 
 def test_namespaces_to_make_do_not_go_with_a_file(

@@ -100,6 +100,18 @@ def test_the_memory_that_is_named_is_the_one_nearer_to_its_limit(tmp_path: Path)
     assert "heap memory peaked at 2.0 MB of 50 MB in the broker" in sentence
 
 
+def test_what_waits_in_a_queue_is_no_heap(tmp_path: Path) -> None:
+    # Given a heap limit so small that what is queued would be a fifth of it
+    summary = swallowed(tmp_path, pending=4 * MB)
+    broker = summary.processes["broker"]
+    assert broker.heap is not None
+    heap = replace(broker.heap, limit_bytes=20 * MB, high_water_bytes=MB)
+    # When
+    sentence = hidden_effect(replace(summary, processes={"broker": replace(broker, heap=heap)}))
+    # Then
+    assert sentence is not None
+
+
 def test_servers_with_a_send_buffer_are_told_of_clients_alone(tmp_path: Path) -> None:
     run = replace(swallowed(tmp_path), servers={"broker": ServerFacts("1", SET)})
     sentence = hidden_effect(run)

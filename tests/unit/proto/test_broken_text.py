@@ -73,9 +73,10 @@ def test_as_shipped_no_field_of_a_large_command_is_looked_at_twice() -> None:
     assert framed(data).command(as_shipped=True).lookupTopic.topic == "x"
 
 
-def test_as_shipped_a_number_with_a_length_is_an_unknown_field() -> None:
-    # Given a PING whose type comes again with the wire type of bytes
-    data = b"\x08\x92\x00\x0a\x00\x92\x01\x00"
+@pytest.mark.parametrize("again", [b"\x0a\x00", b"\x91\x01" + b"\xff" * 8])
+def test_as_shipped_a_field_of_another_wire_type_is_unknown(again: bytes) -> None:
+    # Given a PING whose type comes again as bytes, or whose body comes again as a number
+    data = b"\x08\x92\x00" + again + b"\x92\x01\x00"
     # Then
     assert framed(data).command(as_shipped=True).type == pb.BaseCommand.PING
 

@@ -39,6 +39,7 @@ LONG = "x" * (MAX_ROW_BYTES - len(topic("")))
 MANY_NAMED = {
     "existing": postgresql_writing._EXISTING,
     "counts": postgresql_writing._COUNTS,
+    "properties": postgresql_writing._PROPERTIES,
     "delete_topics": postgresql_writing._DELETE_TOPICS,
     "delete_properties": postgresql_writing._DELETE_PROPERTIES,
     "delete_counts": postgresql_writing._DELETE_COUNTS,
