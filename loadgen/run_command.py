@@ -193,7 +193,9 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     ] = None,
     executor: Annotated[
         ExecutorKind,
-        typer.Option(help="process is the same schedule without Spark and Java."),
+        typer.Option(
+            metavar="TEXT", help="spark, or process: the same schedule without Spark and Java."
+        ),
     ] = ExecutorKind.SPARK,
     tasks: Annotated[
         int | None,
