@@ -46,7 +46,7 @@ _REASONS = {
     "greater_than_equal": "must be at least {ge}",
     "less_than_equal": "must be at most {le}",
 }
-"""What pydantic finds, in plain words."""
+"""Sentences for the faults that pydantic finds, by its names for them."""
 
 
 def make_scenario(kind: ScenarioKind, **given: Any) -> AnyScenario:  # noqa: ANN401

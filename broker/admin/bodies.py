@@ -16,9 +16,9 @@ MAX_BODY_VALUES = 10_000
 """Values of a JSON body that commas separate: more would hold the event loop for over 20 ms."""
 _SMALLEST, _LARGEST = -(2**31), 2**31 - 1
 _WHOLE = re.compile(r"[+-]?\d+")
-"""What Java's Integer.parseInt takes, digits of every script included; ``int`` takes more."""
+"""Texts that Java's Integer.parseInt takes, digits of every script included; ``int`` takes more."""
 _JAVA_BLANKS = "".join(map(chr, range(33)))
-"""What Java's String.trim takes away."""
+"""Characters that Java's String.trim takes away."""
 
 
 class JsonNumber(str):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SHRUNK = 5
 """Cases that are shrunk, of those that differ and are not listed."""
 NOT_KEPT = "not kept: "
-"""What a line begins with that names a bound that is not."""
+"""First words of a line that names a bound that is not kept."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _say(NO_REAL_PULSAR)
             return 0
         together.add(figures)
-    complaints = [f"{NOT_KEPT}{one}" for one in together.complaints()]
+    expected = rest_report.CLASSES if options.rest else ()
+    complaints = [f"{NOT_KEPT}{one}" for one in together.complaints(expected)]
     _say(f"{options.where}, together: {together.summary()}", *together.lines(), *complaints)
     return 1 if complaints else 0
 

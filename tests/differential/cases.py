@@ -38,7 +38,7 @@ class Step:
 
     @property
     def ends_quietly(self) -> bool:
-        """Whether nothing but time tells that the step has ended."""
+        """True if nothing but time tells that the step has ended."""
         return self.request_id is None and self.answer_type is None
 
     def __str__(self) -> str:

@@ -21,7 +21,7 @@ _MASK = re.compile(r"<(exception|id|address|date|server_version|syntax|cut)>")
 _SYNTAX = re.compile(r"(Invalid topics pattern: ).* near index -?\d+\n.*", re.DOTALL)
 """What java.util.regex says is wrong with a pattern, and at which index."""
 _CUT = re.compile(r"\.\.\. \([0-9]+ characters\)\Z")
-"""How a text ends here that is longer than an error may be (proto.excerpts)."""
+"""End of a text that is longer than an error may be here (proto.excerpts)."""
 _TEXTS = ("error", "lookupTopicResponse", "partitionMetadataResponse")
 
 

@@ -13,7 +13,7 @@ LEAST_CODES, LEAST_CLASS, LEAST_FIELDS, LEAST_ANSWERED = 0.995, 0.95, 0.97, 0.6
 MOST_DROPPED, MOST_LISTED = 0.05, 0.01
 LEAST_OF_A_CLASS = 30
 JUDGED_FROM = 1_000
-"""What must be compared until a class must have come often enough."""
+"""Fewest exchanges after which each class must have come often enough."""
 
 
 @dataclass
@@ -62,8 +62,12 @@ class Figures:
             self.requests_listed[name] += as_listed
             self.requests_alike[name] += alike and not as_listed
 
-    def complaints(self) -> list[str]:
-        """Return the bounds that are not kept, a sentence each."""
+    def complaints(self, expected: Iterable[str] = ()) -> list[str]:
+        """Return the bounds that are not kept, a sentence each.
+
+        Args:
+            expected: Classes that must come, beside those that did.
+        """
         whole = max(self.compared, 1)
         bounds = [
             ("agree in kinds and codes, or differ as listed", self._codes_or_listed, LEAST_CODES),
@@ -77,7 +81,8 @@ class Figures:
             for what, share, least in bounds
             if share < least
         ]
-        for name, count in sorted(self.requests.items()):
+        for name in sorted({*self.requests, *expected}):
+            count = self.requests[name]
             if self._share(name) < LEAST_CLASS:
                 found.append(f"{name}: {self._share(name):.1%} of {count} agree")
             if count < LEAST_OF_A_CLASS and self.compared >= JUDGED_FROM:

@@ -28,7 +28,7 @@ CHANGE_SECONDS = 1.0
 """The same after a change of the namespace, of which watchers are told."""
 SURPLUS_SECONDS = 0.05
 PREPARATIONS = 3
-"""How often a busy server is asked for what a namespace holds."""
+"""Attempts at asking a busy server for what a namespace holds."""
 USER_SECONDS = 0.2
 """How often who uses topics looks whether it may leave."""
 RIGHT_HASH = "<right>"

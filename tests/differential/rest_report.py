@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from tests.differential.rest_comparing import FIELDS, compare
 from tests.differential.rest_deviations import deviation_of
+from tests.differential.rest_endpoints import ENDPOINTS
+from tests.differential.rest_oddities import ODDITIES
 from tests.differential.rest_playing import UnpreparedError, play
 from tests.differential.sides import real_side
 from tests.support.golden_targets import golden_broker
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 SIDE_BY_SIDE = 16
 """Exchanges that are played at the same time."""
+CLASSES = frozenset({one.kind for one in ENDPOINTS} | {f"oddity: {one.name}" for one in ODDITIES})
+"""Classes of calls, each of which must come often enough."""
 
 
 @dataclass(frozen=True)

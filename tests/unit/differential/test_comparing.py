@@ -226,6 +226,7 @@ def test_seeds_are_judged_together() -> None:
     together.add(one)
     assert (together.compared, together.masked["id"]) == (1_500, 6)
     assert together.complaints() == []
+    assert together.complaints(["LOOKUP", "PING"]) == ["PING came 0 times only"]
 
 
 def test_a_class_is_judged_without_what_is_listed() -> None:
