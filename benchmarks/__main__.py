@@ -19,9 +19,9 @@ from benchmarks.processes import BenchError
 from benchmarks.registry import BENCHES
 from benchmarks.result import BenchOptions, BenchResult
 from benchmarks.tables import TERMINAL_COLUMNS, result_table
-from loadgen.failures import LoadgenError
-from loadgen.processes import termination_interrupts
-from loadgen.steps import Steps
+from loadgen.demo.progress import Steps
+from loadgen.errors import LoadgenError
+from loadgen.servers.processes import termination_interrupts
 
 SCHEMA_VERSION = 1
 RESULTS_NAME = "results.json"

@@ -12,7 +12,7 @@ import time
 from typing import Any, cast
 
 from benchmarks.command_lines import answer_commands
-from server.listener import raise_open_files_limit
+from server.connection.listener import raise_open_files_limit
 from server.loop import run
 
 

@@ -3,7 +3,7 @@
 ``python -m benchmarks.flow_server ANSWER_FILE [CERTIFICATE_FILE]`` prints ``READY flow HOST PORT``
 and serves until it is terminated: frames are decoded, each but the first is answered with one entry
 of 64 KiB blocks (as a listing is), and reading pauses while a connection is unwritable. With a
-certificate it encrypts above the plain transport, as proto.tls does.
+certificate it encrypts above the plain transport, as proto.transport.tls does.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from benchmarks.bare_server import GREETING, server_context
 from limiter.clock import LoopClock
-from limiter.flow_control import FlowControl, FlowRules
-from limiter.flow_totals import FlowTotals
-from proto.process_flow import ProcessFlow
-from proto.tls import TlsLayer
-from proto.transport import Connection
+from limiter.flow.flow_control import FlowControl, FlowRules
+from limiter.flow.totals import FlowTotals
+from proto.transport.connection import Connection
+from proto.transport.process_flow import ProcessFlow
+from proto.transport.tls import TlsLayer
 from server.loop import run
 
 if TYPE_CHECKING:

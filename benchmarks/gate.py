@@ -20,16 +20,17 @@ import proto.PulsarApi_pb2 as pb
 from benchmarks.processes import BenchError
 from benchmarks.result import BenchOptions, BenchResult, Figure
 from limiter.clock import LoopClock
-from limiter.cooldown import CooldownRules
-from limiter.dual import AsyncDualMemoryLimiter, MemoryLimit
-from limiter.flow_control import FlowRules
-from limiter.flow_totals import FlowTotals
-from limiter.read_gate import PauseCause
-from limiter.slow_peers import SlowPeerRules, SlowPeers
+from limiter.flow.causes import PauseCause
+from limiter.flow.cooldown import CooldownRules
+from limiter.flow.flow_control import FlowRules
+from limiter.flow.totals import FlowTotals
+from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, MemoryLimit
+from limiter.slow_peers.eviction import SlowPeers
+from limiter.slow_peers.peer import SlowPeerRules
 from proto.frames import FrameDecoder, encode_command
-from proto.process_flow import ProcessFlow
+from proto.transport.process_flow import ProcessFlow
+from server.connection.served_connection import FlowParts, ServedConnection
 from server.loop import run as run_loop
-from server.served_connection import FlowParts, ServedConnection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -11,7 +11,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from broker.importer import ImportFailedError, import_topics
+from broker.imports.importer import ImportFailedError, import_topics
 from broker.stores.memory import MemoryStore
 from server.loop import run
 

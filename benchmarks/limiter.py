@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import uvloop
 
 from benchmarks.result import BenchOptions, BenchResult, Figure
-from limiter.admission import AdmissionPolicy, AdmissionRules
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.clock import LoopClock
-from limiter.dual import AsyncDualMemoryLimiter, LimitType, MemoryLimit
-from limiter.semaphore import AsyncSemaphore
-from limiter.tally import AcquireTally
+from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
+from limiter.metrics.outcome_counts import AcquireTally
+from limiter.semaphore.async_semaphore import AsyncSemaphore
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

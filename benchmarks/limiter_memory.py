@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.limiter_queue import MANY, Outcomes, Spread, occupied
 from benchmarks.result import BenchOptions, BenchResult, Figure
-from limiter.admission import AdmissionPolicy
+from limiter.admission.rules import AdmissionPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Hashable, Iterator, Mapping
 
-    from limiter.semaphore import AsyncSemaphore
+    from limiter.semaphore.async_semaphore import AsyncSemaphore
 
 
 def nobody(waiters: int) -> list[tuple[Hashable, str]]:

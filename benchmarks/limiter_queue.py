@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.processes import BenchError
 from benchmarks.result import Figure
-from limiter.admission import AdmissionPolicy, AdmissionRules
-from limiter.semaphore import AsyncSemaphore
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
+from limiter.semaphore.async_semaphore import AsyncSemaphore
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Hashable, Mapping, Sequence
 
-    from limiter.permit import AcquireOutcome
+    from limiter.permits.permit import AcquireOutcome
 
 MAX_ROUNDS = 3
 """A round measures hundreds of thousands of waiters: three of them tell enough."""

@@ -28,13 +28,13 @@ from benchmarks.limiter_queue import (
 )
 from benchmarks.processes import BenchError
 from benchmarks.result import BenchOptions, BenchResult, Figure
-from limiter.admission import AdmissionPolicy
-from limiter.permit import AcquireOutcome
+from limiter.admission.rules import AdmissionPolicy
+from limiter.permits.permit import AcquireOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Hashable, Iterator, Sequence
 
-    from limiter.semaphore import AsyncSemaphore
+    from limiter.semaphore.async_semaphore import AsyncSemaphore
 
 YARDSTICK = "asyncio.Semaphore"
 FIFO, FAIR = "fifo", "fair, owners"

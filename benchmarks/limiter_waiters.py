@@ -31,14 +31,14 @@ from benchmarks.limiter_queue import (
     undisturbed,
 )
 from benchmarks.result import BenchOptions, BenchResult, Figure
-from limiter.admission import AdmissionPolicy
-from limiter.permit import AcquireOutcome
+from limiter.admission.rules import AdmissionPolicy
+from limiter.permits.permit import AcquireOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 
-    from limiter.permit import Waiter
-    from limiter.semaphore import AsyncSemaphore
+    from limiter.permits.account import Waiter
+    from limiter.semaphore.async_semaphore import AsyncSemaphore
 
 FULL_WAITERS = 100_000
 """Measured too, in the first round, with ``--full``."""

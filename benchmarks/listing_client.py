@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, cast
 
 from benchmarks.listing_corpus import NAMESPACE, REQUEST_ID
 from benchmarks.processor_time import cpu_seconds
-from loadgen.storm_frames import connect_frame, request_frame
+from loadgen.clients.frames import connect_frame, request_frame
 from server.loop import run
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from proto.topic_blocks import TopicSequence
-from proto.topic_listing import TopicListing, topics_response
+from broker.listing.responses import topics_response
+from broker.topic_lists.listing import TopicListing
+from broker.topic_lists.sequence import TopicSequence
 
 if TYPE_CHECKING:
     from pathlib import Path

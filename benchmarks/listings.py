@@ -17,12 +17,12 @@ from urllib.parse import urlsplit
 from benchmarks.listing_corpus import listing_answer, write_text_file
 from benchmarks.processes import run_json, yardstick
 from benchmarks.result import BenchOptions, BenchResult, Figure
-from loadgen.processes import ServerLaunch, running_server
+from loadgen.servers.processes import ServerLaunch, running_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from loadgen.processes import ServerProcess
+    from loadgen.servers.processes import ServerProcess
 
 VALID_CORE_SHARE = 0.9
 REPEATS_PER_ROUND = 2

@@ -21,9 +21,10 @@ from benchmarks.listing_corpus import (
 )
 from benchmarks.processes import run_json, yardstick
 from benchmarks.result import BenchOptions, BenchResult, Figure
-from loadgen.processes import ServerLaunch, running_server
-from proto.topic_blocks import TopicSequence
-from proto.topic_listing import TopicListing, topics_response
+from broker.listing.responses import topics_response
+from broker.topic_lists.listing import TopicListing
+from broker.topic_lists.sequence import TopicSequence
+from loadgen.servers.processes import ServerLaunch, running_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

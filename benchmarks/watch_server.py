@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.command_lines import answer_commands
 from benchmarks.lag_sampler import LagSampler
-from broker.config import BrokerConfig
+from broker.configuration.config import BrokerConfig
 from broker.service import BrokerService
-from broker.stores.store import TopicChanges
+from broker.stores.changes import TopicChanges
 from proto.names import NamespaceName
+from server.connection.listener import raise_open_files_limit
 from server.imports import Imports
-from server.listener import raise_open_files_limit
 from server.logs import LogFormat, LogLevel, configure_logs
 from server.loop import run
 

@@ -6,7 +6,7 @@ import logging
 import os
 from typing import TYPE_CHECKING, NoReturn
 
-from broker.config import BrokerConfig, known_keys
+from broker.configuration.config import BrokerConfig, known_keys
 from server.command_line import Program, application
 from server.lifecycle import drain_on_signals, ready_line
 

@@ -20,21 +20,21 @@ from proto.errors import RemoteProtocolError
 from proto.names import InvalidNameError, NamespaceName
 from proto.unparsed import request_id_in
 from proto.version import SERVER_VERSION
-from server.requests import RequestTasks
-from server.served_connection import FlowParts, ServedConnection
+from server.connection.served_connection import FlowParts, ServedConnection
+from server.tasks.request_tasks import RequestTasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
-    from broker.config import BrokerConfig
-    from broker.lookup import LookupHandler
-    from broker.topics import GetTopicsHandler
-    from broker.watches.topic_list_service import TopicListService
-    from limiter.lookups import LookupPermit, LookupSemaphore
-    from limiter.response_memory import ResponseMemory
+    from broker.configuration.config import BrokerConfig
+    from broker.listing.handler import GetTopicsHandler
+    from broker.topics.lookup import LookupHandler
+    from broker.watches.service import TopicListService
+    from limiter.flow.lookup_semaphore import LookupPermit, LookupSemaphore
+    from limiter.memory.response_memory import ResponseMemory
     from proto.frames import Frame
-    from server.counters import ConnectionCounters
-    from server.unanswered import UnansweredRequests
+    from server.connection.counters import ConnectionCounters
+    from server.connection.unanswered_requests import UnansweredRequests
 
 Type = pb.BaseCommand
 PROTOCOL_VERSION = 21

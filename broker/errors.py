@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from server.oversized import (
+from server.connection.refusal_texts import (
     TOO_LARGE_FOR_A_FRAME,
     frame_text,
     illegal_argument_text,
@@ -13,9 +14,34 @@ from server.oversized import (
 )
 
 if TYPE_CHECKING:
-    from limiter.dual import LimitType
     from limiter.errors import PermitTooLargeError
+    from limiter.memory.dual_limiter import LimitType
     from proto.names import NamespaceName
+
+
+class Refusal(Enum):
+    """A reason to refuse; the value is the HTTP status that says so."""
+
+    NOT_FOUND = 404
+    NOT_ALLOWED = 405
+    NOT_ACCEPTABLE = 406
+    CONFLICT = 409
+    PRECONDITION_FAILED = 412
+    UNPROCESSABLE = 422
+
+
+class RefusedError(Exception):
+    """Something cannot be created, changed or deleted as asked.
+
+    Attributes:
+        refusal: The kind.
+        reason: One sentence; upstream's own where clients may know it.
+    """
+
+    def __init__(self, refusal: Refusal, reason: str) -> None:
+        super().__init__(reason)
+        self.refusal = refusal
+        self.reason = reason
 
 
 class RequestError(Exception):

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.registry import Collector
 
-from server.connection_metrics import counter, gauge, unanswered_metric
-from server.flow_metrics import flow_metrics, throttled_connections
+from server.metrics.connections import counter, gauge, unanswered_metric
+from server.metrics.flow import flow_metrics, throttled_connections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from prometheus_client.core import Metric
 
-    from broker.listing_cache import ListingCache
-    from broker.resource_calls import ResourceCalls
+    from broker.patterns.cache import ListingCache
+    from broker.plugins.calls import ResourceCalls
     from broker.stores.store import MetadataStore
-    from limiter.flow_totals import FlowTotals
-    from server.counters import ConnectionCounters
+    from limiter.flow.totals import FlowTotals
+    from server.connection.counters import ConnectionCounters
 
 
 class BrokerMetrics(Collector):

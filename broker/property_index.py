@@ -1,30 +1,9 @@
-"""The listing plug-in ``broker.property_index:PropertyIndex``: topics by their own properties."""
+"""The property index under the short name that configurations give it.
 
-from __future__ import annotations
+`pulsarResourcesExtendedClassName=broker.property_index:PropertyIndex`: names that users
+have written stay, wherever the class stands.
+"""
 
-from typing import TYPE_CHECKING
+from broker.plugins.property_index import PropertyIndex
 
-from broker.resources import DefaultPulsarResourcesExtended
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from broker.stores.store import Mode
-    from proto.names import NamespaceName
-    from proto.topic_listing import TopicListing
-
-
-class PropertyIndex(DefaultPulsarResourcesExtended):
-    """Lists the topics that have every property the client sends: equality, AND.
-
-    The filter is pushed down to the store, whose index decides: what is not selected is not
-    looked at, neither in the store nor here. Properties of topics are set when they are created,
-    by import or by REST. A client that sends a property no topic has gets an empty list: consumers
-    send *all* their properties, also those that are not meant for this.
-    """
-
-    async def list_topics_of_namespace(
-        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
-    ) -> TopicListing | Sequence[str]:
-        """See PulsarResourcesExtended."""
-        return await self.store.select(namespace, mode, properties)
+__all__ = ["PropertyIndex"]

@@ -7,45 +7,45 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from broker.admin.admin_parts import AdminParts
-from broker.admin.admin_routes import ADMIN_PLACES, admin_routes
-from broker.admin.imports import import_routes
+from broker.admin.context import AdminParts
 from broker.admin.listing_response import ListingResponses
 from broker.admin.metrics import AdminMetrics
+from broker.admin.resources.imports import import_routes
+from broker.admin.routes import ADMIN_PLACES, admin_routes
 from broker.cnx import BrokerParts, ServerCnx
-from broker.dynamic_config import DynamicConfiguration
-from broker.estimates import ListingEstimates
-from broker.listing import TopicLister, open_lister
-from broker.listing_cache import ListingCache
-from broker.lookup import LookupHandler
+from broker.configuration.dynamic import DynamicConfiguration
+from broker.imports.at_start import import_at_start
+from broker.listing.estimates import ListingEstimates
+from broker.listing.handler import GetTopicsHandler
+from broker.listing.lister import TopicLister, open_lister
+from broker.listing.responses import AnswerRules
 from broker.metrics import BrokerMetrics, ListingCacheMetrics, ResourceMetrics, StoreMetrics
-from broker.pattern_filter import PatternFilter, PatternRules
-from broker.pattern_workers import PatternWorkers
-from broker.start_imports import import_at_start
+from broker.patterns.cache import ListingCache
+from broker.patterns.filter import PatternFilter, PatternRules
+from broker.patterns.workers import PatternWorkers
+from broker.stores.changes import StoreError
 from broker.stores.open_store import store_for_url
-from broker.stores.store import StoreError
-from broker.topic_properties import TopicProperties
-from broker.topic_rules import TopicRules
-from broker.topic_service import TopicService
-from broker.topics import GetTopicsHandler
-from broker.topics_responses import AnswerRules
+from broker.topics.lookup import LookupHandler
+from broker.topics.properties import TopicProperties
+from broker.topics.rules import TopicRules
+from broker.topics.service import TopicService
 from broker.watches.metrics import WatchMetrics
 from broker.watches.rules import WatchRules
-from broker.watches.topic_list_service import TopicListService, WatchParts
-from limiter.dual import LimitType
-from limiter.response_memory import PrivateMemory, ResponseMemory, SharedMemory
+from broker.watches.service import TopicListService, WatchParts
+from limiter.memory.dual_limiter import LimitType
+from limiter.memory.response_memory import PrivateMemory, ResponseMemory, SharedMemory
 from proto.frames import FRAME_PADDING_BYTES, LENGTH_FIELD_BYTES
 from proto.names import NamespaceName
+from server.configuration.common import Profile, ResponseBuffers
+from server.connection.unanswered_requests import UnansweredRequests
 from server.errors import StartError
 from server.imports import NO_IMPORTS
-from server.limits_config import Profile, ResponseBuffers
 from server.service import ServerService
-from server.unanswered import UnansweredRequests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from broker.config import BrokerConfig
+    from broker.configuration.config import BrokerConfig
     from broker.stores.store import MetadataStore
     from limiter.clock import Clock
     from server.imports import Imports

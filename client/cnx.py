@@ -33,9 +33,9 @@ from proto.frames import (
     HEAD_BYTES,
     encode_command,
 )
-from proto.keep_alive import CLOSING, KeepAlive, PeerState, Verdict
-from proto.topic_listing import TopicsAnswer, read_topics_head
-from proto.transport import Connection
+from proto.topics_response import TopicsAnswer, read_topics_head
+from proto.transport.connection import Connection
+from proto.transport.keep_alive import CLOSING, KeepAlive, PeerState, Verdict
 from proto.version import FLOODGATE_VERSION
 
 if TYPE_CHECKING:

@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.resources import DefaultPulsarResourcesExtended
+from broker.plugins.plugin import DefaultPulsarResourcesExtended
 from proto.names import TopicName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from broker.resources import BrokerContext
+    from broker.plugins.plugin import BrokerContext
     from broker.stores.store import Mode
+    from broker.topic_lists.listing import TopicListing
     from proto.names import NamespaceName
-    from proto.topic_listing import TopicListing
 
 PATH_VARIABLE = "FLOODGATE_CATALOGUE"
 TEAM_PROPERTY = "catalogue.team"

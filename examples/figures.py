@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from examples.simulation import Ending
-from limiter.admission import AdmissionPolicy
+from limiter.admission.rules import AdmissionPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

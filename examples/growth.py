@@ -15,13 +15,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from examples.simulation import Ending, VirtualClock, ask, ending_of, require_sound
-from limiter.admission import AdmissionPolicy, AdmissionRules
-from limiter.semaphore import AsyncSemaphore
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
+from limiter.semaphore.async_semaphore import AsyncSemaphore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from limiter.permit import Permit
+    from limiter.permits.permit import Permit
 
 LIMIT_PERMITS = 100
 MAX_QUEUE_SIZE = 10_000

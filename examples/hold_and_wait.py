@@ -34,7 +34,7 @@ from examples.growth import (
     times_of_seed,
 )
 from examples.simulation import LimiterFaultError
-from limiter.admission import AdmissionPolicy
+from limiter.admission.rules import AdmissionPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

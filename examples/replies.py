@@ -20,14 +20,15 @@ import numpy as np
 
 from examples.figures import WaitFigures, wait_figures
 from examples.simulation import Ending, VirtualClock, ending_of, require_sound
-from limiter.admission import AdmissionPolicy, AdmissionRules
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.errors import PermitAcquireQueueFullError
-from limiter.semaphore import AsyncSemaphore
+from limiter.semaphore.async_semaphore import AsyncSemaphore
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from limiter.permit import Permit, Waiter
+    from limiter.permits.account import Waiter
+    from limiter.permits.permit import Permit
 
 
 class Readers(StrEnum):

@@ -13,7 +13,7 @@ from itertools import count
 from types import NoneType
 from typing import TYPE_CHECKING
 
-from limiter.admission import AdmissionPolicy
+from limiter.admission.rules import AdmissionPolicy
 from limiter.errors import (
     PermitAcquireError,
     PermitAcquireQueueFullError,
@@ -24,9 +24,10 @@ from limiter.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from limiter.admission import AdmissionRules
-    from limiter.permit import Permit, Waiter
-    from limiter.semaphore import AsyncSemaphore
+    from limiter.admission.rules import AdmissionRules
+    from limiter.permits.account import Waiter
+    from limiter.permits.permit import Permit
+    from limiter.semaphore.async_semaphore import AsyncSemaphore
 
 
 class Ending(IntEnum):

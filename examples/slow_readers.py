@@ -27,7 +27,7 @@ from examples.wait_curves import WaitCurve, curves_of, draw_curves
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from limiter.admission import AdmissionPolicy
+    from limiter.admission.rules import AdmissionPolicy
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

@@ -16,7 +16,7 @@ from examples.figures import (
     with_range,
 )
 from examples.replies import Readers
-from limiter.admission import AdmissionPolicy
+from limiter.admission.rules import AdmissionPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

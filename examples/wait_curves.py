@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from limiter.admission import AdmissionPolicy
+from limiter.admission.rules import AdmissionPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

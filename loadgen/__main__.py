@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from loadgen.failures import ExitCode, LoadgenError
+from loadgen.errors import ExitCode, LoadgenError
 from proto.version import VERSION
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ class Subcommand:
 
 
 SUBCOMMANDS = {
-    "topics": Subcommand("loadgen.topics_command", "topics", "Make synthetic topics as Parquet."),
-    "load": Subcommand("loadgen.load_command", "load", "Load topics into a running server."),
-    "run": Subcommand("loadgen.run_command", "run", "Drive clients against a server."),
-    "report": Subcommand("loadgen.report_command", "report", "Turn finished runs into one page."),
-    "demo": Subcommand("loadgen.demo_command", "demo", "Show a storm, and a stuck peer."),
-    "picture": Subcommand("loadgen.demo_command", "picture", "Draw the newest demo as pictures."),
+    "topics": Subcommand("loadgen.commands.topics", "topics", "Make synthetic topics as Parquet."),
+    "load": Subcommand("loadgen.commands.load", "load", "Load topics into a running server."),
+    "run": Subcommand("loadgen.commands.run", "run", "Drive clients against a server."),
+    "report": Subcommand("loadgen.commands.report", "report", "Turn finished runs into one page."),
+    "demo": Subcommand("loadgen.commands.demo", "demo", "Show a storm, and a stuck peer."),
+    "picture": Subcommand("loadgen.commands.demo", "picture", "Draw the newest demo as pictures."),
 }
 
 

@@ -1,4 +1,4 @@
 """Wire: frames, commands, names and topic lists. Bytes in, values out.
 
-One module does I/O: proto.transport.
+One module does I/O: proto.transport.connection.
 """

@@ -18,7 +18,7 @@ import proto.PulsarApi_pb2 as pb
 from proto.command_bounds import type_name
 from proto.excerpts import without_credentials
 from proto.frames import command_type_in
-from proto.topic_listing import read_topics_head
+from proto.topics_response import read_topics_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

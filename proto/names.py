@@ -8,6 +8,10 @@ from functools import lru_cache
 
 from proto.excerpts import quoted
 
+MAX_NAME_BYTES = 2_048
+"""UTF-8 bytes of the full name of a topic that is created."""
+
+
 _NAMED_ENTITY = re.compile(r"[-=:.\w]+", re.ASCII)
 _PARTITION = re.compile(r"-partition-(0|[1-9][0-9]{0,9})\Z")
 PARTITION_SEPARATOR = "-partition-"

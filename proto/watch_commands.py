@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from proto.topic_listing import TopicsResponse
+from proto.topics_response import TopicsResponse
 from proto.varint import encode_varint
 
 if TYPE_CHECKING:

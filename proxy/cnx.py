@@ -13,30 +13,30 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from limiter.read_gate import PauseCause
+from limiter.flow.causes import PauseCause
 from proto.command_bounds import type_name
 from proto.commands import error_command, with_body
 from proto.errors import RemoteProtocolError
 from proto.frames import DEFAULT_MAX_MESSAGE_BYTES
 from proto.names import InvalidNameError, NamespaceName
 from proto.version import SERVER_VERSION
-from proxy.direct_handler import PipeLeg, UnavailableTargetError, set_shipped_flags
 from proxy.errors import TOO_MANY_LOOKUPS, ErrorForm, ErrorForms, RequestError
-from proxy.flight import Requester
-from server.requests import RequestTasks
-from server.served_connection import FlowParts, ServedConnection
+from proxy.listing.flight import Requester
+from proxy.pipe.direct_handler import PipeLeg, UnavailableTargetError, set_shipped_flags
+from server.connection.served_connection import FlowParts, ServedConnection
+from server.tasks.request_tasks import RequestTasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from limiter.lookups import LookupPermit, LookupSemaphore
+    from limiter.flow.lookup_semaphore import LookupPermit, LookupSemaphore
     from proto.frames import Frame
     from proxy.brokers import Address, BrokerConnections
     from proxy.config import ProxyConfig
-    from proxy.direct_handler import DirectProxyHandler
-    from proxy.flights import Flights
+    from proxy.listing.flights import Flights
     from proxy.lookup_handler import LookupProxyHandler
-    from server.counters import ConnectionCounters, ProxyCounters
+    from proxy.pipe.direct_handler import DirectProxyHandler
+    from server.connection.counters import ConnectionCounters, ProxyCounters
 
 logger = logging.getLogger(__name__)
 

@@ -14,11 +14,16 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from server.addresses import host_port
-from server.config_model import build_model
-from server.known_keys import CheckedKeys, KnownKeys
-from server.limits_config import ServerConfig, shared_values
-from server.refused_keys import REFUSED_WHEN_SET, REFUSED_WHEN_TRUE, refuse_set, refuse_true
+from server.configuration.addresses import host_port
+from server.configuration.common import ServerConfig, shared_values
+from server.configuration.known_keys import CheckedKeys, KnownKeys
+from server.configuration.model import build_model
+from server.configuration.unsupported_keys import (
+    REFUSED_WHEN_SET,
+    REFUSED_WHEN_TRUE,
+    refuse_set,
+    refuse_true,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

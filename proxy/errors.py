@@ -17,11 +17,11 @@ from client.errors import (
     RequestTooLargeError,
     ServerResponseError,
 )
-from limiter.dual import LimitType
+from limiter.memory.dual_limiter import LimitType
 from proto.commands import error_command, lookup_failed, partitions_failed
 from proto.excerpts import TEXT_BYTES, excerpt
 from proto.frames import LENGTH_FIELD_BYTES
-from server.oversized import TOO_LARGE_FOR_A_FRAME, frame_text, oversized_text
+from server.connection.refusal_texts import TOO_LARGE_FOR_A_FRAME, frame_text, oversized_text
 
 if TYPE_CHECKING:
     from client.cnx import ClientCnx

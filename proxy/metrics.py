@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.registry import Collector
 
-from server.connection_metrics import counter, gauge, unanswered_metric
-from server.flow_metrics import flow_metrics
+from server.metrics.connections import counter, gauge, unanswered_metric
+from server.metrics.flow import flow_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from prometheus_client.core import Metric
 
-    from limiter.flow_totals import FlowTotals
-    from server.counters import ConnectionCounters, ProxyCounters
+    from limiter.flow.totals import FlowTotals
+    from server.connection.counters import ConnectionCounters, ProxyCounters
 
 _COUNTERS = {
     "new_connections": "Client connections accepted",

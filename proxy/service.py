@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from client.pool import ConnectionPool, server_address
-from limiter.estimate import SizeEstimate
+from limiter.memory.size_estimate import SizeEstimate
 from proto.frames import FRAME_PADDING_BYTES
 from proxy.brokers import (
     BrokerConnections,
@@ -13,19 +13,19 @@ from proxy.brokers import (
     SharedBrokerConnections,
     connect_options,
 )
-from proxy.charging import Charging, ExactCharging
 from proxy.cnx import ProxyConnection, ProxyParts
-from proxy.direct_handler import DirectProxyHandler
 from proxy.errors import ErrorForms, ErrorTranslation
-from proxy.flights import Flights
+from proxy.listing.exact_charging import Charging, ExactCharging
+from proxy.listing.flights import Flights
+from proxy.listing.pulsar_charging import ShippedCharging
 from proxy.lookup_handler import LookupProxyHandler
 from proxy.metrics import ProxyFigures, ProxyMetrics
-from proxy.shipped_charging import ShippedCharging
-from proxy.targets import BrokerTargets
-from server.counters import ProxyCounters
-from server.limits_config import Profile, ResponseBuffers
+from proxy.pipe.allowed_targets import BrokerTargets
+from proxy.pipe.direct_handler import DirectProxyHandler
+from server.configuration.common import Profile, ResponseBuffers
+from server.connection.counters import ProxyCounters
+from server.connection.unanswered_requests import UnansweredRequests
 from server.service import ServerService
-from server.unanswered import UnansweredRequests
 
 if TYPE_CHECKING:
     from limiter.clock import Clock

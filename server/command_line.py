@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Annotated, Generic, Protocol, TypeVar
 
 import typer
 
-from limiter.ledger import UnbalancedLedgerError
+from limiter.permits.ledger import UnbalancedLedgerError
 from proto.version import VERSION
 from server import loop
-from server.config_file import Setting, read_properties
+from server.configuration.file import Setting, read_properties
+from server.connection.listener import raise_open_files_limit
 from server.errors import ConfigError, StartError
 from server.imports import NO_IMPORTS, Imports
-from server.listener import raise_open_files_limit
 from server.logs import LogFormat, LogLevel, configure_logs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
-    from server.known_keys import KnownKeys, Notice
+    from server.configuration.known_keys import KnownKeys, Notice
 
 EXIT_START_FAILED = 1
 EXIT_USAGE = 2

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from proto.excerpts import quoted
-from server.addresses import is_address
+from server.configuration.addresses import is_address
 from server.http import RestError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from aiohttp import web
 
 from proto.version import VERSION
-from server.limiter_admin import LIMITER_PATH
+from server.limiter_report.routes import LIMITER_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -16,14 +16,14 @@ from aiohttp import ClientPayloadError, web
 from aiohttp.http import HttpProcessingError
 
 from proto.excerpts import excerpt
-from server.exposition import (
+from server.connection.listener import Listener, listen
+from server.metrics.exposition import (
     OPENMETRICS_TYPE,
     TEXT_TYPE,
     exposition,
     openmetrics,
     wants_openmetrics,
 )
-from server.listener import Listener, listen
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from proto.version import VERSION
-from server.flow_config import (
+from server.configuration.flow import (
     GRACE_KEY,
     HIGH_WATER_MARK_KEY,
     LOW_WATER_MARK_KEY,
@@ -21,7 +21,7 @@ from server.flow_config import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from server.limits_config import ServerConfig
+    from server.configuration.common import ServerConfig
 
 METRIC = "floodgate_server_info"
 SEND_BUFFER_KEY = "floodgateSocketSendBufferBytes"

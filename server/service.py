@@ -13,28 +13,28 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar
 from prometheus_client import CollectorRegistry
 
 from limiter.clock import Clock, LoopClock, deadline
-from limiter.dual import AsyncDualMemoryLimiter, LimitType
-from limiter.flow_totals import FlowTotals
-from limiter.ledger import Ledger, UnbalancedLedgerError, check_all_balanced
-from limiter.lookups import LookupSemaphore
-from limiter.metrics import TopicListMetrics
-from limiter.outbound import OutboundTotals, WriteBufferMarks
-from limiter.slow_peers import SlowPeers
-from limiter.tally import AcquireTally
-from proto.hangups import HangupWatch
-from proto.process_flow import ProcessFlow
-from server.addresses import host_port
-from server.counters import ConnectionCounters
+from limiter.flow.lookup_semaphore import LookupSemaphore
+from limiter.flow.outbound_buffer import OutboundTotals, WriteBufferMarks
+from limiter.flow.totals import FlowTotals
+from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType
+from limiter.metrics.outcome_counts import AcquireTally
+from limiter.metrics.prometheus import TopicListMetrics
+from limiter.permits.ledger import Ledger, UnbalancedLedgerError, check_all_balanced
+from limiter.slow_peers.eviction import SlowPeers
+from proto.transport.hangup_watch import HangupWatch
+from proto.transport.process_flow import ProcessFlow
+from server.configuration.addresses import host_port
+from server.connection.counters import ConnectionCounters
+from server.connection.listener import Listener, listen
+from server.connection.served_connection import FlowParts, ServedConnection
 from server.cross_site import CrossSiteRule
 from server.front_page import Introduction, Place, front_page_route
 from server.http import ProcessState, Readiness, application, serve_http
-from server.limiter_admin import limiter_routes
-from server.limiter_report import LimiterReporter, owner_name
-from server.listener import Listener, listen
-from server.process_metrics import EventLoopLag, ProcessMetrics, ServerInfo
-from server.served_connection import FlowParts, ServedConnection
+from server.limiter_report.report import LimiterReporter, owner_name
+from server.limiter_report.routes import limiter_routes
+from server.metrics.otel_settings import telemetry_settings
+from server.metrics.process import EventLoopLag, ProcessMetrics, ServerInfo
 from server.server_info import info_sentence
-from server.telemetry import telemetry_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from aiohttp import web
     from prometheus_client.registry import Collector
 
-    from limiter.metrics import MetricPrefix
-    from server.limits_config import ServerConfig
+    from limiter.metrics.prometheus import MetricPrefix
+    from server.configuration.common import ServerConfig
 
 logger = logging.getLogger(__name__)
 
@@ -202,7 +202,7 @@ class ServerService(ABC, Generic[CnxT]):
         settings = telemetry_settings()
         if settings is None:
             return
-        from server.metric_export import MetricExport
+        from server.metrics.otel_export import MetricExport
 
         service = {
             "service.name": prefix.replace("pulsar_", "floodgate-"),

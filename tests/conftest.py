@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.support.postgresql import PostgresqlServer
+    from tests.support.processes.postgresql import PostgresqlServer
 
 # A run of the tests finds what the one before it found. New examples are the business of a proof,
 # tests.proof.random_properties, which runs them under the other profile. A slow machine fails none.
@@ -23,7 +23,7 @@ settings.load_profile("repeatable")
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[PostgresqlServer]:
     """The PostgreSQL server of this run, or of this worker of it."""
-    from tests.support.postgresql import running_postgresql
+    from tests.support.processes.postgresql import running_postgresql
 
     with running_postgresql() as server:
         yield server

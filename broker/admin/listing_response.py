@@ -25,8 +25,8 @@ from server.http import JSON_TYPE, RestError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from broker.topic_lists.sequence import TopicSequence
     from limiter.clock import Clock
-    from proto.topic_blocks import TopicSequence
 
 MAX_LISTINGS = 256
 """Listings that may be written at once."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.registry import Collector
 
-from server.connection_metrics import gauge
+from server.metrics.connections import gauge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

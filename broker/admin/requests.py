@@ -12,8 +12,8 @@ from urllib.parse import unquote_plus
 from aiohttp import web
 
 from broker.admin.bodies import BadBodyError
-from broker.stores.store import StoreError
-from broker.topic_rules import RefusedError
+from broker.errors import RefusedError
+from broker.stores.changes import StoreError
 from proto.names import InvalidNameError, NamespaceName, TopicName
 from server.http import RestError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
-from broker.steps import Steps
-from broker.stores.changing import (
+from broker.stores.changes import NamespaceNotEmptyError, TopicChanges, TopicState
+from broker.stores.conditions import (
     check_conditions,
     check_unchanged,
     is_large,
@@ -14,18 +14,11 @@ from broker.stores.changing import (
     told_change,
 )
 from broker.stores.feed import Change, ChangeFeed, ChangeFeeds
-from broker.stores.namespace_properties import NamespaceProperties
-from broker.stores.store import (
-    DEFAULT_POLICIES,
-    NamespaceNotEmptyError,
-    NamespacePolicies,
-    NamespaceSnapshot,
-    TenantInfo,
-    TopicChanges,
-    TopicState,
-)
-from broker.stores.turns import Turns, to_its_end
-from proto.topic_listing import EMPTY_LISTING, TopicListing
+from broker.stores.namespace_locks import Turns, to_its_end
+from broker.stores.snapshots.namespace_properties import NamespaceProperties
+from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
+from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
+from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

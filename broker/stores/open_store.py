@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from broker.stores.changes import StoreError
 from broker.stores.memory import MemoryStore
-from broker.stores.sqlite import SqliteStore
-from broker.stores.store import StoreError
+from broker.stores.sqlite.store import SqliteStore
 from broker.stores.store_url import (
     EXPECTED_STORES,
     MEMORY_SCHEME,
@@ -44,6 +44,6 @@ def store_for_url(url: str, cache_bytes: int, clock: Clock | None = None) -> Met
 
 def _postgresql(url: str, cache_bytes: int, clock: Clock | None) -> MetadataStore:
     # The driver takes 60 ms and 10 MB: only who uses it pays them.
-    from broker.stores.postgresql import PostgresqlStore
+    from broker.stores.postgresql.store import PostgresqlStore
 
     return PostgresqlStore(url, cache_bytes, clock)

@@ -7,86 +7,25 @@ gap, so that who missed one knows to list again.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 # Part of the interface: who uses a store finds it here.
-from broker.stores.snapshot import NamespaceSnapshot as NamespaceSnapshot  # noqa: TC001
+from broker.stores.snapshots.snapshot import NamespaceSnapshot as NamespaceSnapshot  # noqa: TC001
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from broker.stores.changes import (
+        TopicChanges,
+    )
     from broker.stores.feed import ChangeFeed
-    from broker.stores.properties import PropertyRows
-    from broker.stores.snapshot import Mode as Mode
+    from broker.stores.snapshots.snapshot import Mode as Mode
+    from broker.topic_lists.listing import TopicListing
     from proto.names import NamespaceName
-    from proto.topic_listing import TopicListing
 
 DEFAULT_BUNDLES = 4
 """defaultNumberOfNamespaceBundles of Pulsar 4.2."""
-
-
-class StoreError(Exception):
-    """A store cannot do what it was asked for; one sentence for the operator."""
-
-
-class TopicExistsError(Exception):
-    """A change asked for a name to be absent, and it is there: nothing was changed.
-
-    Attributes:
-        name: The full name.
-    """
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"{name} already exists")
-        self.name = name
-
-
-class TopicMissingError(Exception):
-    """A change asked for a name to be present, and it is not there: nothing was changed.
-
-    Attributes:
-        name: The full name.
-    """
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"{name} does not exist")
-        self.name = name
-
-
-@dataclass(frozen=True, slots=True)
-class TopicState:
-    """A topic as somebody saw it.
-
-    Attributes:
-        name: Its full name.
-        partitions: How many it has; 0 for a topic without.
-        properties: All of them.
-    """
-
-    name: str
-    partitions: int
-    properties: Mapping[str, str]
-
-
-class TopicChangedError(Exception):
-    """A change was for a topic as it was seen, and it is another by now: nothing was changed.
-
-    Attributes:
-        found: The topic as it is.
-    """
-
-    def __init__(self, found: TopicState) -> None:
-        super().__init__(f"{found.name} was changed")
-        self.found = found
-
-
-class NamespaceMissingError(Exception):
-    """A change was for an existing namespace only: nothing was changed."""
-
-
-class NamespaceNotEmptyError(Exception):
-    """A namespace that holds user topics was to be deleted: nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,39 +66,6 @@ class NamespacePolicies:
 
 DEFAULT_POLICIES = NamespacePolicies()
 """Of a namespace that came with its first topic."""
-
-
-@dataclass(frozen=True, slots=True)
-class TopicChanges:
-    """Topics to add and remove in one namespace, all or nothing.
-
-    Attributes:
-        added: Full names as UTF-8; partitions of partitioned topics one by one.
-        removed: Full names as UTF-8; a name that is added, too, is gone.
-        partitioned: Partition counts of partitioned topics, by full base name; 0 forgets one.
-        properties: Properties of some topics; they replace all that a topic had. A name may be
-            that of a partitioned topic, too, whose partitions have properties of their own. None
-            without any. What is removed, or forgotten by ``partitioned``, loses its properties.
-        absent: Full names, of topics or partitioned topics, that must not be there before the
-            change: otherwise TopicExistsError.
-        present: Full names that must be there: otherwise TopicMissingError.
-        unchanged: A topic that must still be as it was seen: otherwise TopicChangedError.
-        creates_namespace: Whether a missing namespace is made; otherwise NamespaceMissingError.
-        adds_only: Whether it only adds, as an import does: partition counts never shrink, and what
-            is there before, as a topic or a partitioned topic, keeps the properties it has, or has
-            not. A new partition without any carries those of its partitioned topic, if that is
-            there and in ``partitioned``.
-    """
-
-    added: Sequence[bytes] = ()
-    removed: Sequence[bytes] = ()
-    partitioned: Mapping[str, int] = field(default_factory=dict)
-    properties: PropertyRows | None = None
-    absent: Sequence[str] = ()
-    present: Sequence[str] = ()
-    unchanged: TopicState | None = None
-    creates_namespace: bool = True
-    adds_only: bool = False
 
 
 class MetadataStore(Protocol):

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.registry import Collector
 
-from server.connection_metrics import counter, gauge
+from server.metrics.connections import counter, gauge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prometheus_client.core import Metric
 
-    from broker.watches.topic_list_service import TopicListService
+    from broker.watches.service import TopicListService
 
 
 class WatchMetrics(Collector):

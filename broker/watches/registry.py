@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.errors import RequestError
-from broker.watches.namespace_watch import NamespaceWatch
 from broker.watches.rules import REFUSED
+from broker.watches.sets.namespace_watch import NamespaceWatch
 from limiter.backoff import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from broker.stores.feed import Change
-    from broker.watches.parts import FollowingParts
-    from broker.watches.topic_list_watcher import TopicListWatcher
-    from broker.watches.totals import WatchTotals
+    from broker.watches.sets.context import FollowingParts
+    from broker.watches.sets.totals import WatchTotals
+    from broker.watches.watcher import TopicListWatcher
     from proto.names import NamespaceName
-    from server.served_connection import ServedConnection
+    from server.connection.served_connection import ServedConnection
 
 WATCHER_BYTES = 1_024
 """What a watcher costs beside its set."""

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.errors import RequestError
-from proto.pattern_errors import InvalidPatternError
-from proto.patterns import compile_pattern, pattern_length, remove_domain_scheme
+from broker.patterns.errors import InvalidPatternError
+from broker.patterns.pattern import compile_pattern, pattern_length, remove_domain_scheme
 
 if TYPE_CHECKING:
-    from proto.patterns import RegexImplementation
+    from broker.patterns.pattern import RegexImplementation
 
 REFUSED = "Unable to create topic list watcher: "
 

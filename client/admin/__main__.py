@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from client.admin.command_line import main
+from client.admin.commands.command_line import main
 
 __all__ = ["main"]
 

@@ -21,7 +21,7 @@ from client.admin.errors import (
     AdminTlsError,
     AdminUnreachableError,
 )
-from client.admin.strings import StringArray
+from client.admin.string_array import StringArray
 from client.admin.url import REQUEST_TIMEOUT_SECONDS, checked_url, shown_url
 
 if TYPE_CHECKING:

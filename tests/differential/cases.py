@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from proto import PulsarApi_pb2 as pb
-from tests.support.golden import RECORDED_BROKER, Rest, Send, with_address
-from tests.support.raw_peer import frame
+from tests.support.golden.exchange import RECORDED_BROKER, Rest, Send, with_address
+from tests.support.peers.raw_peer import frame
 
 NAMESPACE_TOKEN = "diff-ns-0000"
 """Stands for the local name of the case's namespace, in requests, paths and answers."""

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from proto import PulsarApi_pb2 as pb
-from tests.support.golden import Silence
-from tests.support.golden_masks import Difference, differences, masked_fields
+from tests.support.golden.exchange import Silence
+from tests.support.golden.masks import Difference, differences, masked_fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tests.differential.cases import Case
     from tests.differential.player import Played
-    from tests.support.golden import Answer
+    from tests.support.golden.exchange import Answer
 
 _MASK = re.compile(r"<(exception|id|address|date|server_version|syntax|cut)>")
 _SYNTAX = re.compile(r"(Invalid topics pattern: ).* near index -?\d+\n.*", re.DOTALL)

@@ -16,7 +16,7 @@ from tests.differential.odd_names import (
 )
 from tests.differential.odd_patterns import pattern
 from tests.differential.raw_frames import raw_frame
-from tests.support.golden import RECORDED_BROKER, Rest, Send
+from tests.support.golden.exchange import RECORDED_BROKER, Rest, Send
 
 if TYPE_CHECKING:
     from collections.abc import Callable

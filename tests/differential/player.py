@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Self
 from proto import PulsarApi_pb2 as pb
 from tests.differential.cases import NAMESPACE_TOKEN, NO_HASH, Case, Step, wire_bytes
 from tests.differential.generator import preparation
-from tests.support.golden import RECORDED_BROKER, Rest, Send, Silence, with_address
-from tests.support.golden_connection import GoldenConnection
-from tests.support.golden_rest import ask
-from tests.support.golden_watches import WatchedTopics
+from tests.support.golden.connection import GoldenConnection
+from tests.support.golden.exchange import RECORDED_BROKER, Rest, Send, Silence, with_address
+from tests.support.golden.rest import ask
+from tests.support.golden.watches import WatchedTopics
 
 if TYPE_CHECKING:
     from tests.differential.cases import World
-    from tests.support.golden import Answer
+    from tests.support.golden.exchange import Answer
 
 ANSWER_SECONDS = 15.0
 """How long an answer may take that must come; a real broker loads a bundle first."""

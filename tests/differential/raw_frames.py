@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from proto import PulsarApi_pb2 as pb
 from tests.differential.cases import NAMESPACE
-from tests.support.raw_peer import frame, lookup_command, ping, topics_command
+from tests.support.peers.raw_peer import frame, lookup_command, ping, topics_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,12 +10,12 @@ from google.protobuf import text_format
 from proto import PulsarApi_pb2 as pb
 from tests.differential.cases import HASH_TOKEN, NAMESPACE_TOKEN, NO_HASH
 from tests.differential.generator import preparation
-from tests.support.golden import Rest, Silence
+from tests.support.golden.exchange import Rest, Silence
 
 if TYPE_CHECKING:
     from tests.differential.cases import Case
     from tests.differential.player import Played
-    from tests.support.golden import Answer
+    from tests.support.golden.exchange import Answer
 
 
 def recorded(case: Case, played: Played, namespace: str, name: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.golden import Silence
+from tests.support.golden.exchange import Silence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

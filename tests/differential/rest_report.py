@@ -16,7 +16,7 @@ from tests.differential.rest_endpoints import ENDPOINTS
 from tests.differential.rest_oddities import ODDITIES
 from tests.differential.rest_playing import UnpreparedError, play
 from tests.differential.sides import real_side
-from tests.support.golden_targets import golden_broker
+from tests.support.golden.targets import golden_broker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from proto import PulsarApi_pb2 as pb
 from tests.differential.cases import HASH_TOKEN, NAMESPACE_TOKEN, Step
-from tests.support.golden import Send
+from tests.support.golden.exchange import Send
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tests.differential.player import Side
-from tests.support.server_process import running_server
+from tests.support.processes.server_process import running_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

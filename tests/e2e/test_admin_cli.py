@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from client.admin.command_line import main
-from tests.support.server_process import REPOSITORY, ServerProcess, running_server
+from client.admin.commands.command_line import main
+from tests.support.processes.server_process import REPOSITORY, ServerProcess, running_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ import proto.PulsarApi_pb2 as pb
 from client.errors import ServerResponseError
 from client.pulsar_client import PulsarClient
 from tests.support.key_files import file_of_defaults
-from tests.support.server_process import REPOSITORY, running_server
+from tests.support.processes.server_process import REPOSITORY, running_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

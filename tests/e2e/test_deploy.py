@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from tests.support.compose import load_compose
-from tests.support.prometheus import asked_until, running_prometheus
-from tests.support.server_process import REPOSITORY, ServerProcess, running_server
+from tests.support.processes.compose import load_compose
+from tests.support.processes.prometheus import asked_until, running_prometheus
+from tests.support.processes.server_process import REPOSITORY, ServerProcess, running_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -173,7 +173,8 @@ def dockerfile_words(instruction: str) -> list[list[str]]:
 def test_the_image_holds_every_package_and_all_it_copies_exists() -> None:
     # Given
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
-    packages = {name.partition(".")[0] for name in project["tool"]["setuptools"]["packages"]}
+    listed = project["tool"]["setuptools"]["packages"]["find"]["include"]
+    packages = {name.partition(".")[0] for name in listed}
     # When
     local = [words for words in dockerfile_words("COPY") if not words[0].startswith("--")]
     copied = {source for *sources, _ in local for source in sources}

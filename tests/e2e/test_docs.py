@@ -27,7 +27,7 @@ from tests.support.documentation import (
     prints,
     programs,
 )
-from tests.support.server_process import REPOSITORY, running_server
+from tests.support.processes.server_process import REPOSITORY, running_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

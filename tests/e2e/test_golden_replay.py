@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.golden import load_cases, load_deviations
-from tests.support.golden_connection import Place, replay
-from tests.support.golden_masks import complaint
-from tests.support.golden_targets import FOREIGN_BROKER, Target, golden_broker, golden_proxy
+from tests.support.golden.connection import Place, replay
+from tests.support.golden.exchange import load_cases, load_deviations
+from tests.support.golden.masks import complaint
+from tests.support.golden.targets import FOREIGN_BROKER, Target, golden_broker, golden_proxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.support.golden import Case
+    from tests.support.golden.exchange import Case
 
 pytestmark = pytest.mark.processes
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.golden import load_deviations
-from tests.support.golden_masks import complaint
-from tests.support.golden_rest import ask, complete_names, load_rest_cases, rest_differences
-from tests.support.golden_targets import FOREIGN_BROKER, Target, golden_broker
+from tests.support.golden.exchange import load_deviations
+from tests.support.golden.masks import complaint
+from tests.support.golden.rest import ask, complete_names, load_rest_cases, rest_differences
+from tests.support.golden.targets import FOREIGN_BROKER, Target, golden_broker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.support.golden_rest import RestAnswer, RestCase
+    from tests.support.golden.rest import RestAnswer, RestCase
 
 pytestmark = pytest.mark.processes
 

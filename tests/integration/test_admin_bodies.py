@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker.admin.negotiation import METADATA_TYPE
-from broker.topic_properties import MAX_PROPERTIES, MAX_PROPERTY_BYTES
-from tests.support.cluster import cluster
-from tests.support.rest_client import RestClient, rest_client
+from broker.topics.properties import MAX_PROPERTIES, MAX_PROPERTY_BYTES
+from tests.support.peers.rest_client import RestClient, rest_client
+from tests.support.processes.cluster import cluster
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

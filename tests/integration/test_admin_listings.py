@@ -14,18 +14,18 @@ import pytest
 
 from broker.admin.listing_response import MAX_LISTINGS, WRITE_SECONDS, json_names
 from broker.admin.negotiation import METADATA_TYPE
-from broker.admin.property_query import parse_properties
-from broker.listing_properties import PropertyBounds
-from broker.stores.store import TopicChanges
+from broker.admin.resources.property_query import parse_properties
+from broker.configuration.property_bounds import PropertyBounds
+from broker.stores.changes import TopicChanges
 from proto.names import NamespaceName
-from tests.support.cluster import cluster, fill, topic_names, until
-from tests.support.manual_clock import ManualClock
-from tests.support.rest_client import rest_client
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.peers.rest_client import rest_client
+from tests.support.processes.cluster import cluster, fill, topic_names, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
-    from tests.support.cluster import Cluster
+    from tests.support.processes.cluster import Cluster
 
 NAMESPACE = "public/big"
 PATH = f"/admin/v2/persistent/{NAMESPACE}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import aiohttp
 import pytest
 
-from loadgen.failures import LoadgenError
-from loadgen.pulsar_admin import PulsarAdmin, TopicLoader
-from loadgen.topic_source import TopicToCreate
+from loadgen.corpus.loader import PulsarAdmin, TopicLoader
+from loadgen.corpus.source import TopicToCreate
+from loadgen.errors import LoadgenError
 from proto.names import TopicName
-from tests.support.cluster import cluster
-from tests.support.rest_client import rest_client
+from tests.support.peers.rest_client import rest_client
+from tests.support.processes.cluster import cluster
 
 PATH = "/admin/v2/persistent/loaded/ns"
 

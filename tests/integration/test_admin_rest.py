@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker.admin.negotiation import METADATA_TYPE
-from broker.stores.store import StoreError
+from broker.stores.changes import StoreError
 from server.http import MAX_REQUEST_BYTES
-from tests.support.cluster import cluster
-from tests.support.rest_client import RestClient, rest_client
+from tests.support.peers.rest_client import RestClient, rest_client
+from tests.support.processes.cluster import cluster
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.support.cluster import Cluster
+    from tests.support.processes.cluster import Cluster
 
 TOPICS = "/admin/v2/persistent/public/default"
 NAMESPACES = "/admin/v2/namespaces"

@@ -7,8 +7,7 @@ import struct
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from tests.support.cluster import cluster, topic_names, until
-from tests.support.raw_peer import (
+from tests.support.peers.raw_peer import (
     connect_command,
     frame,
     lookup_command,
@@ -16,6 +15,7 @@ from tests.support.raw_peer import (
     ping,
     topics_command,
 )
+from tests.support.processes.cluster import cluster, topic_names, until
 
 NAMES = topic_names("public/default", 20)
 TOPICS = {"public/default": NAMES}

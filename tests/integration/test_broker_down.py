@@ -14,9 +14,9 @@ from broker.service import BrokerService
 from client.errors import ServerResponseError
 from client.pulsar_client import PulsarClient
 from proxy.service import ProxyService
-from tests.support.byte_broker import ByteBroker
-from tests.support.cluster import broker_config, no_errors_logged, proxy_config, until
-from tests.support.manual_clock import ManualClock
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.peers.byte_broker import ByteBroker
+from tests.support.processes.cluster import broker_config, no_errors_logged, proxy_config, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from limiter.dual import LimitType, MemoryPermit
-from tests.support.blocked_store import BlockedStore
-from tests.support.cluster import Cluster, cluster, held, topic_names, until
-from tests.support.raw_peer import topics_command
+from limiter.memory.dual_limiter import LimitType, MemoryPermit
+from tests.support.peers.raw_peer import topics_command
+from tests.support.processes.cluster import Cluster, cluster, held, topic_names, until
+from tests.support.stores.blocked_store import BlockedStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from tests.support.raw_peer import RawPeer
+    from tests.support.peers.raw_peer import RawPeer
 
 PROFILES = ["pulsar", "floodgate"]
 ROLES = ["broker", "proxy"]

@@ -8,8 +8,8 @@ import re
 import pytest
 
 from proto import command_log
-from tests.support.cluster import cluster, topic_names
-from tests.support.raw_peer import topics_command
+from tests.support.peers.raw_peer import topics_command
+from tests.support.processes.cluster import cluster, topic_names
 
 NAMESPACE = "public/default"
 TOPICS = {NAMESPACE: topic_names(NAMESPACE, 3)}

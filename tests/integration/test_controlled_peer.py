@@ -7,10 +7,10 @@ import struct
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from limiter.outbound import ENTRY_OVERHEAD_BYTES, WriteBufferMarks
+from limiter.flow.outbound_buffer import ENTRY_OVERHEAD_BYTES, WriteBufferMarks
 from proto.frames import encode_command, parse_command
-from tests.support.cluster import cluster, topic_names
-from tests.support.controlled_peer import (
+from tests.support.clocks.settle import settle
+from tests.support.peers.controlled_peer import (
     LINKS,
     PING_FRAME,
     PING_ID,
@@ -24,8 +24,8 @@ from tests.support.controlled_peer import (
     peer_of,
     until,
 )
-from tests.support.raw_peer import connect_command, topics_command
-from tests.support.settle import settle
+from tests.support.peers.raw_peer import connect_command, topics_command
+from tests.support.processes.cluster import cluster, topic_names
 
 ALL_LINKS = pytest.mark.parametrize("link", LINKS, ids=lambda link: link.name)
 SIZES = [300_000, 10, 70_000, 20_000, 30_000, 500, 200_000, 65_536, 65_537, 500_000, 96, 400_000]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import aiohttp
 import pytest
 
-from tests.support.cluster import cluster
-from tests.support.rest_client import rest_client
+from tests.support.peers.rest_client import rest_client
+from tests.support.processes.cluster import cluster
 
 if TYPE_CHECKING:
-    from tests.support.cluster import Cluster
+    from tests.support.processes.cluster import Cluster
 
 TOPICS = "/admin/v2/persistent/public/default"
 CREATING_GET = f"{TOPICS}/t/partitions?checkAllowAutoCreation=true"

@@ -8,10 +8,10 @@ import aiohttp
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from tests.support.blocked_store import BlockedStore
-from tests.support.cluster import Cluster, cluster, topic_names, until
-from tests.support.manual_clock import ManualClock
-from tests.support.raw_peer import RawPeer, topics_command
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.peers.raw_peer import RawPeer, topics_command
+from tests.support.processes.cluster import Cluster, cluster, topic_names, until
+from tests.support.stores.blocked_store import BlockedStore
 
 NAMES = topic_names("public/default", 2_000, 800)
 TOPICS = {"public/default": NAMES}

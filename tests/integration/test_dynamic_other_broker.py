@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from broker.service import BrokerService
 from limiter.clock import LoopClock, deadline
-from tests.support.cluster import broker_config, until
+from tests.support.processes.cluster import broker_config, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

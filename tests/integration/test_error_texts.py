@@ -6,8 +6,8 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from proto.command_bounds import COMMAND_BYTES
-from tests.support.cluster import cluster
-from tests.support.raw_peer import lookup_command, partitions_command, topics_command
+from tests.support.peers.raw_peer import lookup_command, partitions_command, topics_command
+from tests.support.processes.cluster import cluster
 
 Type = pb.BaseCommand
 ROLES = pytest.mark.parametrize("role", ["broker", "proxy"])

@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from limiter.dual import LimitType
-from tests.support.cluster import Cluster, cluster, topic_names, until
-from tests.support.manual_clock import ManualClock
-from tests.support.raw_peer import RawPeer, topics_command
-from tests.support.settle import settle
+from limiter.memory.dual_limiter import LimitType
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
+from tests.support.peers.raw_peer import RawPeer, topics_command
+from tests.support.processes.cluster import Cluster, cluster, topic_names, until
 
 NAMESPACE = "public/default"
 TOPICS = {NAMESPACE: topic_names(NAMESPACE, 200, name_bytes=500)}

@@ -7,12 +7,12 @@ import asyncio
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.stores.store import TopicChanges
-from limiter.dual import LimitType
+from broker.stores.changes import TopicChanges
+from limiter.memory.dual_limiter import LimitType
 from proto.names import NamespaceName
-from tests.support.blocked_store import BlockedStore
-from tests.support.cluster import cluster, topic_names, until
-from tests.support.raw_peer import topics_command
+from tests.support.peers.raw_peer import topics_command
+from tests.support.processes.cluster import cluster, topic_names, until
+from tests.support.stores.blocked_store import BlockedStore
 
 BIG = NamespaceName.parse("public/big")
 AS_MANY_AS_ASKED = {"floodgateMaxInFlightResponseBytesPerConnection": "0"}

@@ -9,10 +9,10 @@ import aiohttp
 import pytest
 
 from proto.version import VERSION
-from tests.support.cluster import cluster
+from tests.support.processes.cluster import cluster
 
 if TYPE_CHECKING:
-    from tests.support.cluster import Cluster
+    from tests.support.processes.cluster import Cluster
 
 
 async def page(parts: Cluster, role: str, path: str = "/") -> tuple[int, str]:

@@ -9,15 +9,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from broker.admin.imports import IMPORT_PATH
-from broker.stores.store import StoreError
+from broker.admin.resources.imports import IMPORT_PATH
+from broker.stores.changes import StoreError
 from proto.names import TopicName
-from tests.support.cluster import cluster, topic_names
+from tests.support.processes.cluster import cluster, topic_names
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.cluster import Cluster
+    from tests.support.processes.cluster import Cluster
 
 NAMES = topic_names("tenant/new", 25)
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadgen.processes import ServerLaunch
-from tests.support.killed_creations import create_and_kill, kill_points
+from loadgen.servers.processes import ServerLaunch
+from tests.support.stores.killed_creations import create_and_kill, kill_points
 
 if TYPE_CHECKING:
     from pathlib import Path

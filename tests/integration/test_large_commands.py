@@ -10,9 +10,9 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from proto.command_bounds import COMMAND_BYTES, LARGER_COMMANDS, SCHEMA_BYTES
 from proto.varint import encode_varint
-from tests.support.cluster import cluster, topic_names
-from tests.support.commands import type_name
-from tests.support.raw_peer import connect_command, frame, lookup_command
+from tests.support.peers.raw_peer import connect_command, frame, lookup_command
+from tests.support.processes.cluster import cluster, topic_names
+from tests.support.processes.commands import type_name
 
 Type = pb.BaseCommand
 NAMES = topic_names("public/default", 3)

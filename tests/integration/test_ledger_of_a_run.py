@@ -9,15 +9,15 @@ import aiohttp
 import pytest
 
 from broker.service import BrokerService
-from limiter.dual import LimitType
-from limiter.ledger import UnbalancedLedgerError
+from limiter.memory.dual_limiter import LimitType
+from limiter.permits.ledger import UnbalancedLedgerError
 from proxy.service import ProxyService
-from server.limiter_admin import LIMITER_PATH
-from tests.support.cluster import broker_config, proxy_config, until
-from tests.support.raw_peer import RawPeer
+from server.limiter_report.routes import LIMITER_PATH
+from tests.support.peers.raw_peer import RawPeer
+from tests.support.processes.cluster import broker_config, proxy_config, until
 
 if TYPE_CHECKING:
-    from broker.config import BrokerConfig
+    from broker.configuration.config import BrokerConfig
     from proxy.config import ProxyConfig
 
 NS = "public/default"

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import aiohttp
 import pytest
 
-from limiter.dual import LimitType
-from server.limiter_admin import LIMITER_PATH
-from tests.support.cluster import cluster, topic_names, until
-from tests.support.raw_peer import topics_command
+from limiter.memory.dual_limiter import LimitType
+from server.limiter_report.routes import LIMITER_PATH
+from tests.support.peers.raw_peer import topics_command
+from tests.support.processes.cluster import cluster, topic_names, until
 
 if TYPE_CHECKING:
     from broker.service import BrokerService

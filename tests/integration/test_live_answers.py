@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from tests.support.cluster import until
-from tests.support.questioned_broker import QuestionedBroker, unchanged_frame, without_tail
-from tests.support.questioned_proxy import (
+from tests.support.peers.questioned_broker import QuestionedBroker, unchanged_frame, without_tail
+from tests.support.peers.questioned_proxy import (
     DIRECT,
     HASH,
     HEAP,
@@ -26,8 +25,9 @@ from tests.support.questioned_proxy import (
     is_one_list,
     questioned_proxy,
 )
-from tests.support.raw_peer import frame, topics_command
-from tests.support.stand_in_broker import listing_body, listing_frame, topic_names
+from tests.support.peers.raw_peer import frame, topics_command
+from tests.support.peers.stand_in_broker import listing_body, listing_frame, topic_names
+from tests.support.processes.cluster import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable

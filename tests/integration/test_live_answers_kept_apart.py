@@ -6,9 +6,8 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from proto.topic_hash import topics_hash
-from tests.support.cluster import until
-from tests.support.questioned_broker import without_tail
-from tests.support.questioned_proxy import (
+from tests.support.peers.questioned_broker import without_tail
+from tests.support.peers.questioned_proxy import (
     DIRECT,
     HASH,
     NAMES,
@@ -22,8 +21,9 @@ from tests.support.questioned_proxy import (
     is_one_list,
     questioned_proxy,
 )
-from tests.support.raw_peer import topics_command
-from tests.support.stand_in_broker import listing_body, topic_names
+from tests.support.peers.raw_peer import topics_command
+from tests.support.peers.stand_in_broker import listing_body, topic_names
+from tests.support.processes.cluster import until
 
 Type = pb.BaseCommand
 

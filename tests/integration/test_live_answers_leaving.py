@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from proto.topic_listing import TopicsAnswer, TopicsResponse
-from tests.support.cluster import until
-from tests.support.questioned_broker import QuestionedBroker
-from tests.support.questioned_proxy import (
+from proto.topics_response import TopicsAnswer, TopicsResponse
+from tests.support.clocks.settle import settle
+from tests.support.peers.questioned_broker import QuestionedBroker
+from tests.support.peers.questioned_proxy import (
     DIRECT,
     HASH,
     HEAP,
@@ -24,8 +24,8 @@ from tests.support.questioned_proxy import (
     is_one_list,
     questioned_proxy,
 )
-from tests.support.raw_peer import topics_command
-from tests.support.settle import settle
+from tests.support.peers.raw_peer import topics_command
+from tests.support.processes.cluster import until
 
 Type = pb.BaseCommand
 

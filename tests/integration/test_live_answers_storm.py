@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.stores.store import TopicChanges
-from limiter.dual import LimitType
+from broker.stores.changes import TopicChanges
+from limiter.memory.dual_limiter import LimitType
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
-from tests.support.cluster import Cluster, cluster, topic_names, until
-from tests.support.manual_clock import ManualClock
-from tests.support.questioned_proxy import answer_behind_length, answer_of
-from tests.support.raw_peer import RawPeer, topics_command
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.peers.questioned_proxy import answer_behind_length, answer_of
+from tests.support.peers.raw_peer import RawPeer, topics_command
+from tests.support.processes.cluster import Cluster, cluster, topic_names, until
 
 if TYPE_CHECKING:
-    from proxy.flights import Flights
+    from proxy.listing.flights import Flights
 
 DIRECT = LimitType.DIRECT_MEMORY
 NAMESPACE = "public/default"

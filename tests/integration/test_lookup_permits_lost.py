@@ -16,14 +16,14 @@ import aiohttp
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.stores.store import TopicChanges
+from broker.stores.changes import TopicChanges
 from proto.names import NamespaceName
-from tests.support.cluster import Cluster, cluster, held, topic_names, until
-from tests.support.raw_peer import lookup_command, partitions_command, ping, topics_command
-from tests.support.samples import read_samples
+from tests.support.peers.raw_peer import lookup_command, partitions_command, ping, topics_command
+from tests.support.processes.cluster import Cluster, cluster, held, topic_names, until
+from tests.support.processes.samples import read_samples
 
 if TYPE_CHECKING:
-    from tests.support.raw_peer import RawPeer
+    from tests.support.peers.raw_peer import RawPeer
 
 BIG = NamespaceName.parse("public/big")
 NAMES = topic_names("public/big", 2_000, 800)

@@ -15,13 +15,13 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families
 
-from limiter.dual import LimitType
+from limiter.memory.dual_limiter import LimitType
 from proto.version import VERSION
-from tests.support.cluster import cluster, topic_names, until
-from tests.support.samples import prometheus_type, read_samples
+from tests.support.processes.cluster import cluster, topic_names, until
+from tests.support.processes.samples import prometheus_type, read_samples
 
 if TYPE_CHECKING:
-    from tests.support.cluster import Cluster
+    from tests.support.processes.cluster import Cluster
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "metrics.txt"
 NAMESPACE = "public/default"

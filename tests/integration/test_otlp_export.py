@@ -17,15 +17,15 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 )
 
 from broker.service import BrokerService
-from limiter.dual import AsyncDualMemoryLimiter, LimitType, MemoryLimit
-from limiter.permit import AcquireOutcome
-from limiter.tally import AcquireTally
+from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
+from limiter.metrics.outcome_counts import AcquireTally
+from limiter.permits.permit import AcquireOutcome
 from server.errors import ConfigError
-from server.metric_export import MetricExport
-from server.telemetry import MetricsExporter, TelemetrySettings
-from tests.support.cluster import broker_config, cluster, topic_names, until
-from tests.support.manual_clock import ManualClock
-from tests.support.server_process import REPOSITORY
+from server.metrics.otel_export import MetricExport
+from server.metrics.otel_settings import MetricsExporter, TelemetrySettings
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.processes.cluster import broker_config, cluster, topic_names, until
+from tests.support.processes.server_process import REPOSITORY
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -220,7 +220,7 @@ SERVE_AND_TELL = """
 import asyncio, json, sys, threading
 from broker.service import BrokerService
 from server import loop
-from tests.support.cluster import broker_config
+from tests.support.processes.cluster import broker_config
 
 async def main():
     async with BrokerService(broker_config({})):

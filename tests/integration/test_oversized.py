@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.stores.store import TopicChanges
+from broker.stores.changes import TopicChanges
 from client.errors import PulsarClientError, ServerResponseError
-from limiter.dual import LimitType
+from limiter.memory.dual_limiter import LimitType
 from proto.names import NamespaceName
-from tests.support.blocked_store import BlockedStore
-from tests.support.cluster import cluster, held, topic_names, until
-from tests.support.raw_peer import topics_command
+from tests.support.peers.raw_peer import topics_command
+from tests.support.processes.cluster import cluster, held, topic_names, until
+from tests.support.stores.blocked_store import BlockedStore
 
 if TYPE_CHECKING:
     import pathlib

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from limiter.read_gate import PauseCause
+from limiter.flow.causes import PauseCause
 from proxy.service import ProxyService
-from tests.support.byte_broker import ByteBroker, connected_command
-from tests.support.cluster import (
+from tests.support.peers.byte_broker import ByteBroker, connected_command
+from tests.support.peers.raw_peer import RawPeer, connect_command, topics_command
+from tests.support.processes.cluster import (
     NOWHERE,
     cluster,
     no_errors_logged,
@@ -21,12 +22,11 @@ from tests.support.cluster import (
     topic_names,
     until,
 )
-from tests.support.raw_peer import RawPeer, connect_command, topics_command
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.support.byte_broker import ByteBrokerConnection
+    from tests.support.peers.byte_broker import ByteBrokerConnection
 
 NOISE = random.Random(7).randbytes(3_000_000)
 INVALID_TARGET = "Target broker cannot be validated."

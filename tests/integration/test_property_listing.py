@@ -10,21 +10,21 @@ import pyarrow.parquet as pq
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.importer import import_topics
-from broker.stores.properties import PROPERTIES_TYPE, PropertyRows
-from broker.stores.store import TopicChanges
+from broker.imports.importer import import_topics
+from broker.stores.changes import TopicChanges
+from broker.stores.property_rows import PROPERTIES_TYPE, PropertyRows
 from client.errors import ServerResponseError
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
-from tests.support.cluster import cluster, until
+from tests.support.processes.cluster import cluster, until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.cluster import Cluster
+    from tests.support.processes.cluster import Cluster
 
 INDEX = {"pulsarResourcesExtendedClassName": "broker.property_index:PropertyIndex"}
-SCRIPTED = {"pulsarResourcesExtendedClassName": "tests.unit.broker.plug_ins:Scripted"}
+SCRIPTED = {"pulsarResourcesExtendedClassName": "tests.unit.broker.plugins.plug_ins:Scripted"}
 NAMESPACE = "tenant/ns"
 TEAMS = {"team": "t1"}
 
@@ -169,7 +169,7 @@ async def test_a_plug_in_that_fails_costs_one_request_a_clear_error(profile: str
                 await client.topics_of_namespace(NAMESPACE, properties=TEAMS)
             # Then
             assert caught.value.server_error == pb.MetadataError
-            assert "tests.unit.broker.plug_ins:Scripted" in str(caught.value)
+            assert "tests.unit.broker.plugins.plug_ins:Scripted" in str(caught.value)
         plug_in.answer = [topic(1)]
         found = await client.topics_of_namespace(NAMESPACE, properties=TEAMS)
         assert found.topics == (topic(1),)

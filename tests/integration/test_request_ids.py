@@ -6,8 +6,8 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from proto.varint import encode_varint
-from tests.support.cluster import broker_connection, cluster, topic_names
-from tests.support.raw_peer import lookup_command, partitions_command, topics_command
+from tests.support.peers.raw_peer import lookup_command, partitions_command, topics_command
+from tests.support.processes.cluster import broker_connection, cluster, topic_names
 
 NAMES = topic_names("public/default", 100)
 TOPICS = {"public/default": NAMES}

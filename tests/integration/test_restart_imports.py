@@ -9,18 +9,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from broker import importer
+from broker.imports import importer
+from broker.imports.at_start import fingerprint, import_at_start
 from broker.service import BrokerService
-from broker.start_imports import fingerprint, import_at_start
+from broker.stores.changes import StoreError
 from broker.stores.memory import MemoryStore
-from broker.stores.properties import PROPERTIES_TYPE
-from broker.stores.store import StoreError
-from broker.topic_properties import TopicProperties
+from broker.stores.property_rows import PROPERTIES_TYPE
+from broker.topics.properties import TopicProperties
 from proto.names import NamespaceName, TopicName
 from server.errors import StartError
 from server.imports import Imports
-from tests.support.cluster import broker_config
-from tests.support.topic_stores import A, B, base, names
+from tests.support.processes.cluster import broker_config
+from tests.support.stores.topic_stores import A, B, base, names
 
 if TYPE_CHECKING:
     from pathlib import Path

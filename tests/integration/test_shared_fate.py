@@ -9,14 +9,14 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from proto.command_bounds import COMMAND_BYTES
-from tests.support.cluster import broker_connection, cluster, topic_names
-from tests.support.raw_peer import frame, lookup_command, partitions_command, topics_command
+from tests.support.peers.raw_peer import frame, lookup_command, partitions_command, topics_command
+from tests.support.processes.cluster import broker_connection, cluster, topic_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from client.pulsar_client import PulsarClient
-    from tests.support.raw_peer import RawPeer
+    from tests.support.peers.raw_peer import RawPeer
 
 NAMES = topic_names("public/default", 50)
 TOPICS = {"public/default": NAMES}

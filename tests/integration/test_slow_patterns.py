@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from broker.pattern_filter import PatternFilter, PatternRules
-from broker.pattern_workers import PatternWorkers
-from proto.pattern_errors import InvalidPatternError
-from proto.patterns import RegexImplementation
-from proto.topic_blocks import TopicSequence
-from proto.topic_listing import TopicListing
-from tests.support.cluster import until
-from tests.support.manual_clock import ManualClock
-from tests.support.settle import settle
+from broker.patterns.errors import InvalidPatternError
+from broker.patterns.filter import PatternFilter, PatternRules
+from broker.patterns.pattern import RegexImplementation
+from broker.patterns.workers import PatternWorkers
+from broker.topic_lists.listing import TopicListing
+from broker.topic_lists.sequence import TopicSequence
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
+from tests.support.processes.cluster import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from loadgen.corpus import Corpus, in_spark, in_this_process, write_corpus
-from loadgen.failures import LoadgenError
+from loadgen.corpus.corpus import Corpus, in_spark, in_this_process, write_corpus
+from loadgen.corpus.synthetic import TopicPlan
+from loadgen.errors import LoadgenError
+from loadgen.run.run import RunOptions, execute
 from loadgen.scenario import NamespaceExpectation, StormScenario
-from loadgen.spark import SparkError, SparkSettings, collect_with_progress, spark_session
-from loadgen.storm_run import RunOptions, execute
-from loadgen.topics import TopicPlan
+from loadgen.spark.session import SparkError, SparkSettings, collect_with_progress, spark_session
 from proto.topic_hash import topics_hash
-from tests.support.stand_in_broker import StandInBroker, running, topic_names
+from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,20 +11,20 @@ import pyarrow.parquet as pq
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from loadgen.connecting import raise_open_file_limit
-from loadgen.executors import run_in_processes
-from loadgen.failures import ExitCode, LoadgenError
-from loadgen.results import summary_part
-from loadgen.run_directory import load_run
+from loadgen.clients.connect import raise_open_file_limit
+from loadgen.errors import ExitCode, LoadgenError
+from loadgen.executors.processes import run_in_processes
+from loadgen.executors.runner import run_task
+from loadgen.results.reading import load_run
+from loadgen.results.writing import summary_part
+from loadgen.run.run import RunOptions, execute
 from loadgen.scenario import NamespaceExpectation, StormScenario
-from loadgen.storm_run import RunOptions, execute
-from loadgen.task_plan import TaskPlan
-from loadgen.task_runner import run_task
+from loadgen.tasks.plan import TaskPlan
 from proto.topic_hash import topics_hash
-from tests.support.stand_in_broker import StandInBroker, running, topic_names
+from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
 
 if TYPE_CHECKING:
-    from loadgen.live import StormCounters
+    from loadgen.clients.counters import StormCounters
 
 NAMES = {f"load/ns-{index}": topic_names(f"load/ns-{index}", 500, 100) for index in range(3)}
 RIGHT = tuple(

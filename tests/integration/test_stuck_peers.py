@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from limiter.dual import LimitType
-from limiter.flow_totals import CloseReason
-from limiter.outbound import WriteBufferMarks
-from limiter.read_gate import PauseCause
+from limiter.flow.causes import CloseReason, PauseCause
+from limiter.flow.outbound_buffer import WriteBufferMarks
+from limiter.memory.dual_limiter import LimitType
 from tests.proof.mid_topics import COMMAND_BYTES, HEAP_BYTES, mid_names
-from tests.support.cluster import Cluster, cluster, until
-from tests.support.manual_clock import ManualClock
-from tests.support.raw_peer import RawPeer, ping, pong, topics_command
-from tests.support.settle import settle
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
+from tests.support.peers.raw_peer import RawPeer, ping, pong, topics_command
+from tests.support.processes.cluster import Cluster, cluster, until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

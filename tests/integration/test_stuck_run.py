@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from loadgen.peer_record import PEERS_NAME
-from loadgen.report import render_report
-from loadgen.run_directory import load_run
+from loadgen.clients.peer_record import PEERS_NAME
+from loadgen.executors.runner import run_task
+from loadgen.report.page import render_report
+from loadgen.results.reading import load_run
+from loadgen.run.run import RunOptions, RunResult, execute
 from loadgen.scenario import NamespaceExpectation
-from loadgen.storm_run import RunOptions, RunResult, execute
-from loadgen.stuck_scenario import StuckScenario
-from loadgen.task_plan import TaskPlan
-from loadgen.task_runner import run_task
+from loadgen.scenarios.stuck.scenario import StuckScenario
+from loadgen.tasks.plan import TaskPlan
 from proto.version import FLOODGATE_VERSION, SERVER_VERSION
-from tests.support.server_process import running_server
-from tests.support.stand_in_broker import StandInBroker, running, topic_names
+from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
+from tests.support.processes.server_process import running_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.support.server_process import ServerProcess
+    from tests.support.processes.server_process import ServerProcess
 
 NAMESPACE = "public/default"
 TOPICS = 4_000

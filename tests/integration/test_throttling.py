@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from limiter.dual import LimitType
-from tests.support.blocked_store import BlockedStore
-from tests.support.cluster import cluster, held, topic_names, until
-from tests.support.manual_clock import ManualClock
-from tests.support.raw_peer import (
+from limiter.memory.dual_limiter import LimitType
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.peers.raw_peer import (
     RawPeer,
     connect_command,
     lookup_command,
     partitions_command,
     topics_command,
 )
+from tests.support.processes.cluster import cluster, held, topic_names, until
+from tests.support.stores.blocked_store import BlockedStore
 
 NAMES = topic_names("public/default", 200)
 TOPICS = {"public/default": NAMES}

@@ -13,9 +13,9 @@ import trustme
 
 import proto.PulsarApi_pb2 as pb
 from proto.frames import encode_command
-from proto.tls import TlsLayer
-from proto.transport import Connection
-from tests.support.settle import settle
+from proto.transport.connection import Connection
+from proto.transport.tls import TlsLayer
+from tests.support.clocks.settle import settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

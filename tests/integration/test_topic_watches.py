@@ -10,8 +10,8 @@ import pytest
 from broker.stores.feed import Change
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
-from tests.support.cluster import cluster, topic_names, until
-from tests.support.wire_watches import (
+from tests.support.processes.cluster import cluster, topic_names, until
+from tests.support.watches.wire_watches import (
     ALPHA,
     BETA,
     GOLD,
@@ -25,7 +25,7 @@ from tests.support.wire_watches import (
 )
 
 if TYPE_CHECKING:
-    from tests.support.cluster import Cluster
+    from tests.support.processes.cluster import Cluster
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.feed import Change
-from broker.stores.store import StoreError, TopicChanges
-from broker.watches import topic_list_watcher
+from broker.watches import watcher as topic_list_watcher
 from proto.topic_hash import topics_hash
-from tests.support.cluster import cluster, topic_names, until
-from tests.support.held_broker import held_at
-from tests.support.manual_clock import ManualClock
-from tests.support.settle import settle
-from tests.support.wire_watches import (
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
+from tests.support.peers.held_broker import held_at
+from tests.support.processes.cluster import cluster, topic_names, until
+from tests.support.watches.wire_watches import (
     ALPHA,
     GOLD,
     PROFILES,
@@ -31,7 +31,7 @@ from tests.support.wire_watches import (
 
 if TYPE_CHECKING:
     from proto.names import NamespaceName
-    from tests.support.cluster import Cluster
+    from tests.support.processes.cluster import Cluster
 
 SHORT_WAITS = {"heap_timeout_seconds": 0.5, "direct_timeout_seconds": 0.5}
 

@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from tests.support.cluster import cluster, until
-from tests.support.held_broker import BlockedFilter, held_at
-from tests.support.manual_clock import ManualClock
-from tests.support.settle import settle
-from tests.support.wire_watches import (
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
+from tests.support.peers.held_broker import BlockedFilter, held_at
+from tests.support.processes.cluster import cluster, until
+from tests.support.watches.wire_watches import (
     ALPHA,
     BETA,
     PROFILES,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.stores.store import StoreError
-from tests.support.cluster import cluster
-from tests.support.wire_watches import (
+from broker.stores.changes import StoreError
+from tests.support.processes.cluster import cluster
+from tests.support.watches.wire_watches import (
     ALPHA,
     BETA,
     PROFILES,
@@ -25,7 +25,7 @@ from tests.support.wire_watches import (
 )
 
 if TYPE_CHECKING:
-    from tests.support.cluster import Cluster
+    from tests.support.processes.cluster import Cluster
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -10,11 +10,11 @@ from prometheus_client import CollectorRegistry, generate_latest
 import proto.PulsarApi_pb2 as pb
 from broker.watches.metrics import WatchMetrics
 from broker.watches.registry import WATCHER_BYTES
-from broker.watches.watched_sets import SET_BYTES
-from tests.support.blocked_store import BlockedStore
-from tests.support.cluster import cluster, topic_names, until
-from tests.support.samples import read_samples
-from tests.support.wire_watches import (
+from broker.watches.sets.watched_sets import SET_BYTES
+from tests.support.processes.cluster import cluster, topic_names, until
+from tests.support.processes.samples import read_samples
+from tests.support.stores.blocked_store import BlockedStore
+from tests.support.watches.wire_watches import (
     ALPHA,
     BETA,
     PROFILES,
@@ -29,7 +29,7 @@ from tests.support.wire_watches import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tests.support.raw_peer import RawPeer
+    from tests.support.peers.raw_peer import RawPeer
 
 MANY = {"public/gold": [*topic_names("public/gold/alpha", 1_000), *BETA]}
 REFUSED = "Unable to create topic list watcher: "

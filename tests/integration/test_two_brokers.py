@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker.service import BrokerService
+from broker.stores.changes import StoreError, TopicChanges, TopicExistsError
 from broker.stores.feed import MAX_TOLD_NAMES, Change
-from broker.stores.store import StoreError, TopicChanges, TopicExistsError
-from broker.topic_properties import TopicProperties
-from broker.topic_rules import TopicRules
-from broker.topic_service import TopicService
+from broker.topics.properties import TopicProperties
+from broker.topics.rules import TopicRules
+from broker.topics.service import TopicService
 from limiter.clock import LoopClock, deadline
 from proto.names import NamespaceName, TopicName
-from tests.support.cluster import broker_config, until
-from tests.support.overtaken import before_change
-from tests.support.topic_stores import ALL, A, base, changes, names, topic
+from tests.support.processes.cluster import broker_config, until
+from tests.support.stores.overtaken import before_change
+from tests.support.stores.topic_stores import ALL, A, base, changes, names, topic
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from broker.stores.feed import ChangeFeed
     from broker.stores.store import MetadataStore
-    from tests.support.postgresql import PostgresqlServer
+    from tests.support.processes.postgresql import PostgresqlServer
 
 SEEN_SECONDS = 1.0
 """What a broker may take to see another's change."""

@@ -10,14 +10,14 @@ import proto.PulsarApi_pb2 as pb
 from broker.service import BrokerService
 from limiter.clock import LoopClock, deadline
 from proto.topic_hash import topics_hash
-from tests.support.cluster import broker_config, until
-from tests.support.raw_peer import RawPeer
-from tests.support.topic_stores import A, changes, topic
+from tests.support.peers.raw_peer import RawPeer
+from tests.support.processes.cluster import broker_config, until
+from tests.support.stores.topic_stores import A, changes, topic
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.support.postgresql import PostgresqlServer
+    from tests.support.processes.postgresql import PostgresqlServer
 
 SEEN_SECONDS = 1.0
 """What a change may take from one broker to who watches on the other."""

@@ -17,16 +17,16 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.cnx import ServerCnx
-from broker.stores.store import TopicChanges
+from broker.stores.changes import TopicChanges
 from limiter.clock import LoopClock, deadline
 from proto.names import NamespaceName
-from tests.support.cluster import cluster
+from tests.support.processes.cluster import cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from proto.frames import Frame
-    from tests.support.cluster import Cluster
+    from tests.support.processes.cluster import Cluster
 
 pytestmark = pytest.mark.official
 

@@ -15,9 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks.processes import BenchError
-from loadgen.failures import LoadgenError
-from loadgen.processes import termination_interrupts
-from loadgen.steps import Steps
+from loadgen.demo.progress import Steps
+from loadgen.errors import LoadgenError
+from loadgen.servers.processes import termination_interrupts
 from tests.proof.registry import PROOFS
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 

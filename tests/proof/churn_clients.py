@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from loadgen.connecting import raise_open_file_limit
+from loadgen.clients.connect import raise_open_file_limit
 from server.loop import run
 from tests.proof.conversation import Outcome, Plan, Stage, Truth, WrongAnswerError, converse
 from tests.proof.servers import expectations

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.imports import write_topics
 from benchmarks.processes import ROOT
-from loadgen.connecting import raise_open_file_limit
+from loadgen.clients.connect import raise_open_file_limit
 from tests.proof.conversation import Outcome
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import (
@@ -31,7 +31,7 @@ from tests.proof.servers import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadgen.processes import ServerProcess
+    from loadgen.servers.processes import ServerProcess
 
 CLIENTS = 200
 QUICK_CLIENTS = 40

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from limiter.clock import LoopClock, deadline
-from loadgen.answers import verify_answer
-from loadgen.storm_frames import connect_frame, request_frame
+from loadgen.clients.answers import verify_answer
+from loadgen.clients.frames import connect_frame, request_frame
 from proto.frames import parse_command
-from proto.topic_listing import read_topics_head
+from proto.topics_response import read_topics_head
 
 if TYPE_CHECKING:
     import random

@@ -14,17 +14,17 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from loadgen.answer_stream import AnswerStream, Listing
-from loadgen.answers import AnswerChecker
+from loadgen.clients.answer_stream import AnswerStream, Listing
+from loadgen.clients.answers import AnswerChecker
+from loadgen.clients.frames import PONG, request_frame
 from loadgen.scenario import NamespaceExpectation
-from loadgen.storm_frames import PONG, request_frame
 from tests.proof.silent_peers import silent_peers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadgen.answer_stream import Received
-    from loadgen.answers import PendingAnswer
+    from loadgen.clients.answer_stream import Received
+    from loadgen.clients.answers import PendingAnswer
     from tests.proof.silent_peers import SilentPeer
 
 TURN_SECONDS = 0.1

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import IO
 
-    from loadgen.processes import ServerProcess
+    from loadgen.servers.processes import ServerProcess
     from tests.proof.result import ProofOptions
 
 PEERS, QUICK_PEERS = 500, 40

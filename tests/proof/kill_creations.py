@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import ClusterSettings
-from tests.support.killed_creations import clear, create_and_kill, kill_points
-from tests.support.postgresql import running_postgresql
+from tests.support.processes.postgresql import running_postgresql
+from tests.support.stores.killed_creations import clear, create_and_kill, kill_points
 
 if TYPE_CHECKING:
-    from loadgen.processes import ServerLaunch
+    from loadgen.servers.processes import ServerLaunch
 
 TOPICS, QUICK_TOPICS = 10_000, 1_000
 KILLS = 5

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.imports import write_topics
 from benchmarks.processes import ROOT
-from loadgen.connecting import raise_open_file_limit
-from loadgen.processes import running_server
+from loadgen.clients.connect import raise_open_file_limit
+from loadgen.servers.processes import running_server
 from tests.proof.conversation import Outcome, Plan, Stage, Truth, converse
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import (

@@ -16,18 +16,18 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from limiter.accounts import SharedHolder
-from limiter.admission import AdmissionPolicy, AdmissionRules, ShareCaps
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules, ShareCaps
 from limiter.errors import PermitAcquireError, PermitTooLargeError
-from limiter.semaphore import AsyncSemaphore
+from limiter.permits.account import SharedHolder
+from limiter.semaphore.async_semaphore import AsyncSemaphore
 from server.loop import run
 from tests.proof.result import ProofOptions, ProofResult
-from tests.support.manual_clock import ManualClock
+from tests.support.clocks.manual_clock import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Hashable
 
-    from limiter.permit import AcquireOutcome, Permit
+    from limiter.permits.permit import AcquireOutcome, Permit
 
 OPERATIONS, QUICK_OPERATIONS = 1_000_000, 20_000
 LIMIT = 1_000

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from benchmarks.listing_corpus import NAMESPACE, listing_names, write_text_file
-from loadgen.answer_stream import AnswerStream, Listing
-from loadgen.answers import AnswerChecker
+from loadgen.clients.answer_stream import AnswerStream, Listing
+from loadgen.clients.answers import AnswerChecker
+from loadgen.clients.frames import PONG
 from loadgen.scenario import NamespaceExpectation
-from loadgen.storm_frames import PONG
 from proto.topic_hash import topics_hash
 from tests.proof.process_memory import peak_resident_bytes, reset_peak, resident_bytes
 from tests.proof.recorded_limits import ROLES, cluster, limits, server_of
@@ -25,8 +25,8 @@ from tests.proof.servers import check_logs, check_nothing_held, server_address, 
 from tests.proof.silent_peers import silent_peers
 
 if TYPE_CHECKING:
-    from loadgen.answer_stream import Received
-    from loadgen.processes import ServerProcess
+    from loadgen.clients.answer_stream import Received
+    from loadgen.servers.processes import ServerProcess
     from tests.proof.result import ProofOptions
     from tests.proof.silent_peers import SilentPeer
 

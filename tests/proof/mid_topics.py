@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from broker.listing.responses import topics_response
+from broker.topic_lists.listing import TopicListing
+from broker.topic_lists.sequence import TopicSequence
 from loadgen.scenario import NamespaceExpectation
-from proto.topic_blocks import TopicSequence
 from proto.topic_hash import topics_hash
-from proto.topic_listing import TopicListing, topics_response
 from tests.proof.result import ProofError
 
 if TYPE_CHECKING:

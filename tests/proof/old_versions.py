@@ -15,11 +15,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from loadgen.answers import AnswerChecker
+from broker.listing.responses import topics_response
+from broker.topic_lists.listing import TopicListing
+from broker.topic_lists.sequence import TopicSequence
+from loadgen.clients.answers import AnswerChecker
 from loadgen.scenario import NamespaceExpectation
-from proto.topic_blocks import TopicSequence
 from proto.topic_hash import topics_hash
-from proto.topic_listing import TopicListing, topics_response
 from tests.proof.healthy import wait_until
 from tests.proof.honest_peers import HonestPeer, take_turns
 from tests.proof.mid_topics import MID, PARTITIONS, mid_names
@@ -32,7 +33,7 @@ from tests.proof.silent_peers import SilentPeer, silent_peers
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadgen.processes import ServerProcess
+    from loadgen.servers.processes import ServerProcess
     from tests.proof.result import ProofOptions
 
 READERS_PER_VERSION = 4

@@ -37,7 +37,7 @@ from tests.proof.servers import check_logs, check_nothing_held, server_address, 
 from tests.proof.silent_peers import SilentPeer, silent_peers
 
 if TYPE_CHECKING:
-    from loadgen.processes import ServerProcess
+    from loadgen.servers.processes import ServerProcess
     from tests.proof.result import ProofOptions
 
 LISTINGS = 64

@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from loadgen.manifest import read_manifest
-from loadgen.processes import ServerLaunch, running_server
+from loadgen.corpus.manifest import read_manifest
 from loadgen.scenario import NamespaceExpectation
-from loadgen.scrape import kept_samples
+from loadgen.servers.processes import ServerLaunch, running_server
+from loadgen.servers.scrape import kept_samples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from loadgen.processes import ServerProcess
+    from loadgen.servers.processes import ServerProcess
     from tests.proof.result import ProofResult
 
 SETTLE_SECONDS = 10.0

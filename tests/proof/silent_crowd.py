@@ -25,7 +25,7 @@ from tests.proof.silent_crowd_peers import silent_crowd
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadgen.processes import ServerProcess
+    from loadgen.servers.processes import ServerProcess
     from tests.proof.healthy import Listing
     from tests.proof.result import ProofOptions
 

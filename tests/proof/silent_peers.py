@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from loadgen.connecting import raise_open_file_limit
-from loadgen.storm_frames import connect_frame, request_frame
+from loadgen.clients.connect import raise_open_file_limit
+from loadgen.clients.frames import connect_frame, request_frame
 from proto.frames import parse_command
 from tests.proof.result import ProofError
 

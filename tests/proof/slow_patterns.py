@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from benchmarks.controlled_process import controlled_process
 from benchmarks.listing_corpus import NAMESPACE, listing_names, write_text_file
-from loadgen.processes import ServerLaunch, running_server
+from loadgen.servers.processes import ServerLaunch, running_server
 from tests.proof.result import ProofError, ProofResult
 from tests.proof.servers import LOCAL, check_logs
-from tests.support.raw_peer import RawPeer, topics_command
+from tests.support.peers.raw_peer import RawPeer, topics_command
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.controlled_process import ControlledProcess
-    from loadgen.processes import ServerProcess
+    from loadgen.servers.processes import ServerProcess
     from tests.proof.result import ProofOptions
 
 NAMES = 10_000

@@ -19,7 +19,7 @@ from tests.proof.stuck_rows import Row, Variant, run_variant
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadgen.processes import ServerProcess
+    from loadgen.servers.processes import ServerProcess
     from tests.proof.result import ProofOptions
 
 LISTINGS = 1_000

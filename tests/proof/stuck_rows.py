@@ -21,7 +21,7 @@ from tests.proof.silent_peers import SilentPeer, silent_peers
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadgen.processes import ServerProcess
+    from loadgen.servers.processes import ServerProcess
     from tests.proof.healthy import Listing
 
 GRACE_SECONDS = 3.0

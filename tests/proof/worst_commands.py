@@ -13,22 +13,22 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-import proto.patterns
+import broker.patterns.pattern
 import proto.PulsarApi_pb2 as pb
 from broker.cnx import TRANSITIONS as BROKER
 from broker.cnx import ServerCnxState
 from proto.command_bounds import COMMAND_BYTES, LARGER_COMMANDS, type_name
 from tests.proof.nasty_commands import nasty_commands
 from tests.proof.result import ProofResult
-from tests.support.cluster import cluster, topic_names, until
-from tests.support.raw_peer import RawPeer, connect_command, frame, ping
+from tests.support.peers.raw_peer import RawPeer, connect_command, frame, ping
+from tests.support.processes.cluster import cluster, topic_names, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.proof.nasty_commands import Nasty
     from tests.proof.result import ProofOptions
-    from tests.support.cluster import Cluster
+    from tests.support.processes.cluster import Cluster
 
 BOUND_MILLIS = 20.0
 ROUNDS = 2
@@ -141,7 +141,7 @@ async def _held(parts: Cluster, role: str, state: str, nasty: Nasty, longest: Lo
             lengths = _LENGTHS.pack(len(nasty.command) + 4, len(nasty.command))
             whole = lengths + nasty.command
             data = whole * max(1, BURST_BYTES // len(whole)) + frame(ping())
-            proto.patterns._compiled.clear()
+            broker.patterns.pattern._compiled.clear()
             longest.take()
             await _said(parts, peer, data)
             rounds.append(longest.take())

@@ -10,27 +10,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from broker.listing.responses import topics_response
+from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
+from broker.topic_lists.sequence import TopicSequence
 from client.errors import AnswerDeclinedError, DisconnectedError, ServerResponseError
-from limiter.admission import AdmissionPolicy, AdmissionRules
-from limiter.dual import AsyncDualMemoryLimiter, LimitType, MemoryLimit
-from limiter.lookups import LookupSemaphore
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
+from limiter.flow.lookup_semaphore import LookupSemaphore
+from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from proto.frames import LARGE_FRAME_BYTES
-from proto.topic_blocks import TopicSequence
-from proto.topic_listing import (
-    EMPTY_LISTING,
-    TopicListing,
-    TopicsAnswer,
-    read_topics_head,
-    topics_response,
-)
-from proxy.charging import ExactCharging
+from proto.topics_response import TopicsAnswer, read_topics_head
 from proxy.errors import ErrorTranslation, RequestError
-from proxy.flight import Flight, Requester
-from proxy.flights import Flights, flight_key
-from server.unanswered import UnansweredRequests
-from tests.support.manual_clock import ManualClock
-from tests.support.settle import settle
-from tests.support.stand_in_broker import topic_names
+from proxy.listing.exact_charging import ExactCharging
+from proxy.listing.flight import Flight, Requester
+from proxy.listing.flights import Flights, flight_key
+from server.connection.unanswered_requests import UnansweredRequests
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
+from tests.support.peers.stand_in_broker import topic_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from limiter.accounts import SharedHolder
-    from limiter.permit import AcquireOutcome, Permit, Waiter
+    from limiter.permits.account import SharedHolder, Waiter
+    from limiter.permits.permit import AcquireOutcome, Permit
 
 AccountKey = tuple[str | None, str]
 

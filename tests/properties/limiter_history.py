@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from limiter.admission import AdmissionRules
+from limiter.admission.rules import AdmissionRules
 from limiter.errors import (
     PermitAcquireCancelledError,
     PermitAcquireClosedError,
@@ -18,15 +18,16 @@ from limiter.errors import (
     PermitAcquireTimeoutError,
     PermitTooLargeError,
 )
-from limiter.permit import UNBOUNDED_PERMITS, AcquireOutcome
-from limiter.semaphore import AsyncSemaphore
+from limiter.permits.permit import UNBOUNDED_PERMITS, AcquireOutcome
+from limiter.semaphore.async_semaphore import AsyncSemaphore
 from tests.properties.limiter_books import AccountKey, Ask, Books, Held, Sharing
-from tests.support.manual_clock import ManualClock
+from tests.support.clocks.manual_clock import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from limiter.permit import Permit, Waiter
+    from limiter.permits.account import Waiter
+    from limiter.permits.permit import Permit
 
 LIMIT = 12
 QUEUE = 5

@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.errors import RequestError
-from broker.estimates import ListingEstimates
-from broker.listing import TopicLister
-from broker.pattern_filter import PatternFilter, PatternRules
+from broker.listing.estimates import ListingEstimates
+from broker.listing.handler import GetTopicsHandler
+from broker.listing.lister import TopicLister
+from broker.listing.responses import AnswerRules
+from broker.patterns.filter import PatternFilter, PatternRules
+from broker.patterns.pattern import RegexImplementation
+from broker.stores.changes import TopicChanges
 from broker.stores.memory import MemoryStore
-from broker.stores.store import TopicChanges
-from broker.topics import GetTopicsHandler
-from broker.topics_responses import AnswerRules
-from limiter.admission import AdmissionPolicy, AdmissionRules
-from limiter.dual import AsyncDualMemoryLimiter, LimitType, MemoryLimit
-from limiter.estimate import SizeEstimate
-from limiter.response_memory import PrivateMemory, SharedMemory
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
+from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
+from limiter.memory.response_memory import PrivateMemory, SharedMemory
+from limiter.memory.size_estimate import SizeEstimate
 from proto.names import NamespaceName
-from proto.patterns import RegexImplementation
-from tests.support.manual_clock import ManualClock
-from tests.support.settle import settle
-from tests.support.stand_in_broker import topic_names
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
+from tests.support.peers.stand_in_broker import topic_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from random import Random
 
-    from broker.stores.snapshot import NamespaceSnapshot
+    from broker.stores.snapshots.snapshot import NamespaceSnapshot
 
 HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
 NAMESPACES = [NamespaceName.parse(f"public/space-{number}") for number in range(3)]

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.config import BrokerConfig
-from broker.config import known_keys as broker_keys
+from broker.configuration.config import BrokerConfig
+from broker.configuration.config import known_keys as broker_keys
 from proxy.config import ProxyConfig
 from proxy.config import known_keys as proxy_keys
-from server.config_file import parse_properties
+from server.configuration.file import parse_properties
 from server.errors import ConfigError
 
 if TYPE_CHECKING:

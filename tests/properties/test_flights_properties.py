@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from limiter.admission import AdmissionPolicy
-from proxy import flights
-from proxy.flights import ANSWERS_A_TURN
+from limiter.admission.rules import AdmissionPolicy
+from proxy.listing import flights
+from proxy.listing.flights import ANSWERS_A_TURN
 from tests.properties.flights_history import FlightsHistory
 
 SEEDS = 20

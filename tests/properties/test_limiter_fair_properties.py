@@ -1,6 +1,6 @@
 """Whatever happens to a semaphore of policy fair: nobody takes it all, starves or stalls.
 
-The rules are stated here anew, in sums over the test's own books; see limiter.fair.
+The rules are stated here anew, in sums over the test's own books; see limiter.admission.fair.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from hypothesis import settings
 
-from limiter.admission import AdmissionPolicy, AdmissionRules, ShareCaps
-from limiter.permit import AcquireOutcome
-from limiter.placing import LENT_DIVISOR
+from limiter.admission.places import LENT_DIVISOR
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules, ShareCaps
+from limiter.permits.permit import AcquireOutcome
 from tests.properties.limiter_history import MANY_CLIENTS, LimiterHistory
 
 if TYPE_CHECKING:

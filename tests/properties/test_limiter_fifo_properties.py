@@ -9,7 +9,7 @@ from hypothesis import settings
 from tests.properties.limiter_history import LimiterHistory
 
 if TYPE_CHECKING:
-    from limiter.permit import AcquireOutcome
+    from limiter.permits.permit import AcquireOutcome
     from tests.properties.limiter_books import Ask
 
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from limiter.admission.fair import FairAdmission
+from limiter.admission.fair_queue import TurnQueue
 from limiter.errors import PermitAcquireTimeoutError
-from limiter.fair import FairAdmission
-from limiter.permit import AcquireOutcome
-from limiter.semaphore import AsyncSemaphore
-from limiter.shared import SharedLeases
-from limiter.turns import TurnQueue
+from limiter.memory.shared_leases import SharedLeases
+from limiter.permits.permit import AcquireOutcome
+from limiter.semaphore.async_semaphore import AsyncSemaphore
 from tests.properties import test_turns_properties
 from tests.properties.test_limiter_fair_properties import CappedHistory, FairHistory
 from tests.properties.test_limiter_fifo_properties import FifoHistory
@@ -26,10 +26,10 @@ from tests.properties.test_shared_leases_properties import LeaseHistory
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from limiter.accounts import Account, Place, SharedHolder
-    from limiter.fifo import Admission
-    from limiter.permit import Permit, Waiter
-    from limiter.shared import LeaseReference
+    from limiter.admission.fifo import Admission
+    from limiter.memory.shared_leases import LeaseReference
+    from limiter.permits.account import Account, Place, SharedHolder, Waiter
+    from limiter.permits.permit import Permit
     from tests.properties.limiter_history import LimiterHistory
 
 SEARCH = settings(

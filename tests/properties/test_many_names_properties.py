@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proto import many_names
-from proto.many_names import alike, changes_between, differences, merged
-from proto.name_nodes import LEAVES
-from proto.sorted_names import SortedNames
+from broker.watches.names import merging as many_names
+from broker.watches.names.merging import alike, changes_between, differences, merged
+from broker.watches.names.nodes import LEAVES
+from broker.watches.names.sorted_names import SortedNames
 from proto.topic_hash import in_java_order, topics_hash
 
 if TYPE_CHECKING:

@@ -18,17 +18,17 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from limiter.memory_errors import (
+from limiter.client_memory.errors import (
     MemoryReserveClosedError,
     MemoryReserveQueueFullError,
     MemoryReserveTimeoutError,
 )
-from limiter.memory_limit_controller import MemoryLimitController
-from limiter.memory_reservation import ReserveOutcome
-from tests.support.manual_clock import ManualClock
+from limiter.client_memory.memory_limit_controller import MemoryLimitController
+from limiter.client_memory.reservation import ReserveOutcome
+from tests.support.clocks.manual_clock import ManualClock
 
 if TYPE_CHECKING:
-    from limiter.memory_reservation import MemoryWaiter, Reservation
+    from limiter.client_memory.reservation import MemoryWaiter, Reservation
 
 LIMIT = 6
 CROSSING = 3

@@ -9,11 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import proto.PulsarApi_pb2 as pb
-from broker.stores import namespace_properties, property_columns
-from broker.stores.namespace_properties import NamespaceProperties
-from broker.stores.properties import PropertyRows
-from broker.stores.snapshot import NamespaceSnapshot
-from broker.stores.store import TopicChanges
+from broker.stores.changes import TopicChanges
+from broker.stores.property_rows import PropertyRows
+from broker.stores.snapshots import namespace_properties, property_columns
+from broker.stores.snapshots.namespace_properties import NamespaceProperties
+from broker.stores.snapshots.snapshot import NamespaceSnapshot
 from proto.topic_hash import java_order
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.stores import partition_counts
-from broker.stores.partition_counts import PartitionCounts
+from broker.stores.snapshots import partition_counts
+from broker.stores.snapshots.partition_counts import PartitionCounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -14,15 +14,15 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker import pattern_filter
-from broker.listing_cache import ListingCache
-from broker.pattern_filter import PatternFilter, PatternRules
-from proto import topic_tree
+from broker.patterns import filter as pattern_filter
+from broker.patterns.cache import ListingCache
+from broker.patterns.filter import PatternFilter, PatternRules
+from broker.patterns.pattern import LinearTime, RegexImplementation
+from broker.topic_lists import tree as topic_tree
+from broker.topic_lists.listing import TopicListing
+from broker.topic_lists.sequence import Selection, TopicSequence
 from proto.names import without_partition
-from proto.patterns import LinearTime, RegexImplementation
-from proto.topic_blocks import Selection, TopicSequence
 from proto.topic_hash import java_order
-from proto.topic_listing import TopicListing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,14 +16,14 @@ from hypothesis.stateful import (
     rule,
 )
 
-from limiter.admission import AdmissionPolicy, AdmissionRules
-from limiter.dual import AsyncDualMemoryLimiter, LimitType, MemoryLimit
-from limiter.shared import SharedLeases
-from tests.support.manual_clock import ManualClock
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
+from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
+from limiter.memory.shared_leases import SharedLeases
+from tests.support.clocks.manual_clock import ManualClock
 
 if TYPE_CHECKING:
-    from limiter.permit import Permit
-    from limiter.shared import LeaseReference
+    from limiter.memory.shared_leases import LeaseReference
+    from limiter.permits.permit import Permit
 
 DIRECT = LimitType.DIRECT_MEMORY
 LIMIT_BYTES = 12

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proto import name_nodes, sorted_names
-from proto.name_nodes import (
+from broker.watches.names import nodes as name_nodes
+from broker.watches.names import sorted_names
+from broker.watches.names.nodes import (
     COUNT,
     CRC,
     JOINED_BYTES,
@@ -26,7 +27,7 @@ from proto.name_nodes import (
     is_fork,
     leaf_for,
 )
-from proto.sorted_names import EMPTY_NAMES, SortedNames, SortedNamesBuilder
+from broker.watches.names.sorted_names import EMPTY_NAMES, SortedNames, SortedNamesBuilder
 from proto.topic_hash import combine_crc, in_java_order, java_order, shift_crc, topics_hash
 
 if TYPE_CHECKING:

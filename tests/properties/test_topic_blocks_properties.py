@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import proto.PulsarApi_pb2 as pb
-from proto import topic_tree
-from proto.topic_block import Block
-from proto.topic_blocks import TopicSequence
+from broker.topic_lists import tree as topic_tree
+from broker.topic_lists.block import Block
+from broker.topic_lists.sequence import TopicSequence
 from proto.topic_hash import combine_crc, combine_joined, java_order, joined_crc, topics_hash
 
 # Few characters, so that names meet: plain ones, and both sides of each border in either order.

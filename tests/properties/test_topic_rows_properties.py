@@ -9,10 +9,11 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.stores.properties import PROPERTIES_TYPE
-from broker.topic_properties import MAX_PROPERTIES, check_properties
-from broker.topic_rows import TopicRows, valid_rows
-from broker.topic_rules import MAX_PARTITIONS, RefusedError, check_name, partitioned_of
+from broker.errors import RefusedError
+from broker.imports.rows import TopicRows, valid_rows
+from broker.stores.property_rows import PROPERTIES_TYPE
+from broker.topics.properties import MAX_PROPERTIES, check_properties
+from broker.topics.rules import MAX_PARTITIONS, check_name, partitioned_of
 from proto.invalid_rows import InvalidRows
 from proto.names import InvalidNameError, TopicName, is_blank
 

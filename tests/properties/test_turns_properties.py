@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from limiter.turns import LeastFirst, TurnQueue, Turns
+from limiter.admission.fair_queue import LeastFirst, TurnQueue, Turns
 
 LARGEST = 50
 SIZES = st.integers(1, LARGEST)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from limiter.admission import AdmissionPolicy, AdmissionRules, ShareCaps
-from limiter.semaphore import AsyncSemaphore
-from tests.support.manual_clock import ManualClock
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules, ShareCaps
+from limiter.semaphore.async_semaphore import AsyncSemaphore
+from tests.support.clocks.manual_clock import ManualClock
 
 if TYPE_CHECKING:
-    from limiter.permit import AcquireOutcome
+    from limiter.permits.permit import AcquireOutcome
 
 
 class FairLimiter:

@@ -13,7 +13,7 @@ from benchmarks.bare_server import BareServer, server_context
 from benchmarks.flow import BARE, JUDGED, OURS, PAIRS, Round, conclude, valid
 from benchmarks.listing_corpus import listing_answer
 from benchmarks.processes import BenchError
-from tests.support.cluster import until
+from tests.support.processes.cluster import until
 
 if TYPE_CHECKING:
     from pathlib import Path

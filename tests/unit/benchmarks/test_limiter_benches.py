@@ -10,8 +10,8 @@ import pytest
 from benchmarks import limiter, limiter_memory, limiter_tasks, limiter_waiters
 from benchmarks.limiter_queue import BLOCKER, Outcomes, Spread, growth_figure, occupied, undisturbed
 from benchmarks.processes import BenchError
-from limiter.admission import AdmissionPolicy
-from limiter.permit import AcquireOutcome
+from limiter.admission.rules import AdmissionPolicy
+from limiter.permits.permit import AcquireOutcome
 
 
 def an_uncontended_round(**nanos: float) -> dict[str, dict[str, float]]:

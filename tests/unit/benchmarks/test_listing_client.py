@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.listing_client import ListingClient, Load
 from benchmarks.listing_corpus import NAME_BYTES, listing_answer, listing_names
-from tests.support.memory_transport import MemoryTransport
+from tests.support.peers.memory_transport import MemoryTransport
 
 ANSWER = struct.pack(">I", 9) + b"an answer"
 GREETING = struct.pack(">I", 2) + b"hi"

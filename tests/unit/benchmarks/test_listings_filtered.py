@@ -11,9 +11,9 @@ from benchmarks.listing_corpus import listing_names
 from benchmarks.listings_filtered import KINDS, PARSING, conclude
 from benchmarks.parsing_server import ParsingServer
 from benchmarks.result import BenchOptions
-from loadgen.storm_frames import connect_frame, request_frame
-from proto.patterns import RegexImplementation, compile_pattern
-from tests.support.memory_transport import MemoryTransport
+from broker.patterns.pattern import RegexImplementation, compile_pattern
+from loadgen.clients.frames import connect_frame, request_frame
+from tests.support.peers.memory_transport import MemoryTransport
 
 
 @pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.pattern])

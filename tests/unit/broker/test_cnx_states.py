@@ -6,15 +6,15 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.cnx import TRANSITIONS, BrokerParts, ServerCnx, ServerCnxState
-from broker.listing import TopicLister
+from broker.listing.lister import TopicLister
 from broker.service import BrokerService
 from broker.stores.memory import MemoryStore
-from broker.topic_rules import TopicRules
-from broker.topic_service import TopicService
-from tests.support.cluster import broker_config, no_errors_logged
-from tests.support.commands import TYPES, Wire, complete_command, outcome, type_name
-from tests.support.raw_peer import connect_command, frame, ping
-from tests.support.settle import settle
+from broker.topics.rules import TopicRules
+from broker.topics.service import TopicService
+from tests.support.clocks.settle import settle
+from tests.support.peers.raw_peer import connect_command, frame, ping
+from tests.support.processes.cluster import broker_config, no_errors_logged
+from tests.support.processes.commands import TYPES, Wire, complete_command, outcome, type_name
 
 START, CONNECTED, FAILED = ServerCnxState.START, ServerCnxState.CONNECTED, ServerCnxState.FAILED
 Type = pb.BaseCommand

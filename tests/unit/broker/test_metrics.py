@@ -6,18 +6,18 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from broker.listing_cache import ListingCache
 from broker.metrics import BrokerMetrics, ListingCacheMetrics, StoreMetrics
-from broker.stores.snapshot_cache import SNAPSHOT_BYTES
-from broker.stores.sqlite import SqliteStore
-from limiter.flow_totals import FlowTotals
+from broker.patterns.cache import ListingCache
+from broker.stores.snapshots.cache import SNAPSHOT_BYTES
+from broker.stores.sqlite.store import SqliteStore
+from broker.topic_lists.sequence import TopicSequence
+from limiter.flow.totals import FlowTotals
 from proto.names import NamespaceName
-from proto.topic_blocks import TopicSequence
-from server.counters import ConnectionCounters
-from server.exposition import exposition
-from server.flow_metrics import flow_metrics
-from tests.support.manual_clock import ManualClock
-from tests.support.samples import read_samples
+from server.connection.counters import ConnectionCounters
+from server.metrics.exposition import exposition
+from server.metrics.flow import flow_metrics
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.processes.samples import read_samples
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "metrics.txt"
 

@@ -19,11 +19,11 @@ from client.errors import (
     TooManyPendingRequestsError,
 )
 from proto.errors import RemoteProtocolError
-from tests.support.cluster import no_errors_logged, topic_names
-from tests.support.commands import TYPES, Wire, complete_command, type_name
-from tests.support.manual_clock import ManualClock
-from tests.support.raw_peer import frame, lookup_command, ping, topics_command
-from tests.support.settle import settle, started
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle, started
+from tests.support.peers.raw_peer import frame, lookup_command, ping, topics_command
+from tests.support.processes.cluster import no_errors_logged, topic_names
+from tests.support.processes.commands import TYPES, Wire, complete_command, type_name
 
 if TYPE_CHECKING:
     import asyncio

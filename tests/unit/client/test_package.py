@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import client
-from tests.support.server_process import REPOSITORY
+from tests.support.processes.server_process import REPOSITORY
 
 
 @pytest.mark.parametrize("name", client.__all__)
@@ -23,5 +23,5 @@ def test_what_is_not_offered_is_no_attribute() -> None:
 
 @pytest.mark.parametrize("module", ["aiohttp", "numpy", "pyarrow", "proto.PulsarApi_pb2"])
 def test_help_of_the_command_line_does_not_wait_for(module: str) -> None:
-    source = f"import sys, client.admin.command_line; sys.exit({module!r} in sys.modules)"
+    source = f"import sys, client.admin.commands.command_line; sys.exit({module!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", source], cwd=REPOSITORY).returncode == 0

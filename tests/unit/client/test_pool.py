@@ -8,11 +8,11 @@ import pytest
 
 from client.errors import ClientClosedError, ConnectError
 from client.pool import MAX_SERVERS, ConnectionPool, open_connection, server_address
-from tests.support.byte_broker import ByteBroker, connected_command
-from tests.support.cluster import until
-from tests.support.manual_clock import ManualClock
-from tests.support.raw_peer import frame
-from tests.support.settle import settle, started
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle, started
+from tests.support.peers.byte_broker import ByteBroker, connected_command
+from tests.support.peers.raw_peer import frame
+from tests.support.processes.cluster import until
 
 
 def address(broker: ByteBroker) -> tuple[str, int]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.stores.store import TopicChanges
+from broker.stores.changes import TopicChanges
 from client import ConnectError, PulsarClient, ServerResponseError
 from client.pulsar_client import LookupResult, NamespaceTopics, topics_request
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
-from tests.support.byte_broker import ByteBroker, connected_command
-from tests.support.cluster import cluster, topic_names
-from tests.support.raw_peer import frame
-from tests.support.settle import started
+from tests.support.clocks.settle import started
+from tests.support.peers.byte_broker import ByteBroker, connected_command
+from tests.support.peers.raw_peer import frame
+from tests.support.processes.cluster import cluster, topic_names
 
 NAMES = topic_names("public/default", 30)
 TOPICS = {"public/default": NAMES}

@@ -16,8 +16,8 @@ from tests.differential.figures import LEAST_OF_A_CLASS, Figures
 from tests.differential.player import PATIENT_SECONDS, QUIET_SECONDS, Played, Side
 from tests.differential.report import count, difference_lines, listed
 from tests.differential.run import DEVIATIONS, Outcome, Run
-from tests.support.golden import Answer, Send, Silence
-from tests.support.raw_peer import lookup_command
+from tests.support.golden.exchange import Answer, Send, Silence
+from tests.support.peers.raw_peer import lookup_command
 
 if TYPE_CHECKING:
     from pathlib import Path

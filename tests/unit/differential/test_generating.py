@@ -9,7 +9,7 @@ import pytest
 from proto import PulsarApi_pb2 as pb
 from tests.differential.cases import HASH_TOKEN, NAMESPACE, NAMESPACE_TOKEN, wire_bytes
 from tests.differential.generator import LEAST_STEPS, MOST_STEPS, cases, preparation, shared_worlds
-from tests.support.golden import RECORDED_BROKER, Rest, Send
+from tests.support.golden.exchange import RECORDED_BROKER, Rest, Send
 
 ENOUGH = 1_000
 

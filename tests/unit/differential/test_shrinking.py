@@ -23,8 +23,8 @@ from tests.differential.player import Played
 from tests.differential.recording import recorded
 from tests.differential.run import Outcome, Run
 from tests.differential.shrinker import MOST_SECONDS, shrink
-from tests.support.golden import Expect, Rest, Send, Silence, parse_row
-from tests.support.raw_peer import lookup_command, topics_command
+from tests.support.golden.exchange import Expect, Rest, Send, Silence, parse_row
+from tests.support.peers.raw_peer import lookup_command, topics_command
 
 if TYPE_CHECKING:
     from pathlib import Path

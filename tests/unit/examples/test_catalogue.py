@@ -9,7 +9,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from examples.catalogue import PATH_VARIABLE, topics_by_team
 from server.errors import StartError
-from tests.support.cluster import cluster
+from tests.support.processes.cluster import cluster
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from examples.figures import (
     with_range,
 )
 from examples.simulation import Ending
-from limiter.admission import AdmissionPolicy
+from limiter.admission.rules import AdmissionPolicy
 
 
 def test_a_percentile_is_a_wait_that_somebody_had() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from examples.growth import CASES, Case, simulate, times_at_once, times_of_seed
-from limiter.admission import AdmissionPolicy
+from limiter.admission.rules import AdmissionPolicy
 
 FIFO, FAIR = AdmissionPolicy.FIFO, AdmissionPolicy.FAIR
 

@@ -9,7 +9,7 @@ import pytest
 
 from examples.replies import Readers, Requests, Workload, figures_of, requests_of_seed, simulate
 from examples.simulation import Ending
-from limiter.admission import AdmissionPolicy
+from limiter.admission.rules import AdmissionPolicy
 
 FIFO, FAIR = AdmissionPolicy.FIFO, AdmissionPolicy.FAIR
 SMALL_WORLD = Workload(limit_bytes=100, small_bytes=10, large_bytes=60, timeout_seconds=25.0)

@@ -15,12 +15,12 @@ from examples.simulation import (
     ending_of,
     require_sound,
 )
-from limiter.admission import AdmissionPolicy, AdmissionRules
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.errors import PermitAcquireClosedError
-from limiter.semaphore import AsyncSemaphore
+from limiter.semaphore.async_semaphore import AsyncSemaphore
 
 if TYPE_CHECKING:
-    from limiter.permit import Permit
+    from limiter.permits.permit import Permit
 
 FIFO = AdmissionRules()
 FAIR = AdmissionRules(policy=AdmissionPolicy.FAIR)

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from limiter.clock import LoopClock, clock_sleep, deadline
-from tests.support.manual_clock import ManualClock
-from tests.support.settle import settle, started
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle, started
 
 
 async def bounded_wait(clock: ManualClock, seconds: float | None) -> None:

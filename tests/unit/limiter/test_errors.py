@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from limiter.client_memory.errors import MemoryReserveQueueFullError, MemoryReserveTimeoutError
 from limiter.errors import (
     LimitScope,
     PermitAcquireCancelledError,
@@ -14,7 +15,6 @@ from limiter.errors import (
     PermitTooLargeError,
     raised_anew,
 )
-from limiter.memory_errors import MemoryReserveQueueFullError, MemoryReserveTimeoutError
 
 
 @pytest.mark.parametrize(

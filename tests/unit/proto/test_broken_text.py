@@ -8,7 +8,7 @@ import proto.PulsarApi_pb2 as pb
 from proto.broken_text import MAX_MENDED_BYTES, mended
 from proto.errors import RemoteProtocolError
 from proto.frames import Frame
-from tests.support.raw_peer import lookup_command, topics_command
+from tests.support.peers.raw_peer import lookup_command, topics_command
 
 COMMAND = pb.BaseCommand.DESCRIPTOR
 

@@ -13,7 +13,7 @@ from proto.command_bounds import (
     type_name,
 )
 from proto.errors import CommandTooLargeError
-from tests.support.commands import TYPES
+from tests.support.processes.commands import TYPES
 
 Type = pb.BaseCommand
 WITH_SCHEMA = {Type.PRODUCER, Type.SUBSCRIBE, Type.GET_OR_CREATE_SCHEMA}

@@ -7,11 +7,11 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from proxy.cnx import TRANSITIONS, ProxyConnection, ProxyConnectionState, ProxyParts
 from proxy.service import ProxyService
-from tests.support.byte_broker import ByteBroker
-from tests.support.cluster import no_errors_logged, proxy_config
-from tests.support.commands import TYPES, Wire, complete_command, outcome, type_name
-from tests.support.raw_peer import connect_command, ping
-from tests.support.settle import settle
+from tests.support.clocks.settle import settle
+from tests.support.peers.byte_broker import ByteBroker
+from tests.support.peers.raw_peer import connect_command, ping
+from tests.support.processes.cluster import no_errors_logged, proxy_config
+from tests.support.processes.commands import TYPES, Wire, complete_command, outcome, type_name
 
 State = ProxyConnectionState
 Type = pb.BaseCommand

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from proxy.config import PortRange, ProxyConfig, known_keys
-from server.config_file import parse_properties
+from server.configuration.file import parse_properties
 from server.errors import ConfigError
 from tests.support.key_files import file_of_defaults, recorded_keys
 

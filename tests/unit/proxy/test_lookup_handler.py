@@ -12,9 +12,9 @@ from client.cnx import ClientCnx, ConnectOptions
 from proto.errors import RemoteProtocolError
 from proxy.errors import ErrorTranslation, RequestError
 from proxy.lookup_handler import LookupProxyHandler
-from tests.support.commands import Wire
-from tests.support.manual_clock import ManualClock
-from tests.support.settle import started
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import started
+from tests.support.processes.commands import Wire
 
 if TYPE_CHECKING:
     import asyncio

@@ -6,13 +6,13 @@ import dataclasses
 
 from prometheus_client import CollectorRegistry
 
-from limiter.flow_totals import FlowTotals
+from limiter.flow.totals import FlowTotals
 from proxy.metrics import ProxyFigures, ProxyMetrics
-from server.counters import ConnectionCounters, ProxyCounters
-from server.exposition import exposition
-from server.flow_metrics import flow_metrics
-from tests.support.manual_clock import ManualClock
-from tests.support.samples import read_samples
+from server.connection.counters import ConnectionCounters, ProxyCounters
+from server.metrics.exposition import exposition
+from server.metrics.flow import flow_metrics
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.processes.samples import read_samples
 
 
 def test_every_counter_is_exported_with_its_total() -> None:

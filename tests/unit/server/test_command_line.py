@@ -10,8 +10,8 @@ import pytest
 import structlog
 from typer.testing import CliRunner
 
-from broker.config import BrokerConfig, known_keys
-from limiter.ledger import UnbalancedLedgerError
+from broker.configuration.config import BrokerConfig, known_keys
+from limiter.permits.ledger import UnbalancedLedgerError
 from proto.version import VERSION
 from server.command_line import Program, application
 from server.errors import ListenError

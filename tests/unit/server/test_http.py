@@ -23,7 +23,7 @@ from server.http import (
     application,
     serve_http,
 )
-from server.process_metrics import ProcessMetrics
+from server.metrics.process import ProcessMetrics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

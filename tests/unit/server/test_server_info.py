@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from broker.config import BrokerConfig
-from broker.config import known_keys as broker_keys
-from broker.runtime_values import runtime_values
+from broker.configuration.config import BrokerConfig
+from broker.configuration.config import known_keys as broker_keys
+from broker.configuration.runtime_values import runtime_values
 from proxy.config import ProxyConfig
 from proxy.config import known_keys as proxy_keys
 from server.server_info import INFO_KEYS, info_sentence, label_of, server_info

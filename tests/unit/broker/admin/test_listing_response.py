@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from aiohttp.test_utils import make_mocked_request
 
 from broker.admin.listing_response import AT_ONCE_BYTES, ListingResponses
-from tests.support.manual_clock import ManualClock
-from tests.support.settle import started
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import started
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator

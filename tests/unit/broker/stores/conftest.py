@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support import topic_stores
+from tests.support.stores import topic_stores
 
 if TYPE_CHECKING:
     from collections.abc import Callable

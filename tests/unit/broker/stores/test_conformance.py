@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.stores.changing import MANY_NAMES
+from broker.stores.changes import NamespaceNotEmptyError
+from broker.stores.conditions import MANY_NAMES
 from broker.stores.feed import MAX_TOLD_NAMES
-from broker.stores.store import NamespaceNotEmptyError
 from proto.names import TopicName
 from proto.topic_hash import topics_hash
-from tests.support.settle import started
-from tests.support.topic_stores import (
+from tests.support.clocks.settle import started
+from tests.support.stores.topic_stores import (
     ALL,
     MODES,
     NON_PERSISTENT,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.stores.properties import PropertyRows
-from broker.stores.store import (
+from broker.stores.changes import (
     NamespaceMissingError,
     TopicChangedError,
     TopicChanges,
@@ -17,7 +16,16 @@ from broker.stores.store import (
     TopicMissingError,
     TopicState,
 )
-from tests.support.topic_stores import A, base, changes, names, selected, topic, with_properties
+from broker.stores.property_rows import PropertyRows
+from tests.support.stores.topic_stores import (
+    A,
+    base,
+    changes,
+    names,
+    selected,
+    topic,
+    with_properties,
+)
 
 if TYPE_CHECKING:
     from tests.unit.broker.stores.conftest import OpenStore

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from broker.stores.store import TopicChanges
+from broker.stores.changes import TopicChanges
 from proto.topic_hash import topics_hash
-from tests.support.topic_stores import MODES, A, topic
+from tests.support.stores.topic_stores import MODES, A, topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from broker.importer import import_topics
-from broker.stores.changing import MANY_NAMES, NAMES_PER_LOOKUP
-from broker.stores.properties import PROPERTIES_TYPE
-from broker.stores.store import TopicChanges
-from tests.support.topic_stores import A, base, names, selected, topic, with_properties
+from broker.imports.importer import import_topics
+from broker.stores.changes import TopicChanges
+from broker.stores.conditions import MANY_NAMES, NAMES_PER_LOOKUP
+from broker.stores.property_rows import PROPERTIES_TYPE
+from tests.support.stores.topic_stores import A, base, names, selected, topic, with_properties
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

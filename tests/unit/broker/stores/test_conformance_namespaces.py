@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.stores.store import NamespaceNotEmptyError, NamespacePolicies, TenantInfo
+from broker.stores.changes import NamespaceNotEmptyError
+from broker.stores.store import NamespacePolicies, TenantInfo
 from proto.names import NamespaceName
-from tests.support.topic_stores import A, B, base, changes, names, topic, with_properties
+from tests.support.stores.topic_stores import A, B, base, changes, names, topic, with_properties
 
 if TYPE_CHECKING:
-    from broker.stores.store import TopicChanges
+    from broker.stores.changes import TopicChanges
     from tests.unit.broker.stores.conftest import OpenStore
 
 INFO = TenantInfo(("admin", "o'brien\0"), ("standalone",))

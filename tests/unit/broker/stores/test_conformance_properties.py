@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.stores.properties import PropertyRows
-from broker.stores.store import TopicChanges
-from broker.topic_properties import MAX_PROPERTY_BYTES, check_properties
-from broker.topic_rules import MAX_PARTITIONS, partition_names
+from broker.stores.changes import TopicChanges
+from broker.stores.property_rows import PropertyRows
+from broker.topics.properties import MAX_PROPERTY_BYTES, check_properties
+from broker.topics.rules import MAX_PARTITIONS, partition_names
 from proto.names import TopicName
-from tests.support.topic_stores import (
+from tests.support.stores.topic_stores import (
     ALL,
     NON_PERSISTENT,
     A,

@@ -6,8 +6,8 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.errors import RequestError
+from broker.patterns.pattern import RegexImplementation
 from broker.watches.rules import WatchRules, accepted_pattern
-from proto.patterns import RegexImplementation
 
 
 def rules(*, evaluates: bool = True, as_shipped: bool = False) -> WatchRules:

@@ -1,0 +1,54 @@
+"""What the admin's handlers work with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.admin.listing_response import ListingResponses
+    from broker.configuration.config import BrokerConfig
+    from broker.configuration.dynamic import DynamicConfiguration
+    from broker.listing.lister import TopicLister
+    from broker.stores.store import MetadataStore
+    from broker.topics.properties import TopicProperties
+    from broker.topics.service import TopicService
+
+
+@dataclass(frozen=True, slots=True)
+class AdminParts:
+    """The parts of one broker.
+
+    Attributes:
+        store: Tenants, namespaces and topics.
+        lister: Lists topics by properties.
+        topics: Creates and deletes topics.
+        properties: Properties of topics.
+        dynamic: The configuration in force.
+        listings: Writes listings, as many at once as it allows.
+        service_url: Returns ``pulsar://...``, empty before the broker takes clients.
+        web_service_url: Returns ``http://...``.
+        as_shipped: Profile pulsar.
+    """
+
+    store: MetadataStore
+    lister: TopicLister
+    topics: TopicService
+    properties: TopicProperties
+    dynamic: DynamicConfiguration
+    listings: ListingResponses
+    service_url: Callable[[], str]
+    web_service_url: Callable[[], str]
+    as_shipped: bool
+
+    @property
+    def config(self) -> BrokerConfig:
+        """The configuration in force."""
+        return self.dynamic.config
+
+    @property
+    def broker_id(self) -> str:
+        """Host and web port, by which upstream names a broker."""
+        return self.web_service_url().removeprefix("http://")

@@ -1,0 +1,1 @@
+"""Endpoints of the admin REST API, one module for each subject."""

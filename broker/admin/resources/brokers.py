@@ -1,0 +1,105 @@
+"""Brokers, and configuration that changes at run time: ``/admin/v2/brokers``.
+
+Source: upstream BrokersBase.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from broker.admin.paths import Endpoint
+from broker.admin.requests import done, segment
+from proto.names import NamespaceName
+from proto.version import FLOODGATE_VERSION
+from server.http import JSON_TYPE, RestError, json_response
+
+if TYPE_CHECKING:
+    from broker.admin.context import AdminParts
+
+_PATH = "/admin/v2/brokers"
+_CONFIGURATION = f"{_PATH}/configuration"
+_ASKED_FOR_HEALTH = NamespaceName.parse("public/default")
+
+
+class BrokerAdmin:
+    """Answers for this broker, which is the only one of its cluster, and its leader.
+
+    Args:
+        parts: What handlers work with.
+    """
+
+    def __init__(self, parts: AdminParts) -> None:
+        self._parts = parts
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        return [
+            Endpoint("GET", _PATH, self.list_brokers),
+            Endpoint("GET", f"{_PATH}/leaderBroker", self.leader),
+            Endpoint("GET", f"{_PATH}/version", self.version),
+            Endpoint("GET", f"{_PATH}/health", self.health),
+            Endpoint("GET", f"{_PATH}/ready", self.ready),
+            Endpoint("GET", _CONFIGURATION, self.dynamic_names),
+            Endpoint("GET", f"{_CONFIGURATION}/values", self.dynamic_values),
+            Endpoint("GET", f"{_CONFIGURATION}/runtime", self.runtime_values),
+            Endpoint("POST", f"{_CONFIGURATION}/{{key}}/{{value}}", self.set_value),
+            Endpoint("DELETE", f"{_CONFIGURATION}/{{key}}", self.delete_value),
+            Endpoint("GET", f"{_PATH}/{{cluster}}", self.list_brokers),
+        ]
+
+    async def list_brokers(self, _: web.Request) -> web.Response:
+        """Return this broker; as upstream, whatever cluster is named."""
+        return json_response([self._parts.broker_id])
+
+    async def leader(self, _: web.Request) -> web.Response:
+        """Return this broker as the leader."""
+        url = self._parts.web_service_url()
+        return json_response({"serviceUrl": url, "brokerId": self._parts.broker_id})
+
+    async def version(self, _: web.Request) -> web.Response:
+        """Return the version."""
+        return _text(FLOODGATE_VERSION)
+
+    async def ready(self, _: web.Request) -> web.Response:
+        """Tell whether clients are served, where the path is written in another way than usual."""
+        if not self._parts.service_url():
+            raise RestError(503, "the process is starting")
+        return _text("ok")
+
+    async def health(self, _: web.Request) -> web.Response:
+        """Tell whether clients are served and the store answers."""
+        if not self._parts.service_url():
+            raise RestError(503, "the process is starting")
+        await self._parts.store.policies(_ASKED_FOR_HEALTH)
+        return _text("ok")
+
+    # -- configuration ------------------------------------------------------------------------
+
+    async def dynamic_names(self, _: web.Request) -> web.Response:
+        """Return the keys that can be changed at run time."""
+        return json_response(self._parts.dynamic.names)
+
+    async def dynamic_values(self, _: web.Request) -> web.Response:
+        """Return what was set at run time."""
+        return json_response(await self._parts.dynamic.values())
+
+    async def runtime_values(self, _: web.Request) -> web.Response:
+        """Return every key with its value in force."""
+        return json_response(self._parts.dynamic.runtime())
+
+    async def set_value(self, request: web.Request) -> web.Response:
+        """Set a value at run time; 200 with nothing, as recorded."""
+        await self._parts.dynamic.set(segment(request, "key"), segment(request, "value"))
+        return done(200)
+
+    async def delete_value(self, request: web.Request) -> web.Response:
+        """Bring the file's value back; 200 with nothing, as recorded."""
+        await self._parts.dynamic.delete(segment(request, "key"))
+        return done(200)
+
+
+def _text(text: str) -> web.Response:
+    # As recorded: plain text that says it were JSON.
+    return web.Response(body=text.encode(), headers={"Content-Type": JSON_TYPE})

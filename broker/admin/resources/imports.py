@@ -1,0 +1,96 @@
+"""The broker's own part of the admin REST: importing topics at run time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from broker.imports.importer import ImportFailedError, import_topics
+from broker.stores.changes import StoreError
+from server.http import RestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.stores.store import MetadataStore
+
+IMPORT_PATH = "/admin/v2/floodgate/import"
+_MAX_BODY_BYTES = 65_536
+"""A larger body is cut, which makes it none: for all its unknown members it would hold the loop."""
+
+
+class ImportRequest(BaseModel):
+    """The body of an import: a file or folder on the broker's machine.
+
+    Attributes:
+        path: Which.
+        skip_invalid: Whether invalid topics are left out; otherwise nothing is imported then.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: Path
+    skip_invalid: bool = Field(default=False, alias="skipInvalid")
+
+
+def import_routes(
+    store: Callable[[], MetadataStore], allowed: Path | None
+) -> list[web.AbstractRouteDef]:
+    """Return the routes.
+
+    Args:
+        store: Where topics go.
+        allowed: floodgateImportDirectory: only what lies in it may be read; None refuses all.
+    """
+
+    async def import_from_path(request: web.Request) -> web.Response:
+        asked = _asked(await request.read())
+        path = _inside(allowed, asked.path)
+        try:
+            result = await import_topics(store(), path, skip_invalid=asked.skip_invalid)
+        except ImportFailedError as error:
+            raise RestError(412, str(error)) from None
+        except StoreError as error:
+            raise RestError(500, str(error)) from None
+        return web.json_response(
+            {
+                "topics": result.topics,
+                "namespaces": result.namespaces,
+                "seconds": result.seconds,
+                "skipped": result.skipped,
+            }
+        )
+
+    return [web.post(IMPORT_PATH, import_from_path)]
+
+
+def _asked(body: bytes) -> ImportRequest:
+    try:
+        return ImportRequest.model_validate_json(body[:_MAX_BODY_BYTES])
+    except ValidationError:
+        raise RestError(
+            412,
+            'the body should be {"path": "/folder/or/file"}, with "skipInvalid": true to leave '
+            "invalid topics out",
+        ) from None
+
+
+def _inside(allowed: Path | None, path: Path) -> Path:
+    if allowed is None:
+        raise RestError(
+            403,
+            "imports at run time are off: set floodgateImportDirectory to a folder they may read",
+        )
+    try:
+        resolved = path.resolve()
+        # A link in the folder may lead out of it, and would be read like any file.
+        read = [resolved, *(file.resolve() for file in resolved.glob("*.parquet"))]
+    except (OSError, ValueError, RuntimeError):  # a NUL byte, or links in a circle
+        raise RestError(412, f"{str(path)!r} is not a file name") from None
+    root = allowed.resolve()
+    if not all(file.is_relative_to(root) for file in read):
+        raise RestError(403, f"{path} does not lie in floodgateImportDirectory={allowed}")
+    return resolved

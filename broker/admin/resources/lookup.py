@@ -1,0 +1,81 @@
+"""Lookups over HTTP: ``/lookup/v2/topic``.
+
+Source: upstream v2.TopicLookup, LookupData. Never a redirect: this broker serves every topic.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from broker.admin.paths import Endpoint
+from broker.admin.requests import NAMESPACE_REASON, TOPIC_REASON, topic_name
+from broker.admin.resources.topics import NO_NAMESPACE
+from broker.bundles import bundle_of
+from broker.topics.rules import no_namespace
+from server.http import JSON_TYPE, RestError, json_response
+
+if TYPE_CHECKING:
+    from broker.admin.context import AdminParts
+    from proto.names import TopicName
+
+_LISTENER_HEADER = "X-Pulsar-ListenerName"
+_TOPIC = "/lookup/v2/topic/{domain}/{tenant}/{namespace}/{topic}"
+
+
+class LookupAdmin:
+    """Answers who serves a topic.
+
+    Args:
+        parts: What handlers work with.
+    """
+
+    def __init__(self, parts: AdminParts) -> None:
+        self._parts = parts
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        return [
+            Endpoint("GET", _TOPIC, self.lookup),
+            Endpoint("GET", f"{_TOPIC}/bundle", self.bundle),
+        ]
+
+    async def lookup(self, request: web.Request) -> web.Response:
+        """Return this broker's addresses; the topic need not exist, its namespace must."""
+        topic = self._topic(request)
+        _check_listener(request)
+        url, web_url = self._parts.service_url(), self._parts.web_service_url()
+        if not url:
+            raise RestError(503, "the process is starting")
+        if await self._parts.store.policies(topic.namespace) is None:
+            raise no_namespace()
+        # Old clients in C++ fail without the last, which is always empty.
+        return json_response(
+            {"brokerUrl": url, "httpUrl": web_url, "nativeUrl": url, "brokerUrlSsl": ""}
+        )
+
+    def _topic(self, request: web.Request) -> TopicName:
+        try:
+            return topic_name(request, NAMESPACE_REASON)
+        except RestError as error:
+            # Upstream's server fails at a name that is none.
+            status = (
+                500 if self._parts.as_shipped and error.reason == TOPIC_REASON else error.status
+            )
+            raise RestError(status, error.reason) from None
+
+    async def bundle(self, request: web.Request) -> web.Response:
+        """Return the bundle that a topic lies in; as shipped a missing namespace is of one."""
+        topic = self._topic(request)
+        policies = await self._parts.store.policies(topic.namespace)
+        if policies is None and not self._parts.as_shipped:
+            raise RestError(404, NO_NAMESPACE)
+        text = str(bundle_of(str(topic).encode(), 1 if policies is None else policies.bundles))
+        return web.Response(body=text.encode(), headers={"Content-Type": JSON_TYPE})
+
+
+def _check_listener(request: web.Request) -> None:
+    name: str = request.query.get("listenerName") or request.headers.get(_LISTENER_HEADER) or ""
+    if name.strip():
+        raise RestError(412, f"the broker do not have {name[:100]} listener")

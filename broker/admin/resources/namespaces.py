@@ -1,0 +1,177 @@
+"""Namespaces: ``/admin/v2/namespaces``.
+
+Source: upstream NamespacesBase, v2.Namespaces.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.admin.bodies import json_object
+from broker.admin.paths import Endpoint, Takes
+from broker.admin.requests import done, flag, namespace_name, tenant_name
+from broker.admin.resources.policies import policies_body, policies_of
+from broker.admin.resources.system_topics import with_system_topics
+from broker.bundles import boundaries
+from broker.stores.changes import NamespaceMissingError, NamespaceNotEmptyError, TopicChanges
+from server.http import RestError, json_response
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from broker.admin.context import AdminParts
+    from broker.stores.store import NamespacePolicies
+    from proto.names import NamespaceName
+
+NO_NAMESPACE = "Namespace does not exist"
+_PATH = "/admin/v2/namespaces/{tenant}/{namespace}"
+
+
+class NamespaceAdmin:
+    """Answers for namespaces.
+
+    Args:
+        parts: What handlers work with.
+    """
+
+    def __init__(self, parts: AdminParts) -> None:
+        self._parts = parts
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints; as upstream, all look at the type of any body."""
+        handlers = (
+            ("GET", "/admin/v2/namespaces/{tenant}", self.list_namespaces),
+            ("GET", _PATH, self.get_policies),
+            ("PUT", _PATH, self.create),
+            ("DELETE", _PATH, self.delete),
+            ("GET", f"{_PATH}/topics", self.list_topics),
+            ("GET", f"{_PATH}/bundles", self.get_bundles),
+        )
+        return [Endpoint(*one, Takes.APPLICATION_JSON) for one in handlers]
+
+    async def list_namespaces(self, request: web.Request) -> web.Response:
+        """Return the namespaces of a tenant, in order."""
+        tenant = tenant_name(request)
+        if tenant not in await self._parts.store.tenants():
+            raise RestError(404, "Tenant not found")
+        namespaces = await self._parts.store.namespaces()
+        return json_response([str(name) for name in namespaces if name.tenant == tenant])
+
+    async def get_policies(self, request: web.Request) -> web.Response:
+        """Return a namespace's policies."""
+        policies = await self._policies(namespace_name(request))
+        return json_response(policies_body(policies, self._parts.config.cluster_name))
+
+    async def get_bundles(self, request: web.Request) -> web.Response:
+        """Return the boundaries of a namespace's bundles."""
+        bundles = (await self._policies(namespace_name(request))).bundles
+        return json_response({"boundaries": boundaries(bundles), "numBundles": bundles})
+
+    async def list_topics(self, request: web.Request) -> web.StreamResponse:
+        """Return the topics of a mode, partitions one by one."""
+        namespace = namespace_name(request)
+        mode = _mode(request.query.get("mode", ""))
+        snapshot = await self._parts.store.snapshot(namespace)
+        if snapshot is None:
+            raise RestError(404, NO_NAMESPACE)
+        sequences = snapshot.listing(mode).sequences
+        if flag(request, "includeSystemTopic"):
+            sequences = with_system_topics(snapshot, sequences)
+        return await self._parts.listings.respond(request, sequences)
+
+    async def create(self, request: web.Request) -> web.Response:
+        """Create a namespace of a tenant that exists."""
+        body, namespace = await json_object(request), namespace_name(request)
+        tenants = await self._parts.store.tenants()
+        if namespace.tenant not in tenants:
+            raise RestError(404, "Tenant does not exist")
+        allowed = tenants[namespace.tenant].allowed_clusters or (self._parts.config.cluster_name,)
+        policies = policies_of(
+            body, namespace, allowed, self._parts.config.default_number_of_namespace_bundles
+        )
+        await self._check_room(namespace)
+        if not await self._parts.store.create_namespace(namespace, policies):
+            raise RestError(409, "Namespace already exists")
+        return done()
+
+    async def delete(self, request: web.Request) -> web.Response:
+        """Delete a namespace without topics, or with them where that is allowed."""
+        namespace = namespace_name(request)
+        if flag(request, "force"):
+            if not self._parts.config.force_delete_namespace_allowed:
+                raise RestError(405, "Broker doesn't allow forced deletion of namespaces")
+            deleted = await self.delete_with_topics(namespace)
+        elif self._parts.as_shipped and await self._forgets_its_topics(namespace):
+            deleted = await self.delete_with_topics(namespace)
+        else:
+            deleted = await self._delete(namespace)
+        if not deleted:
+            raise RestError(404, f"Namespace {namespace} does not exist.")
+        return done()
+
+    async def delete_with_topics(self, namespace: NamespaceName) -> bool:
+        """Delete a namespace and all in it; false when it does not exist.
+
+        A namespace of many topics is emptied step by step: what others create in it meanwhile
+        keeps it alive, and is answered as a conflict.
+        """
+        snapshot = await self._parts.store.snapshot(namespace)
+        if snapshot is None:
+            return False
+        # Names are decoded one by one: half a second for a million.
+        forgotten = await asyncio.to_thread(dict.fromkeys, snapshot.partitioned, 0)
+        for sequence in (snapshot.persistent, snapshot.non_persistent):
+            for block in sequence.blocks():
+                await self._remove(
+                    namespace, TopicChanges((), list(block.names()), creates_namespace=False)
+                )
+                await asyncio.sleep(0)
+        if forgotten:
+            await self._remove(
+                namespace, TopicChanges(partitioned=forgotten, creates_namespace=False)
+            )
+        return await self._delete(namespace)
+
+    async def _forgets_its_topics(self, namespace: NamespaceName) -> bool:
+        """Tell whether all it holds are non-persistent topics, at which upstream does not look."""
+        snapshot = await self._parts.store.snapshot(namespace)
+        return snapshot is not None and not snapshot.persistent and not snapshot.partitioned
+
+    async def _remove(self, namespace: NamespaceName, changes: TopicChanges) -> None:
+        with suppress(NamespaceMissingError):  # somebody else was faster
+            await self._parts.store.apply(namespace, changes)
+
+    async def _delete(self, namespace: NamespaceName) -> bool:
+        try:
+            return await self._parts.store.delete_namespace(namespace)
+        except NamespaceNotEmptyError:
+            raise RestError(409, "Cannot delete non empty namespace") from None
+
+    async def _policies(self, namespace: NamespaceName) -> NamespacePolicies:
+        policies = await self._parts.store.policies(namespace)
+        if policies is None:
+            raise RestError(404, NO_NAMESPACE)
+        return policies
+
+    async def _check_room(self, namespace: NamespaceName) -> None:
+        limit = self._parts.config.max_namespaces_per_tenant
+        if limit > 0:
+            namespaces = await self._parts.store.namespaces()
+            count = sum(one.tenant == namespace.tenant for one in namespaces)
+            if count >= limit and namespace not in namespaces:
+                tenant = namespace.tenant
+                reason = f"Exceed the maximum number of namespace in tenant :{tenant}"
+                raise RestError(412, reason)
+
+
+def _mode(text: str) -> pb.CommandGetTopicsOfNamespace.Mode.ValueType:
+    """Read a mode; as in Java, one that does not exist is a page that does not exist."""
+    try:
+        return pb.CommandGetTopicsOfNamespace.Mode.Value(text or "PERSISTENT")
+    except ValueError:
+        raise RestError(
+            404, f"mode={text[:40]!r} should be one of: PERSISTENT, NON_PERSISTENT, ALL"
+        ) from None

@@ -1,0 +1,138 @@
+"""Calls of Pulsar's admin that concern parts which are not built here: 501 with a sentence.
+
+What does not exist is answered 404 first, as upstream does.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from broker.admin.paths import Endpoint
+from broker.admin.requests import namespace_name, segment, topic_name
+from broker.admin.resources.topics import NO_NAMESPACE, TopicAdmin
+from broker.bundles import bundle_named
+from server.http import RestError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aiohttp import web
+
+    from broker.admin.context import AdminParts
+
+_PATHS = "not_implemented.txt"
+_SCHEMAS = "/admin/v2/schemas/{tenant}/{namespace}/{topic}/schema"
+_METHODS = ("GET", "PUT", "POST", "DELETE")
+_ROOTS = (
+    "bookies",
+    "broker-stats",
+    "functions",
+    "packages",
+    "proxy-stats",
+    "resource-quotas",
+    "resourcegroups",
+    "schemas",
+    "sinks",
+    "sources",
+    "transactions",
+    "worker",
+    "worker-stats",
+)
+"""Parts of Pulsar that have a path of their own below ``/admin/v2``."""
+_CLUSTER_PARTS = (
+    "failureDomains",
+    "failureDomains/{name}",
+    "migrate",
+    "namespaceIsolationPolicies",
+    "namespaceIsolationPolicies/{name}",
+    "namespaceIsolationPolicies/brokers/{broker}",
+    "peers",
+)
+
+
+class NotBuiltAdmin:
+    """Says what is not built.
+
+    Args:
+        parts: What handlers work with.
+        topics: Knows which topics exist.
+    """
+
+    def __init__(self, parts: AdminParts, topics: TopicAdmin) -> None:
+        self._parts = parts
+        self._topics = topics
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints, with upstream's methods where paths of ours lie beside them."""
+        found = [
+            Endpoint("GET", _SCHEMAS, self.schema),
+            Endpoint("GET", f"{_SCHEMAS}/{{version}}", self.schema),
+            Endpoint("GET", "/admin/v2/brokers/internal-configuration", self.of_brokers),
+            Endpoint("GET", "/admin/v2/brokers/backlog-quota-check", self.of_brokers),
+            Endpoint("GET", "/admin/v2/brokers/{cluster}/{id}/ownedNamespaces", self.of_brokers),
+            Endpoint("POST", "/admin/v2/brokers/shutdown", self.of_brokers),
+        ]
+        cluster = "/admin/v2/clusters/{cluster}"
+        found += [Endpoint(one, cluster, self.of_clusters) for one in ("PUT", "POST", "DELETE")]
+        for path, methods in _listed_paths():
+            handler = self.of_topic if path.startswith("{domain}") else self.of_namespace
+            found += [Endpoint(method, f"/admin/v2/{path}", handler) for method in methods]
+        for root in _ROOTS:
+            path = f"/admin/v2/{root}"
+            found += [Endpoint(method, f"{path}/{{rest}}", self.of_root) for method in _METHODS]
+        for root in ("resource-quotas", "resourcegroups"):
+            found.append(Endpoint("GET", f"/admin/v2/{root}", self.of_root))
+        for part in _CLUSTER_PARTS:
+            path = f"/admin/v2/clusters/{{cluster}}/{part}"
+            found += [Endpoint(method, path, self.of_clusters) for method in _METHODS]
+        return found
+
+    async def of_topic(self, request: web.Request) -> web.Response:
+        """Refuse what concerns the messages or policies of a topic that exists."""
+        await self._topics.check_exists(topic_name(request))
+        raise _not_built(f"{request.path.split('/', 7)[-1]} of topics")
+
+    async def of_namespace(self, request: web.Request) -> web.Response:
+        """Refuse what concerns the policies of a namespace that exists."""
+        if "namespace" in request.match_info:
+            await self._check_namespace(request)
+        raise _not_built(f"{request.path.split('/', 6)[-1]} of namespaces")
+
+    async def _check_namespace(self, request: web.Request) -> None:
+        policies = await self._parts.store.policies(namespace_name(request))
+        if policies is None:
+            raise RestError(404, NO_NAMESPACE)
+        if "bundle" in request.match_info:
+            text = segment(request, "bundle")
+            if bundle_named(text, policies.bundles) is None:
+                raise RestError(412, f"Invalid bundle range: {text[:100]}")
+
+    async def of_root(self, request: web.Request) -> web.Response:
+        """Refuse what concerns another part of Pulsar."""
+        raise _not_built(request.path.split("/")[3])
+
+    async def of_clusters(self, _: web.Request) -> web.Response:
+        """Refuse to change clusters."""
+        raise _not_built("more than the one cluster")
+
+    async def of_brokers(self, request: web.Request) -> web.Response:
+        """Refuse what concerns load balancing and storage."""
+        raise _not_built(request.path.rpartition("/")[2])
+
+    async def schema(self, _: web.Request) -> web.Response:
+        """Say that a topic has no schema, which is true of all: clients ask before they read."""
+        raise RestError(404, "Schema not found")
+
+
+def _not_built(what: str) -> RestError:
+    return RestError(501, f"{what[:100]}: not built here, Floodgate lists topics only")
+
+
+def _listed_paths() -> Iterator[tuple[str, list[str]]]:
+    """Yield paths below ``/admin/v2`` that are not built, with their methods."""
+    text = resources.files("broker.admin.resources").joinpath(_PATHS).read_text(encoding="utf-8")
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            path, methods = line.split()
+            yield path, methods.split(",")

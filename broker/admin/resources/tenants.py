@@ -1,0 +1,152 @@
+"""Tenants and clusters: ``/admin/v2/tenants`` and ``/admin/v2/clusters``.
+
+Source: upstream TenantsBase, ClustersBase.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.admin.bodies import BadBodyError, json_object, strings
+from broker.admin.paths import Endpoint, Takes
+from broker.admin.requests import done, flag, segment, tenant_name
+from broker.stores.changes import NamespaceNotEmptyError
+from broker.stores.store import TenantInfo
+from server.http import RestError, json_response
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from broker.admin.context import AdminParts
+    from broker.admin.resources.namespaces import NamespaceAdmin
+
+_WITHOUT_TLS = {
+    "brokerClientTlsEnabled": False,
+    "tlsAllowInsecureConnection": False,
+    "brokerClientTlsEnabledWithKeyStore": False,
+    "brokerClientTlsTrustStoreType": "JKS",
+    "brokerClientTlsKeyStoreType": "JKS",
+    "brokerClientSslFactoryPlugin": "org.apache.pulsar.common.util.DefaultPulsarSslFactory",
+}
+"""Upstream's defaults of what a cluster says of itself beside its addresses."""
+
+
+class TenantAdmin:
+    """Answers for tenants and clusters.
+
+    Args:
+        parts: What handlers work with.
+        namespaces: Deletes those of a tenant that is deleted with force.
+    """
+
+    def __init__(self, parts: AdminParts, namespaces: NamespaceAdmin) -> None:
+        self._parts = parts
+        self._namespaces = namespaces
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints; those of tenants look at the type of any body, as upstream."""
+        takes = Takes.APPLICATION_JSON
+        return [
+            Endpoint("GET", "/admin/v2/clusters", self.list_clusters),
+            Endpoint("GET", "/admin/v2/clusters/{cluster}", self.get_cluster),
+            Endpoint("GET", "/admin/v2/tenants", self.list_tenants, takes),
+            Endpoint("GET", "/admin/v2/tenants/{tenant}", self.get_tenant, takes),
+            Endpoint("PUT", "/admin/v2/tenants/{tenant}", self.create, takes),
+            Endpoint("POST", "/admin/v2/tenants/{tenant}", self.update, takes),
+            Endpoint("DELETE", "/admin/v2/tenants/{tenant}", self.delete, takes),
+        ]
+
+    async def list_clusters(self, _: web.Request) -> web.Response:
+        """Return the one cluster there is."""
+        return json_response([self._cluster])
+
+    async def get_cluster(self, request: web.Request) -> web.Response:
+        """Return where the cluster is."""
+        if segment(request, "cluster") != self._cluster:
+            raise RestError(404, "Cluster does not exist")
+        return json_response(
+            {
+                "serviceUrl": self._parts.web_service_url(),
+                "brokerServiceUrl": self._parts.service_url(),
+                **_WITHOUT_TLS,
+            }
+        )
+
+    async def list_tenants(self, _: web.Request) -> web.Response:
+        """Return the tenants' names, in order."""
+        return json_response(list(await self._parts.store.tenants()))
+
+    async def get_tenant(self, request: web.Request) -> web.Response:
+        """Return a tenant."""
+        info = (await self._parts.store.tenants()).get(segment(request, "tenant"))
+        if info is None:
+            raise RestError(404, "Tenant does not exist")
+        clusters = info.allowed_clusters or (self._cluster,)
+        roles = {} if info.admin_roles is None else {"adminRoles": list(info.admin_roles)}
+        return json_response(roles | {"allowedClusters": list(clusters)})
+
+    async def create(self, request: web.Request) -> web.Response:
+        """Create a tenant."""
+        body, tenant = await json_object(request), tenant_name(request)
+        info = self._info(body)
+        await self._check_room(tenant)
+        if not await self._parts.store.create_tenant(tenant, info):
+            raise RestError(409, "Tenant already exist")
+        return done()
+
+    async def update(self, request: web.Request) -> web.Response:
+        """Replace what is known of a tenant."""
+        body, tenant = await json_object(request), segment(request, "tenant")
+        info = self._info(body)
+        if not await self._parts.store.change_tenant(tenant, info):
+            raise RestError(404, f"Tenant {tenant} not found")
+        return done()
+
+    async def delete(self, request: web.Request) -> web.Response:
+        """Delete a tenant without namespaces, or with them where that is allowed."""
+        tenant, force = segment(request, "tenant"), flag(request, "force")
+        if force:
+            if not self._parts.config.force_delete_tenant_allowed:
+                raise RestError(405, "Broker doesn't allow forced deletion of tenants")
+            for namespace in await self._parts.store.namespaces():
+                if namespace.tenant == tenant:
+                    await self._namespaces.delete_with_topics(namespace)
+        try:
+            deleted = await self._parts.store.delete_tenant(tenant)
+        except NamespaceNotEmptyError:
+            raise RestError(409, "The tenant still has active namespaces") from None
+        if not deleted:
+            raise RestError(404, "Tenant doesn't exist")
+        return done()
+
+    @property
+    def _cluster(self) -> str:
+        return self._parts.config.cluster_name
+
+    def _info(self, body: dict[str, object] | None) -> TenantInfo:
+        """Read a tenant from a body.
+
+        Raises:
+            RestError: 412, there is none, or its clusters are not ours.
+            BadBodyError: It is of another form.
+        """
+        if body is None:
+            raise RestError(412, "TenantInfo is null")
+        clusters = strings(body.get("allowedClusters"), "allowedClusters")
+        roles = strings(body.get("adminRoles"), "adminRoles")
+        if roles is not None and "" in roles:
+            raise BadBodyError("adminRoles has an empty one", as_shipped=500)
+        if clusters is None:
+            raise RestError(412, "Clusters cannot be null")
+        if not clusters or not all(cluster.strip() for cluster in clusters):
+            raise RestError(412, "Clusters cannot be empty or blank")
+        if any(cluster != self._cluster for cluster in clusters):
+            raise RestError(412, "Clusters do not exist")
+        return TenantInfo(roles, clusters)
+
+    async def _check_room(self, tenant: str) -> None:
+        limit = self._parts.config.max_tenants
+        if limit > 0:
+            tenants = await self._parts.store.tenants()
+            if len(tenants) >= limit and tenant not in tenants:
+                raise RestError(412, "Exceed the maximum number of tenants")

@@ -1,0 +1,281 @@
+"""Topics: ``/admin/v2/persistent`` and ``/admin/v2/non-persistent``.
+
+Source: upstream PersistentTopicsBase, v2.PersistentTopics, v2.NonPersistentTopics.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.admin.bodies import string_map
+from broker.admin.paths import Endpoint, Takes
+from broker.admin.requests import NAMESPACE_REASON, done, flag, namespace_name, segment, topic_name
+from broker.admin.resources.partition_body import partition_count, partitions_and_properties
+from broker.admin.resources.property_query import parse_properties
+from broker.admin.resources.system_topics import with_system_topics
+from broker.bundles import bundle_named
+from broker.plugins.calls import ResourcesError
+from broker.stores.snapshots.snapshot import by_kind
+from broker.topics.properties import check_properties
+from broker.topics.rules import no_namespace, no_partition, not_found
+from proto.names import PERSISTENT, TopicName
+from server.cross_site import check_change
+from server.http import RestError, json_response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from aiohttp import web
+
+    from broker.admin.context import AdminParts
+    from broker.stores.store import NamespaceSnapshot
+    from broker.topic_lists.sequence import TopicSequence
+    from proto.names import NamespaceName
+
+DOMAIN = "/admin/v2/{domain}"
+NAMESPACE = f"{DOMAIN}/{{tenant}}/{{namespace}}"
+TOPIC = f"{NAMESPACE}/{{topic}}"
+NO_NAMESPACE = "Namespace does not exist"
+_BUNDLE = "/admin/v2/non-persistent/{tenant}/{namespace}/{topic}"
+MODE = pb.CommandGetTopicsOfNamespace
+
+
+class TopicAdmin:
+    """Answers for topics of both domains.
+
+    Args:
+        parts: What handlers work with.
+    """
+
+    def __init__(self, parts: AdminParts) -> None:
+        self._parts = parts
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        return [
+            Endpoint("GET", NAMESPACE, self.list_topics),
+            Endpoint("GET", f"{NAMESPACE}/partitioned", self.list_partitioned),
+            Endpoint("GET", _BUNDLE, self.list_bundle),
+            Endpoint("PUT", TOPIC, self.create, Takes.JSON),
+            Endpoint("DELETE", TOPIC, self.delete),
+            Endpoint("GET", f"{TOPIC}/partitions", self.get_partitions),
+            Endpoint("PUT", f"{TOPIC}/partitions", self.create_with_metadata, Takes.METADATA),
+            Endpoint("PUT", f"{TOPIC}/partitions", self.create_partitioned, Takes.NUMBER),
+            Endpoint("POST", f"{TOPIC}/partitions", self.grow, Takes.NUMBER),
+            Endpoint("DELETE", f"{TOPIC}/partitions", self.delete_partitioned),
+            Endpoint("GET", f"{TOPIC}/properties", self.get_properties),
+            Endpoint("PUT", f"{TOPIC}/properties", self.update_properties, Takes.JSON),
+            Endpoint("DELETE", f"{TOPIC}/properties", self.remove_property),
+            Endpoint("GET", f"{TOPIC}/subscriptions", self.list_subscriptions),
+        ]
+
+    # -- lists --------------------------------------------------------------------------------
+
+    async def list_topics(self, request: web.Request) -> web.StreamResponse:
+        """Return the topics of a domain, partitions one by one."""
+        namespace = namespace_name(request)
+        snapshot = await self._snapshot(namespace)
+        persistent = segment(request, "domain") == PERSISTENT
+        keep = await self._bundle_filter(request, namespace)
+        listed = snapshot.persistent if persistent else snapshot.non_persistent
+        sequences: Sequence[TopicSequence] = (listed,)
+        if persistent and self._parts.lister.filters and request.query.get("properties"):
+            sequences = await self._with_properties(request, namespace)
+        elif flag(request, "includeSystemTopic"):
+            sequences = with_system_topics(snapshot, sequences)
+        return await self._parts.listings.respond(request, sequences, keep)
+
+    async def _with_properties(
+        self, request: web.Request, namespace: NamespaceName
+    ) -> Sequence[TopicSequence]:
+        """Return what the configured plug-in lists (PIP-452)."""
+        lister = self._parts.lister
+        text, as_shipped = request.query["properties"], self._parts.as_shipped
+        properties = parse_properties(text, lister.bounds, as_shipped=as_shipped)
+        try:
+            listing = await lister.list_topics(namespace, MODE.PERSISTENT, properties)
+        except ResourcesError as error:
+            raise RestError(500, str(error)) from None
+        return listing.sequences
+
+    async def _bundle_filter(
+        self, request: web.Request, namespace: NamespaceName
+    ) -> Callable[[list[bytes]], list[bytes]] | None:
+        """Return what keeps the topics of the bundle that is asked for; None without one."""
+        text = request.query.get("bundle")
+        if text is None:
+            return None
+        policies = await self._parts.store.policies(namespace)
+        if policies is None:
+            raise RestError(404, NO_NAMESPACE)
+        bundle = bundle_named(text, policies.bundles)
+        if bundle is not None:
+            return bundle.kept
+        if self._parts.as_shipped:
+            return lambda _: []
+        raise RestError(
+            412,
+            f"bundle={text[:40]!r} is none of the {policies.bundles} bundles of {namespace}: "
+            f"they are at /admin/v2/namespaces/{namespace}/bundles",
+        )
+
+    async def list_bundle(self, request: web.Request) -> web.StreamResponse:
+        """Return the non-persistent topics of a bundle that the path names in a topic's place."""
+        namespace, text = namespace_name(request), segment(request, "topic")
+        snapshot = await self._parts.store.snapshot(namespace)
+        policies = await self._parts.store.policies(namespace)
+        if snapshot is None or policies is None:
+            raise no_namespace()
+        bundle = bundle_named(text, policies.bundles)
+        if bundle is None:
+            raise RestError(412, f"Invalid bundle range: {text[:100]}")
+        sequences = (snapshot.non_persistent,)
+        return await self._parts.listings.respond(request, sequences, bundle.kept)
+
+    async def list_partitioned(self, request: web.Request) -> web.StreamResponse:
+        """Return the partitioned topics of a domain, in the order of their names' bytes."""
+        counts = (await self._snapshot(namespace_name(request))).partitioned
+        start = f"{segment(request, 'domain')}://".encode()
+        system = flag(request, "includeSystemTopic")
+
+        def listed(names: list[bytes]) -> list[bytes]:
+            hidden = () if system else by_kind(names).system
+            return [name for name in names if name.startswith(start) and name not in hidden]
+
+        parts = (listed(leaf.names) for leaf in counts.leaves)
+        most_bytes = sum(leaf.entry_bytes for leaf in counts.leaves)
+        return await self._parts.listings.respond_in_parts(request, parts, most_bytes)
+
+    # -- topics without partitions ------------------------------------------------------------
+
+    async def create(self, request: web.Request) -> web.Response:
+        """Create a topic; the body may hold its properties."""
+        properties, topic = await string_map(request), topic_name(request, NAMESPACE_REASON)
+        check_properties(str(topic), properties)
+        await self._parts.topics.create(topic, properties)
+        return done()
+
+    async def delete(self, request: web.Request) -> web.Response:
+        """Delete a topic; nobody is connected to one, so that force makes no difference."""
+        await self._parts.topics.delete(topic_name(request))
+        return done()
+
+    async def list_subscriptions(self, request: web.Request) -> web.Response:
+        """Return the subscriptions of a topic: it has none."""
+        topic = topic_name(request)
+        if self._parts.as_shipped and topic.partition_index >= 0:
+            await self._use_partition(request, topic)
+        await self.check_exists(topic)
+        return json_response([])
+
+    async def _use_partition(self, request: web.Request, topic: TopicName) -> None:
+        """Make a non-persistent partition that is counted, as upstream by its use.
+
+        Raises:
+            RefusedError: The partition is not there and is not made.
+            RestError: It would be made for another site's page.
+        """
+        snapshot = await self._parts.store.snapshot(topic.namespace)
+        if snapshot is None or snapshot.contains(topic):
+            return
+        count = snapshot.partitioned.get(str(topic.partitioned_name), 0)
+        if topic.persistent or topic.partition_index >= count:
+            raise no_partition(topic, count)
+        check_change(request)
+        await self._parts.topics.create(topic, {})
+
+    async def check_exists(self, topic: TopicName) -> None:
+        """Refuse what is asked about a topic that does not exist.
+
+        Raises:
+            RefusedError: It does not, or its namespace.
+        """
+        snapshot = await self._parts.store.snapshot(topic.namespace)
+        if snapshot is None:
+            raise no_namespace()
+        if not snapshot.contains(topic):
+            raise not_found(topic)
+
+    # -- partitioned topics -------------------------------------------------------------------
+
+    async def get_partitions(self, request: web.Request) -> web.Response:
+        """Return how many partitions a topic has, 0 for one without."""
+        topic = topic_name(request)
+        create = flag(request, "checkAllowAutoCreation")
+        if create:
+            check_change(request)
+        count = await self._parts.topics.partitions(topic, create=create)
+        body: dict[str, object] = {"partitions": count, "deleted": False}
+        if count:
+            properties = await self._parts.store.properties(topic.namespace, str(topic))
+            body |= {"properties": dict(properties)} if properties else {}
+        return json_response(body)
+
+    async def create_partitioned(self, request: web.Request) -> web.Response:
+        """Create a partitioned topic; the body is the number of its partitions."""
+        return await self._create_partitioned(request, await partition_count(request), {})
+
+    async def create_with_metadata(self, request: web.Request) -> web.Response:
+        """Create a partitioned topic; the body is the number of its partitions, with properties."""
+        count, properties = await partitions_and_properties(request)
+        return await self._create_partitioned(request, count, properties)
+
+    async def _create_partitioned(
+        self, request: web.Request, count: int, properties: dict[str, str]
+    ) -> web.Response:
+        topic = topic_name(request, NAMESPACE_REASON)
+        check_properties(str(topic), properties)
+        await self._parts.topics.create_partitioned(topic, count, properties)
+        return done()
+
+    async def grow(self, request: web.Request) -> web.Response:
+        """Give a partitioned topic more partitions."""
+        count = await partition_count(request)
+        await self._parts.topics.grow(topic_name(request), count)
+        return done()
+
+    async def delete_partitioned(self, request: web.Request) -> web.Response:
+        """Delete a partitioned topic with its partitions."""
+        await self._parts.topics.delete_partitioned(topic_name(request))
+        return done()
+
+    # -- properties ---------------------------------------------------------------------------
+
+    async def get_properties(self, request: web.Request) -> web.Response:
+        """Return a topic's properties."""
+        topic = topic_name(request)
+        properties = await self._parts.properties.of(topic)
+        if not properties and self._parts.as_shipped and await self._is_partitioned(topic):
+            return done(200)  # as recorded: of a partitioned topic without any, no body
+        return json_response(dict(properties))
+
+    async def update_properties(self, request: web.Request) -> web.Response:
+        """Add properties to a topic, or replace them."""
+        properties, topic = await string_map(request), topic_name(request)
+        if properties or not (self._parts.as_shipped and topic.persistent):
+            await self._parts.properties.update(topic, properties)
+        return done()
+
+    async def remove_property(self, request: web.Request) -> web.Response:
+        """Remove one property of a topic."""
+        key, topic = request.query.get("key"), topic_name(request)
+        if not key:
+            properties = await self._parts.properties.of(topic)
+            if self._parts.as_shipped and (
+                key is not None or properties or await self._is_partitioned(topic)
+            ):
+                return done()  # as recorded: there is nothing to remove
+            status = 500 if self._parts.as_shipped else 412
+            raise RestError(status, "the query should name the property to remove: ?key=...")
+        await self._parts.properties.remove(topic, key)
+        return done()
+
+    async def _is_partitioned(self, topic: TopicName) -> bool:
+        return str(topic) in (await self._snapshot(topic.namespace)).partitioned
+
+    async def _snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot:
+        snapshot = await self._parts.store.snapshot(namespace)
+        if snapshot is None:
+            raise RestError(404, NO_NAMESPACE)
+        return snapshot

@@ -1,0 +1,116 @@
+"""All paths of the admin, and how a request finds its handler."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from broker.admin.negotiation import accepted_type, allowed, taking
+from broker.admin.paths import PathTable
+from broker.admin.requests import answered
+from broker.admin.resources.brokers import BrokerAdmin
+from broker.admin.resources.lookup import LookupAdmin
+from broker.admin.resources.namespaces import NamespaceAdmin
+from broker.admin.resources.not_implemented import NotBuiltAdmin
+from broker.admin.resources.tenants import TenantAdmin
+from broker.admin.resources.topics import TopicAdmin
+from server.front_page import Place
+from server.http import JSON_TYPE, RestError, json_response
+
+if TYPE_CHECKING:
+    from broker.admin.context import AdminParts
+    from broker.admin.paths import Endpoint, Resource
+
+_OTHERS = r"(?!/v2/floodgate(?:/|$))"
+"""Below ``/admin``, ours have routes of their own."""
+_ROOTS = ("/admin/v2", "/lookup")
+"""Roots from which upstream's web server redirects whoever leaves out the slash behind them."""
+
+ADMIN_PLACES = (
+    Place("/admin/v2/brokers/version", "the version"),
+    Place("/admin/v2/brokers/configuration/runtime", "every key with the value in force"),
+    Place("/admin/v2/tenants", "Pulsar's admin REST: tenants"),
+    Place("/admin/v2/namespaces/{tenant}", "their namespaces"),
+    Place("/admin/v2/persistent/{tenant}/{namespace}", "their topics"),
+    Place("/lookup/v2/topic/persistent/{tenant}/{namespace}/{topic}", "who serves a topic"),
+)
+"""The places the front page names, to begin with."""
+
+
+def admin_routes(parts: AdminParts) -> list[web.AbstractRouteDef]:
+    """Return the routes of one broker."""
+    requests = AdminRequests(_endpoints(parts), as_shipped=parts.as_shipped)
+    return [
+        web.route("*", f"/admin{{rest:{_OTHERS}[\\s\\S]*}}", requests.answer),
+        web.route("*", r"/lookup{rest:[\s\S]*}", requests.answer),
+    ]
+
+
+def _endpoints(parts: AdminParts) -> list[Endpoint]:
+    namespaces, topics = NamespaceAdmin(parts), TopicAdmin(parts)
+    return [
+        *BrokerAdmin(parts).endpoints(),
+        *TenantAdmin(parts, namespaces).endpoints(),
+        *namespaces.endpoints(),
+        *topics.endpoints(),
+        *LookupAdmin(parts).endpoints(),
+        *NotBuiltAdmin(parts, topics).endpoints(),
+    ]
+
+
+class AdminRequests:
+    """Hands requests to their handlers.
+
+    Args:
+        endpoints: All there are.
+        as_shipped: Profile pulsar.
+    """
+
+    def __init__(self, endpoints: list[Endpoint], *, as_shipped: bool) -> None:
+        self._paths = PathTable(endpoints)
+        self._as_shipped = as_shipped
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        """Answer a request.
+
+        Raises:
+            RestError: There is no such path, or what is asked or sent is not of its kind.
+        """
+        resources = self._paths.find(request.rel_url.raw_path)
+        if not resources:
+            return _no_resource(request)
+        if request.method == "OPTIONS":
+            return _options(allowed(resources[0].methods))
+        method = "GET" if request.method == "HEAD" else request.method
+        resource = next((one for one in resources if method in one.methods), None)
+        if resource is None:
+            return _not_allowed(request, resources[0])
+        media_type = request.headers.get("Content-Type")
+        endpoint = taking(resource.methods[method], media_type, has_body=request.body_exists)
+        wanted = accepted_type(request.headers.get("Accept", ""))
+        request.match_info.update(resource.variables)
+        response = await answered(endpoint.handler, request, as_shipped=self._as_shipped)
+        if self._as_shipped and response.headers.get("Content-Type") == JSON_TYPE:
+            # As upstream: what a client wants to be told of the text, it is told.
+            response.headers["Content-Type"] = wanted
+        return response
+
+
+def _options(names: list[str]) -> web.Response:
+    headers = {"Allow": ",".join(names), "Content-Type": "text/plain"}
+    return web.Response(body=", ".join(names).encode(), headers=headers)
+
+
+def _no_resource(request: web.Request) -> web.Response:
+    path = request.rel_url.raw_path
+    if path in _ROOTS:
+        query = f"?{request.rel_url.raw_query_string}" if request.rel_url.raw_query_string else ""
+        return web.Response(status=301, headers={"Location": f"{path}/{query}"})
+    raise RestError(404, "Not Found")
+
+
+def _not_allowed(request: web.Request, resource: Resource) -> web.Response:
+    names = sorted({*resource.methods, "OPTIONS"})
+    reason = f"{request.method[:20]} is not allowed here: {', '.join(names)}"
+    return json_response({"reason": reason}, 405, {"Allow": ",".join(names)})

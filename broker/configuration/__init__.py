@@ -1,0 +1,1 @@
+"""Keys of the broker: those of a file, and those that change while it runs."""

@@ -1,0 +1,217 @@
+"""The broker's configuration: Pulsar's keys in, one frozen model out.
+
+``BrokerConfig.from_properties`` is pure: the file and the command line are read elsewhere.
+Defaults are upstream's (they stand in ``broker_keys.json``), except where a field says so.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from pydantic import Field, InstanceOf
+
+from broker.bundles import MAX_BUNDLES
+from broker.configuration.given_keys import GivenKeys
+from broker.configuration.plugin_keys import (
+    DEFAULT_CLASS_NAME,
+    property_bounds,
+    resources_class_name,
+)
+from broker.configuration.property_bounds import PropertyBounds
+from broker.patterns.pattern import RegexImplementation
+from broker.stores.store_url import (
+    EXPECTED_STORES,
+    OUR_STORES,
+    usable_store_url,
+    without_password,
+)
+from server.configuration.common import MEGABYTE_BYTES, Profile, ServerConfig, shared_values
+from server.configuration.known_keys import CheckedKeys, KnownKeys
+from server.configuration.model import build_model
+from server.configuration.unsupported_keys import (
+    REFUSED_WHEN_SET,
+    REFUSED_WHEN_TRUE,
+    refuse_set,
+    refuse_true,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+DEFAULT_WATCH_BYTES = 256 * MEGABYTE_BYTES
+DEFAULT_METADATA_STORE_URL = "memory:local"
+
+_REFUSED_WHEN_TRUE = {**REFUSED_WHEN_TRUE, "tlsEnabled": "TLS"}
+_REFUSED_WHEN_SET = {**REFUSED_WHEN_SET, "brokerServicePortTls": "TLS"}
+
+
+class TopicType(Enum):
+    """What kind of topic is made when a client asks for one that does not exist."""
+
+    PARTITIONED = "partitioned"
+    NON_PARTITIONED = "non-partitioned"
+
+
+class BrokerConfig(ServerConfig):
+    """What a broker is told before it starts; see ServerConfig for the rest."""
+
+    broker_service_port: int = Field(default=6650, ge=0, le=65535)
+    """brokerServicePort; 0 is any free port."""
+    max_concurrent_lookup_requests: int = Field(
+        default=50_000, ge=0, validation_alias="maxConcurrentLookupRequest"
+    )
+    """Lookups, metadata requests and listings that may be in progress at once."""
+    enable_broker_side_subscription_pattern_evaluation: bool = Field(
+        default=True, validation_alias="enableBrokerSideSubscriptionPatternEvaluation"
+    )
+    enable_broker_topic_list_watcher: bool = Field(
+        default=True, validation_alias="enableBrokerTopicListWatcher"
+    )
+    pulsar_resources_extended_class_name: str = DEFAULT_CLASS_NAME
+    """pulsarResourcesExtendedClassName: module:Class of the plug-in that lists by properties."""
+    resources_timeout_seconds: float = Field(default=30.0, gt=0)
+    """floodgateResourcesTimeoutMs: how long a call of that plug-in may take."""
+    listing_properties: PropertyBounds = PropertyBounds()
+    """floodgateMaxListingProperties, floodgateMaxListingPropertiesBytes; profile pulsar: none."""
+    subscription_pattern_max_length: int = Field(
+        default=50, validation_alias="subscriptionPatternMaxLength"
+    )
+    """UTF-16 units of a pattern; a longer one is not evaluated by the broker."""
+    topics_pattern_regex_implementation: RegexImplementation = Field(
+        default=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
+        validation_alias="topicsPatternRegexImplementation",
+    )
+    allow_auto_topic_creation: bool = Field(default=True, validation_alias="allowAutoTopicCreation")
+    allow_auto_topic_creation_type: TopicType = Field(
+        default=TopicType.NON_PARTITIONED, validation_alias="allowAutoTopicCreationType"
+    )
+    default_num_partitions: int = Field(default=1, ge=1, validation_alias="defaultNumPartitions")
+    max_num_partitions_per_partitioned_topic: int = Field(
+        default=0, validation_alias="maxNumPartitionsPerPartitionedTopic"
+    )
+    """0 or less is unlimited, and so are the next three."""
+    max_topics_per_namespace: int = Field(default=0, validation_alias="maxTopicsPerNamespace")
+    max_namespaces_per_tenant: int = Field(default=0, validation_alias="maxNamespacesPerTenant")
+    max_tenants: int = Field(default=0, validation_alias="maxTenants")
+    default_number_of_namespace_bundles: int = Field(
+        default=4, ge=1, le=MAX_BUNDLES, validation_alias="defaultNumberOfNamespaceBundles"
+    )
+    force_delete_namespace_allowed: bool = Field(
+        default=False, validation_alias="forceDeleteNamespaceAllowed"
+    )
+    force_delete_tenant_allowed: bool = Field(
+        default=False, validation_alias="forceDeleteTenantAllowed"
+    )
+    metadata_store_url: str = DEFAULT_METADATA_STORE_URL
+    """floodgateMetadataStoreUrl, else metadataStoreUrl where it names a store of ours.
+
+    ``memory:local`` is the default and ends with the process; ``sqlite:///path`` survives it;
+    ``postgresql://...`` may be shared by several brokers.
+    """
+    broker_shutdown_timeout_seconds: float = Field(default=60.0, ge=0)
+    """brokerShutdownTimeoutMs: how long a drain may take."""
+    snapshot_cache_max_bytes: int = Field(default=1024 * MEGABYTE_BYTES, ge=0)
+    """floodgateSnapshotCacheMB."""
+    topic_watch_max_bytes: int = Field(default=DEFAULT_WATCH_BYTES, ge=0)
+    """floodgateTopicWatchMaxBytes: what watches may take in memory; 0 is unlimited.
+
+    Profile pulsar: 0, as upstream charges nothing for them.
+    """
+    listing_cache_max_bytes: int = Field(default=64 * MEGABYTE_BYTES, ge=0)
+    """floodgateListingCacheMB: results of patterns and columns that are remembered; 0 is none."""
+    pattern_timeout_seconds: float = Field(default=1.0, gt=0)
+    """floodgatePatternTimeoutMs: for what only a backtracking engine can compile, a listing."""
+    import_directory: Path | None = None
+    """floodgateImportDirectory: where imports asked for at run time may read from."""
+    given: InstanceOf[GivenKeys] = GivenKeys()
+    """The keys as they were given; what is set at run time is read together with them."""
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> Self:
+        """Make the configuration from the keys of broker.conf.
+
+        Raises:
+            ConfigError: Something is wrong; every problem at once, one sentence each.
+        """
+        checked = known_keys().check(properties)
+        refuse_true(checked, _REFUSED_WHEN_TRUE)
+        refuse_set(checked, _REFUSED_WHEN_SET)
+        return build_model(cls, {**_converted(checked), "given": GivenKeys(properties)}, checked)
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, object]]:
+        """Show every field, and no password."""
+        for name, value in super().__repr_args__():
+            yield name, without_password(str(value)) if name == "metadata_store_url" else value
+
+    @property
+    def announces_topic_watchers(self) -> bool:
+        """Whether clients are told that they may watch topic lists.
+
+        A plug-in that filters and watches do not fit together: a watch knows nothing of
+        properties. As shipped, the operator has to see to that (PIP-452, "Out of Scope").
+        """
+        fits = self.pulsar_resources_extended_class_name == DEFAULT_CLASS_NAME
+        return self.enable_broker_topic_list_watcher and (fits or self.profile is Profile.PULSAR)
+
+
+@cache
+def known_keys() -> KnownKeys:
+    """Return the keys of Pulsar 4.2's broker and those of our own."""
+    packaged = resources.files("broker").joinpath("broker_keys.json")
+    return KnownKeys.from_json(packaged.read_text(encoding="utf-8"))
+
+
+def _converted(checked: CheckedKeys) -> dict[str, object]:
+    import_directory = checked.text("floodgateImportDirectory")
+    return {
+        **shared_values(checked),
+        "broker_service_port": checked.port("brokerServicePort"),
+        "metadata_store_url": _metadata_store_url(checked),
+        "broker_shutdown_timeout_seconds": checked.seconds("brokerShutdownTimeoutMs"),
+        "snapshot_cache_max_bytes": checked.integer("floodgateSnapshotCacheMB") * MEGABYTE_BYTES,
+        "listing_cache_max_bytes": checked.integer("floodgateListingCacheMB") * MEGABYTE_BYTES,
+        "pattern_timeout_seconds": checked.seconds("floodgatePatternTimeoutMs"),
+        "topic_watch_max_bytes": _topic_watch_max_bytes(checked),
+        "pulsar_resources_extended_class_name": resources_class_name(checked),
+        "resources_timeout_seconds": checked.seconds("floodgateResourcesTimeoutMs"),
+        "listing_properties": property_bounds(checked),
+        "import_directory": Path(import_directory) if import_directory else None,
+    }
+
+
+def _topic_watch_max_bytes(checked: CheckedKeys) -> int:
+    key = "floodgateTopicWatchMaxBytes"
+    if checked.is_set(key):
+        return checked.integer(key)
+    return 0 if checked.text("floodgateProfile") == Profile.PULSAR.value else DEFAULT_WATCH_BYTES
+
+
+def _metadata_store_url(checked: CheckedKeys) -> str:
+    """Choose the store: our own key decides, then an upstream key that names one of ours."""
+    own = checked.text("floodgateMetadataStoreUrl")
+    upstream_key = next(
+        (key for key in ("metadataStoreUrl", "zookeeperServers") if checked.text(key)),
+        "metadataStoreUrl",
+    )
+    upstream = checked.text(upstream_key)
+    if own:
+        return _usable_store_url(checked, "floodgateMetadataStoreUrl", own)
+    if upstream and upstream.lower().startswith(OUR_STORES):
+        return _usable_store_url(checked, upstream_key, upstream)
+    if upstream:
+        checked.warn(
+            f"{upstream_key}={without_password(upstream)}: this store is not supported, "
+            f"topics live in {DEFAULT_METADATA_STORE_URL} and end with the process; "
+            "floodgateMetadataStoreUrl=sqlite:///path keeps them"
+        )
+    return DEFAULT_METADATA_STORE_URL
+
+
+def _usable_store_url(checked: CheckedKeys, key: str, url: str) -> str:
+    if not usable_store_url(url):
+        checked.refuse(f"{key}={without_password(url)!r}: expected {EXPECTED_STORES}")
+    return url

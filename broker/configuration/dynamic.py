@@ -1,0 +1,225 @@
+"""Configuration that changes while the broker runs: kept in the store, applied at once.
+
+A value set at run time wins over the file's, also after a restart; removing it brings the file's
+value back. Brokers that share a store follow each other's changes.
+
+Source: upstream BrokerService.updateDynamicServiceConfiguration and BrokersBase.
+Differs: profile ``floodgate`` refuses a value that does not fit, and can change the limiter's keys
+and the water marks; as shipped a bad value is kept and has no effect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from broker.configuration.config import BrokerConfig, known_keys
+from broker.configuration.runtime_values import masked, runtime_values
+from broker.errors import Refusal, RefusedError
+from broker.stores.changes import StoreError
+from server.configuration.common import Profile
+from server.configuration.flow import HIGH_WATER_MARK_KEY, LOW_WATER_MARK_KEY
+from server.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from broker.stores.store import MetadataStore
+
+logger = logging.getLogger(__name__)
+
+_LIMITER_KEYS = tuple(
+    f"maxTopicListInFlight{budget}{figure}"
+    for budget in ("HeapMemSize", "DirectMemSize")
+    for figure in ("MB", "PermitsAcquireQueueSize", "PermitsAcquireTimeoutMillis")
+)
+FLOODGATE_DYNAMIC_KEYS = (*_LIMITER_KEYS, HIGH_WATER_MARK_KEY, LOW_WATER_MARK_KEY)
+"""Keys that can be changed at run time here and cannot as shipped."""
+
+
+class DynamicConfiguration:
+    """The configuration in force.
+
+    Args:
+        started_with: The file's and the command line's.
+        store: Where values set at run time are kept.
+        apply: Makes a configuration effective that differs from the one before in dynamic keys.
+    """
+
+    def __init__(
+        self,
+        started_with: BrokerConfig,
+        store: MetadataStore,
+        apply: Callable[[BrokerConfig], None],
+    ) -> None:
+        self.config = started_with
+        self._started_with = started_with
+        self._store = store
+        self._apply = apply
+        self._as_shipped = started_with.profile is Profile.PULSAR
+        self._fitting: Mapping[str, str] = {}
+        # One change at a time: what is applied last is what was kept last.
+        self._changing = asyncio.Lock()
+        self._changed_elsewhere = asyncio.Event()
+        self._following: asyncio.Task[None] | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The keys that can be changed at run time."""
+        shipped = [known.key for known in known_keys() if known.dynamic]
+        return shipped if self._as_shipped else [*shipped, *FLOODGATE_DYNAMIC_KEYS]
+
+    def runtime(self) -> dict[str, str]:
+        """Return the value in force of every known key; secrets are masked."""
+        return runtime_values(self.config, self._fitting)
+
+    async def values(self) -> dict[str, str]:
+        """Return what was set at run time, also what has no effect; secrets are masked.
+
+        Raises:
+            StoreError: The store failed.
+        """
+        return {key: masked(key, text) for key, text in (await self._store.configuration()).items()}
+
+    async def start(self) -> None:
+        """Apply what the store keeps, and follow what other brokers change.
+
+        Raises:
+            StoreError: The store failed.
+        """
+        await self._take_stored()
+        self._store.on_configuration(self._changed_elsewhere.set)
+        self._following = asyncio.create_task(self._follow())
+
+    async def close(self) -> None:
+        """Follow nobody any more."""
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.wait([self._following])
+
+    async def set(self, key: str, value: str) -> None:
+        """Keep a value, and apply it.
+
+        Raises:
+            RefusedError: The key cannot be changed at run time, or the value does not fit.
+            StoreError: The store failed, and nothing was applied.
+        """
+        self._check_dynamic(key, "update")
+        async with self._changing:
+            try:
+                config = self._with({**self._fitting, key: _not_blank(key, value)})
+            except ConfigError as error:
+                if not self._as_shipped:
+                    reason = "; ".join(error.problems)
+                    raise RefusedError(Refusal.PRECONDITION_FAILED, reason) from None
+                config = None
+                logger.warning("kept without effect: %s", "; ".join(error.problems))
+            await self._store.set_configuration(key, value)
+            if config is not None:
+                self._put_in_force(config, {**self._fitting, key: value})
+
+    async def delete(self, key: str) -> None:
+        """Bring the file's value back; a key that was not set is no matter.
+
+        Raises:
+            RefusedError: The key cannot be changed at run time, or the file's value does not
+                fit what else was set.
+            StoreError: The store failed, and nothing was applied.
+        """
+        self._check_dynamic(key, "delete")
+        async with self._changing:
+            rest = {name: value for name, value in self._fitting.items() if name != key}
+            try:
+                config = self._with(rest)
+            except ConfigError as error:
+                reason = "; ".join(error.problems)
+                raise RefusedError(Refusal.PRECONDITION_FAILED, reason) from None
+            await self._store.set_configuration(key, None)
+            self._put_in_force(config, rest)
+
+    # -- what is kept -------------------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        """Take over what other brokers change."""
+        while True:
+            await self._changed_elsewhere.wait()
+            self._changed_elsewhere.clear()
+            try:
+                await self._take_stored()
+            except StoreError as error:
+                logger.warning("the configuration set at run time cannot be read: %s", error)
+
+    async def _take_stored(self) -> None:
+        async with self._changing:
+            stored = dict(await self._store.configuration())
+            config, fitting = await self._fit(stored)
+            self._put_in_force(config, fitting)
+
+    async def _fit(self, stored: Mapping[str, str]) -> tuple[BrokerConfig, Mapping[str, str]]:
+        """Return the configuration with as many of the stored values as fit; warn of the rest."""
+        names = frozenset(self.names)
+        waiting = {key: value for key, value in stored.items() if key in names}
+        try:
+            return self._with(waiting), waiting
+        except ConfigError:
+            fitting: dict[str, str] = {}
+        # A value may need another, as the low mark needs the high one: again while some fit.
+        problems = await self._take_fitting(waiting, fitting)
+        while 0 < len(problems) < len(waiting):
+            waiting = {key: stored[key] for key in problems}
+            problems = await self._take_fitting(waiting, fitting)
+        for problem in problems.values():
+            logger.warning("set at run time, and without effect: %s", problem)
+        return self._with(fitting), fitting
+
+    async def _take_fitting(
+        self, waiting: Mapping[str, str], fitting: dict[str, str]
+    ) -> Mapping[str, str]:
+        """Add what fits to what fits already; return what is wrong with the others."""
+        problems: dict[str, str] = {}
+        for key, value in waiting.items():
+            try:
+                self._with({**fitting, key: value})
+                fitting[key] = value
+            except ConfigError as error:
+                problems[key] = "; ".join(error.problems)
+            await asyncio.sleep(0)
+        return problems
+
+    def _with(self, values: Mapping[str, str]) -> BrokerConfig:
+        """Return what the broker was started with, with some keys set anew.
+
+        Raises:
+            ConfigError: They do not fit.
+        """
+        given = self._started_with.given
+        before = BrokerConfig.from_properties(given.with_values({}))
+        after = BrokerConfig.from_properties(given.with_values(values))
+        fields = [name for name in BrokerConfig.model_fields if name != "notices"]
+        return self._started_with.model_copy(
+            update={
+                name: getattr(after, name)
+                for name in fields
+                if getattr(after, name) != getattr(before, name)
+            }
+        )
+
+    def _put_in_force(self, config: BrokerConfig, fitting: Mapping[str, str]) -> None:
+        self.config = config
+        self._fitting = fitting
+        self._apply(config)
+
+    def _check_dynamic(self, key: str, verb: str) -> None:
+        if key not in self.names:
+            reason = f"Can't {verb} non-dynamic configuration"
+            if not self._as_shipped:
+                reason += f": {key[:100]} is not one of those at /admin/v2/brokers/configuration"
+            raise RefusedError(Refusal.PRECONDITION_FAILED, reason)
+
+
+def _not_blank(key: str, value: str) -> str:
+    """Refuse a value that would mean the default, which the file may not have."""
+    if value.strip() in ("", "null"):
+        raise ConfigError([f"{key}={value!r}: give a value; deleting it brings the file's back"])
+    return value

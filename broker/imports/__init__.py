@@ -1,0 +1,1 @@
+"""Topics taken in from text and Parquet files."""

@@ -1,0 +1,241 @@
+"""Files of topics, read batch by batch: the Spark job's Parquet, or text with a name a line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from broker.imports.rows import TopicRows
+from broker.stores.property_rows import PROPERTIES_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+    from typing import BinaryIO, TypeAlias
+
+    FileStates: TypeAlias = Sequence[tuple[int, int, int]]
+
+ROWS_PER_BATCH = 32_768
+"""Of Parquet: so many fit a processor's cache with the columns that are made of them."""
+TEXT_BYTES_PER_BATCH = 8_000_000
+REQUIRED_COLUMNS = {"namespace": pa.string(), "topic": pa.string()}
+COLUMNS = {**REQUIRED_COLUMNS, "properties": PROPERTIES_TYPE}
+_PARQUET_MAGIC = b"PAR1"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""Editors on Windows begin UTF-8 with it."""
+_LOOKED_AT_BYTES = 8_000
+
+
+class ImportFailedError(Exception):
+    """A file of topics cannot be used: one sentence says why, or one for each invalid line."""
+
+
+def files_of(path: Path) -> list[Path]:
+    """Return the files that a path names: itself, or the Parquet files of a folder.
+
+    Raises:
+        ImportFailedError: There are none, or they cannot be read.
+    """
+    try:
+        if not path.exists():
+            raise ImportFailedError(f"{path} does not exist")
+        if not path.is_dir():
+            return [path]
+        files = sorted(path.glob("*.parquet"))
+    except OSError as error:
+        raise unreadable(path, error) from None
+    if not files:
+        raise ImportFailedError(f"{path} holds no *.parquet file")
+    return files
+
+
+def state_of(path: Path) -> FileStates:
+    """Return what changes when somebody writes a path's files.
+
+    Raises:
+        ImportFailedError: They are missing, or cannot be read.
+    """
+    try:
+        states = [file.stat() for file in files_of(path)]
+    except OSError as error:
+        raise unreadable(path, error) from None
+    return [(state.st_ino, state.st_size, state.st_mtime_ns) for state in states]
+
+
+def read_rows(path: Path) -> Iterator[TopicRows]:
+    """Yield all rows of a path, unchecked.
+
+    Raises:
+        ImportFailedError: It is missing, cannot be read, or has other columns.
+    """
+    files = files_of(path)
+    if path.is_dir() or _begins_with(path, _PARQUET_MAGIC):
+        return _parquet_rows(files)
+    return _text_rows(path)
+
+
+def unreadable(path: Path, error: OSError) -> ImportFailedError:
+    """Return the error of a file that cannot be read."""
+    return ImportFailedError(f"{path} cannot be read: {error.strerror}")
+
+
+def _begins_with(path: Path, magic: bytes) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(magic)) == magic
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+# -- Parquet ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _RowGroup:
+    file: Path
+    index: int
+    first_row: int
+    rows: int
+    lowest: str | None
+    highest: str | None
+
+    def may_hold(self, namespace: str) -> bool:
+        """Return True if rows of a namespace may be in this row group."""
+        if self.lowest is None or self.highest is None:
+            return True
+        return self.lowest <= namespace <= self.highest
+
+
+def _parquet_rows(files: Sequence[Path]) -> Iterator[TopicRows]:
+    groups = [group for file in files for group in _row_groups(file)]
+    reader: pq.ParquetFile | None = None
+    for position, group in enumerate(groups):
+        if reader is None or groups[position - 1].file != group.file:
+            reader = _opened(group.file)
+        place, first = f"{group.file.name}, row" if len(files) > 1 else "row", group.first_row
+        for table in _tables(reader, group):
+            numbers = np.arange(first, first + len(table))
+            first += len(table)
+            ended = first == group.first_row + group.rows
+            later = groups[position + 1 :] if ended else groups[position:]
+            yield TopicRows(table, numbers, place, partial(_any_may_hold, later))
+
+
+def _any_may_hold(groups: Sequence[_RowGroup], namespace: str) -> bool:
+    return any(group.may_hold(namespace) for group in groups)
+
+
+def _opened(file: Path) -> pq.ParquetFile:
+    try:
+        reader = pq.ParquetFile(file)
+    except (pa.ArrowException, OSError) as error:
+        raise ImportFailedError(f"{file} is not a readable Parquet file: {error}") from None
+    _check_columns(file, reader.schema_arrow)
+    return reader
+
+
+def _row_groups(file: Path) -> Iterator[_RowGroup]:
+    reader = _opened(file)
+    # Row groups hold leaves: a column before may have several.
+    leaves = [reader.schema.column(leaf).path for leaf in range(reader.metadata.num_columns)]
+    column, first_row = leaves.index("namespace"), 1
+    for index in range(reader.num_row_groups):
+        metadata = reader.metadata.row_group(index)
+        lowest, highest = _range(metadata.column(column).statistics)
+        yield _RowGroup(file, index, first_row, metadata.num_rows, lowest, highest)
+        first_row += metadata.num_rows
+
+
+def _range(statistics: pq.Statistics | None) -> tuple[str | None, str | None]:
+    """Return the lowest and the highest text of a row group, if that is known."""
+    try:
+        if statistics is not None and statistics.has_min_max:
+            return statistics.min, statistics.max
+    except UnicodeDecodeError:
+        pass
+    return None, None
+
+
+def _check_columns(file: Path, schema: pa.Schema) -> None:
+    for name in COLUMNS:
+        if schema.names.count(name) > 1:
+            raise ImportFailedError(f"{file} has the column {name} twice")
+    for name, kind in REQUIRED_COLUMNS.items():
+        if name not in schema.names or not _is_text(schema.field(name).type):
+            found = ", ".join(f"{field.name} {field.type}" for field in schema)
+            raise ImportFailedError(
+                f"{file} has no column {name} of type {kind}; its columns are: {found}. "
+                "Expected what `loadgen topics` writes: namespace, topic and, if any, properties"
+            )
+    kind = schema.field("properties").type if "properties" in schema.names else PROPERTIES_TYPE
+    if not (pa.types.is_map(kind) and _is_text(kind.key_type) and _is_text(kind.item_type)):
+        raise ImportFailedError(f"{file}: column properties is {kind}, expected {PROPERTIES_TYPE}")
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _tables(reader: pq.ParquetFile, group: _RowGroup) -> Iterator[pa.Table]:
+    there = reader.schema_arrow.names
+    kinds = {name: kind for name, kind in COLUMNS.items() if name in there}
+    try:
+        # Arrow's own threads would keep what they freed: as much as a row group each.
+        for batch in reader.iter_batches(
+            ROWS_PER_BATCH, [group.index], columns=list(kinds), use_threads=False
+        ):
+            yield pa.table({name: batch[name].cast(kind) for name, kind in kinds.items()})
+    except (pa.ArrowException, OSError) as error:
+        raise ImportFailedError(f"{group.file} cannot be read: {error}") from None
+
+
+# -- text -------------------------------------------------------------------------------------
+
+
+def _text_rows(path: Path) -> Iterator[TopicRows]:
+    try:
+        with path.open("rb") as file:
+            if b"\0" in file.peek(_LOOKED_AT_BYTES)[:_LOOKED_AT_BYTES]:
+                raise ImportFailedError(f"{path} is neither Parquet nor UTF-8 text")
+            yield from _line_rows(file)
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+def _line_rows(file: BinaryIO) -> Iterator[TopicRows]:
+    first = 1
+    while lines := file.readlines(TEXT_BYTES_PER_BATCH):
+        if first == 1:
+            lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
+        yield _rows(_trimmed(lines), first)
+        first += len(lines)
+
+
+def _trimmed(lines: Sequence[bytes]) -> pa.StringArray:
+    """Take space and quotes off; a line that is not UTF-8 stays, to be told of."""
+    try:
+        texts = pa.array(lines, pa.binary()).cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array(list(map(_trimmed_line, lines)), pa.binary()).view(pa.string())
+    return pc.utf8_trim(pc.utf8_trim_whitespace(texts), '"')
+
+
+def _trimmed_line(line: bytes) -> bytes:
+    try:
+        return line.decode().strip().strip('"').encode()
+    except UnicodeDecodeError:
+        return line.strip().strip(b'"')
+
+
+def _rows(names: pa.StringArray, first: int) -> TopicRows:
+    """Return the lines that say something: no blank ones, and no comments."""
+    said = pc.invert(pc.or_(pc.starts_with(names, "#"), pc.equal(names, "")))
+    numbers = first + np.flatnonzero(said.to_numpy(zero_copy_only=False))
+    # A text's order says nothing: more of each namespace may always come.
+    return TopicRows(pa.table({"topic": names.filter(said)}), numbers, "line", lambda _: True)

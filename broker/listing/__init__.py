@@ -1,0 +1,1 @@
+"""GET_TOPICS: from the request to the response, within the memory limits."""

@@ -1,0 +1,125 @@
+"""How much heap a listing reserves before it is made (``floodgateSizeEstimate``)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from broker.listing.lister import NO_PROPERTIES
+from limiter.memory.size_estimate import (
+    FIRST_ESTIMATE_BYTES,
+    PROPOSAL_ESTIMATE_BYTES,
+    ResultHolder,
+    SizeEstimate,
+    SizeGuess,
+    TopicListSizeResultCache,
+    charged_bytes,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping
+
+    from broker.listing.lister import TopicLister
+    from broker.stores.store import Mode
+    from broker.topic_lists.listing import TopicListing
+    from proto.names import NamespaceName
+
+
+class ListingEstimates:
+    """Estimates for listings of this broker.
+
+    A plug-in makes of one namespace a list for each set of properties: they are remembered apart.
+    Not so under ``last``, which guesses by namespace and mode only, as shipped: there a selective
+    list and the full one share a guess.
+
+    Bound: 10,000 remembered sizes.
+
+    Args:
+        policy: floodgateSizeEstimate.
+        lister: Knows the sizes of namespaces that are in memory.
+        as_shipped: Profile pulsar: see limiter.memory.size_estimate.SizeGuess.
+    """
+
+    def __init__(self, policy: SizeEstimate, lister: TopicLister, *, as_shipped: bool) -> None:
+        self._policy = policy
+        self._lister = lister
+        self._as_shipped = as_shipped
+        self._sizes = TopicListSizeResultCache()
+
+    @property
+    def exact(self) -> bool:
+        """Whether a listing that is there already is charged with its true size from the start."""
+        return self._policy is SizeEstimate.EXACT
+
+    def of(
+        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
+    ) -> ListingEstimate:
+        """Return the estimate of one request."""
+        holder = self._sizes.holder(self._key(namespace, mode, properties))
+        guess = SizeGuess(holder, anyone_resets=self._as_shipped)
+        known_bytes = partial(self._lister.known_bytes, namespace, mode, properties)
+        return ListingEstimate(self._policy, holder, guess, known_bytes)
+
+    def expected_bytes(
+        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
+    ) -> int | None:
+        """Return what a listing will probably take; None where that is not known yet."""
+        known = self._lister.known_bytes(namespace, mode, properties)
+        if known is not None:
+            return known
+        return self._sizes.holder(self._key(namespace, mode, properties)).last_size_bytes
+
+    def _key(self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]) -> Hashable:
+        if self._policy is SizeEstimate.LAST or not properties:
+            return (namespace, mode)
+        return (namespace, mode, frozenset(properties.items()))
+
+
+class ListingEstimate:
+    """One request's estimate: asked before the listing, told the truth after it."""
+
+    def __init__(
+        self,
+        policy: SizeEstimate,
+        holder: ResultHolder,
+        guess: SizeGuess,
+        known_bytes: Callable[[], int | None],
+    ) -> None:
+        self._policy = policy
+        self._holder = holder
+        self._guess = guess
+        self._known_bytes = known_bytes
+
+    async def size(self) -> int:
+        """Return the bytes to reserve; under ``last`` this may wait for the first measurement."""
+        if self._policy is SizeEstimate.PROPOSAL:
+            return PROPOSAL_ESTIMATE_BYTES
+        if self._policy is SizeEstimate.LAST:
+            return await self._guess.size()
+        known = self._known_bytes()
+        if known is None:
+            known = self._holder.last_size_bytes
+        return FIRST_ESTIMATE_BYTES if known is None else known
+
+    def actual(self, listing: TopicListing) -> int:
+        """Return the heap a listing is charged with, and remember it."""
+        size_bytes = charged_bytes(self._policy, listing.estimated_bytes, len(listing))
+        self._guess.actual(size_bytes)
+        return size_bytes
+
+    def failed(self) -> None:
+        """Let those go on who wait for this request's measurement."""
+        self._guess.failed()
+
+    def forget(self) -> None:
+        """Remember no size that is larger than a limit: the namespace may shrink."""
+        self._guess.forget()
+
+    def refused_before(self, size_bytes: int) -> bool:
+        """Tell whether a listing of this size was refused already, and remember that it was.
+
+        As shipped, what was refused once is then the estimate, and never answered again.
+        """
+        before = self._holder.last_size_bytes is not None
+        self._guess.actual(size_bytes)
+        return before

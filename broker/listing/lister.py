@@ -1,0 +1,122 @@
+"""Finds the topics a request asks for: what the store has, or what the plug-in makes of it."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from broker.configuration.property_bounds import PropertyBounds, as_mapping
+from broker.plugins.calls import ResourceCalls
+from broker.plugins.plugin import BrokerContext, DefaultPulsarResourcesExtended, open_resources
+from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
+from server.tasks.single_flight import SingleFlight
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    import proto.PulsarApi_pb2 as pb
+    from broker.configuration.config import BrokerConfig
+    from broker.stores.store import MetadataStore, Mode
+    from limiter.clock import Clock
+    from proto.names import NamespaceName
+
+NO_PROPERTIES: Mapping[str, str] = {}
+
+
+class TopicLister:
+    """Lists the user topics of a namespace.
+
+    Without properties the store answers, for all concurrent callers from one snapshot. With
+    properties the plug-in is asked (PIP-452), once for all who ask the same while it works.
+
+    Args:
+        store: The topics.
+        calls: Asks the plug-in; None for the default one, which ignores properties.
+        bounds: Of a client's properties.
+
+    Source: upstream NamespaceService.getListOfUserTopicsByProperties. A missing namespace is empty.
+    Differs: upstream's key of calls under way joins the properties as text, so that {a: "1|b=2"}
+    and {a: "1", b: "2"} share a call.
+    """
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        calls: ResourceCalls | None = None,
+        bounds: PropertyBounds | None = None,
+    ) -> None:
+        self._store = store
+        self.calls = calls
+        self.bounds = bounds or PropertyBounds()
+        self._flights = SingleFlight[TopicListing]()
+
+    @property
+    def filters(self) -> bool:
+        """Whether there is a plug-in that looks at properties."""
+        return self.calls is not None
+
+    def properties_of(self, request: pb.CommandGetTopicsOfNamespace) -> Mapping[str, str]:
+        """Return the properties that matter for a request: none with the default plug-in.
+
+        Raises:
+            TooManyPropertiesError: The request has too many, whoever would look at them.
+        """
+        properties: Sequence[pb.KeyValue] = request.properties
+        if not properties:
+            return NO_PROPERTIES
+        self.bounds.check_number(len(properties))
+        by_key = as_mapping(properties)
+        self.bounds.check(by_key)
+        return by_key if self.filters else NO_PROPERTIES
+
+    def known_bytes(
+        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
+    ) -> int | None:
+        """Return a listing's heap estimate if it is known without waiting.
+
+        What a plug-in will return is not: the size of the namespace says nothing about it.
+        """
+        if properties and self.filters:
+            return None
+        return self._store.estimated_bytes(namespace, mode)
+
+    def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
+        """Return what ``list_topics`` does for requests without properties, if it needs no wait."""
+        return self._store.listing_at_once(namespace, mode)
+
+    async def list_topics(
+        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
+    ) -> TopicListing:
+        """Return the topics of a mode, partitions one by one, system topics left out.
+
+        Raises:
+            StoreError: The store cannot be read.
+            ResourcesError: The plug-in failed.
+        """
+        if properties and self.calls is not None:
+            # What was acknowledged before this request is in its list: it joins only a call that
+            # began when the namespace was as it is now.
+            version = await self._store.version(namespace)
+            key = (namespace, mode, frozenset(properties.items()), version)
+            work = partial(self.calls.list_topics, namespace, mode, properties)
+            return await self._flights.join(key, work)
+        snapshot = await self._store.snapshot(namespace)
+        return snapshot.listing(mode) if snapshot is not None else EMPTY_LISTING
+
+
+@asynccontextmanager
+async def open_lister(
+    store: MetadataStore, config: BrokerConfig, clock: Clock
+) -> AsyncIterator[TopicLister]:
+    """Make a lister for a block, with the plug-in that is configured.
+
+    Raises:
+        StartError: The plug-in cannot be used; one sentence.
+    """
+    name, timeout = config.pulsar_resources_extended_class_name, config.resources_timeout_seconds
+    async with open_resources(name, BrokerContext(store, config), timeout, clock) as resources:
+        calls: ResourceCalls | None = None
+        if type(resources) is not DefaultPulsarResourcesExtended:
+            calls = ResourceCalls(resources, name, timeout, clock)
+        yield TopicLister(store, calls, config.listing_properties)

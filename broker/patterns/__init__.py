@@ -1,0 +1,1 @@
+"""Topic patterns: compiled, bounded, and applied to many names at once."""

@@ -1,0 +1,283 @@
+"""Applies clients' patterns to listings: block by block, one evaluation for all who ask the same.
+
+What RE2 compiles is matched here, a few milliseconds at a time; what only a backtracking engine
+can compile is matched by a process of its own (see ``pattern_workers``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import operator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from broker.patterns.cache import ListingCache
+from broker.patterns.errors import InvalidPatternError
+from broker.patterns.path_columns import PathColumns, PathRun
+from broker.patterns.pattern import (
+    Backtracking,
+    LinearTime,
+    RegexImplementation,
+    TopicsPattern,
+    compile_pattern,
+    compiled_before,
+    pattern_length,
+)
+from broker.patterns.workers import PatternWorkers, WorkerFailedError
+from broker.topic_lists.listing import TopicListing
+from broker.topic_lists.sequence import Selection, TopicSequence
+from limiter.clock import Clock, LoopClock, deadline
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Coroutine, Iterator
+
+    from broker.patterns.workers import PatternWorker
+    from broker.topic_lists.block import Mask
+    from broker.topic_lists.block_run import BlockRun
+
+logger = logging.getLogger(__name__)
+
+TURN_SECONDS = 0.003
+"""Seconds of matching before other connections get their turn."""
+FIRST_STEP_NAMES = 2_048
+"""Most names in the first step, before it is known how long they take."""
+FIRST_STEP_WORK = 65_536
+"""Names times the pattern's instructions in the first step. RE2 at its slowest takes about 0.1 us
+for such a pair on a name of 100 B, so that the first step takes 50 ms at most, and mostly 0.2."""
+_SHORT_STEP_SECONDS = 0.001
+_LONG_STEP_SECONDS = 0.004
+_EVERYTHING: Final = object()
+"""Remembered instead of a listing that a pattern keeps whole: a value must not hold its scope."""
+
+
+@dataclass(frozen=True, slots=True)
+class PatternRules:
+    """The configuration of patterns.
+
+    Attributes:
+        enabled: enableBrokerSideSubscriptionPatternEvaluation.
+        max_length: subscriptionPatternMaxLength, UTF-16 units of the raw pattern.
+        implementation: topicsPatternRegexImplementation.
+        share: Whether requests for the same listing and pattern share one evaluation, and its
+            result while it is remembered.
+        timeout_seconds: floodgatePatternTimeoutMs: how long what only a backtracking engine can
+            compile may take for one listing.
+    """
+
+    enabled: bool
+    max_length: int
+    implementation: RegexImplementation
+    share: bool
+    timeout_seconds: float = 1.0
+
+
+class PatternFilter:
+    """Applies clients' patterns to listings.
+
+    Args:
+        rules: What is configured.
+        cache: Remembers results and columns; without one, nothing is remembered.
+        workers: Match what only a backtracking engine can compile.
+        clock: Where time comes from.
+    """
+
+    def __init__(
+        self,
+        rules: PatternRules,
+        cache: ListingCache | None = None,
+        workers: PatternWorkers | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._rules = rules
+        self._cache = cache or ListingCache(0)
+        self._workers = workers or PatternWorkers()
+        self._clock: Clock = clock or LoopClock()
+        self._running: dict[tuple[TopicListing, str], _Evaluation] = {}
+        # One turn at a time of all evaluations, in the order of asking: however many are under
+        # way, other connections wait for one turn only.
+        self._turn = asyncio.Lock()
+
+    def applies_to(self, pattern: str) -> bool:
+        """Tell whether the broker evaluates this pattern; otherwise the client has to."""
+        if not self._rules.enabled:
+            return False
+        length = pattern_length(pattern)
+        if length > self._rules.max_length:
+            logger.info("a pattern of %d UTF-16 units is left to the client", length)
+        return length <= self._rules.max_length
+
+    async def filter(self, listing: TopicListing, pattern: str) -> TopicListing:
+        """Return the topics whose name without partition and scheme matches as a whole.
+
+        Raises:
+            InvalidPatternError: The pattern cannot be compiled, or takes too long.
+        """
+        compiled = await self._compiled(pattern)
+        if compiled.matches_all:
+            return listing
+        if not self._rules.share:
+            return (await self._evaluate(listing, compiled))[0]
+        known = self._cache.get(listing, pattern)
+        if known is not None:
+            return known if isinstance(known, TopicListing) else listing
+        return await self._shared(listing, pattern, compiled)
+
+    async def _compiled(self, pattern: str) -> TopicsPattern:
+        """Return a pattern compiled; no two new ones in one turn of the event loop."""
+        known = compiled_before(pattern, self._rules.implementation)
+        if known is not None:
+            return known
+        async with self._turn:
+            compiled = compile_pattern(pattern, self._rules.implementation)
+            await asyncio.sleep(0)
+        return compiled
+
+    # -- one evaluation for all who ask the same ----------------------------------------------
+
+    async def _shared(
+        self, listing: TopicListing, pattern: str, compiled: TopicsPattern
+    ) -> TopicListing:
+        key = (listing, pattern)
+        evaluation = self._running.get(key)
+        if evaluation is None:
+            work = self._remembered(listing, pattern, compiled)
+            evaluation = self._running[key] = _Evaluation(work)
+            evaluation.task.add_done_callback(lambda _: self._forget(key, evaluation))
+        evaluation.waiting += 1
+        try:
+            # A requester that leaves must not take the result from the others.
+            return await asyncio.shield(evaluation.task)
+        finally:
+            evaluation.waiting -= 1
+            if not evaluation.waiting:
+                self._forget(key, evaluation)
+                evaluation.task.cancel()
+
+    async def _remembered(
+        self, listing: TopicListing, pattern: str, compiled: TopicsPattern
+    ) -> TopicListing:
+        kept, added_bytes = await self._evaluate(listing, compiled)
+        value = kept if kept is not listing else _EVERYTHING
+        self._cache.put(listing, pattern, value, added_bytes)
+        return kept
+
+    def _forget(self, key: tuple[TopicListing, str], evaluation: _Evaluation) -> None:
+        """Let nobody join an evaluation that has ended, or that nobody waits for."""
+        if self._running.get(key) is evaluation:
+            del self._running[key]
+        if evaluation.task.done() and not evaluation.task.cancelled():
+            evaluation.task.exception()  # told to those who waited, if any were left
+
+    # -- evaluating -----------------------------------------------------------------------------
+
+    async def _evaluate(
+        self, listing: TopicListing, pattern: TopicsPattern
+    ) -> tuple[TopicListing, int]:
+        """Return what a pattern keeps, and how many bytes that adds to the listing's."""
+        selections = [Selection(sequence) for sequence in listing.sequences]
+        if isinstance(pattern, Backtracking):
+            await self._off_the_loop(selections, pattern, len(listing))
+        else:
+            for selection in selections:
+                await self._in_turns(self._steps(selection, pattern))
+        kept = [selection.sequence() for selection in selections]
+        if all(map(operator.is_, kept, listing.sequences)):
+            return listing, 0
+        return TopicListing(*kept), sum(selection.added_bytes for selection in selections)
+
+    async def _in_turns(self, steps: Iterator[None]) -> None:
+        """Take all steps, a few milliseconds of them at a time."""
+        more = True
+        while more:
+            async with self._turn:
+                end = perf_counter() + TURN_SECONDS
+                more = any(perf_counter() > end for _ in steps)
+                await asyncio.sleep(0)
+
+    def _steps(self, selection: Selection, pattern: TopicsPattern) -> Iterator[None]:
+        """Filter one sequence; each step takes about a millisecond."""
+        size = _StepSize(pattern)
+        for run, paths in self._candidates(selection.source, pattern):
+            yield
+            masks: list[Mask] = []
+            while (start := sum(map(len, masks))) < len(run):
+                begun = perf_counter()
+                masks.append(pattern.matching(paths.slice(start, size.names)))
+                size.adapt(perf_counter() - begun)
+                yield
+            run.keep(selection, np.concatenate(masks))
+            yield
+
+    def _candidates(self, sequence: TopicSequence, pattern: TopicsPattern) -> Iterator[PathRun]:
+        """Yield the blocks that may hold names that match: a pattern's beginning tells where."""
+        columns = PathColumns(sequence, self._cache)
+        domain = sequence.domain_prefix
+        if not domain or not isinstance(pattern, LinearTime):
+            return columns.runs()
+        return columns.runs(domain + pattern.low, domain + pattern.high)
+
+    async def _off_the_loop(
+        self, selections: list[Selection], pattern: Backtracking, count: int
+    ) -> None:
+        begun = False
+        try:
+            async with (
+                deadline(self._clock, self._rules.timeout_seconds),
+                self._workers.worker() as worker,
+            ):
+                begun = True
+                for selection in selections:
+                    async for run, mask in self._matched_by(worker, selection.source, pattern):
+                        run.keep(selection, mask)
+        except TimeoutError:
+            raise self._too_slow(pattern, count, begun=begun) from None
+        except WorkerFailedError as error:
+            raise InvalidPatternError(f"{error}; the pattern {pattern.text!r} was left") from None
+
+    async def _matched_by(
+        self, worker: PatternWorker, sequence: TopicSequence, pattern: Backtracking
+    ) -> AsyncIterator[tuple[BlockRun, Mask]]:
+        for run, paths in self._candidates(sequence, pattern):
+            mask = await worker.matching(pattern.translation, paths, self._rules.timeout_seconds)
+            if mask is None:
+                raise TimeoutError
+            yield run, mask
+
+    def _too_slow(self, pattern: TopicsPattern, count: int, *, begun: bool) -> InvalidPatternError:
+        limit = f"floodgatePatternTimeoutMs={round(self._rules.timeout_seconds * 1_000)}"
+        what = f"takes more than {limit} on {count} topics"
+        if not begun:
+            what = f"had no turn within {limit}, while others like it were evaluated"
+        return InvalidPatternError(
+            f"the pattern {pattern.text!r} {what}: write it without look-around and "
+            "back-references, or raise floodgatePatternTimeoutMs"
+        )
+
+
+class _Evaluation:
+    """A pattern on a listing, and how many wait for the result."""
+
+    __slots__ = ("task", "waiting")
+
+    def __init__(self, work: Coroutine[object, object, TopicListing]) -> None:
+        self.task = asyncio.get_running_loop().create_task(work)
+        self.waiting = 0
+
+
+class _StepSize:
+    """Chooses how many names are matched in one call: many, but not for long."""
+
+    def __init__(self, pattern: TopicsPattern) -> None:
+        program_size = pattern.program_size if isinstance(pattern, LinearTime) else 1
+        self.names = max(1, min(FIRST_STEP_WORK // program_size, FIRST_STEP_NAMES))
+
+    def adapt(self, seconds: float) -> None:
+        """Learn from how long the last call took."""
+        if seconds < _SHORT_STEP_SECONDS:
+            self.names *= 8
+        elif seconds > _LONG_STEP_SECONDS:
+            self.names = max(1, self.names // 4)

@@ -1,0 +1,187 @@
+"""One name against many patterns at once, for watches: which of a thousand does it match?
+
+Patterns stand in sets of 64, each of which RE2 asks in one pass over the name (about 2 us). A
+set is compiled when it is first asked after a pattern was added; adding one compiles one set.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import re2
+
+from broker.patterns.pattern import Backtracking, LinearTime, compile_pattern, re2_compiled
+from broker.topic_lists.paths import path_of
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from broker.patterns.pattern import RegexImplementation, TopicsPattern
+
+SET_PATTERNS = 64
+"""Patterns asked in one pass: compiling a set takes about 10 us for each."""
+SET_BYTES = 1 << 20
+"""What RE2 may spend on one set and on what it remembers while matching."""
+_ALWAYS = r"(?s:.*)"
+
+Key = TypeVar("Key", bound="Hashable")
+
+
+class PatternIndex(Generic[Key]):
+    """Patterns by key. Keys with the same pattern cost one evaluation.
+
+    Patterns that RE2 cannot compile are only kept apart: how long they take nobody knows, so they
+    are not evaluated here.
+
+    The mutable state is the patterns, their keys and the compiled sets.
+    """
+
+    def __init__(self) -> None:
+        self._patterns: dict[Key, TopicsPattern] = {}
+        self._all: dict[Key, None] = {}
+        self._linear: dict[str, _Slot[Key]] = {}
+        self._backtracking: dict[str, dict[Key, None]] = {}
+        self._sets: list[_PatternSet[Key]] = []
+
+    def __len__(self) -> int:
+        return len(self._patterns)
+
+    def add(self, key: Key, pattern: str, implementation: RegexImplementation) -> None:
+        """Add a pattern, scheme included; it replaces what the key had.
+
+        Raises:
+            InvalidPatternError: It cannot be compiled; then nothing is changed.
+        """
+        compiled = compile_pattern(pattern, implementation)
+        self.discard(key)
+        self._patterns[key] = compiled
+        self._keys_of(compiled)[key] = None
+
+    def discard(self, key: Key) -> None:
+        """Forget a key; harmless when it is not there."""
+        pattern = self._patterns.pop(key, None)
+        if pattern is None:
+            return
+        keys = self._keys_of(pattern)
+        del keys[key]
+        if not keys:
+            self._forget(pattern)
+
+    def matching(self, name: bytes) -> list[Key]:
+        """Return the keys whose pattern matches a full topic name, without ``backtracking``."""
+        path = path_of(name)
+        keys = list(self._all)
+        for one in self._sets:
+            for slot in one.matching(path):
+                keys.extend(slot.keys)
+        return keys
+
+    @property
+    def backtracking(self) -> list[Key]:
+        """The keys whose pattern takes a backtracking engine."""
+        return [key for keys in self._backtracking.values() for key in keys]
+
+    def _keys_of(self, pattern: TopicsPattern) -> dict[Key, None]:
+        """Return the keys of a pattern, which gets its place if it has none."""
+        if isinstance(pattern, Backtracking):
+            return self._backtracking.setdefault(pattern.text, {})
+        if not isinstance(pattern, LinearTime):
+            return self._all
+        slot = self._linear.get(pattern.whole)
+        if slot is None:
+            slot = self._linear[pattern.whole] = _Slot(pattern.whole, self._set_with_room())
+            slot.home.add(slot)
+        return slot.keys
+
+    def _set_with_room(self) -> _PatternSet[Key]:
+        for one in reversed(self._sets):
+            if one.has_room:
+                return one
+        self._sets.append(_PatternSet())
+        return self._sets[-1]
+
+    def _forget(self, pattern: TopicsPattern) -> None:
+        if isinstance(pattern, Backtracking):
+            del self._backtracking[pattern.text]
+        elif isinstance(pattern, LinearTime):
+            slot = self._linear.pop(pattern.whole)
+            slot.home.discard(slot)
+            if not slot.home.slots:
+                self._sets.remove(slot.home)
+
+
+class _Slot(Generic[Key]):
+    """A distinct pattern, who has it, and the set it stands in."""
+
+    __slots__ = ("home", "keys", "whole")
+
+    def __init__(self, whole: str, home: _PatternSet[Key]) -> None:
+        self.whole = whole
+        self.home = home
+        self.keys: dict[Key, None] = {}
+
+
+class _PatternSet(Generic[Key]):
+    """Some patterns that RE2 asks in one pass.
+
+    A pattern that was discarded stays in the compiled set, without keys, until the set is
+    compiled again: discarding compiles nothing.
+    """
+
+    def __init__(self) -> None:
+        self.slots: dict[str, _Slot[Key]] = {}
+        self._engine: _Engine[Key] | None = None
+
+    @property
+    def has_room(self) -> bool:
+        return len(self.slots) < SET_PATTERNS
+
+    def add(self, slot: _Slot[Key]) -> None:
+        self.slots[slot.whole] = slot
+        self._engine = None
+
+    def discard(self, slot: _Slot[Key]) -> None:
+        del self.slots[slot.whole]
+
+    def matching(self, path: bytes) -> list[_Slot[Key]]:
+        if self._engine is None:
+            self._engine = _Engine(list(self.slots.values()))
+        return self._engine.matching(path)
+
+
+class _Engine(Generic[Key]):
+    """The patterns of one set, compiled."""
+
+    def __init__(self, slots: list[_Slot[Key]]) -> None:
+        self._slots = slots
+        self._set = _set_of([slot.whole for slot in slots])
+        self._one_by_one: list[re2._Regexp] | None = None
+
+    def matching(self, path: bytes) -> list[_Slot[Key]]:
+        found = self._set.Match(path) if self._set is not None else None
+        always = len(self._slots)
+        # A set that ran out of memory finds nothing: not what always matches, either.
+        if not found or always not in found:
+            return self._asked_one_by_one(path)
+        return [self._slots[index] for index in found if index != always]
+
+    def _asked_one_by_one(self, path: bytes) -> list[_Slot[Key]]:
+        if self._one_by_one is None:
+            self._one_by_one = [re2_compiled(slot.whole) for slot in self._slots]
+        pairs = zip(self._slots, self._one_by_one, strict=True)
+        return [slot for slot, pattern in pairs if pattern.fullmatch(path)]
+
+
+def _set_of(patterns: list[str]) -> re2.Set | None:
+    """Return a compiled set that ends with what always matches; None if it takes too much."""
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = SET_BYTES
+    together = re2.Set.FullMatchSet(options)
+    try:
+        for pattern in (*patterns, _ALWAYS):
+            together.Add(pattern)
+        together.Compile()
+    except re2.error:
+        return None
+    return together

@@ -1,0 +1,83 @@
+"""Patterns like ``tenant/ns/.*-7.*``: a beginning, and something anywhere behind it.
+
+To look for the rest behind the beginning takes RE2 half the time of a match from end to end: it
+begins at the end of a name, or skips to where the rest may be. Only patterns whose meaning that
+plainly leaves alone are taken apart.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from broker.topic_lists.paths import TO_THE_END, as_text
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_BEGINNING = r"((?:[A-Za-z0-9/_:=-]|\\\.)*)\.\*"
+# No look at what comes before, no branches of the whole pattern, no flags, no quotations.
+_CHARACTER = r"[A-Za-z0-9/_:=!~@%,; -]|\\[dwsDWS.-]|\[\^?[A-Za-z0-9_.-]+\]|\."
+_GROUP = r"\((?:\?:)?[A-Za-z0-9/_:=.|-]*\)"
+_REPEATED = r"(?:[*+?]\??|\{[0-9]+(?:,[0-9]*)?\})?"
+_SIMPLE = re.compile(
+    rf"{_BEGINNING}((?:(?:{_CHARACTER}|{_GROUP}){_REPEATED})*)\$?", re.ASCII | re.DOTALL
+)
+
+
+class Search(NamedTuple):
+    """A pattern taken apart.
+
+    Attributes:
+        beginning: What a path begins with; ASCII.
+        rest: The RE2 pattern to look for behind that.
+    """
+
+    beginning: str
+    rest: str
+
+    def matching(self, paths: pa.StringArray) -> npt.NDArray[np.bool_] | None:
+        """Tell of each path whether it matches; None where one has a line break.
+
+        ``.`` is every character but that, and the rest would be found behind it, too.
+        """
+        _, offsets, data = paths.buffers()
+        if data is not None and len(paths) and b"\n" in _own_bytes(paths, offsets, data):
+            return None
+        column = pa.Array.from_buffers(
+            pa.binary(), len(paths), [None, offsets, data], offset=paths.offset
+        )
+        behind = as_text(pc.binary_slice(column, len(self.beginning), TO_THE_END))
+        found = _mask(pc.match_substring_regex(behind, self.rest))
+        return found & _mask(pc.starts_with(paths, self.beginning))
+
+
+def _own_bytes(paths: pa.StringArray, offsets: pa.Buffer, data: pa.Buffer) -> bytes:
+    """Return the text of a column, without that of the column it may be a slice of."""
+    begins = np.frombuffer(offsets, np.int32)
+    begin, end = int(begins[paths.offset]), int(begins[paths.offset + len(paths)])
+    return bytes(data.slice(begin, end - begin).to_pybytes())
+
+
+def taken_apart(pattern: str) -> Search | None:
+    """Return a pattern's beginning and rest; None for one that is matched as a whole.
+
+    Args:
+        pattern: One that RE2 compiles.
+    """
+    simple = _SIMPLE.fullmatch(pattern)
+    if simple is None:
+        return None
+    beginning, rest = simple.group(1).replace("\\.", "."), simple.group(2)
+    if rest.endswith(".*") and not rest.endswith("\\.*"):
+        return Search(beginning, rest[:-2])
+    return Search(beginning, rf"(?:{rest})\z")
+
+
+def _mask(column: pa.BooleanArray) -> npt.NDArray[np.bool_]:
+    mask: npt.NDArray[np.bool_] = column.to_numpy(zero_copy_only=False)
+    return mask

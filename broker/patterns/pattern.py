@@ -1,0 +1,319 @@
+"""Topic patterns: full match on ``tenant/namespace/local`` without the partition suffix.
+
+RE2 decides, over Arrow columns; what RE2 cannot compile (look-around, back-references) goes to
+a backtracking engine under a time limit, where upstream would ask java.util.regex.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import re2
+import regex
+
+from broker.patterns.errors import (
+    ILLEGAL_ARGUMENT,
+    JDK_ERROR,
+    RE2J_ERROR,
+    InvalidPatternError,
+    JavaSyntaxError,
+    invalid_syntax,
+    jdk_description,
+    re2j_description,
+)
+from broker.patterns.java.pattern import translated
+from broker.patterns.literal_search import taken_apart
+from broker.topic_lists.paths import path_of, paths_of
+from proto.names import NON_PERSISTENT, PERSISTENT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypeAlias
+
+    import numpy.typing as npt
+
+    Mask: TypeAlias = npt.NDArray[np.bool_]
+
+MATCH_ALL = ".*"
+FALLBACK_SECONDS_PER_NAME = 0.05
+"""Most time the backtracking engine may spend on one name."""
+RE2_MEMORY_BYTES = 524_288
+"""Bytes that RE2 may compile a pattern to. With its own 8 MiB a pattern of six characters,
+``\\pL{99}``, holds the event loop for 80 ms; the largest in use, such as ``.{1000}``, take 2."""
+MAX_COMPILED = 256
+"""Compiled patterns that are remembered; beyond, the one unused for longest is forgotten."""
+_SCHEME = "://"
+_NOTHING_BEHIND = (
+    "Index 1 out of bounds for length 1",
+    "java.lang.ArrayIndexOutOfBoundsException",
+)
+"""As upstream finds it: it splits at ``://``, and takes the second part."""
+_RANGE_BYTES = 128
+"""Bytes of a pattern's beginning that tell where its matches lie."""
+_REFUSED_BY_RE2J = (
+    (re.compile(r"\(\?P?<(\w+)>(?=.*\(\?P?<\1>)", re.DOTALL), "duplicate capture group name"),
+    (re.compile(r"\{[0-9]{9,}(?:,[0-9]*)?\}"), "invalid repetition size"),
+    (re.compile(r"(?<!\\)\{[*+?]"), "bad repetition operator"),
+)
+"""Patterns of what RE2 compiles and RE2/J does not."""
+_LAST = b"\xff\xff"
+_LAST_PARTITION = b"-partition-" + _LAST
+
+
+class RegexImplementation(Enum):
+    """The values of ``topicsPatternRegexImplementation``."""
+
+    RE2J = "RE2J"
+    JDK = "JDK"
+    RE2J_WITH_JDK_FALLBACK = "RE2J_WITH_JDK_FALLBACK"
+
+
+class TopicsPattern(Protocol):
+    """A compiled pattern.
+
+    Attributes:
+        text: What is matched, without the scheme.
+        linear: Whether its time grows with the names' length only. A pattern that is not may
+            take FALLBACK_SECONDS_PER_NAME for each name, and belongs off the event loop.
+        matches_all: Whether it keeps every name whatever it is.
+    """
+
+    text: str
+    linear: bool
+    matches_all: bool
+
+    def matching(self, paths: pa.Array) -> Mask:
+        """Tell of each path in a text column (see ``topic_paths``) whether it matches.
+
+        Raises:
+            InvalidPatternError: The evaluation took too long.
+        """
+
+    def mask(self, names: Sequence[bytes]) -> Mask:
+        """Tell of each full topic name (UTF-8) whether it matches, in one step.
+
+        Raises:
+            InvalidPatternError: The evaluation took too long.
+        """
+
+
+def pattern_length(pattern: str) -> int:
+    """Return how long Java finds a pattern: in UTF-16 units, two for a character above U+FFFF."""
+    return len(pattern.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def remove_domain_scheme(pattern: str) -> str:
+    """Return a pattern without its ``persistent://``; a prefix such as ``^`` stays.
+
+    Raises:
+        InvalidPatternError: Something else stands before ``://``, or nothing behind it.
+
+    Source: upstream TopicList.removeTopicDomainScheme.
+    """
+    if _SCHEME not in pattern:
+        return pattern
+    domain, rest, *others = pattern.split(_SCHEME)
+    if not rest and not any(others):
+        raise InvalidPatternError(*_NOTHING_BEHIND, prefix=f"nothing stands behind {_SCHEME}: ")
+    for known in (NON_PERSISTENT, PERSISTENT):
+        if domain.endswith(known):
+            return domain.removesuffix(known) + rest
+    raise InvalidPatternError(f"Does not support topic domain: {domain}", ILLEGAL_ARGUMENT)
+
+
+_compiled: OrderedDict[tuple[str, RegexImplementation], TopicsPattern] = OrderedDict()
+
+
+def compiled_before(pattern: str, implementation: RegexImplementation) -> TopicsPattern | None:
+    """Return a pattern that was compiled before and is remembered; that takes no time."""
+    found = _compiled.get((pattern, implementation))
+    if found is not None:
+        _compiled.move_to_end((pattern, implementation))
+    return found
+
+
+def compile_pattern(pattern: str, implementation: RegexImplementation) -> TopicsPattern:
+    """Compile a client's pattern, scheme included; MAX_COMPILED are remembered.
+
+    Raises:
+        InvalidPatternError: No engine that the implementation allows can compile it.
+
+    Source: upstream TopicsPatternFactory.
+    """
+    found = compiled_before(pattern, implementation)
+    if found is None:
+        found = _compiled[pattern, implementation] = _newly_compiled(pattern, implementation)
+        if len(_compiled) > MAX_COMPILED:
+            _compiled.popitem(last=False)
+    return found
+
+
+def _newly_compiled(pattern: str, implementation: RegexImplementation) -> TopicsPattern:
+    text = remove_domain_scheme(pattern)
+    if text == MATCH_ALL:
+        return MatchAll()
+    if implementation is RegexImplementation.JDK:
+        return Backtracking(text)
+    try:
+        return LinearTime(text)
+    except re2.error as error:
+        if implementation is RegexImplementation.RE2J_WITH_JDK_FALLBACK:
+            return Backtracking(text)
+        raise invalid_syntax(re2j_description(error), RE2J_ERROR) from None
+
+
+def _whole_match(text: str) -> re2._Regexp:
+    """Return the RE2 pattern that matches ``text`` from end to end.
+
+    Raises:
+        re2.error: RE2 refuses it.
+    """
+    for refused, what in _REFUSED_BY_RE2J:
+        if found := refused.search(text):
+            raise re2.error(f"{what}: {found.group()}")
+    # Compiled alone first, so that it cannot leave the group it is put into.
+    re2_compiled(text)
+    try:
+        return re2_compiled(rf"\A(?:{text})\z")
+    except re2.error:
+        # An open \Q quotes all that follows, the group's bracket too, until it is closed.
+        return re2_compiled(rf"\A(?:{text}\E)\z")
+
+
+def re2_compiled(text: str) -> re2._Regexp:
+    """Compile a pattern that nobody keeps but the caller: re2 itself would keep 128 of them.
+
+    Raises:
+        re2.error: RE2 refuses it.
+    """
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = RE2_MEMORY_BYTES
+    try:
+        return re2.compile(text, options)
+    finally:
+        re2.purge()
+
+
+def _key_range(whole: re2._Regexp) -> tuple[bytes, bytes]:
+    """Return between what all paths lie that match, in their partitions' order, too."""
+    try:
+        low, high = whole.possiblematchrange(_RANGE_BYTES)
+    except re2.error:
+        return b"", _LAST
+    low, high = _ascii_start(low), _ascii_start(high) + (b"" if high.isascii() else _LAST)
+    # A partition sorts behind the path it is taken off, and what starts the last may match, too.
+    starts = (high[:size] for size in range(len(high) + 1))
+    return low, max([high, *(start + _LAST_PARTITION for start in starts if start >= low)])
+
+
+def _ascii_start(text: bytes) -> bytes:
+    """Return what comes before the first byte that Java's order would lift, or might."""
+    return next((text[:index] for index, byte in enumerate(text) if byte > 0x7F), text)
+
+
+class MatchAll:
+    """``.*``, which upstream does not ask an engine for."""
+
+    text = MATCH_ALL
+    linear = True
+    matches_all = True
+
+    def matching(self, paths: pa.Array) -> Mask:
+        """Keep every path."""
+        return np.ones(len(paths), np.bool_)
+
+    def mask(self, names: Sequence[bytes]) -> Mask:
+        """Keep every name."""
+        return np.ones(len(names), np.bool_)
+
+
+class LinearTime:
+    """RE2 on Arrow columns: no Python call per name.
+
+    Attributes:
+        whole: The pattern for a match from end to end.
+        low: No path that matches sorts before this one, by ``java_order``.
+        high: Nor does a path that matches, partition included, sort behind this one.
+        program_size: Instructions that it is compiled to: the time for a name may grow with them.
+
+    Raises:
+        re2.error: RE2 refuses it.
+    """
+
+    linear = True
+    matches_all = False
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        compiled = _whole_match(text)
+        self.whole: str = compiled.pattern
+        self.low, self.high = _key_range(compiled)
+        self.program_size: int = compiled.programsize
+        self._search = taken_apart(text)
+
+    def matching(self, paths: pa.Array) -> Mask:
+        """Match a text column of paths in one call."""
+        if self._search is not None:
+            mask = self._search.matching(paths)
+            if mask is not None:
+                return mask
+        found: Mask = pc.match_substring_regex(paths, self.whole).to_numpy(zero_copy_only=False)
+        return found
+
+    def mask(self, names: Sequence[bytes]) -> Mask:
+        """Match full names in one call."""
+        return self.matching(paths_of(pa.array(names, pa.binary())))
+
+
+class Backtracking:
+    """A backtracking engine, name by name, each under a time limit.
+
+    Attributes:
+        translation: What the engine is given: the pattern as java.util.regex reads it.
+
+    Raises:
+        InvalidPatternError: It cannot compile the pattern, or only in too long a time.
+    """
+
+    linear = False
+    matches_all = False
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        try:
+            self.translation = translated(text)
+            self._pattern = regex.compile(self.translation, cache_pattern=False)
+        except JavaSyntaxError as error:
+            raise invalid_syntax(jdk_description(text, error), JDK_ERROR) from None
+        except (regex.error, RecursionError) as error:
+            raise InvalidPatternError(f"Invalid topics pattern: {error}", JDK_ERROR) from None
+
+    def matching(self, paths: pa.Array) -> Mask:
+        """Match paths one by one."""
+        return np.fromiter(map(self.matches, paths.to_pylist()), np.bool_, len(paths))
+
+    def mask(self, names: Sequence[bytes]) -> Mask:
+        """Match full names one by one."""
+        paths = (path_of(name).decode() for name in names)
+        return np.fromiter(map(self.matches, paths), np.bool_, len(names))
+
+    def matches(self, path: str, seconds: float = FALLBACK_SECONDS_PER_NAME) -> bool:
+        """Match one path, for ``seconds`` at most.
+
+        Raises:
+            InvalidPatternError: It took longer.
+        """
+        try:
+            return self._pattern.fullmatch(path, timeout=seconds) is not None
+        except TimeoutError:
+            raise InvalidPatternError(
+                f"Topics pattern {self.text!r} takes more than {seconds} s on one name; "
+                "write it without look-around"
+            ) from None

@@ -1,0 +1,208 @@
+"""The plug-in that lists topics by the client's properties (PIP-452), and how it is loaded.
+
+``pulsarResourcesExtendedClassName=module:Class`` names it; Java's default class name means the
+default. Shipped beside the default: ``broker.property_index:PropertyIndex``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import logging
+from abc import ABC, abstractmethod
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from broker.configuration.plugin_keys import CLASS_KEY, DEFAULT_CLASS_NAME
+from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
+from limiter.clock import Clock, deadline
+from server.errors import StartError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+
+    from broker.configuration.config import BrokerConfig
+    from broker.stores.store import MetadataStore, Mode
+    from proto.names import NamespaceName
+
+logger = logging.getLogger(__name__)
+
+CLOSE_SECONDS = 5.0
+"""How long a plug-in may take to close."""
+_METHODS = ("initialize", "list_topics_of_namespace", "close")
+MAX_TEXT_CHARACTERS = 300
+"""What is shown of an exception's own text."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerContext:
+    """What a plug-in may use of the broker (upstream: PulsarService).
+
+    Attributes:
+        store: The broker's topics; its ``select`` pushes a filter down to an index.
+        config: What the broker was told.
+    """
+
+    store: MetadataStore
+    config: BrokerConfig
+
+
+class PulsarResourcesExtended(ABC):
+    """What a plug-in does; a class with these three methods need not inherit from this one.
+
+    Source: PIP-452, PulsarResourcesExtended.
+    """
+
+    @abstractmethod
+    def initialize(self, context: BrokerContext) -> Awaitable[None] | None:
+        """Get ready, before the broker serves; ``async`` or not. What it raises ends the start."""
+
+    @abstractmethod
+    async def list_topics_of_namespace(
+        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
+    ) -> TopicListing | Sequence[str]:
+        """Return the topics of a namespace for a client with these properties.
+
+        It must only wait, never work for long or block: it runs on the broker's event loop.
+        ``asyncio.to_thread`` takes what blocks elsewhere.
+
+        Args:
+            namespace: Where the topics lie; it need not exist.
+            mode: PERSISTENT, NON_PERSISTENT or ALL.
+            properties: Never empty: without properties the plug-in is not asked. They come from
+                the client and are not to be trusted.
+
+        Returns:
+            Full names of this namespace and mode, partitions one by one, as a list in any order;
+            or a TopicListing, which is not looked at again.
+        """
+
+    @abstractmethod
+    def close(self) -> Awaitable[None] | None:
+        """Let go of what it holds, when the broker ends; ``async`` or not."""
+
+
+class DefaultPulsarResourcesExtended(PulsarResourcesExtended):
+    """Returns what the namespace has, whatever the properties.
+
+    Source: upstream DefaultPulsarResourcesExtended.
+    """
+
+    def __init__(self) -> None:
+        self._store: MetadataStore | None = None
+
+    def initialize(self, context: BrokerContext) -> None:
+        """Keep the store."""
+        self._store = context.store
+
+    @property
+    def store(self) -> MetadataStore:
+        """The broker's topics.
+
+        Raises:
+            RuntimeError: Before ``initialize``.
+        """
+        if self._store is None:
+            raise RuntimeError("initialize was not called")
+        return self._store
+
+    async def list_topics_of_namespace(
+        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
+    ) -> TopicListing | Sequence[str]:
+        """See PulsarResourcesExtended; properties are ignored."""
+        snapshot = await self.store.snapshot(namespace)
+        return snapshot.listing(mode) if snapshot is not None else EMPTY_LISTING
+
+    def close(self) -> None:
+        """The store is the broker's."""
+
+
+@asynccontextmanager
+async def open_resources(
+    name: str, context: BrokerContext, timeout_seconds: float, clock: Clock
+) -> AsyncIterator[PulsarResourcesExtended]:
+    """Load a plug-in and have it ready for a block.
+
+    Args:
+        name: pulsarResourcesExtendedClassName.
+        context: What it may use.
+        timeout_seconds: How long it may take to get ready.
+        clock: Where time comes from.
+
+    Raises:
+        StartError: It cannot be loaded or does not get ready; one sentence.
+    """
+    resources = _loaded(name)
+    try:
+        async with deadline(clock, timeout_seconds):
+            await _done(resources.initialize(context))
+    except TimeoutError:
+        text = f"initialize took more than {timeout_seconds:g} s"
+        raise StartError(f"{CLASS_KEY}={name}: {text}") from None
+    except (Exception, SystemExit) as error:
+        raise StartError(f"{CLASS_KEY}={name}: initialize failed: {told(error)}") from error
+    try:
+        yield resources
+    finally:
+        await _closed(resources, name, clock)
+
+
+async def _closed(resources: PulsarResourcesExtended, name: str, clock: Clock) -> None:
+    """Close a plug-in; what goes wrong is logged, the broker ends all the same."""
+    try:
+        async with deadline(clock, CLOSE_SECONDS):
+            await _done(resources.close())
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the broker ends all the same
+        logger.warning("%s=%s: close failed: %s", CLASS_KEY, name, told(error))
+
+
+async def _done(result: Awaitable[None] | None) -> None:
+    if inspect.isawaitable(result):
+        await result
+
+
+def _loaded(name: str) -> PulsarResourcesExtended:
+    if name == DEFAULT_CLASS_NAME:
+        return DefaultPulsarResourcesExtended()
+    try:
+        return _made(_found(name))
+    except _UnusableError as error:
+        raise StartError(f"{CLASS_KEY}={name}: {error}") from error.__cause__
+
+
+class _UnusableError(Exception):
+    """Why there is no plug-in."""
+
+
+def _found(name: str) -> type[PulsarResourcesExtended]:
+    module_name, _, class_name = name.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except (Exception, SystemExit) as error:
+        raise _UnusableError(f"{module_name} cannot be imported: {told(error)}") from error
+    found = getattr(module, class_name, None)
+    if not isinstance(found, type):
+        raise _UnusableError(f"{module_name} has no class {class_name}")
+    missing = [method for method in _METHODS if not callable(getattr(found, method, None))]
+    missing = missing or sorted(getattr(found, "__abstractmethods__", ()))
+    if missing:
+        raise _UnusableError(f"{class_name} lacks {', '.join(missing)}")
+    return found
+
+
+def _made(found: type[PulsarResourcesExtended]) -> PulsarResourcesExtended:
+    try:
+        return found()
+    except (Exception, SystemExit) as error:
+        raise _UnusableError(f"{found.__name__}() failed: {told(error)}") from error
+
+
+def told(error: BaseException) -> str:
+    """Return an exception of a plug-in as text that can go into an answer, whatever it says."""
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - even its text may be broken
+        text = type(error).__name__
+    text = text.encode("utf-8", "backslashreplace").decode()
+    return text if len(text) <= MAX_TEXT_CHARACTERS else f"{text[:MAX_TEXT_CHARACTERS]}..."

@@ -1,0 +1,1 @@
+"""Topics in a PostgreSQL database that several brokers share."""

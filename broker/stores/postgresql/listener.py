@@ -1,0 +1,124 @@
+"""A connection that listens to the database's notifications, made again whenever it is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from typing import TYPE_CHECKING
+
+from broker.stores.changes import StoreError
+from broker.stores.postgresql.connections import FAILURES
+from limiter.backoff import Backoff
+from limiter.clock import clock_sleep, deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from broker.stores.postgresql.driver import Connection
+    from limiter.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+HEARTBEAT_SECONDS = 10.0
+"""How often a silent connection is asked whether it still is one."""
+ANSWER_SECONDS = 5.0
+"""How long it may take to answer."""
+LONGEST_RETRY_SECONDS = 5.0
+"""The longest wait between two attempts to connect."""
+
+
+class NotificationListener:
+    """Keeps listening until it is closed.
+
+    What is notified while there is no connection is lost: ``connected_again`` is called after
+    each reconnection, and has to compare what it knows with what is there.
+
+    Args:
+        connect: Makes a connection of its own, or raises StoreError.
+        channels: What to call with the payload of a channel's notifications.
+        connected_again: Called each time a connection was lost and made again.
+        clock: Where time comes from.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Awaitable[Connection]],
+        channels: Mapping[str, Callable[[str], None]],
+        connected_again: Callable[[], None],
+        clock: Clock,
+    ) -> None:
+        self._connect = connect
+        self._channels = channels
+        self._connected_again = connected_again
+        self._clock = clock
+        self._connection: Connection | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def connected(self) -> bool:
+        """Whether it listens at the moment."""
+        return self._connection is not None
+
+    async def open(self) -> None:
+        """Connect, and keep connected from now on.
+
+        Raises:
+            StoreError: The database cannot be reached.
+        """
+        await self._listen()
+        self._task = asyncio.get_running_loop().create_task(self._keep())
+
+    async def close(self) -> None:
+        """Stop listening."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.terminate()
+
+    async def _listen(self) -> None:
+        connection = await self._connect()
+        try:
+            for channel, callback in self._channels.items():
+                await connection.add_listener(channel, _receiver(callback))
+        except BaseException:
+            connection.terminate()
+            raise
+        self._connection = connection
+
+    async def _keep(self) -> None:
+        while self._connection is not None:
+            await self._until_lost(self._connection)
+            logger.warning("the connection to the topics' database is lost; connecting again")
+            self._connection.terminate()
+            self._connection = None
+            await self._reconnect()
+            logger.info("connected to the topics' database again")
+            self._connected_again()
+
+    async def _reconnect(self) -> None:
+        backoff = Backoff(most_seconds=LONGEST_RETRY_SECONDS)
+        while True:
+            with contextlib.suppress(StoreError, *FAILURES):
+                return await self._listen()
+            await clock_sleep(self._clock, backoff.next())
+
+    async def _until_lost(self, connection: Connection) -> None:
+        lost = asyncio.Event()
+        connection.add_termination_listener(lambda _: lost.set())
+        while not (connection.is_closed() or lost.is_set()):
+            with contextlib.suppress(TimeoutError):
+                async with deadline(self._clock, HEARTBEAT_SECONDS):
+                    await lost.wait()
+                    return
+            try:
+                async with deadline(self._clock, ANSWER_SECONDS):
+                    await connection.execute("SELECT 1")
+            except FAILURES:
+                return
+
+
+def _receiver(callback: Callable[[str], None]) -> Callable[[Connection, int, str, str], None]:
+    return lambda _connection, _process, _channel, payload: callback(payload)

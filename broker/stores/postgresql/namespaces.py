@@ -1,0 +1,181 @@
+"""Tenants, namespaces, dynamic configuration and imports in a PostgreSQL store.
+
+Whoever makes a namespace shares the row of marks ``first_version``, whoever deletes a namespace
+or tenant holds it alone: so no namespace comes into a tenant that is being deleted, and versions of
+one that is made again go on above those it had.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.stores.changes import NamespaceNotEmptyError
+from broker.stores.postgresql.view import KnownNamespace
+from broker.stores.store import NamespacePolicies, TenantInfo
+from proto.names import is_system_topic
+
+if TYPE_CHECKING:
+    from broker.stores.postgresql.driver import Connection
+    from proto.names import NamespaceName
+
+_NAMES_PER_FETCH = 1_000
+_FIRST_VERSION = "SELECT value FROM floodgate.marks WHERE name = 'first_version'"
+_TABLES = ("topics", "partitioned", "properties", "changes")
+
+
+async def read_tenants(connection: Connection) -> dict[str, TenantInfo]:
+    """Return the tenants by name, in order."""
+    rows = await connection.fetch("SELECT name, roles, clusters FROM floodgate.tenants")
+    found = {name.decode(): TenantInfo.of_json(roles, clusters) for name, roles, clusters in rows}
+    return dict(sorted(found.items()))
+
+
+async def insert_tenant(connection: Connection, name: str, info: TenantInfo) -> bool:
+    """Add a tenant; false when it is there."""
+    query = "INSERT INTO floodgate.tenants VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+    return _changed(await connection.execute(query, name.encode(), *info.as_json()))
+
+
+async def update_tenant(connection: Connection, name: str, info: TenantInfo) -> bool:
+    """Replace what is known of a tenant; false when it is not there."""
+    query = "UPDATE floodgate.tenants SET roles = $2, clusters = $3 WHERE name = $1"
+    return _changed(await connection.execute(query, name.encode(), *info.as_json()))
+
+
+async def delete_tenant(connection: Connection, name: str) -> bool:
+    """Remove a tenant without namespaces; false when it is not there."""
+    async with connection.transaction():
+        await connection.execute(f"{_FIRST_VERSION} FOR UPDATE")
+        inside = "SELECT 1 FROM floodgate.namespaces WHERE tenant = $1 LIMIT 1"
+        if await connection.fetchval(inside, name.encode()):
+            raise NamespaceNotEmptyError
+        query = "DELETE FROM floodgate.tenants WHERE name = $1"
+        return _changed(await connection.execute(query, name.encode()))
+
+
+async def read_namespaces(connection: Connection) -> list[str]:
+    """Return the names of the namespaces, in order."""
+    rows = await connection.fetch("SELECT name FROM floodgate.namespaces ORDER BY name")
+    return [row[0] for row in rows]
+
+
+async def create_namespace(
+    connection: Connection, namespace: NamespaceName, policies: NamespacePolicies
+) -> KnownNamespace | None:
+    """Add an empty namespace; return its number and version, None when it is there."""
+    async with connection.transaction():
+        number = await insert_namespace(connection, namespace, policies)
+        version = await connection.fetchval(_FIRST_VERSION)
+        return KnownNamespace(number, version) if number is not None else None
+
+
+async def insert_namespace(
+    connection: Connection, namespace: NamespaceName, policies: NamespacePolicies
+) -> int | None:
+    """Add a namespace and its tenant, within a transaction; return its number, None if it is there.
+
+    The row is held by the transaction.
+    """
+    version = await connection.fetchval(f"{_FIRST_VERSION} FOR SHARE")
+    await insert_tenant(connection, namespace.tenant, TenantInfo())
+    query = (
+        "INSERT INTO floodgate.namespaces (name, tenant, version, bundles)"
+        " VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING id"
+    )
+    tenant = namespace.tenant.encode()
+    number: int | None = await connection.fetchval(
+        query, str(namespace), tenant, version, policies.bundles
+    )
+    return number
+
+
+async def read_policies(connection: Connection, namespace: str) -> NamespacePolicies | None:
+    """Return a namespace's policies; None when it does not exist."""
+    query = "SELECT bundles FROM floodgate.namespaces WHERE name = $1"
+    bundles = await connection.fetchval(query, namespace)
+    return NamespacePolicies(bundles) if bundles is not None else None
+
+
+async def delete_namespace(
+    connection: Connection, namespace: str
+) -> tuple[int, list[bytes]] | None:
+    """Remove a namespace; return the deletion's version and the system topics, None if it is gone.
+
+    Raises:
+        NamespaceNotEmptyError: It holds user topics or partitioned topics.
+    """
+    async with connection.transaction():
+        # In the order in which everybody takes the two rows.
+        await connection.execute(f"{_FIRST_VERSION} FOR UPDATE")
+        query = "SELECT id, version + 1 FROM floodgate.namespaces WHERE name = $1 FOR UPDATE"
+        row = await connection.fetchrow(query, namespace)
+        if row is None:
+            return None
+        gone = KnownNamespace(*row)
+        system = await _system_topics(connection, gone.id)
+        for table in _TABLES:
+            await connection.execute(f"DELETE FROM floodgate.{table} WHERE namespace = $1", gone.id)
+        await connection.execute("DELETE FROM floodgate.namespaces WHERE id = $1", gone.id)
+        mark = "UPDATE floodgate.marks SET value = greatest(value, $1) WHERE name = 'first_version'"
+        await connection.execute(mark, gone.version)
+        notify = "SELECT pg_notify('floodgate_topics', $1::bigint || ' ' || $2::bigint)"
+        await connection.execute(notify, gone.id, gone.version)
+        return gone.version, system
+
+
+async def _system_topics(connection: Connection, number: int) -> list[bytes]:
+    """Return the topics of a namespace that has no others.
+
+    Raises:
+        NamespaceNotEmptyError: It has.
+    """
+    query = "SELECT 1 FROM floodgate.partitioned WHERE namespace = $1 LIMIT 1"
+    if await connection.fetchval(query, number):
+        raise NamespaceNotEmptyError
+    names = "SELECT name FROM floodgate.topics WHERE namespace = $1 ORDER BY name"
+    cursor, system = await connection.cursor(names, number), list[bytes]()
+    while rows := await cursor.fetch(_NAMES_PER_FETCH):
+        system.extend(row[0] for row in rows)
+        if not all(is_system_topic(row[0].decode()) for row in rows):
+            raise NamespaceNotEmptyError
+    return system
+
+
+async def read_configuration(connection: Connection) -> dict[str, str]:
+    """Return the values that were set at run time."""
+    rows = await connection.fetch("SELECT key, value FROM floodgate.configuration ORDER BY key")
+    return {row[0].decode(): row[1].decode() for row in rows}
+
+
+async def write_configuration(
+    connection: Connection, key: str, value: str | None, sender: str
+) -> None:
+    """Keep a value, or remove it, and have other brokers notified."""
+    async with connection.transaction():
+        if value is None:
+            query = "DELETE FROM floodgate.configuration WHERE key = $1"
+            await connection.execute(query, key.encode())
+        else:
+            query = (
+                "INSERT INTO floodgate.configuration VALUES ($1, $2)"
+                " ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+            )
+            await connection.execute(query, key.encode(), value.encode())
+        await connection.execute("SELECT pg_notify('floodgate_configuration', $1)", sender)
+
+
+async def has_imported(connection: Connection, fingerprint: str) -> bool:
+    """Tell whether an import was remembered."""
+    query = "SELECT EXISTS (SELECT 1 FROM floodgate.marks WHERE name = $1)"
+    return bool(await connection.fetchval(query, f"import {fingerprint}"))
+
+
+async def remember_import(connection: Connection, fingerprint: str) -> None:
+    """Remember an import."""
+    query = "INSERT INTO floodgate.marks VALUES ($1, 1) ON CONFLICT DO NOTHING"
+    await connection.execute(query, f"import {fingerprint}")
+
+
+def _changed(status: str) -> bool:
+    """Tell whether a command changed a row; its status ends with their number."""
+    return not status.endswith(" 0")

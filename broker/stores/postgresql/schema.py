@@ -1,0 +1,69 @@
+"""The tables of a PostgreSQL store, in a schema of their own.
+
+Names, keys and values are bytea: any UTF-8 fits, a NUL included, and they compare bytewise whatever
+the database's collation is. Nothing refers to anything by a foreign key: every writer holds the row
+of the namespace it changes, and a check for each of a million rows would cost more than the rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broker.stores.postgresql.driver import Connection
+
+SCHEMA_VERSION = 1
+_CREATION_LOCK = 0x666C6F6F64
+"""Brokers that start together make the tables one after the other (an arbitrary number)."""
+_TABLES = """
+CREATE SCHEMA IF NOT EXISTS floodgate;
+CREATE TABLE floodgate.marks (name text PRIMARY KEY, value bigint NOT NULL);
+CREATE TABLE floodgate.namespaces (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text COLLATE "C" NOT NULL UNIQUE,
+    tenant bytea NOT NULL,
+    version bigint NOT NULL,
+    bundles integer NOT NULL);
+CREATE INDEX namespaces_by_tenant ON floodgate.namespaces (tenant);
+CREATE TABLE floodgate.topics (
+    namespace bigint NOT NULL, name bytea NOT NULL, PRIMARY KEY (namespace, name));
+CREATE TABLE floodgate.partitioned (
+    namespace bigint NOT NULL, name bytea NOT NULL, partitions integer NOT NULL,
+    PRIMARY KEY (namespace, name));
+CREATE TABLE floodgate.properties (
+    namespace bigint NOT NULL, name bytea NOT NULL, key bytea NOT NULL, value bytea NOT NULL,
+    PRIMARY KEY (namespace, name, key));
+CREATE INDEX properties_by_value ON floodgate.properties (namespace, key, value, name);
+CREATE TABLE floodgate.changes (
+    namespace bigint NOT NULL, version bigint NOT NULL, complete boolean NOT NULL,
+    added bytea[] NOT NULL, removed bytea[] NOT NULL,
+    bases bytea[] NOT NULL, partitions integer[] NOT NULL,
+    PRIMARY KEY (namespace, version));
+CREATE TABLE floodgate.tenants (
+    name bytea PRIMARY KEY, roles text NOT NULL, clusters text NOT NULL);
+CREATE TABLE floodgate.configuration (key bytea PRIMARY KEY, value bytea NOT NULL);
+INSERT INTO floodgate.marks VALUES ('first_version', 0), ('schema', 1);
+"""
+
+
+class UnknownSchemaError(Exception):
+    """The tables are those of another version of Floodgate; one sentence."""
+
+
+async def make_tables(connection: Connection) -> None:
+    """Make the tables if they are missing.
+
+    Raises:
+        UnknownSchemaError: They are there, and not ours.
+    """
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock($1)", _CREATION_LOCK)
+        if await connection.fetchval("SELECT to_regclass('floodgate.marks') IS NULL"):
+            await connection.execute(_TABLES)
+        query = "SELECT value FROM floodgate.marks WHERE name = 'schema'"
+        found = await connection.fetchval(query)
+        if found != SCHEMA_VERSION:
+            raise UnknownSchemaError(
+                f"its schema floodgate has version {found}, this broker knows {SCHEMA_VERSION}; "
+                "use another database"
+            )

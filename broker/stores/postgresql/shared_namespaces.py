@@ -1,0 +1,280 @@
+"""Namespaces that several brokers change in one database, as one broker sees them.
+
+A broker keeps snapshots of what it was asked for and brings them up to date when it is notified: it
+reads the names from the log, changes its snapshot, and tells its feed, in order and each change
+once. What it missed, or what the log has no more, it tells as one incomplete change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from broker.stores.changes import StoreError, TopicChanges
+from broker.stores.conditions import MANY_NAMES, is_large
+from broker.stores.feed import Change, ChangeFeeds
+from broker.stores.namespace_locks import Turns
+from broker.stores.postgresql import reading
+from broker.stores.postgresql.namespaces import create_namespace, delete_namespace
+from broker.stores.postgresql.resync import CatchUps
+from broker.stores.postgresql.view import (
+    NOT_THERE,
+    KnownNamespace,
+    NamespaceView,
+    in_sequence,
+    net_changes,
+    to_tell,
+)
+from broker.stores.postgresql.writing import WrittenChange, write_change
+from broker.stores.snapshots.cache import SnapshotCache
+from broker.stores.store import NamespacePolicies, NamespaceSnapshot
+from proto.names import NamespaceName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
+
+    from broker.stores.postgresql.driver import Connection
+    from limiter.clock import Clock
+
+
+class Chore(Enum):
+    """Something to catch up beside single namespaces."""
+
+    NEW_NAMESPACES = "new namespaces"
+    MISSED_NOTIFICATIONS = "missed notifications"
+
+
+class SharedNamespaces:
+    """One broker's view of the namespaces, kept in step with the database.
+
+    Args:
+        use: Takes a connection for a block, or raises StoreError.
+        feeds: Who is told of changes.
+        cache_bytes: Bytes of snapshots to keep.
+        clock: Where time comes from.
+    """
+
+    def __init__(
+        self,
+        use: Callable[[], AbstractAsyncContextManager[Connection]],
+        feeds: ChangeFeeds,
+        cache_bytes: int,
+        clock: Clock,
+    ) -> None:
+        self._use = use
+        self._feeds = feeds
+        self._cache = SnapshotCache(cache_bytes)
+        self._view = NamespaceView(self._cache, feeds)
+        self._turns: Turns[NamespaceName] = Turns()
+        self._catch_ups = CatchUps(self._catch_up, clock)
+        # Notifications of these were lost: what happened is told as one change.
+        self._missed: set[NamespaceName] = set()
+        # Numbers of namespaces that nobody looked at since they were made.
+        self._unknown: set[int] = set()
+        self._server_start = ""
+
+    def __len__(self) -> int:
+        return len(self._cache)
+
+    @property
+    def cached_bytes(self) -> int:
+        """Bytes of the snapshots that are kept."""
+        return self._cache.held_bytes
+
+    async def opened(self, connection: Connection) -> None:
+        """Remember which start of the server the snapshots are of."""
+        self._server_start = await reading.read_server_start(connection)
+
+    async def close(self) -> None:
+        """Give up what is being caught up."""
+        await self._catch_ups.close()
+
+    # -- reading ------------------------------------------------------------------------------
+
+    def cached(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
+        """Return a snapshot that is kept."""
+        return self._cache.peek(namespace)
+
+    def used(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
+        """Return a snapshot that is kept, which is then the one used last."""
+        return self._cache.get(namespace)
+
+    async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
+        """Return the newest version this broker was notified of; None when there is none."""
+        cached = self._cache.get(namespace)
+        if cached is not None:
+            return cached
+        async with self._turns.of(namespace):
+            return self._cache.get(namespace) or await self._load(namespace)
+
+    async def _load(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
+        known = self._view.known(namespace)
+        async with self._use() as connection:
+            found = await reading.read_namespace(connection, str(namespace), known)
+        if found is None:
+            self._gone(namespace)
+            return None
+        snapshot = await _built(found)
+        changes = to_tell(namespace, known, found.known, found.log)
+        self._view.show(namespace, found.known, snapshot, changes)
+        return snapshot
+
+    def _gone(self, namespace: NamespaceName) -> None:
+        """Remember that a namespace does not exist: who asked for it is told when it does."""
+        known = self._view.known(namespace)
+        version = known.version if known is not None else -1
+        if known is not None and known.id != NOT_THERE:
+            version += 1
+        gone = KnownNamespace(NOT_THERE, version)
+        self._view.show(namespace, gone, None, to_tell(namespace, known, gone, ()))
+
+    # -- changing -----------------------------------------------------------------------------
+
+    async def create(self, namespace: NamespaceName, policies: NamespacePolicies) -> bool:
+        """Create an empty namespace; false when it exists."""
+        async with self._turns.of(namespace):
+            async with self._use() as connection:
+                created = await create_namespace(connection, namespace, policies)
+            if created is not None:
+                self._view.show(namespace, created, None)
+            return created is not None
+
+    async def delete(self, namespace: NamespaceName) -> bool:
+        """Delete a namespace; false when it does not exist."""
+        async with self._turns.of(namespace):
+            async with self._use() as connection:
+                deleted = await delete_namespace(connection, str(namespace))
+            if deleted is None:
+                return False
+            version, system = deleted
+            change = Change(namespace, version, (), sorted(system))
+            self._view.show(namespace, KnownNamespace(NOT_THERE, version), None, [change])
+            return True
+
+    async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
+        """Commit a change, then show it."""
+        async with self._turns.of(namespace):
+            async with self._use() as connection:
+                written = await write_change(connection, namespace, changes)
+            await self._show_own(namespace, written)
+            return written.known.version
+
+    async def _show_own(self, namespace: NamespaceName, written: WrittenChange) -> None:
+        known, newest = self._view.known(namespace), written.known
+        before = KnownNamespace(newest.id, newest.version - 1)
+        if written.fresh or known in (None, before):
+            # What is kept of a namespace that was made anew is of the one before.
+            after = None if written.fresh else self._cache.peek(namespace)
+            if after is not None:
+                after = await _changed(after, written.changes, newest.version)
+            told = to_tell(namespace, before, newest, [written.logged])
+            self._view.show(namespace, newest, after, told)
+            return
+        try:
+            await self._catch_up_in_turn(namespace)
+        except StoreError:
+            # It is committed, whatever else happened: that is to be listed.
+            self._view.show(namespace, newest, None, to_tell(namespace, known, newest, ()))
+
+    # -- what others change -------------------------------------------------------------------
+
+    def notified(self, payload: str) -> None:
+        """Look at a namespace that was changed; ``payload`` is its number and version."""
+        number, version = map(int, payload.split())
+        namespace = self._view.name_of(number)
+        if namespace is None and self._feeds:
+            # Perhaps somebody asked for it before it was made.
+            self._unknown.add(number)
+            self._catch_ups.want(Chore.NEW_NAMESPACES)
+        if namespace is None or not (self._feeds or self._cache.peek(namespace)):
+            return
+        known = self._view.known(namespace)
+        if known is not None and known.version < version:
+            self._catch_ups.want(namespace)
+
+    def reconnected(self) -> None:
+        """See what was changed while no notification came."""
+        self._catch_ups.want(Chore.MISSED_NOTIFICATIONS)
+
+    async def _catch_up(self, what: NamespaceName | Chore) -> None:
+        if what is Chore.NEW_NAMESPACES:
+            await self._look_for_new()
+        elif what is Chore.MISSED_NOTIFICATIONS:
+            await self._compare_all()
+        else:
+            async with self._turns.of(what):
+                await self._catch_up_in_turn(what)
+
+    async def _catch_up_in_turn(self, namespace: NamespaceName) -> None:
+        known = self._view.known(namespace)
+        if known is None:
+            return
+        async with self._use() as connection:
+            newest = await reading.read_version(connection, str(namespace))
+            log = await reading.read_log(connection, known, newest) if newest is not None else []
+        if newest is None:
+            self._gone(namespace)
+        elif newest != known:
+            whole = in_sequence(known, newest, log)
+            after = self._cache.peek(namespace) if whole else None
+            if after is not None:
+                after = await _changed(after, net_changes(log), newest.version)
+            told = to_tell(namespace, known, newest, [] if namespace in self._missed else log)
+            self._view.show(namespace, newest, after, told)
+        self._missed.discard(namespace)
+
+    async def _look_for_new(self) -> None:
+        numbers = frozenset(self._unknown)
+        async with self._use() as connection:
+            names = await reading.read_names_of(connection, numbers)
+        self._unknown -= numbers
+        for name in names:
+            namespace = NamespaceName.parse(name)
+            if self._view.known(namespace) is not None:
+                self._catch_ups.want(namespace)
+
+    async def _compare_all(self) -> None:
+        known = self._view.all_known()
+        async with self._use() as connection:
+            found = await reading.read_versions(connection, [str(name) for name in known])
+            start = await reading.read_server_start(connection)
+        if start != self._server_start:
+            # It may have come back without its last changes: equal versions say nothing then.
+            for namespace in known:
+                async with self._turns.of(namespace):
+                    self._distrust(namespace, found.get(str(namespace)))
+            self._server_start = start
+            return
+        for namespace, seen in known.items():
+            newest = found.get(str(namespace))
+            if newest != seen and not (newest is None and seen.id == NOT_THERE):
+                self._missed.add(namespace)
+                self._catch_ups.want(namespace)
+
+    def _distrust(self, namespace: NamespaceName, newest: KnownNamespace | None) -> None:
+        """Forget a namespace's snapshot, and have everybody list it again."""
+        if newest is None:
+            self._gone(namespace)
+            return
+        change = Change(namespace, newest.version, complete=False)
+        self._view.show(namespace, newest, None, [change])
+
+
+async def _built(found: reading.NamespaceRows) -> NamespaceSnapshot:
+    """Build a snapshot, off the loop if it is large."""
+    version, names = found.known.version, found.names
+    if len(names) + len(found.partitioned) > MANY_NAMES:
+        build = NamespaceSnapshot.from_rows
+        return await asyncio.to_thread(build, version, names, found.partitioned)
+    return NamespaceSnapshot.from_rows(version, names, found.partitioned)
+
+
+async def _changed(
+    before: NamespaceSnapshot, changes: TopicChanges, version: int
+) -> NamespaceSnapshot:
+    """Change a snapshot, off the loop if it is much."""
+    if is_large(changes):
+        return await asyncio.to_thread(before.changed, changes, version)
+    return before.changed(changes, version)

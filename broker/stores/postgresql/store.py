@@ -1,0 +1,256 @@
+"""The store of ``postgresql://...``: one database that several brokers share.
+
+The database is the truth, and its index answers what is selected by properties. What a broker knows
+of it, and how it follows the others' changes, is in shared_namespaces.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from broker.stores.changes import StoreError, TopicChanges
+from broker.stores.conditions import storable
+from broker.stores.feed import ChangeFeed, ChangeFeeds
+from broker.stores.namespace_locks import to_its_end
+from broker.stores.postgresql import namespaces as rows
+from broker.stores.postgresql.connections import PostgresqlConnections
+from broker.stores.postgresql.listener import NotificationListener
+from broker.stores.postgresql.reading import read_properties, read_version, select_names
+from broker.stores.postgresql.schema import UnknownSchemaError, make_tables
+from broker.stores.postgresql.shared_namespaces import SharedNamespaces
+from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
+from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
+from limiter.clock import Clock, LoopClock
+from proto.names import NamespaceName
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+    from broker.stores.postgresql.driver import Connection
+    from broker.stores.store import Mode
+
+T = TypeVar("T")
+
+
+class PostgresqlStore:
+    """Topics in a PostgreSQL database that several brokers may share. See MetadataStore.
+
+    While the database is out of reach, snapshots that are kept are still served, as old as they
+    may be, and everything else fails at once.
+
+    Args:
+        url: ``postgresql://user:password@host:port/database``, or what libpq takes in its place.
+        cache_bytes: Bytes of the snapshots kept; the one unused for longest goes first.
+        clock: Where time comes from.
+    """
+
+    def __init__(self, url: str, cache_bytes: int, clock: Clock | None = None) -> None:
+        clock = clock or LoopClock()
+        self._connections = PostgresqlConnections(url, clock)
+        self._feeds = ChangeFeeds()
+        self._namespaces = SharedNamespaces(self._use, self._feeds, cache_bytes, clock)
+        self._listener = NotificationListener(
+            self._connections.connect,
+            {
+                "floodgate_topics": self._namespaces.notified,
+                "floodgate_configuration": self._configured,
+            },
+            self._reconnected,
+            clock,
+        )
+        self._configuration_callbacks: list[Callable[[], None]] = []
+        self._name = uuid.uuid4().hex
+
+    def __repr__(self) -> str:
+        shown = self._connections.shown_url
+        return f"<PostgresqlStore {shown}, {len(self._namespaces)} namespaces cached>"
+
+    @property
+    def cached_bytes(self) -> int:
+        """Bytes of the snapshots that are kept."""
+        return self._namespaces.cached_bytes
+
+    @property
+    def connected(self) -> bool:
+        """True if the database is in reach, as far as is known."""
+        return self._listener.connected
+
+    async def open(self) -> None:
+        """Connect, and make the tables if they are missing.
+
+        Raises:
+            StoreError: The database cannot be reached, or holds tables of another version.
+        """
+        await self._connections.open()
+        try:
+            async with self._connections.use() as connection:
+                await make_tables(connection)
+                await self._namespaces.opened(connection)
+            await self._listener.open()
+        except StoreError as error:
+            await self._connections.close()
+            raise StoreError(f"{error}{_remedy(error)}") from None
+        except UnknownSchemaError as error:
+            await self._connections.close()
+            raise StoreError(self._connections.sentence("cannot be opened", error)) from None
+
+    async def close(self) -> None:
+        """End every feed, and let go of the connections."""
+        self._feeds.close()
+        await self._listener.close()
+        await self._namespaces.close()
+        await self._connections.close()
+
+    @asynccontextmanager
+    async def _use(self) -> AsyncIterator[Connection]:
+        """Take a connection, unless it is known that there is none to be had."""
+        if not self._listener.connected:
+            self._connections.refuse()
+        async with self._connections.use() as connection:
+            yield connection
+
+    # -- tenants and namespaces ---------------------------------------------------------------
+
+    async def tenants(self) -> Mapping[str, TenantInfo]:
+        """Return the tenants by name, in order."""
+        async with self._use() as connection:
+            return await rows.read_tenants(connection)
+
+    async def create_tenant(self, name: str, info: TenantInfo) -> bool:
+        """Create a tenant; false when it exists."""
+        async with self._use() as connection:
+            return await rows.insert_tenant(connection, name, info)
+
+    async def change_tenant(self, name: str, info: TenantInfo) -> bool:
+        """Replace what is known of a tenant; false when it does not exist."""
+        async with self._use() as connection:
+            return await rows.update_tenant(connection, name, info)
+
+    async def delete_tenant(self, name: str) -> bool:
+        """Delete a tenant; false when it does not exist.
+
+        Raises:
+            NamespaceNotEmptyError: It has namespaces.
+        """
+        async with self._use() as connection:
+            return await rows.delete_tenant(connection, name)
+
+    async def namespaces(self) -> Sequence[NamespaceName]:
+        """Return the namespaces that exist, in order."""
+        async with self._use() as connection:
+            return [NamespaceName.parse(name) for name in await rows.read_namespaces(connection)]
+
+    async def create_namespace(
+        self, namespace: NamespaceName, policies: NamespacePolicies = DEFAULT_POLICIES
+    ) -> bool:
+        """Create an empty namespace, and its tenant if need be; false when it exists."""
+        return await to_its_end(self._namespaces.create(namespace, policies))
+
+    async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
+        """Return a namespace's policies; None when it does not exist."""
+        async with self._use() as connection:
+            return await rows.read_policies(connection, str(namespace))
+
+    async def delete_namespace(self, namespace: NamespaceName) -> bool:
+        """Delete a namespace with its system topics; false when it does not exist.
+
+        Raises:
+            NamespaceNotEmptyError: It holds user topics or partitioned topics.
+        """
+        return await to_its_end(self._namespaces.delete(namespace))
+
+    # -- topics -------------------------------------------------------------------------------
+
+    async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
+        """Return the newest version this broker was notified of; None when there is none."""
+        return await self._namespaces.snapshot(namespace)
+
+    async def version(self, namespace: NamespaceName) -> int:
+        """Return the newest version; 0 for a namespace that is not there."""
+        cached = self._namespaces.cached(namespace)
+        if cached is not None:
+            return cached.version
+        async with self._use() as connection:
+            known = await read_version(connection, str(namespace))
+        return known.version if known is not None else 0
+
+    def estimated_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
+        """Return a listing's heap estimate if its snapshot is cached, else None."""
+        cached = self._namespaces.cached(namespace)
+        return cached.listing(mode).estimated_bytes if cached is not None else None
+
+    def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
+        """Return the newest listing of a mode if its snapshot is cached, else None."""
+        cached = self._namespaces.used(namespace)
+        return cached.listing(mode) if cached is not None else None
+
+    async def select(
+        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
+    ) -> TopicListing:
+        """Return the user topics of a mode that have every given property."""
+        if not properties:
+            snapshot = await self.snapshot(namespace)
+            return snapshot.listing(mode) if snapshot is not None else EMPTY_LISTING
+        if not storable(properties):
+            return EMPTY_LISTING
+        async with self._use() as connection:
+            names = await select_names(connection, str(namespace), properties)
+        return await asyncio.to_thread(NamespaceSnapshot().selection, names, mode)
+
+    async def properties(self, namespace: NamespaceName, name: str) -> Mapping[str, str]:
+        """Return the properties of a topic or partitioned topic; empty without any."""
+        async with self._use() as connection:
+            return await read_properties(connection, str(namespace), name)
+
+    async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
+        """Commit changes, then show them: an acknowledged change survives this process."""
+        return await to_its_end(self._namespaces.apply(namespace, changes))
+
+    def changes(self) -> ChangeFeed:
+        """Return a new feed of everything that is applied from now on, here or elsewhere."""
+        return self._feeds.open()
+
+    async def has_imported(self, fingerprint: str) -> bool:
+        """Tell whether a file with this content was imported as a whole, by whichever broker."""
+        async with self._use() as connection:
+            return await rows.has_imported(connection, fingerprint)
+
+    async def remember_import(self, fingerprint: str) -> None:
+        """Keep that all of a file with this content is in."""
+        async with self._use() as connection:
+            await rows.remember_import(connection, fingerprint)
+
+    # -- dynamic configuration ----------------------------------------------------------------
+
+    async def configuration(self) -> Mapping[str, str]:
+        """Return the values that were set at run time, by key."""
+        async with self._use() as connection:
+            return await rows.read_configuration(connection)
+
+    async def set_configuration(self, key: str, value: str | None) -> None:
+        """Keep a value set at run time; None removes it."""
+        async with self._use() as connection:
+            await rows.write_configuration(connection, key, value, self._name)
+
+    def on_configuration(self, callback: Callable[[], None]) -> None:
+        """Call back when another broker changed the configuration, or may have."""
+        self._configuration_callbacks.append(callback)
+
+    def _configured(self, sender: str) -> None:
+        if sender != self._name:
+            for callback in self._configuration_callbacks:
+                callback()
+
+    def _reconnected(self) -> None:
+        self._namespaces.reconnected()
+        self._configured("somebody, perhaps")
+
+
+def _remedy(error: StoreError) -> str:
+    """Return what to do about a start that failed, where the server's words do not say it."""
+    if "permission denied" in str(error):
+        return "; the role has to make tables: GRANT CREATE ON DATABASE, or an owner's role"
+    return ""

@@ -1,0 +1,328 @@
+"""Writes a change of topics to PostgreSQL: one transaction under the namespace's row.
+
+Whoever changes a namespace holds its row, so conditions and change are one step and versions have
+no gap. The notification carries the namespace's number and version only; the names are in the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+from broker.stores.changes import StoreError, TopicState
+from broker.stores.conditions import (
+    MANY_NAMES,
+    all_described,
+    check_conditions,
+    check_unchanged,
+    described,
+    growing,
+    is_large,
+    looked_up,
+    undescribed,
+    what_is_new,
+)
+from broker.stores.feed import MAX_TOLD_NAMES
+from broker.stores.postgresql.namespaces import insert_namespace
+from broker.stores.postgresql.reading import read_properties
+from broker.stores.postgresql.view import KnownNamespace, LoggedChange
+from broker.stores.store import DEFAULT_POLICIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from broker.stores.changes import TopicChanges
+    from broker.stores.postgresql.driver import Connection
+    from broker.stores.property_rows import PropertyRows
+    from proto.names import NamespaceName
+
+MAX_LOGGED_CHANGES = 10_000
+"""Changes of a namespace that the log keeps; who is further behind lists again."""
+PRUNED_EVERY = 100
+"""Versions between two prunings of the log."""
+MAX_ROW_BYTES = 2_600
+"""Bytes of a name, or of a name with one property's key and value: what an index holds."""
+ROWS_PER_STATEMENT = 10_000
+"""Rows that one statement of a large change writes."""
+_SHOWN_CHARACTERS = 80
+_EXISTING = """
+SELECT name FROM floodgate.topics WHERE namespace = $1 AND name = ANY($2::bytea[])
+UNION ALL SELECT name FROM floodgate.partitioned WHERE namespace = $1 AND name = ANY($2::bytea[])
+"""
+_COUNTS = """
+SELECT name, partitions FROM floodgate.partitioned WHERE namespace = $1 AND name = ANY($2::bytea[])
+"""
+_PROPERTIES = """
+SELECT name, key, value FROM floodgate.properties WHERE namespace = $1 AND name = ANY($2::bytea[])
+"""
+_INSERT_TOPICS = """
+INSERT INTO floodgate.topics SELECT $1, unnest($2::bytea[]) ON CONFLICT DO NOTHING RETURNING name
+"""
+_MERGE_TOPICS = """
+INSERT INTO floodgate.topics SELECT $1, unnest($2::bytea[]) ON CONFLICT DO NOTHING
+"""
+_DELETE_TOPICS = "DELETE FROM floodgate.topics WHERE namespace = $1 AND name = ANY($2::bytea[])"
+_DELETE_PROPERTIES = """
+DELETE FROM floodgate.properties WHERE namespace = $1 AND name = ANY($2::bytea[])
+"""
+_INSERT_COUNTS = """
+INSERT INTO floodgate.partitioned SELECT $1, * FROM unnest($2::bytea[], $3::integer[])
+ON CONFLICT (namespace, name) DO UPDATE SET partitions = excluded.partitions
+"""
+_DELETE_COUNTS = """
+DELETE FROM floodgate.partitioned WHERE namespace = $1 AND name = ANY($2::bytea[])
+"""
+_COMMITTED = """
+WITH bumped AS (UPDATE floodgate.namespaces SET version = version + 1 WHERE id = $1
+    RETURNING version),
+logged AS (INSERT INTO floodgate.changes SELECT $1, version, $2, $3, $4, $5, $6 FROM bumped)
+SELECT version, pg_notify('floodgate_topics', $1 || ' ' || version) FROM bumped
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenChange:
+    """A committed change.
+
+    Attributes:
+        known: The namespace's number, and its version with this change.
+        logged: What the log says of it.
+        fresh: Whether it made the namespace.
+        changes: What it came to.
+    """
+
+    known: KnownNamespace
+    logged: LoggedChange
+    fresh: bool
+    changes: TopicChanges
+
+
+async def write_change(
+    connection: Connection, namespace: NamespaceName, changes: TopicChanges
+) -> WrittenChange:
+    """Commit a change in one transaction.
+
+    Raises:
+        TopicExistsError, TopicMissingError, TopicChangedError, NamespaceMissingError: See
+            MetadataStore.apply.
+        StoreError: A name or property is longer than an index entry may be.
+    """
+    if is_large(changes):
+        await asyncio.to_thread(_check_names, changes)
+    else:
+        _check_names(changes)
+    async with connection.transaction():
+        number, fresh = await _locked_namespace(connection, namespace, changes)
+        await _check(connection, namespace, number, changes)
+        if changes.adds_only:
+            changes = await _what_is_new(connection, number, changes, fresh=fresh)
+        logged = await _write_topics(connection, number, changes, fresh=fresh)
+        await _write_counts(connection, number, changes)
+        await _write_properties(connection, number, changes, fresh=fresh)
+        version = await _log(connection, number, logged)
+    known = KnownNamespace(number, version)
+    return WrittenChange(known, replace(logged, version=version), fresh, changes)
+
+
+async def _locked_namespace(
+    connection: Connection, namespace: NamespaceName, changes: TopicChanges
+) -> tuple[int, bool]:
+    """Hold a namespace's row; return its number, and whether this transaction made it."""
+    query = "SELECT id FROM floodgate.namespaces WHERE name = $1 FOR UPDATE"
+    while True:
+        number: int | None = await connection.fetchval(query, str(namespace))
+        if number is not None:
+            return number, False
+        check_conditions(None, changes)
+        number = await insert_namespace(connection, namespace, DEFAULT_POLICIES)
+        if number is not None:
+            return number, True
+
+
+async def _check(
+    connection: Connection, namespace: NamespaceName, number: int, changes: TopicChanges
+) -> None:
+    names = [name.encode() for name in (*changes.absent, *changes.present)]
+    if names:
+        found = await _existing(connection, number, names)
+        check_conditions(lambda name: name.encode() in found, changes)
+    if changes.unchanged is not None:
+        name = changes.unchanged.name
+        counts = await connection.fetch(_COUNTS, number, [name.encode()])
+        kept = await read_properties(connection, str(namespace), name)
+        check_unchanged(changes, TopicState(name, counts[0][1] if counts else 0, kept))
+
+
+async def _existing(connection: Connection, number: int, names: Sequence[bytes]) -> set[bytes]:
+    return {row[0] for row in await connection.fetch(_EXISTING, number, list(names))}
+
+
+async def _what_is_new(
+    connection: Connection, number: int, changes: TopicChanges, *, fresh: bool
+) -> TopicChanges:
+    """Return what an addition comes to under the row of its namespace."""
+    there, counts, kept = set[bytes](), dict[str, int](), dict[str, dict[str, str]]()
+    for part in () if fresh else batched(looked_up(changes), ROWS_PER_STATEMENT):
+        there |= await _existing(connection, number, part)
+    for bases in () if fresh else batched(changes.partitioned, ROWS_PER_STATEMENT):
+        rows = await connection.fetch(_COUNTS, number, [base.encode() for base in bases])
+        counts |= {name.decode(): count for name, count in rows}
+    for bases in batched(growing(changes, counts, there), ROWS_PER_STATEMENT):
+        rows = await connection.fetch(_PROPERTIES, number, [base.encode() for base in bases])
+        for name, key, value in rows:
+            kept.setdefault(name.decode(), {})[key.decode()] = value.decode()
+    if kept or is_large(changes):
+        return await asyncio.to_thread(what_is_new, changes, counts, there, kept)
+    return what_is_new(changes, counts, there, kept)
+
+
+# -- topics -----------------------------------------------------------------------------------
+
+
+async def _write_topics(
+    connection: Connection, number: int, changes: TopicChanges, *, fresh: bool
+) -> LoggedChange:
+    names = (changes.added, changes.removed, changes.partitioned)
+    if sum(map(len, names)) > MAX_TOLD_NAMES:
+        await _write_many(connection, number, changes, fresh=fresh)
+        return LoggedChange(0, complete=False)
+    gone = dict.fromkeys(changes.removed)
+    removed = await _fetched(connection, f"{_DELETE_TOPICS} RETURNING name", number, [*gone])
+    wanted = [name for name in dict.fromkeys(changes.added) if name not in gone]
+    added = await _fetched(connection, _INSERT_TOPICS, number, wanted)
+    return LoggedChange(0, True, added, removed, changes.partitioned)
+
+
+async def _fetched(
+    connection: Connection, query: str, number: int, names: Sequence[bytes]
+) -> list[bytes]:
+    """Return those names that a query returns, in the order in which they are given."""
+    if not names:
+        return []
+    found = {row[0] for row in await connection.fetch(query, number, names)}
+    return [name for name in names if name in found]
+
+
+async def _write_many(
+    connection: Connection, number: int, changes: TopicChanges, *, fresh: bool
+) -> None:
+    """Write in steps: no statement runs into its time limit, and none holds up the loop."""
+    gone = set[bytes]()
+    for part in batched(changes.removed, ROWS_PER_STATEMENT):
+        gone.update(part)
+        await connection.execute(_DELETE_TOPICS, number, part)
+    seen = set[bytes]()
+    for part in batched(changes.added, ROWS_PER_STATEMENT):
+        added = set(part) - gone - seen
+        seen |= added
+        if fresh:
+            await _copy_topics(connection, number, added)
+        else:
+            # Some may be there, and COPY knows no conflict.
+            await connection.execute(_MERGE_TOPICS, number, list(added))
+
+
+async def _copy_topics(connection: Connection, number: int, names: Iterable[bytes]) -> None:
+    await connection.copy_records_to_table(
+        "topics",
+        schema_name="floodgate",
+        columns=("namespace", "name"),
+        records=((number, name) for name in names),
+    )
+
+
+async def _write_counts(connection: Connection, number: int, changes: TopicChanges) -> None:
+    for part in batched(changes.partitioned.items(), ROWS_PER_STATEMENT):
+        counts = {name.encode(): count for name, count in part}
+        kept = {name: count for name, count in counts.items() if count}
+        if kept:
+            await connection.execute(_INSERT_COUNTS, number, list(kept), list(kept.values()))
+        if len(kept) < len(counts):
+            forgotten = [name for name in counts if name not in kept]
+            await connection.execute(_DELETE_COUNTS, number, forgotten)
+
+
+async def _write_properties(
+    connection: Connection, number: int, changes: TopicChanges, *, fresh: bool
+) -> None:
+    rows = changes.properties
+    if rows is not None and not all_described(changes):
+        there = await _existing(connection, number, rows.names)
+        rows = described(lambda name: name.encode() in there, changes)
+    if not fresh:
+        # What has properties in this change keeps none of those it had.
+        forgotten = [*undescribed(changes), *(rows.names if rows is not None else ())]
+        for part in batched(forgotten, ROWS_PER_STATEMENT):
+            await connection.execute(_DELETE_PROPERTIES, number, part)
+    if rows is not None:
+        await _copy_properties(connection, number, rows)
+
+
+async def _copy_properties(connection: Connection, number: int, rows: PropertyRows) -> None:
+    batches = batched(_property_records(number, rows), ROWS_PER_STATEMENT)
+    large = max(len(rows.names), len(rows.column.items)) > MANY_NAMES
+    while records := (await asyncio.to_thread(next, batches, []) if large else next(batches, [])):
+        await connection.copy_records_to_table(
+            "properties",
+            schema_name="floodgate",
+            columns=("namespace", "name", "key", "value"),
+            records=records,
+        )
+
+
+async def _log(connection: Connection, number: int, logged: LoggedChange) -> int:
+    """Count the version up, write the log, and have others notified once this is committed."""
+    partitioned = logged.partitioned
+    version: int = await connection.fetchval(
+        _COMMITTED,
+        number,
+        logged.complete,
+        logged.added,
+        logged.removed,
+        [name.encode() for name in partitioned],
+        list(partitioned.values()),
+    )
+    if version % PRUNED_EVERY == 0:
+        query = "DELETE FROM floodgate.changes WHERE namespace = $1 AND version <= $2"
+        await connection.execute(query, number, version - MAX_LOGGED_CHANGES)
+    return version
+
+
+# -- sizes ------------------------------------------------------------------------------------
+
+
+def _check_names(changes: TopicChanges) -> None:
+    """Refuse what an index of the database cannot hold, before anything is sent."""
+    for part in batched(changes.added, ROWS_PER_STATEMENT):
+        longest = max(part, key=len)
+        _check_size(longest, len(longest))
+    for base in changes.partitioned:
+        _check_size(base.encode(), len(base.encode()))
+
+
+T = TypeVar("T")
+
+
+def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield values in lists of at most a size."""
+    remaining = iter(values)
+    while batch := list(islice(remaining, size)):
+        yield batch
+
+
+def _property_records(number: int, rows: PropertyRows) -> Iterator[tuple[int, bytes, bytes, bytes]]:
+    for name, key, value in rows.triples():
+        key_bytes, value_bytes = key.encode(), value.encode()
+        _check_size(name, len(name) + len(key_bytes) + len(value_bytes))
+        yield number, name, key_bytes, value_bytes
+
+
+def _check_size(name: bytes, size_bytes: int) -> None:
+    if size_bytes > MAX_ROW_BYTES:
+        shown = name.decode()[:_SHOWN_CHARACTERS]
+        raise StoreError(
+            f"{shown}...: a name, with the key and value of a property, may have "
+            f"{MAX_ROW_BYTES:,} bytes in a PostgreSQL store, this has {size_bytes:,}; shorten it"
+        )

@@ -1,0 +1,70 @@
+"""Snapshots that a store on disk keeps in memory, bounded by their bytes."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broker.stores.snapshots.snapshot import NamespaceSnapshot
+    from proto.names import NamespaceName
+
+
+SNAPSHOT_BYTES = 1_000
+"""What a snapshot is counted with beside its names: even an empty one is several objects."""
+PARTITIONED_BYTES = 60
+"""What a partitioned topic is counted with beside its partitions."""
+
+
+class SnapshotCache:
+    """The snapshots used last.
+
+    Bound: ``max_bytes`` (floodgateSnapshotCacheMB); the one unused for longest goes first. One
+    snapshot stays, however large.
+
+    Args:
+        max_bytes: Bytes to keep.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._snapshots: OrderedDict[NamespaceName, NamespaceSnapshot] = OrderedDict()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._snapshots)
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes that are kept."""
+        return self._bytes
+
+    def peek(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
+        """Return a snapshot without counting that as use."""
+        return self._snapshots.get(namespace)
+
+    def get(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
+        """Return a snapshot, which is then the one used last."""
+        snapshot = self._snapshots.get(namespace)
+        if snapshot is not None:
+            self._snapshots.move_to_end(namespace)
+        return snapshot
+
+    def keep(self, namespace: NamespaceName, snapshot: NamespaceSnapshot) -> None:
+        """Put a namespace's newest version in the place of the one before."""
+        self.forget(namespace)
+        self._bytes += _weight(snapshot)
+        self._snapshots[namespace] = snapshot
+        while self._bytes > self._max_bytes and len(self._snapshots) > 1:
+            _, oldest = self._snapshots.popitem(last=False)
+            self._bytes -= _weight(oldest)
+
+    def forget(self, namespace: NamespaceName) -> None:
+        """Keep a namespace no more; once more is harmless."""
+        before = self._snapshots.pop(namespace, None)
+        self._bytes -= _weight(before) if before is not None else 0
+
+
+def _weight(snapshot: NamespaceSnapshot) -> int:
+    partitioned = PARTITIONED_BYTES * len(snapshot.partitioned)
+    return SNAPSHOT_BYTES + snapshot.wire_bytes + partitioned

@@ -1,0 +1,247 @@
+"""The properties of a namespace's topics, which follow its snapshots version by version."""
+
+from __future__ import annotations
+
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+import proto.PulsarApi_pb2 as pb
+from broker.stores.property_rows import PropertyRows
+from broker.stores.snapshots.property_columns import PropertyColumns, wanted_pair
+from broker.stores.snapshots.selected_rows import names_at_rows
+from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
+from broker.topic_lists.sequence import TopicSequence
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Mapping, Sequence
+
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from broker.stores.changes import TopicChanges
+    from broker.stores.snapshots.snapshot import Mode, NamespaceSnapshot
+
+NO_COLUMNS = PropertyColumns()
+NO_NAMES = TopicSequence()
+NO_ROWS = PropertyRows.from_mappings({})
+PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
+NON_PERSISTENT = pb.CommandGetTopicsOfNamespace.NON_PERSISTENT
+SEGMENTS_PER_STEP = 8
+"""Segments looked through (30 to 100 us each) in a step."""
+NAMES_PER_SCAN = 256
+"""To look a name up costs as much as to go past this many names."""
+
+
+class NamespaceProperties:
+    """One version of a namespace's properties. Immutable.
+
+    Those of listed topics are columns beside the names, see PropertyColumns. Those of system
+    topics and of partitioned topics, whose names are in no list, lie beside names of their own.
+    """
+
+    __slots__ = ("_columns", "_non_persistent", "_other_names", "_others", "_persistent")
+
+    def __init__(
+        self,
+        persistent: PropertyColumns = NO_COLUMNS,
+        non_persistent: PropertyColumns = NO_COLUMNS,
+        other_names: TopicSequence = NO_NAMES,
+        others: PropertyColumns = NO_COLUMNS,
+    ) -> None:
+        self._persistent = persistent
+        self._non_persistent = non_persistent
+        self._other_names = other_names
+        self._others = others
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the columns."""
+        return self._persistent.nbytes + self._non_persistent.nbytes + self._others.nbytes
+
+    def changed(
+        self, before: NamespaceSnapshot, after: NamespaceSnapshot, changes: TopicChanges
+    ) -> NamespaceProperties:
+        """Return the properties of the next version.
+
+        Args:
+            before: The version that these are of.
+            after: The same with the changes.
+            changes: The changes; properties of what is not there after them are dropped.
+        """
+        empty = not (self._persistent or self._non_persistent or self._others)
+        if empty and changes.properties is None:
+            return self
+        step = _Step(changes, self._with_promoted(changes))
+        persistent = step.located(after.persistent)
+        non_persistent = step.located(after.non_persistent)
+        other_names = step.other_names(self._other_names, after, (persistent, non_persistent))
+        others = step.columns(self._others, self._other_names, step.located(other_names))
+        return NamespaceProperties(
+            step.columns(self._persistent, before.persistent, persistent),
+            step.columns(self._non_persistent, before.non_persistent, non_persistent),
+            # Names are kept only for their properties: without any, changes pass them by.
+            other_names if others else NO_NAMES,
+            others,
+        )
+
+    def _with_promoted(self, changes: TopicChanges) -> PropertyRows:
+        """Return the properties to set.
+
+        A partitioned topic's are also those of a topic that is made with its very name.
+        """
+        rows = changes.properties or NO_ROWS
+        if not len(self._other_names):
+            return rows
+        known = {*rows.names, *changes.removed, *forgotten_by(changes)}
+        promoted = {}
+        for name in changes.added:
+            row = self._other_names.row_of(name) if name not in known else None
+            if row is not None:
+                promoted[name] = self._others.of(row)
+        return rows.followed_by(PropertyRows.from_mappings(promoted)) if promoted else rows
+
+    def of(self, snapshot: NamespaceSnapshot, name: bytes) -> dict[str, str]:
+        """Return the properties of a topic or partitioned topic of this version."""
+        for names, columns in (
+            (snapshot.persistent, self._persistent),
+            (snapshot.non_persistent, self._non_persistent),
+            (self._other_names, self._others),
+        ):
+            row = names.row_of(name)
+            if row is not None:
+                return columns.of(row)
+        return {}
+
+    def select(
+        self, snapshot: NamespaceSnapshot, mode: Mode, properties: Mapping[str, str]
+    ) -> Generator[None, None, TopicListing]:
+        """Return the user topics of this version that have every given property, in steps."""
+        pairs: list[pc.IndexOptions] = []
+        for key, value in properties.items():
+            pair = wanted_pair(key, value)
+            if pair is None:
+                return EMPTY_LISTING
+            pairs.append(pair)
+        parts = ((snapshot.non_persistent, self._non_persistent),) * (mode != PERSISTENT)
+        parts += ((snapshot.persistent, self._persistent),) * (mode != NON_PERSISTENT)
+        selected = []
+        for names, columns in parts:
+            selected.append((yield from _selected(names, columns, pairs)))
+        return TopicListing(*selected)
+
+
+def _selected(
+    names: TopicSequence, columns: PropertyColumns, pairs: Sequence[pc.IndexOptions]
+) -> Generator[None, None, TopicSequence]:
+    """Return the names whose rows have all of some properties."""
+    found = []
+    for index, (start, segment) in enumerate(columns.segments):
+        if index and index % SEGMENTS_PER_STEP == 0:
+            yield
+        found.append(segment.rows_with(pairs) + start)
+    rows = np.concatenate(found) if found else np.zeros(0, np.int64)
+    return (yield from names_at_rows(names, rows))
+
+
+def forgotten_by(changes: TopicChanges) -> list[bytes]:
+    """Return the partitioned topics that a change forgets."""
+    return [name.encode() for name, count in changes.partitioned.items() if not count]
+
+
+class _Located(NamedTuple):
+    """Those of the names a change touches that a sequence has, by ascending row.
+
+    Attributes:
+        rows: Where they are.
+        ids: Which they are, see _Step.
+    """
+
+    rows: np.ndarray
+    ids: np.ndarray
+
+
+class _Step:
+    """What one change means for properties.
+
+    The names it touches have ids: one that is described the row of its properties, any other a
+    higher number. Ids below ``_replaced`` lose the properties they had.
+    """
+
+    def __init__(self, changes: TopicChanges, rows: PropertyRows) -> None:
+        self._rows = rows
+        self._ids = {name: row for row, name in enumerate(self._rows.names)}
+        self._described = len(self._rows.names)
+        forgotten = forgotten_by(changes)
+        self._gone = [*changes.removed, *forgotten]
+        self._number(forgotten)
+        self._replaced = self._described + len(self._ids)
+        self._number(changes.removed)
+        if changes.added is not self._rows.names:
+            self._number(changes.added)
+
+    def _number(self, names: Iterable[bytes]) -> None:
+        for name in names:
+            self._ids.setdefault(name, self._described + len(self._ids))
+
+    def located(self, names: TopicSequence) -> _Located:
+        """Find the touched names in a sequence."""
+        if len(self._ids) * NAMES_PER_SCAN < len(names):
+            places = [(names.row_of(name), number) for name, number in self._ids.items()]
+            found = sorted((row, number) for row, number in places if row is not None)
+            rows, ids = np.array(found, np.int64).reshape(-1, 2).T
+            return _Located(rows, ids)
+        numbers = map(self._ids.get, names.names(), repeat(-1))
+        ids = np.fromiter(numbers, np.int64, len(names))
+        rows = np.flatnonzero(ids >= 0)
+        return _Located(rows, ids[rows])
+
+    def other_names(
+        self, before: TopicSequence, after: NamespaceSnapshot, listed: Iterable[_Located]
+    ) -> TopicSequence:
+        """Return the names with properties that are in no list."""
+        unlisted = np.zeros(self._described + len(self._ids), bool)
+        unlisted[np.fromiter(self._ids.values(), np.int64, len(self._ids))] = True
+        for located in listed:
+            unlisted[located.ids] = False
+        names, described = self._rows.names, unlisted[: self._described]
+        added = [
+            name
+            for name in map(names.__getitem__, np.flatnonzero(described).tolist())
+            if name in after.system or name.decode() in after.partitioned
+        ]
+        if not before and not added:
+            return before
+        promoted = map(names.__getitem__, np.flatnonzero(~described).tolist())
+        return before.apply(added, frozenset(chain(self._gone, promoted)).difference(added))
+
+    def columns(
+        self, columns: PropertyColumns, before: TopicSequence, after: _Located
+    ) -> PropertyColumns:
+        """Return the columns of the next version of a sequence, in which ``after`` was found."""
+        described = after.ids < self._described
+        if not columns:
+            if not described.any():
+                return columns
+            columns = PropertyColumns.bare(len(before))
+        old = self.located(before)
+        gone = (old.ids < self._replaced) | ~np.isin(old.ids, after.ids)
+        new = (after.ids < self._replaced) | ~np.isin(after.ids, old.ids)
+        sources = np.where(described, after.ids, -1)
+        return _edited(columns, old.rows[gone], after.rows[new], sources[new], self._rows.column)
+
+
+def _edited(
+    columns: PropertyColumns,
+    gone: np.ndarray,
+    rows: np.ndarray,
+    sources: np.ndarray,
+    column: pa.MapArray,
+) -> PropertyColumns:
+    """Take rows out and put rows in; ``rows`` is where these are afterwards."""
+    # What stays keeps its order: the i-th new row comes after (rows[i] - i) rows that stay, and
+    # of those that go after as many as stood in front of these.
+    staying = rows - np.arange(len(rows))
+    points = staying + np.searchsorted(gone - np.arange(len(gone)), staying, side="right")
+    return columns.edited(gone, points, sources, column)

@@ -1,0 +1,262 @@
+"""Properties as columns beside the names of a TopicSequence: row i belongs to its i-th name.
+
+Rows lie in segments. A segment has the distinct properties of its rows, each once, and for each
+row the numbers of those it has: two properties cost about 6 bytes a topic, and a key that only
+one topic has costs only that. No name is kept here. A change makes a new segment where it falls
+and shares the others, so it does not get slower as the namespace grows.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from broker.stores.property_rows import pair_of_text, pair_text, pair_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+SEGMENT_ROWS = 8_192
+"""Rows of a segment; one that grows beyond twice as many is cut."""
+_NO_ROWS = np.zeros(0, np.int64)
+_NO_PAIRS = pa.array([], pa.binary())
+
+
+class Segment:
+    """The properties of some rows. Immutable.
+
+    Row i has the properties numbered ``codes[ends[i - 1]:ends[i]]``, in no order.
+    """
+
+    __slots__ = ("_codes", "_ends", "_pairs")
+
+    def __init__(self, counts: np.ndarray, codes: np.ndarray, pairs: pa.BinaryArray) -> None:
+        self._ends = _smallest(np.cumsum(counts), len(codes))
+        used = np.bincount(codes, minlength=len(pairs)) > 0
+        if not used.all():
+            codes, pairs = (np.cumsum(used) - 1)[codes], pairs.filter(pa.array(used))
+        self._codes = _smallest(codes, len(pairs))
+        self._pairs = _out_of_the_pool(pairs)
+
+    @staticmethod
+    def from_column(column: pa.MapArray) -> Segment:
+        """Encode the properties of rows."""
+        return Segment(np.zeros(0, np.int64), _NO_ROWS, _NO_PAIRS).edited(
+            _NO_ROWS, np.zeros(len(column), np.int64), column
+        )
+
+    @staticmethod
+    def bare(rows: int) -> Segment:
+        """Return a segment of rows without properties."""
+        return Segment(np.zeros(rows, np.int64), _NO_ROWS, _NO_PAIRS)
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the columns."""
+        return int(self._ends.nbytes + self._codes.nbytes + self._pairs.nbytes)
+
+    @property
+    def has_properties(self) -> bool:
+        """Whether a row has any."""
+        return len(self._codes) > 0
+
+    def rows_with(self, pairs: Sequence[pc.IndexOptions]) -> np.ndarray:
+        """Return the rows that have all of some properties, given as ``wanted_pair``, ascending."""
+        codes = [pc.call_function("index", [self._pairs], pair).as_py() for pair in pairs]
+        if min(codes) < 0:
+            return _NO_ROWS
+        hits = [self._codes == code for code in codes]
+        rarest = min(range(len(codes)), key=lambda index: np.count_nonzero(hits[index]))
+        places = np.flatnonzero(hits[rarest]).astype(self._ends.dtype)
+        rows = self._ends.searchsorted(places, side="right")
+        for index, code in enumerate(codes):
+            if index != rarest and len(rows):
+                rows = rows[self._have(rows, code)]
+        return rows
+
+    def _have(self, rows: np.ndarray, code: int) -> np.ndarray:
+        """Tell which of some rows have a property."""
+        ends = self._ends[rows].astype(np.int64)
+        starts = np.where(rows > 0, self._ends[rows - 1], 0)
+        have = np.zeros(len(rows), bool)
+        for offset in range(int((ends - starts).max())):
+            at = starts + offset
+            have |= (at < ends) & (self._codes[at.clip(0, len(self._codes) - 1)] == code)
+        return have
+
+    def of(self, row: int) -> dict[str, str]:
+        """Return the properties of a row."""
+        start = int(self._ends[row - 1]) if row else 0
+        codes = self._codes[start : int(self._ends[row])]
+        return dict(pair_of_text(self._pairs[int(code)].as_py()) for code in codes)
+
+    def edited(self, gone: np.ndarray, points: np.ndarray, column: pa.MapArray) -> Segment:
+        """Return the segment with rows taken out and put in.
+
+        Args:
+            gone: The rows to take out.
+            points: For each new row, ascending, the row it comes before, up to the row count.
+            column: The properties of the new rows.
+        """
+        keep = np.ones(len(self), bool)
+        keep[gone] = False
+        counts: np.ndarray = np.diff(self._ends.astype(np.int64), prepend=0)
+        codes = self._codes[np.repeat(keep, counts)].astype(np.int64)
+        counts = counts[keep]
+        if not len(points):
+            return Segment(counts, codes, self._pairs)
+        new_counts, texts = pair_texts(column)
+        pairs, new_codes = _united(self._pairs, texts)
+        rows_before = np.concatenate(([0], np.cumsum(keep)))[points]
+        codes_before = np.concatenate(([0], np.cumsum(counts)))[rows_before]
+        return Segment(
+            np.insert(counts, rows_before, new_counts),
+            np.insert(codes, np.repeat(codes_before, new_counts), new_codes),
+            pairs,
+        )
+
+    def cut(self) -> Iterator[Segment]:
+        """Yield the segment in parts that are not too large."""
+        if len(self) <= 2 * SEGMENT_ROWS:
+            yield self
+            return
+        counts: np.ndarray = np.diff(self._ends.astype(np.int64), prepend=0)
+        for start in range(0, len(self), SEGMENT_ROWS):
+            first = int(self._ends[start - 1]) if start else 0
+            part = counts[start : start + SEGMENT_ROWS]
+            codes = self._codes[first : first + int(part.sum())].astype(np.int64)
+            yield Segment(part, codes, self._pairs)
+
+
+def _united(pairs: pa.BinaryArray, texts: pa.BinaryArray) -> tuple[pa.BinaryArray, np.ndarray]:
+    """Return the distinct pairs of both, those of the first as they are, and the texts' numbers."""
+    new = texts.dictionary_encode()
+    known = pc.index_in(new.dictionary, pairs)
+    missing = known.is_null()
+    numbers = np.empty(len(new.dictionary), np.int64)
+    absent = missing.to_numpy(zero_copy_only=False)
+    numbers[~absent] = known.drop_null().to_numpy()
+    numbers[absent] = len(pairs) + np.arange(np.count_nonzero(absent))
+    united = pa.concat_arrays([pairs, new.dictionary.filter(missing)])
+    return united, numbers[new.indices.to_numpy(zero_copy_only=False)]
+
+
+def _out_of_the_pool(pairs: pa.BinaryArray) -> pa.BinaryArray:
+    """Copy pairs out of Arrow's memory pool, where a few bytes hold on to 64 KiB of a page."""
+    _, *parts = pairs.buffers()
+    copies = [pa.py_buffer(part.to_pybytes() if part is not None else b"") for part in parts]
+    return pa.Array.from_buffers(pairs.type, len(pairs), [None, *copies], 0, pairs.offset)
+
+
+def _smallest(values: np.ndarray, largest: int) -> np.ndarray:
+    """Return non-negative values in the smallest type that holds them."""
+    kind = np.uint8 if largest < 1 << 8 else np.uint16 if largest < 1 << 16 else np.uint32
+    return values.astype(kind)
+
+
+def wanted_pair(key: str, value: str) -> pc.IndexOptions | None:
+    """Return a property as Segment.rows_with takes it; None for one that no topic can have."""
+    text = pair_text(key, value)
+    return pc.IndexOptions(pa.scalar(text, pa.binary())) if text is not None else None
+
+
+class PropertyColumns:
+    """Properties of the rows of one TopicSequence. Immutable.
+
+    Without any property it has no rows at all: what has none costs nothing.
+    """
+
+    __slots__ = ("_segments", "_starts")
+
+    def __init__(self, segments: Sequence[Segment] = ()) -> None:
+        self._segments = tuple(segments)
+        sizes = [len(segment) for segment in self._segments]
+        self._starts: list[int] = np.concatenate(([0], np.cumsum(sizes))).astype(int).tolist()
+
+    @staticmethod
+    def bare(rows: int) -> PropertyColumns:
+        """Return columns of rows without properties, for edits."""
+        starts = range(0, rows, SEGMENT_ROWS)
+        return PropertyColumns([Segment.bare(min(SEGMENT_ROWS, rows - at)) for at in starts])
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    def __repr__(self) -> str:
+        return f"<PropertyColumns {len(self)} rows, {self.nbytes} bytes>"
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the columns."""
+        return sum(segment.nbytes for segment in self._segments)
+
+    @property
+    def segments(self) -> Sequence[tuple[int, Segment]]:
+        """Each segment with the row it starts at."""
+        return tuple(zip(self._starts, self._segments, strict=False))
+
+    def of(self, row: int) -> dict[str, str]:
+        """Return the properties of a row."""
+        if row >= len(self):  # Nobody has any.
+            return {}
+        index = bisect_right(self._starts, row) - 1
+        return self._segments[index].of(row - self._starts[index])
+
+    def edited(
+        self, gone: np.ndarray, points: np.ndarray, sources: np.ndarray, column: pa.MapArray
+    ) -> PropertyColumns:
+        """Return the columns with rows taken out and put in.
+
+        Args:
+            gone: Rows to take out, ascending.
+            points: For each new row, ascending, the row it comes before, up to the row count.
+            sources: For each new row its row in ``column``; negative for one without properties.
+            column: Properties.
+        """
+        segments = list(self._segments or (Segment.bare(0),))
+        # What comes behind the last row comes into the last segment.
+        ends = [*self._starts[1 : len(segments)], len(self) + 1]
+        # From behind, so that what is still to be edited keeps its place in the list.
+        for index in reversed(self._touched(gone, points)):
+            bounds = (self._starts[index], ends[index])
+            lost = slice(*np.searchsorted(gone, bounds).tolist())
+            won = slice(*np.searchsorted(points, bounds).tolist())
+            local = (gone[lost] - bounds[0], points[won] - bounds[0])
+            segments[index : index + 1] = _edited(segments[index], *local, sources[won], column)
+        if not any(segment.has_properties for segment in segments):
+            return PropertyColumns()
+        return PropertyColumns(segments)
+
+    def _touched(self, gone: np.ndarray, points: np.ndarray) -> list[int]:
+        """Return the numbers of the segments that rows leave or come into."""
+        places = np.searchsorted(self._starts, np.concatenate((gone, points)), side="right") - 1
+        found: list[int] = np.unique(places.clip(0, max(len(self._segments) - 1, 0))).tolist()
+        return found
+
+
+def _edited(
+    segment: Segment,
+    gone: np.ndarray,
+    points: np.ndarray,
+    sources: np.ndarray,
+    column: pa.MapArray,
+) -> Iterator[Segment]:
+    """Yield what replaces a segment after the changes that fall into it: itself without any."""
+    if not len(gone) and not len(points):
+        yield segment
+    elif len(gone) == len(segment):
+        for start in range(0, len(sources), SEGMENT_ROWS):
+            yield Segment.from_column(_taken(column, sources[start : start + SEGMENT_ROWS]))
+    else:
+        yield from segment.edited(gone, points, _taken(column, sources)).cut()
+
+
+def _taken(column: pa.MapArray, sources: np.ndarray) -> pa.MapArray:
+    return column.take(pa.array(sources, mask=sources < 0))

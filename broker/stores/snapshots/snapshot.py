@@ -1,0 +1,194 @@
+"""One version of a namespace: immutable, shares what did not change with the version before."""
+
+from __future__ import annotations
+
+from heapq import merge
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+import proto.PulsarApi_pb2 as pb
+from broker.stores.snapshots.partition_counts import NO_COUNTS, PartitionCounts
+from broker.topic_lists.listing import TopicListing
+from broker.topic_lists.sequence import TopicSequence
+from proto.names import PERSISTENT, TopicName, is_system_topic
+from proto.topic_hash import java_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import TypeAlias
+
+    from broker.stores.changes import TopicChanges
+
+    Mode: TypeAlias = pb.CommandGetTopicsOfNamespace.Mode.ValueType
+
+NAMES_AT_ONCE = 16_384
+"""Names that are sorted, joined or searched in one step, which takes some milliseconds."""
+_PERSISTENT_SCHEME = f"{PERSISTENT}://".encode()
+
+
+class NamespaceSnapshot:
+    """One version of a namespace.
+
+    Attributes:
+        version: Counts up by one with every change.
+        persistent: User topics of the persistent domain, partitions one by one.
+        non_persistent: User topics of the other domain.
+        system: System topics, which listings hide.
+        partitioned: Partition counts by full base name.
+    """
+
+    __slots__ = ("_listings", "non_persistent", "partitioned", "persistent", "system", "version")
+
+    def __init__(
+        self,
+        version: int = 0,
+        persistent: TopicSequence | None = None,
+        non_persistent: TopicSequence | None = None,
+        system: frozenset[bytes] = frozenset(),
+        partitioned: PartitionCounts = NO_COUNTS,
+    ) -> None:
+        self.version = version
+        self.persistent = TopicSequence() if persistent is None else persistent
+        self.non_persistent = TopicSequence() if non_persistent is None else non_persistent
+        self.system = system
+        self.partitioned = partitioned
+        self._listings: dict[Mode, TopicListing] = {}
+
+    def __repr__(self) -> str:
+        return f"<NamespaceSnapshot version {self.version}, {self.persistent!r}>"
+
+    @staticmethod
+    def from_rows(
+        version: int, names: Sequence[bytes], partitioned: Mapping[str, int]
+    ) -> NamespaceSnapshot:
+        """Build a version from distinct names in bytewise order, as databases return them."""
+        kinds = by_kind(names)
+        return NamespaceSnapshot(
+            version,
+            _sequence(kinds.persistent, in_order=True),
+            _sequence(kinds.non_persistent, in_order=True),
+            frozenset(kinds.system),
+            PartitionCounts.of(partitioned),
+        )
+
+    @property
+    def wire_bytes(self) -> int:
+        """Bytes of both domains' blocks."""
+        return self.persistent.totals.wire_bytes + self.non_persistent.totals.wire_bytes
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are neither user topics nor partitioned topics."""
+        return not (self.persistent or self.non_persistent or self.partitioned)
+
+    def listing(self, mode: Mode) -> TopicListing:
+        """Return the user topics of a mode; the same object at each call."""
+        listing = self._listings.get(mode)
+        if listing is None:
+            listing = self._listings[mode] = TopicListing(*self._sequences(mode))
+        return listing
+
+    def _sequences(self, mode: Mode) -> tuple[TopicSequence, ...]:
+        if mode == pb.CommandGetTopicsOfNamespace.PERSISTENT:
+            return (self.persistent,)
+        if mode == pb.CommandGetTopicsOfNamespace.NON_PERSISTENT:
+            return (self.non_persistent,)
+        # "non-persistent://" sorts before "persistent://": side by side they are in order.
+        return (self.non_persistent, self.persistent)
+
+    def selection(self, names: Sequence[bytes], mode: Mode) -> TopicListing:
+        """Return the user topics of a mode among some names.
+
+        Args:
+            names: Topics, distinct and in bytewise order, as databases return them.
+            mode: Which of them.
+        """
+        return NamespaceSnapshot.from_rows(self.version, names, {}).listing(mode)
+
+    def contains(self, topic: TopicName) -> bool:
+        """Tell whether the topic exists, partitioned topics included."""
+        return self.exists(str(topic))
+
+    def exists(self, name: str) -> bool:
+        """Tell whether a full name is that of a topic or of a partitioned topic."""
+        return name in self.partitioned or self.holds(name.encode())
+
+    def holds(self, name: bytes) -> bool:
+        """Tell whether a full name is that of a topic, or of one partition."""
+        persistent = name.startswith(_PERSISTENT_SCHEME)
+        return name in (self.persistent if persistent else self.non_persistent) or (
+            name in self.system
+        )
+
+    def changed(self, changes: TopicChanges, version: int | None = None) -> NamespaceSnapshot:
+        """Return the next version, or a later one, with the changes applied."""
+        added, removed = by_kind(changes.added), by_kind(changes.removed)
+        return NamespaceSnapshot(
+            self.version + 1 if version is None else version,
+            _next(self.persistent, added.persistent, removed.persistent),
+            _next(self.non_persistent, added.non_persistent, removed.non_persistent),
+            self._next_system(added.system, removed.system),
+            self.partitioned.changed(changes.partitioned),
+        )
+
+    def _next_system(self, added: Sequence[bytes], removed: Sequence[bytes]) -> frozenset[bytes]:
+        return (self.system.union(added)).difference(removed) if added or removed else self.system
+
+
+class NamesByKind(NamedTuple):
+    """Some names, each kind in the order they came in."""
+
+    persistent: Sequence[bytes]
+    non_persistent: Sequence[bytes]
+    system: Sequence[bytes]
+
+
+def by_kind(names: Sequence[bytes]) -> NamesByKind:
+    """Sort names under the kinds that a snapshot keeps apart."""
+    if len(names) <= NAMES_AT_ONCE:
+        return _few_by_kind(names)
+    kinds = [_few_by_kind(part) for part in _parts(names)]
+    return NamesByKind(*(list(chain.from_iterable(same)) for same in zip(*kinds, strict=True)))
+
+
+def _few_by_kind(names: Sequence[bytes]) -> NamesByKind:
+    # A system topic has two underscores or lies in pulsar/system: most lists have none of either.
+    joined = b"\n".join(names)
+    some = b"__" in joined or b"//pulsar/system/" in joined
+    system = [name for name in names if is_system_topic(name.decode())] if some else []
+    hidden = frozenset(system)
+    user = [name for name in names if name not in hidden] if hidden else names
+    persistent = [name for name in user if name.startswith(_PERSISTENT_SCHEME)]
+    if len(persistent) == len(user):
+        return NamesByKind(persistent, [], system)
+    rest = [name for name in user if not name.startswith(_PERSISTENT_SCHEME)]
+    return NamesByKind(persistent, rest, system)
+
+
+def _next(
+    sequence: TopicSequence, added: Sequence[bytes], removed: Sequence[bytes]
+) -> TopicSequence:
+    if sequence or removed or len(added) <= NAMES_AT_ONCE:
+        return sequence.apply(added, removed)
+    return _sequence(added, in_order=False)
+
+
+def _sequence(names: Sequence[bytes], *, in_order: bool) -> TopicSequence:
+    """Build a sequence in steps of which none holds up other threads for long.
+
+    Args:
+        names: The names; distinct, if they are in order.
+        in_order: Whether they are in bytewise order, which is Java's up to U+DFFF.
+    """
+    plain = all(b"".join(part).isascii() for part in _parts(names))
+    if in_order and plain:
+        return TopicSequence.from_sorted(names)
+    if len(names) <= NAMES_AT_ONCE:
+        return TopicSequence.from_names(names)
+    key = None if plain else java_order
+    runs = [sorted(set(part), key=key) for part in _parts(names)]
+    return TopicSequence.from_sorted([name for name, _ in groupby(merge(*runs, key=key))])
+
+
+def _parts(names: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    return (names[at : at + NAMES_AT_ONCE] for at in range(0, len(names), NAMES_AT_ONCE))

@@ -1,0 +1,1 @@
+"""Topics in a SQLite file of one broker."""

@@ -1,0 +1,305 @@
+"""Reads and writes the file of a SQLite store; all on one thread."""
+
+from __future__ import annotations
+
+import fcntl
+import sqlite3
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from broker.stores.changes import NamespaceNotEmptyError, StoreError, TopicState
+from broker.stores.conditions import (
+    COUNTED_TOPICS,
+    check_conditions,
+    check_unchanged,
+    described,
+    settled,
+    undescribed,
+)
+from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from io import FileIO
+    from pathlib import Path
+
+    from broker.stores.changes import TopicChanges
+
+PAGE_CACHE_KIB = 65_536
+"""Of the file that SQLite keeps in memory: imports write all over the index of properties."""
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS namespaces (
+    name TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS topics (
+    namespace TEXT NOT NULL, name BLOB NOT NULL, PRIMARY KEY (namespace, name)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS partitioned (
+    namespace TEXT NOT NULL, name TEXT NOT NULL, partitions INTEGER NOT NULL,
+    PRIMARY KEY (namespace, name)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS properties (
+    namespace TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, name BLOB NOT NULL,
+    PRIMARY KEY (namespace, name, key)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS properties_by_value ON properties (namespace, key, value, name);
+CREATE TABLE IF NOT EXISTS policies (
+    namespace TEXT PRIMARY KEY, bundles INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS tenants (
+    name TEXT PRIMARY KEY, roles TEXT NOT NULL, clusters TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS configuration (
+    key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS marks (
+    name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+INSERT OR IGNORE INTO marks VALUES ('first_version', 0);
+INSERT OR IGNORE INTO tenants
+    SELECT DISTINCT substr(name, 1, instr(name, '/') - 1), '[]', '[]' FROM namespaces;
+"""
+_NAMESPACE_TABLES = ("topics", "partitioned", "properties", "policies")
+
+
+class SqliteFile:
+    """One open file (WAL), held by one broker at a time. Used by one thread.
+
+    Args:
+        path: The file; its folder is made if missing.
+
+    Raises:
+        OSError, sqlite3.Error: It cannot be opened or written.
+        StoreError: Another broker has it open.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = _locked(path)
+        try:
+            self._connection = _connected(path)
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+        self._lock.close()
+
+    def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        return self._connection.execute(query, values).fetchall()
+
+    def _changed_rows(self, query: str, *values: object) -> int:
+        return self._connection.execute(query, values).rowcount
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            # A full disk has rolled back by itself; its own error is the one to tell.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
+    # -- tenants and configuration ------------------------------------------------------------
+
+    def tenants(self) -> dict[str, TenantInfo]:
+        """Return the tenants by name, in order."""
+        rows = self._rows("SELECT name, roles, clusters FROM tenants ORDER BY name")
+        return {name: TenantInfo.of_json(roles, clusters) for name, roles, clusters in rows}
+
+    def insert_tenant(self, name: str, info: TenantInfo) -> bool:
+        """Add a tenant; false when it is there."""
+        query = "INSERT OR IGNORE INTO tenants VALUES (?, ?, ?)"
+        return self._changed_rows(query, name, *info.as_json()) == 1
+
+    def update_tenant(self, name: str, info: TenantInfo) -> bool:
+        """Replace what is known of a tenant; false when it is not there."""
+        query = "UPDATE tenants SET roles=?, clusters=? WHERE name=?"
+        return self._changed_rows(query, *info.as_json(), name) == 1
+
+    def delete_tenant(self, name: str) -> bool:
+        """Remove a tenant without namespaces; false when it is not there."""
+        inside = "SELECT 1 FROM namespaces WHERE substr(name, 1, length(?)) = ? LIMIT 1"
+        with self._transaction():
+            if self._rows(inside, f"{name}/", f"{name}/"):
+                raise NamespaceNotEmptyError
+            return self._changed_rows("DELETE FROM tenants WHERE name=?", name) == 1
+
+    def configuration(self) -> dict[str, str]:
+        """Return the values that were set at run time."""
+        return dict(self._rows("SELECT key, value FROM configuration ORDER BY key"))
+
+    def set_configuration(self, key: str, value: str | None) -> None:
+        """Keep a value, or remove it."""
+        if value is None:
+            self._changed_rows("DELETE FROM configuration WHERE key=?", key)
+        else:
+            self._changed_rows("INSERT OR REPLACE INTO configuration VALUES (?, ?)", key, value)
+
+    def has_imported(self, fingerprint: str) -> bool:
+        """Tell whether an import was remembered."""
+        return bool(self._rows("SELECT 1 FROM marks WHERE name=?", f"import {fingerprint}"))
+
+    def remember_import(self, fingerprint: str) -> None:
+        """Remember an import."""
+        self._changed_rows("INSERT OR IGNORE INTO marks VALUES (?, 1)", f"import {fingerprint}")
+
+    # -- namespaces ---------------------------------------------------------------------------
+
+    def namespaces(self) -> list[str]:
+        """Return the names of the namespaces, in order."""
+        return [name for (name,) in self._rows("SELECT name FROM namespaces ORDER BY name")]
+
+    def create_namespace(self, name: str, policies: NamespacePolicies) -> bool:
+        """Add an empty namespace; false when it is there."""
+        with self._transaction():
+            if self._rows("SELECT 1 FROM namespaces WHERE name=?", name):
+                return False
+            self._insert_namespace(name, self.first_version(), policies)
+            return True
+
+    def _insert_namespace(self, name: str, version: int, policies: NamespacePolicies) -> None:
+        self.insert_tenant(name.partition("/")[0], TenantInfo())
+        self._changed_rows("INSERT INTO namespaces VALUES (?, ?)", name, version)
+        self._changed_rows("INSERT OR REPLACE INTO policies VALUES (?, ?)", name, policies.bundles)
+
+    def first_version(self) -> int:
+        """Return what a new namespace's versions start with: above all that were deleted."""
+        return int(self._rows("SELECT value FROM marks WHERE name='first_version'")[0][0])
+
+    def version(self, name: str) -> int:
+        """Return a namespace's version; 0 when it is not there."""
+        rows = self._rows("SELECT version FROM namespaces WHERE name=?", name)
+        return int(rows[0][0]) if rows else 0
+
+    def policies(self, name: str) -> NamespacePolicies | None:
+        """Return a namespace's policies."""
+        if not self._rows("SELECT 1 FROM namespaces WHERE name=?", name):
+            return None
+        kept = self._rows("SELECT bundles FROM policies WHERE namespace=?", name)
+        return NamespacePolicies(*kept[0]) if kept else DEFAULT_POLICIES
+
+    def delete_namespace(self, name: str, version: int) -> None:
+        """Remove a namespace and all that is in it; ``version`` is that of the deletion."""
+        with self._transaction():
+            for table in _NAMESPACE_TABLES:
+                self._changed_rows(f"DELETE FROM {table} WHERE namespace=?", name)
+            self._changed_rows("DELETE FROM namespaces WHERE name=?", name)
+            mark = "UPDATE marks SET value=max(value, ?) WHERE name='first_version'"
+            self._changed_rows(mark, version)
+
+    # -- topics -------------------------------------------------------------------------------
+
+    def read(self, name: str) -> NamespaceSnapshot | None:
+        """Build the newest version of a namespace; None when it does not exist."""
+        version = self._rows("SELECT version FROM namespaces WHERE name=?", name)
+        if not version:
+            return None
+        topics = self._rows("SELECT name FROM topics WHERE namespace=? ORDER BY name", name)
+        counts = self._rows("SELECT name, partitions FROM partitioned WHERE namespace=?", name)
+        return NamespaceSnapshot.from_rows(version[0][0], [row[0] for row in topics], dict(counts))
+
+    def select(self, name: str, properties: Mapping[str, str]) -> list[bytes]:
+        """Return the topics, system topics too, with every one of some properties, in order."""
+        (key, value), *others = self._rarest_first(name, list(properties.items()))
+        query = (
+            "SELECT name FROM properties AS p WHERE namespace=?1 AND key=? AND value=?"
+            " AND EXISTS (SELECT 1 FROM topics WHERE namespace=?1 AND name=p.name)"
+        )
+        one = " AND EXISTS (SELECT 1 FROM properties WHERE namespace=?1 AND name=p.name"
+        query += f"{one} AND key=? AND value=?)" * len(others)
+        values = [text for pair in others for text in pair]
+        query += " ORDER BY name"
+        return [row[0] for row in self._rows(query, name, key, value, *values)]
+
+    def _rarest_first(self, name: str, pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Whichever is given first, the rarest property decides which topics are looked at."""
+        some = "SELECT 1 FROM properties WHERE namespace=? AND key=? AND value=? LIMIT ?"
+        for most in COUNTED_TOPICS if len(pairs) > 1 else ():
+            count = f"SELECT count(*) FROM ({some})"
+            found = [self._rows(count, name, *pair, most)[0][0] for pair in pairs]
+            rarest = found.index(min(found))
+            if found[rarest] < most:
+                return [pairs[rarest], *pairs[:rarest], *pairs[rarest + 1 :]]
+        return pairs
+
+    def properties(self, name: str, topic: str) -> dict[str, str]:
+        """Return one topic's properties, by key in order."""
+        query = "SELECT key, value FROM properties WHERE namespace=? AND name=? ORDER BY key"
+        return dict(self._rows(query, name, topic.encode()))
+
+    def write(
+        self, name: str, known: NamespaceSnapshot | None, changes: TopicChanges
+    ) -> tuple[NamespaceSnapshot, NamespaceSnapshot, TopicChanges]:
+        """Commit one change in one transaction; return the version before and after, and it."""
+        check_conditions(known.exists if known is not None else None, changes)
+        before = known or NamespaceSnapshot(self.first_version())
+        if changes.unchanged is not None:
+            topic = changes.unchanged.name
+            partitions = before.partitioned.get(topic, 0)
+            check_unchanged(changes, TopicState(topic, partitions, self.properties(name, topic)))
+        changes = settled(before, changes, partial(self.properties, name))
+        after = before.changed(changes)
+        with self._transaction():
+            if known is None:
+                self._insert_namespace(name, after.version, DEFAULT_POLICIES)
+            query = "UPDATE namespaces SET version=? WHERE name=?"
+            self._changed_rows(query, after.version, name)
+            self._write_topics(name, changes)
+            if known is not None:
+                self._forget_properties(name, changes)
+            self._write_properties(name, after, changes)
+        return before, after, changes
+
+    def _write_topics(self, name: str, changes: TopicChanges) -> None:
+        gone = frozenset(changes.removed)
+        self._each("DELETE FROM topics WHERE namespace=? AND name=?", name, changes.removed)
+        added = [topic for topic in changes.added if topic not in gone]
+        self._each("INSERT OR IGNORE INTO topics VALUES (?, ?)", name, added)
+        counts = [(name, base, count) for base, count in changes.partitioned.items()]
+        query = "INSERT OR REPLACE INTO partitioned VALUES (?, ?, ?)"
+        self._connection.executemany(query, [row for row in counts if row[2]])
+        forgotten = [base for _, base, count in counts if not count]
+        self._each("DELETE FROM partitioned WHERE namespace=? AND name=?", name, forgotten)
+
+    def _forget_properties(self, name: str, changes: TopicChanges) -> None:
+        """Forget properties of what is removed, and of what this change gives others."""
+        described_again = changes.properties.names if changes.properties is not None else ()
+        names = [*undescribed(changes), *described_again]
+        self._each("DELETE FROM properties WHERE namespace=? AND name=?", name, names)
+
+    def _write_properties(self, name: str, after: NamespaceSnapshot, changes: TopicChanges) -> None:
+        rows = described(after.exists, changes)
+        if rows is not None:
+            values = ((name, key, value, topic) for topic, key, value in rows.triples())
+            query = "INSERT INTO properties VALUES (?, ?, ?, ?)"
+            self._connection.executemany(query, values)
+
+    def _each(self, query: str, name: str, topics: Sequence[object]) -> None:
+        self._connection.executemany(query, ((name, topic) for topic in topics))
+
+
+def _locked(path: Path) -> FileIO:
+    """Take the file for this broker alone; the lock goes with the process, however it ends."""
+    lock = path.with_name(f"{path.name}.lock").open("ab", buffering=0)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise StoreError(
+            f"metadataStoreUrl: {path} is in use by another broker; "
+            "brokers that share topics need a store of postgresql://"
+        ) from None
+    return lock
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute(f"PRAGMA cache_size=-{PAGE_CACHE_KIB}")
+        connection.executescript(_SCHEMA)
+    except BaseException:
+        connection.close()
+        raise
+    return connection

@@ -1,0 +1,256 @@
+"""The store of ``sqlite:///path``: one file, one thread, survives kill -9.
+
+The file is the truth; snapshots are built from it when first asked for and kept in a cache
+bounded by bytes. A change is committed before the snapshot and the feed learn of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+from broker.stores.changes import NamespaceNotEmptyError, StoreError, TopicChanges
+from broker.stores.conditions import storable, told_change
+from broker.stores.feed import Change, ChangeFeed, ChangeFeeds
+from broker.stores.namespace_locks import to_its_end
+from broker.stores.snapshots.cache import SnapshotCache
+from broker.stores.sqlite.file import SqliteFile
+from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
+from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
+from proto.names import NamespaceName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from broker.stores.store import Mode
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class SqliteStore:
+    """Topics in a SQLite file (WAL). See MetadataStore.
+
+    One broker at a time has the file: a second one is refused when it opens.
+
+    Args:
+        path: The file; its folder is made if missing.
+        cache_bytes: Bytes of the snapshots kept; the one unused for longest goes first.
+    """
+
+    def __init__(self, path: Path, cache_bytes: int) -> None:
+        self._path = path
+        self._cache = SnapshotCache(cache_bytes)
+        self._feeds = ChangeFeeds()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite")
+        self._file: SqliteFile | None = None
+        self._turn = asyncio.Lock()
+
+    def __repr__(self) -> str:
+        return f"<SqliteStore {self._path}, {len(self._cache)} namespaces cached>"
+
+    @property
+    def cached_bytes(self) -> int:
+        """Bytes of the snapshots that are kept."""
+        return self._cache.held_bytes
+
+    async def open(self) -> None:
+        """Open or create the file.
+
+        Raises:
+            StoreError: It is no SQLite file of ours, not writable, or in use by another broker.
+        """
+        try:
+            self._file = await self._in_thread(SqliteFile, self._path)
+        except (OSError, sqlite3.Error) as error:
+            self._thread.shutdown()
+            raise StoreError(f"metadataStoreUrl: {self._path} cannot be opened: {error}") from None
+        except StoreError:
+            self._thread.shutdown()
+            raise
+
+    async def close(self) -> None:
+        """Close the file and end every feed, after a change that is being made."""
+        async with self._turn:
+            self._feeds.close()
+            file, self._file = self._file, None
+            if file is not None:
+                await self._in_thread(file.close)
+            self._thread.shutdown(wait=False)
+
+    # -- tenants and namespaces ---------------------------------------------------------------
+
+    async def tenants(self) -> Mapping[str, TenantInfo]:
+        """Return the tenants by name, in order."""
+        return await self._run(SqliteFile.tenants)
+
+    async def create_tenant(self, name: str, info: TenantInfo) -> bool:
+        """Create a tenant; false when it exists."""
+        return await self._run(SqliteFile.insert_tenant, name, info)
+
+    async def change_tenant(self, name: str, info: TenantInfo) -> bool:
+        """Replace what is known of a tenant; false when it does not exist."""
+        return await self._run(SqliteFile.update_tenant, name, info)
+
+    async def delete_tenant(self, name: str) -> bool:
+        """Delete a tenant; false when it does not exist.
+
+        Raises:
+            NamespaceNotEmptyError: It has namespaces.
+        """
+        return await self._run(SqliteFile.delete_tenant, name)
+
+    async def namespaces(self) -> Sequence[NamespaceName]:
+        """Return the namespaces that exist, in order."""
+        return [NamespaceName.parse(name) for name in await self._run(SqliteFile.namespaces)]
+
+    async def create_namespace(
+        self, namespace: NamespaceName, policies: NamespacePolicies = DEFAULT_POLICIES
+    ) -> bool:
+        """Create an empty namespace, and its tenant if need be; false when it exists."""
+        async with self._turn:
+            return await self._run(SqliteFile.create_namespace, str(namespace), policies)
+
+    async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
+        """Return a namespace's policies; None when it does not exist."""
+        return await self._run(SqliteFile.policies, str(namespace))
+
+    async def delete_namespace(self, namespace: NamespaceName) -> bool:
+        """Delete a namespace with its system topics; false when it does not exist.
+
+        Raises:
+            NamespaceNotEmptyError: It holds user topics or partitioned topics.
+        """
+        return await to_its_end(self._delete(namespace))
+
+    async def _delete(self, namespace: NamespaceName) -> bool:
+        async with self._turn:
+            snapshot = await self._load(namespace)
+            if snapshot is None:
+                return False
+            if not snapshot.empty:
+                raise NamespaceNotEmptyError
+            version = snapshot.version + 1
+            await self._run(SqliteFile.delete_namespace, str(namespace), version)
+            self._cache.forget(namespace)
+            self._feeds.publish(Change(namespace, version, (), sorted(snapshot.system)))
+            return True
+
+    # -- topics -------------------------------------------------------------------------------
+
+    async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
+        """Return the newest version of a namespace; None when it does not exist."""
+        cached = self._cache.get(namespace)
+        if cached is not None:
+            return cached
+        async with self._turn:
+            return await self._load(namespace)
+
+    async def _load(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
+        """Return the cached snapshot or build it; only under the turn, so each is built once."""
+        snapshot = self._cache.get(namespace)
+        if snapshot is None:
+            snapshot = await self._run(SqliteFile.read, str(namespace))
+            if snapshot is not None:
+                self._cache.keep(namespace, snapshot)
+        return snapshot
+
+    async def version(self, namespace: NamespaceName) -> int:
+        """Return the newest version; 0 for a namespace that is not there."""
+        cached = self._cache.peek(namespace)
+        if cached is not None:
+            return cached.version
+        return await self._run(SqliteFile.version, str(namespace))
+
+    def estimated_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
+        """Return a listing's heap estimate if its snapshot is cached, else None."""
+        cached = self._cache.peek(namespace)
+        return cached.listing(mode).estimated_bytes if cached is not None else None
+
+    def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
+        """Return the newest listing of a mode if its snapshot is cached, else None."""
+        cached = self._cache.get(namespace)
+        return cached.listing(mode) if cached is not None else None
+
+    async def select(
+        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
+    ) -> TopicListing:
+        """Return the user topics of a mode that have every given property."""
+        if not properties:
+            snapshot = await self.snapshot(namespace)
+            return snapshot.listing(mode) if snapshot is not None else EMPTY_LISTING
+        if not storable(properties):
+            return EMPTY_LISTING
+        return await self._run(_selected, str(namespace), mode, dict(properties))
+
+    async def properties(self, namespace: NamespaceName, name: str) -> Mapping[str, str]:
+        """Return the properties of a topic or partitioned topic; empty without any."""
+        return await self._run(SqliteFile.properties, str(namespace), name)
+
+    async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
+        """Commit changes, then show them: an acknowledged change survives the process."""
+        return await to_its_end(self._apply(namespace, changes))
+
+    async def _apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
+        async with self._turn:
+            known = await self._load(namespace)
+            written = await self._run(SqliteFile.write, str(namespace), known, changes)
+            before, after, made = written
+            self._cache.keep(namespace, after)
+            self._feeds.publish(told_change(namespace, before, after.version, made))
+            return after.version
+
+    def changes(self) -> ChangeFeed:
+        """Return a new feed of everything that is applied from now on, in order."""
+        return self._feeds.open()
+
+    async def has_imported(self, fingerprint: str) -> bool:
+        """Tell whether a file with this content was imported as a whole."""
+        return await self._run(SqliteFile.has_imported, fingerprint)
+
+    async def remember_import(self, fingerprint: str) -> None:
+        """Keep that all of a file with this content is in."""
+        await self._run(SqliteFile.remember_import, fingerprint)
+
+    # -- dynamic configuration ----------------------------------------------------------------
+
+    async def configuration(self) -> Mapping[str, str]:
+        """Return the values that were set at run time, by key."""
+        return await self._run(SqliteFile.configuration)
+
+    async def set_configuration(self, key: str, value: str | None) -> None:
+        """Keep a value set at run time; None removes it."""
+        await self._run(SqliteFile.set_configuration, key, value)
+
+    def on_configuration(self, callback: Callable[[], None]) -> None:
+        """Nobody shares this file: there is nobody to be told of."""
+
+    # -- the store's thread -------------------------------------------------------------------
+
+    async def _run(
+        self, work: Callable[Concatenate[SqliteFile, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Work with the file.
+
+        Raises:
+            StoreError: It is closed, or cannot be read or written; the sentence says why.
+        """
+        if self._file is None:
+            raise StoreError("the store is closed")
+        try:
+            return await self._in_thread(work, self._file, *args, **kwargs)
+        except sqlite3.Error as error:
+            raise StoreError(f"metadataStoreUrl: {self._path} failed: {error}") from None
+
+    async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, lambda: work(*args, **kwargs))
+
+
+def _selected(
+    file: SqliteFile, name: str, mode: Mode, properties: Mapping[str, str]
+) -> TopicListing:
+    return NamespaceSnapshot().selection(file.select(name, properties), mode)

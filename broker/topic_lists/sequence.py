@@ -1,0 +1,254 @@
+"""A namespace's topics as an immutable sequence of wire-ready blocks.
+
+A block of about 64 KiB holds its names exactly as they go on the wire (see ``topic_block``), in
+Java's order. Blocks hang in a tree (``topic_tree``): a change replaces one block and the path
+above it, and old and new versions share the rest. A listing sends the blocks; the hash of a
+version combines the CRCs of its parts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from broker.topic_lists.block import Block, Totals, memory_bytes, offsets_of
+from broker.topic_lists.paths import common_domain
+from broker.topic_lists.tree import BLOCK_BYTES, Branch, Node, cut_entries, cut_names, edit, grow
+from proto.topic_hash import EMPTY_HASH, format_hash, in_java_order, java_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from broker.topic_lists.block import Mask, Rows
+
+
+PLACE_BYTES = 300
+"""What a block's place in a tree takes: its part of the branches above, and of ``wire_parts``."""
+
+
+class TopicSequence:
+    """All names of one kind in a namespace, in Java's order: one immutable version of them.
+
+    A name's row is its place in that order, from 0.
+    """
+
+    __slots__ = ("__weakref__", "_root", "_wire_parts", "totals")
+
+    def __init__(self, root: Node | None = None) -> None:
+        self._root = root
+        self.totals = root.totals if root is not None else Totals()
+        self._wire_parts: tuple[bytes, ...] | None = None
+
+    @staticmethod
+    def from_names(names: Iterable[bytes]) -> TopicSequence:
+        """Build a sequence from UTF-8 names in any order; duplicates count once."""
+        return TopicSequence.from_sorted(in_java_order(names))
+
+    @staticmethod
+    def from_sorted(names: Sequence[bytes]) -> TopicSequence:
+        """Build a sequence from distinct UTF-8 names in Java's order."""
+        return TopicSequence(grow(cut_names(names)))
+
+    @staticmethod
+    def from_blocks(blocks: Sequence[Block]) -> TopicSequence:
+        """Build a sequence from blocks that are in order."""
+        return TopicSequence(grow(blocks))
+
+    def __len__(self) -> int:
+        return self.totals.count
+
+    def __repr__(self) -> str:
+        return f"<TopicSequence {self.totals.count} names, {self.totals.wire_bytes} bytes>"
+
+    @property
+    def hash(self) -> str:
+        """Pulsar's topics hash of the names."""
+        return format_hash(self.totals.crc) if self.totals.count else EMPTY_HASH
+
+    @property
+    def wire_parts(self) -> tuple[bytes, ...]:
+        """The blocks' bytes in order; the same tuple at each call."""
+        if self._wire_parts is None:
+            self._wire_parts = tuple(block.wire for block in self.blocks())
+        return self._wire_parts
+
+    def blocks(self, low: bytes = b"", high: bytes | None = None) -> Iterator[Block]:
+        """Yield the blocks in order; at least those with names from ``low`` to ``high``.
+
+        Args:
+            low: Blocks whose names all sort before this key of ``java_order`` are left out.
+            high: Blocks whose names all sort behind this key are left out.
+        """
+        pending: list[tuple[Node, bytes | None]] = [(self._root, None)] if self._root else []
+        while pending:
+            node, end = pending.pop()
+            if (end is not None and end <= low) or (high is not None and node.first > high):
+                continue
+            if isinstance(node, Block):
+                yield node
+            else:
+                ends = (*node.firsts[1:], end)
+                pending.extend(zip(reversed(node.children), reversed(ends), strict=True))
+
+    def names(self) -> Iterator[bytes]:
+        """Yield the names in order, a block decoded at a time."""
+        for block in self.blocks():
+            yield from block.names()
+
+    @property
+    def domain_prefix(self) -> bytes:
+        """The ``persistent://`` that all names begin with; nothing without names or with both."""
+        if self._root is None:
+            return b""
+        return common_domain(self.name_at(0), self.name_at(len(self) - 1))
+
+    def __contains__(self, name: bytes) -> bool:
+        return self.row_of(name) is not None
+
+    def row_of(self, name: bytes) -> int | None:
+        """Return a name's row; None when it is not there."""
+        node, key, start = self._root, java_order(name), 0
+        if node is None:
+            return None
+        while isinstance(node, Branch):
+            index = max(0, bisect_right(node.firsts, key) - 1)
+            start += sum(child.totals.count for child in node.children[:index])
+            node = node.children[index]
+        row = node.row_of(name)
+        return start + row if row is not None else None
+
+    def name_at(self, row: int) -> bytes:
+        """Return the name of a row, 0 to the count - 1.
+
+        Raises:
+            IndexError: There is no such row.
+        """
+        node = self._root
+        if node is None or not 0 <= row < node.totals.count:
+            raise IndexError(f"row {row} of {len(self)} names")
+        while isinstance(node, Branch):
+            for child in node.children:  # pragma: no branch
+                if row < child.totals.count:
+                    node = child
+                    break
+                row -= child.totals.count
+        return node.name_at(row)
+
+    def at_rows(self, rows: Rows) -> TopicSequence:
+        """Return the names of some rows.
+
+        Args:
+            rows: Distinct rows in ascending order.
+        """
+        selection = Selection(self)
+        for block, chosen in self.blocks_of_rows(rows):
+            selection.keep_rows(block, chosen)
+        return selection.sequence()
+
+    def blocks_of_rows(self, rows: Rows) -> Iterator[tuple[Block, Rows]]:
+        """Yield each block that holds some of the rows, with their indexes in the block."""
+        start = begin = 0
+        for block in self.blocks():
+            start, before = start + block.totals.count, start
+            begin, first = int(np.searchsorted(rows, start)), begin
+            if begin > first:
+                yield block, rows[first:begin] - before
+            if begin == len(rows):
+                return
+
+    def apply(self, added: Iterable[bytes], removed: Iterable[bytes]) -> TopicSequence:
+        """Return the sequence with some names added and some removed.
+
+        Adding a name that is there, or removing one that is not, changes nothing.
+        """
+        gone = set(removed)
+        changes = in_java_order(gone.union(added))
+        if not changes:
+            return self
+        if self._root is None:
+            return TopicSequence.from_sorted([name for name in changes if name not in gone])
+        edited = edit(self._root, changes, gone)
+        return self if edited == [self._root] else TopicSequence(_lowered(grow(edited)))
+
+
+def _lowered(root: Node | None) -> Node | None:
+    """Return the root without branches of one child above it, which deletions leave."""
+    while isinstance(root, Branch) and len(root.children) == 1:
+        root = root.children[0]
+    return root
+
+
+class Selection:
+    """Some of the names of a sequence, chosen block by block in their order.
+
+    A block that is kept whole is the same block: who keeps everything copies nothing. What is
+    not mentioned is left out. The mutable state is what was kept so far.
+    """
+
+    def __init__(self, source: TopicSequence) -> None:
+        self.source = source
+        self._blocks: list[Block] = []
+        self._pieces: list[bytes] = []
+        self._sizes: list[npt.NDArray[np.int32]] = []
+        self._pending_bytes = 0
+        self._own_bytes = 0
+        self._count = 0
+
+    @property
+    def added_bytes(self) -> int:
+        """About what the selection takes in memory beside its source, once it is made."""
+        if self._count == self.source.totals.count:
+            return 0
+        return self._own_bytes + PLACE_BYTES * len(self._blocks)
+
+    def keep(self, block: Block, mask: Mask) -> None:
+        """Keep the names of a block that ``mask`` has a true for."""
+        if mask.all():
+            self.keep_block(block)
+        elif mask.any():
+            self.keep_entries(block.entries().filter(pa.array(mask)))
+
+    def keep_rows(self, block: Block, rows: Rows) -> None:
+        """Keep some rows of a block, in ascending order."""
+        if len(rows) == block.totals.count:
+            self.keep_block(block)
+        else:
+            self.keep_entries(block.entries().take(pa.array(rows)))
+
+    def keep_block(self, block: Block) -> None:
+        """Keep a block as it is."""
+        self._end_block()
+        self._blocks.append(block)
+        self._count += block.totals.count
+
+    def keep_entries(self, entries: pa.BinaryArray) -> None:
+        """Keep some entries as they go on the wire: a column that is no slice."""
+        count = len(entries)
+        _, offsets, data = entries.buffers()
+        ends = np.frombuffer(offsets, np.int32, count + 1)
+        self._pieces.append(data.to_pybytes()[: ends[-1]])
+        self._sizes.append(np.diff(ends))
+        self._count += count
+        self._pending_bytes += int(ends[-1])
+        if self._pending_bytes >= BLOCK_BYTES:
+            self._end_block()
+
+    def sequence(self) -> TopicSequence:
+        """Return what was kept; the very sequence it was chosen from if that is everything."""
+        if self._count == self.source.totals.count:
+            return self.source
+        self._end_block()
+        return TopicSequence.from_blocks(self._blocks)
+
+    def _end_block(self) -> None:
+        if self._pieces:
+            offsets = offsets_of(np.concatenate(self._sizes))
+            blocks = cut_entries(b"".join(self._pieces), offsets)
+            self._blocks += blocks
+            self._own_bytes += sum(map(memory_bytes, blocks))
+            self._pieces, self._sizes, self._pending_bytes = [], [], 0

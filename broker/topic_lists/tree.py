@@ -1,0 +1,176 @@
+"""The tree that a namespace's blocks hang in: branches, and how a change replaces a path.
+
+Branches are small, so that a change combines the CRCs of a few children a level. All blocks are
+equally far from the root.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from broker.topic_lists.block import Block, Totals, encode_entry, offsets_of
+from proto.topic_hash import in_java_order, java_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from broker.topic_lists.block import Offsets, Rows
+
+BLOCK_BYTES = 65_536
+"""Wire bytes a block is filled up to."""
+BRANCH_CHILDREN = 4
+"""Children a branch has at most."""
+MANY_CHANGES = 16
+"""Changes of one block that are cheaper to make by encoding it anew."""
+
+
+class Branch:
+    """Some blocks or branches in order. Immutable, never empty."""
+
+    __slots__ = ("children", "first", "firsts", "totals")
+
+    def __init__(self, children: Sequence[Node]) -> None:
+        self.children = tuple(children)
+        self.firsts = tuple(child.first for child in children)
+        self.first: bytes = self.firsts[0]
+        self.totals: Totals = Totals.of_all(child.totals for child in children)
+
+
+Node = Block | Branch
+
+
+def grow(nodes: Sequence[Node]) -> Node | None:
+    """Put branches above nodes until one is left."""
+    while len(nodes) > 1:
+        nodes = _branches(nodes)
+    return nodes[0] if nodes else None
+
+
+def edit(node: Node, changes: list[bytes], gone: set[bytes]) -> list[Node]:
+    """Return what replaces ``node`` after the changes that fall into it: none, one or more.
+
+    Args:
+        node: Where the changes fall into.
+        changes: Names to be there afterwards, or not, in Java's order.
+        gone: Those of them that are not to be there.
+
+    Returns:
+        The node itself where nothing changes.
+    """
+    if isinstance(node, Block):
+        return _edit_block(node, changes, gone)
+    children = list(node.children)
+    for index, part in reversed(list(_assign(node, changes))):
+        children[index : index + 1] = edit(children[index], part, gone)
+    if len(children) == len(node.children) and all(map(operator.is_, children, node.children)):
+        return [node]
+    children = _join_small(children) if gone else children
+    return _branches(children) if children else []
+
+
+def cut_names(names: Sequence[bytes]) -> list[Block]:
+    """Cut sorted names into as few blocks of at most about BLOCK_BYTES, of equal size."""
+    sizes = np.fromiter(map(len, names), np.int64, len(names)) + 2
+    return [Block.of_names(names[a:b]) for a, b in _bounds(np.cumsum(sizes))]
+
+
+def cut_entries(wire: bytes, offsets: Offsets) -> list[Block]:
+    """Cut entries into as few blocks of at most about BLOCK_BYTES, of equal size."""
+    return [
+        Block(wire[offsets[a] : offsets[b]], offsets[a : b + 1] - offsets[a])
+        for a, b in _bounds(offsets[1:])
+    ]
+
+
+def _bounds(ends: Rows) -> list[tuple[int, int]]:
+    """Return where to cut what ends at ``ends`` bytes: first index, and the one behind."""
+    if not len(ends):
+        return []
+    total = int(ends[-1])
+    if total <= BLOCK_BYTES:
+        return [(0, len(ends))]
+    parts = -(-total // BLOCK_BYTES)
+    shares = [total * part // parts for part in range(1, parts)]
+    cuts = sorted({0, *(np.searchsorted(ends, shares) + 1).tolist(), len(ends)})
+    return list(itertools.pairwise(cuts))
+
+
+def _edit_block(block: Block, changes: list[bytes], gone: set[bytes]) -> list[Node]:
+    if len(changes) > MANY_CHANGES:
+        kept = set(block.names()).union(changes) - gone
+        return [*cut_names(in_java_order(kept))]
+    spliced = _spliced(block, changes, gone)
+    return [*cut_entries(*spliced)] if spliced is not None else [block]
+
+
+def _spliced(block: Block, changes: list[bytes], gone: set[bytes]) -> tuple[bytes, Offsets] | None:
+    """Return a block's entries after a few changes; None if nothing changes."""
+    before, offsets = np.diff(block.offsets), block.offsets
+    pieces: list[bytes] = []
+    sizes: list[npt.NDArray[np.int32]] = []
+    done = 0
+    for name in changes:
+        row = block.place_of(java_order(name))
+        there = row < block.totals.count and block.name_at(row) == name
+        if there != (name in gone):
+            continue
+        pieces.append(block.wire[offsets[done] : offsets[row]])
+        sizes.append(before[done:row])
+        done = row + there
+        if not there:
+            pieces.append(encode_entry(name))
+            sizes.append(np.array([len(pieces[-1])], np.int32))
+    if not pieces:
+        return None
+    sizes.append(before[done:])
+    return b"".join((*pieces, block.wire[offsets[done] :])), offsets_of(np.concatenate(sizes))
+
+
+def _branches(nodes: Sequence[Node]) -> list[Node]:
+    """Spread nodes evenly over as few branches as hold them."""
+    count = -(-len(nodes) // BRANCH_CHILDREN)
+    bounds = [len(nodes) * index // count for index in range(count + 1)]
+    return [Branch(nodes[a:b]) for a, b in itertools.pairwise(bounds)]
+
+
+def _assign(node: Branch, changes: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield the index of each child that changes fall into, with these; both are in order."""
+    start, ends = 0, node.firsts[1:]
+    while start < len(changes):
+        index = bisect_right(ends, java_order(changes[start]))
+        last = index == len(ends)
+        end = len(changes) if last else bisect_left(changes, ends[index], start, key=java_order)
+        yield index, changes[start:end]
+        start = end
+
+
+def _join_small(nodes: list[Node]) -> list[Node]:
+    """Join neighbours that together stay small, so that deletions leave no crumbs."""
+    joined: list[Node] = []
+    for node in nodes:
+        both = _joined(joined[-1], node) if joined else None
+        if both is None:
+            joined.append(node)
+        else:
+            joined[-1] = both
+    return joined
+
+
+def _joined(one: Node, other: Node) -> Node | None:
+    """Return two neighbours as one; None if that would not be small."""
+    if isinstance(one, Block) and isinstance(other, Block):
+        if len(one.wire) + len(other.wire) >= BLOCK_BYTES // 2:
+            return None
+        sizes = np.concatenate((np.diff(one.offsets), np.diff(other.offsets)))
+        return Block(one.wire + other.wire, offsets_of(sizes))
+    if isinstance(one, Branch) and isinstance(other, Branch):
+        children = one.children + other.children
+        return Branch(children) if len(children) <= BRANCH_CHILDREN else None
+    return None

@@ -1,0 +1,1 @@
+"""Topics and namespaces: rules of names, creation, deletion, properties, lookups."""

@@ -1,0 +1,172 @@
+"""The properties of topics: read, changed, and as the rows that a store takes.
+
+Partitions carry the properties of their partitioned topic, so that a listing by properties finds
+them. Source: upstream PersistentTopicsBase.internalUpdatePropertiesAsync.
+Differs: upstream keeps those of a partitioned topic in its metadata only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from broker.errors import Refusal, RefusedError
+from broker.stores.changes import (
+    NamespaceMissingError,
+    TopicChangedError,
+    TopicChanges,
+    TopicMissingError,
+    TopicState,
+)
+from broker.stores.namespace_locks import Turns
+from broker.stores.property_rows import PropertyRows
+from broker.topics.rules import in_changes, no_namespace, not_found, partition_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from broker.stores.store import MetadataStore
+    from proto.names import TopicName
+
+MAX_PROPERTIES = 64
+"""Properties of one topic."""
+MAX_PROPERTY_BYTES = 2_560
+"""UTF-8 bytes of a topic's name and of the key and the value of one of its properties, together.
+
+PostgreSQL's indexes hold that and the suffix of a partition; it is the bound of every store, so
+that one accepts what another does. Differs: upstream has none.
+"""
+
+
+def property_rows(names: Sequence[bytes], properties: Mapping[str, str]) -> PropertyRows | None:
+    """Return the same properties for each of some names; None without any."""
+    return PropertyRows.same_for_all(names, properties) if properties else None
+
+
+def check_properties(name: str, properties: Mapping[str, str]) -> None:
+    """Refuse properties that are too many or too large for the topic of a full name.
+
+    Raises:
+        RefusedError: They are.
+    """
+    if len(properties) > MAX_PROPERTIES:
+        raise _refused(f"{len(properties)} properties: a topic may have {MAX_PROPERTIES}")
+    for key, value in properties.items():
+        size_bytes = len(f"{name}{key}{value}".encode())
+        if size_bytes > MAX_PROPERTY_BYTES:
+            raise _refused(
+                f"the property {key[:40]!r} is too large: key, value and the topic's name have "
+                f"{size_bytes:,} bytes together, and may have {MAX_PROPERTY_BYTES:,}"
+            )
+        if "\0" in key or "\0" in value:
+            raise _refused(f"the property {key[:40]!r} has a NUL character: remove it")
+
+
+class TopicProperties:
+    """Reads and changes the properties of topics that exist.
+
+    Args:
+        store: Where they are.
+    """
+
+    def __init__(self, store: MetadataStore) -> None:
+        self._store = store
+        # A change reads before it writes: one of a topic at a time, so that only other brokers,
+        # and growth, can come between.
+        self._turns: Turns[TopicName] = Turns()
+
+    async def of(self, topic: TopicName) -> Mapping[str, str]:
+        """Return a topic's properties.
+
+        Raises:
+            RefusedError: The topic does not exist, or cannot have any.
+            StoreError: The store failed.
+        """
+        await self._partitions(topic)
+        return await self._store.properties(topic.namespace, str(topic))
+
+    async def update(self, topic: TopicName, properties: Mapping[str, str]) -> None:
+        """Add properties to a topic, or replace them.
+
+        Raises:
+            RefusedError: The topic does not exist, cannot have any, or they are too many.
+            StoreError: The store failed.
+        """
+        await self._change(topic, lambda kept: {**kept, **properties})
+
+    async def remove(self, topic: TopicName, key: str) -> None:
+        """Remove one property; one that is not there is no matter.
+
+        Raises:
+            RefusedError: The topic does not exist, or cannot have any.
+            StoreError: The store failed.
+        """
+        await self._change(
+            topic, lambda kept: {name: value for name, value in kept.items() if name != key}
+        )
+
+    async def _change(
+        self, topic: TopicName, changed: Callable[[Mapping[str, str]], Mapping[str, str]]
+    ) -> None:
+        """Set what a change makes of a topic's properties, also if others change them meanwhile."""
+
+        def first_rows(now: TopicState) -> PropertyRows:
+            properties = changed(now.properties)
+            check_properties(now.name, properties)
+            first = in_changes(range(now.partitions), len(properties))[0]
+            names = [now.name.encode(), *partition_names(topic, first)]
+            return PropertyRows.same_for_all(names, properties)
+
+        async with self._turns.of(topic):
+            partitions = await self._partitions(topic)
+            kept = await self._store.properties(topic.namespace, str(topic))
+            seen = await self._set(topic, TopicState(str(topic), partitions, kept), first_rows)
+            properties = changed(seen.properties)
+            seen = replace(seen, properties=properties)
+            for indices in in_changes(range(seen.partitions), len(properties))[1:]:
+                await asyncio.sleep(0)
+                names = partition_names(topic, indices)
+                # Who changed the topic since did so knowing of this change: theirs holds.
+                seen = await self._set(topic, seen, partial(_as_topic, names))
+
+    async def _partitions(self, topic: TopicName) -> int:
+        """Return how many partitions carry a topic's properties, too."""
+        if not topic.persistent:
+            reason = "Need to provide a persistent topic name"
+            raise RefusedError(Refusal.NOT_ACCEPTABLE, reason)
+        snapshot = await self._store.snapshot(topic.namespace)
+        if snapshot is None or not snapshot.contains(topic):
+            raise not_found(topic)
+        return snapshot.partitioned.get(str(topic), 0)
+
+    async def _set(
+        self, topic: TopicName, seen: TopicState, rows: Callable[[TopicState], PropertyRows]
+    ) -> TopicState:
+        """Set the properties that a topic as it is calls for; return the topic as it was then.
+
+        Who is overtaken tries again without end: each time somebody else's change is done.
+        """
+        while True:
+            changes = TopicChanges(
+                properties=rows(seen), present=[seen.name], unchanged=seen, creates_namespace=False
+            )
+            try:
+                await self._store.apply(topic.namespace, changes)
+            except TopicChangedError as error:
+                seen = error.found
+            except NamespaceMissingError:
+                raise no_namespace() from None
+            except TopicMissingError:
+                raise not_found(topic) from None
+            else:
+                return seen
+
+
+def _as_topic(names: Sequence[bytes], topic: TopicState) -> PropertyRows:
+    return PropertyRows.same_for_all(names, topic.properties)
+
+
+def _refused(reason: str) -> RefusedError:
+    return RefusedError(Refusal.PRECONDITION_FAILED, reason)

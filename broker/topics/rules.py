@@ -1,0 +1,295 @@
+"""Holds an operator's rules for topics, and refuses a change that breaks one.
+
+Plain decisions; ``topic_service`` waits for the store. The sentences are upstream's where clients
+may know them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from broker.configuration.config import TopicType
+from broker.errors import Refusal, RefusedError
+from proto.names import MAX_NAME_BYTES, PARTITION_SEPARATOR, TopicName
+from proto.names import MAX_PARTITIONS as MAX_PARTITIONS
+from server.configuration.common import Profile
+
+if TYPE_CHECKING:
+    from broker.configuration.config import BrokerConfig
+    from broker.stores.store import NamespaceSnapshot
+
+PARTITIONS_PER_CHANGE = 5_000
+"""Most partitions that are made or removed as one change; the largest are made ready off the loop.
+
+More come in several, between which others have their turn: who looks meanwhile sees a part of them,
+as on a real broker, which makes them one by one.
+"""
+LEAST_PARTITIONS_PER_CHANGE = 100
+TRIES = 5
+"""Most attempts at a change that others overtake."""
+_NUMBERED = re.compile(r"(?P<base>.*)-partition-[+-]?[0-9]+", re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRules:
+    """Holds what an operator allows.
+
+    Attributes:
+        auto_creation: allowAutoTopicCreation.
+        auto_partitions: Partitions of a topic made for a client; 0 for one without
+            (allowAutoTopicCreationType, defaultNumPartitions).
+        max_partitions: maxNumPartitionsPerPartitionedTopic; 0 or less is unlimited.
+        max_topics: maxTopicsPerNamespace, partitions one by one; 0 or less is unlimited.
+        as_shipped: Profile pulsar: partitions of a non-persistent topic are there only once
+            somebody used them, and to delete a non-persistent topic that is missing succeeds.
+    """
+
+    auto_creation: bool = True
+    auto_partitions: int = 0
+    max_partitions: int = 0
+    max_topics: int = 0
+    as_shipped: bool = False
+
+    @staticmethod
+    def of(config: BrokerConfig) -> TopicRules:
+        """Return what a configuration allows."""
+        partitioned = config.allow_auto_topic_creation_type is TopicType.PARTITIONED
+        return TopicRules(
+            config.allow_auto_topic_creation,
+            config.default_num_partitions if partitioned else 0,
+            config.max_num_partitions_per_partitioned_topic,
+            config.max_topics_per_namespace,
+            config.profile is Profile.PULSAR,
+        )
+
+    @property
+    def most_partitions(self) -> int:
+        """Partitions that one topic may have."""
+        return (
+            min(self.max_partitions, MAX_PARTITIONS)
+            if self.max_partitions > 0
+            else (MAX_PARTITIONS)
+        )
+
+
+def partition_name(topic: TopicName, index: int) -> str:
+    """Return the full name of one partition."""
+    return f"{topic}{PARTITION_SEPARATOR}{index}"
+
+
+def partition_names(topic: TopicName, indices: range) -> list[bytes]:
+    """Return the full names of some partitions, as UTF-8."""
+    start = f"{topic}{PARTITION_SEPARATOR}"
+    return [f"{start}{index}".encode() for index in indices]
+
+
+def in_changes(indices: range, properties: int = 0) -> list[range]:
+    """Return the parts in which some partitions are made or removed, at least one.
+
+    Args:
+        indices: Of the partitions.
+        properties: How many each has, or gets: each costs about four times as much as the name.
+    """
+    size = max(LEAST_PARTITIONS_PER_CHANGE, PARTITIONS_PER_CHANGE // (1 + 4 * properties))
+    starts = range(indices.start, max(indices.stop, indices.start + 1), size)
+    return [range(one, min(one + size, indices.stop)) for one in starts]
+
+
+def partitioned_of(topic: TopicName) -> TopicName | None:
+    """Return the partitioned topic that a name ending in a number needs; None for other names.
+
+    Differs from TopicName.partitioned_name: here ``-partition-007`` and ``-partition--1`` end in a
+    number, too.
+    """
+    numbered = _NUMBERED.fullmatch(topic.local_name)
+    return TopicName(topic.domain, topic.namespace, numbered["base"]) if numbered else None
+
+
+# -- what must hold -------------------------------------------------------------------------------
+
+
+def check_name(topic: TopicName) -> None:
+    """Refuse a name that a store may not be able to keep.
+
+    Raises:
+        RefusedError: It is too long, or has a control character.
+    """
+    size = len(str(topic).encode())
+    if size > MAX_NAME_BYTES:
+        raise _precondition(
+            f"Topic name is not valid: it has {size} bytes, and at most {MAX_NAME_BYTES} are kept"
+        )
+    if _CONTROL.search(topic.local_name):
+        raise _precondition(
+            "Topic name is not valid: it has a control character, such as an end of line"
+        )
+
+
+def check_new_partitioned(topic: TopicName) -> None:
+    """Refuse to make a partitioned topic whose name is like that of a partition.
+
+    Raises:
+        RefusedError: It is: it has ``-partition-`` in it, or, of a non-persistent topic, ends so.
+    """
+    if topic.persistent and PARTITION_SEPARATOR in topic.local_name:
+        raise _like_a_partition()
+    if partitioned_of(topic) is not None:
+        raise _like_a_partition()
+
+
+def check_not_a_partition(topic: TopicName) -> None:
+    """Refuse to change a partition as if it were a partitioned topic.
+
+    Raises:
+        RefusedError: It is one by its name.
+    """
+    if topic.partition_index >= 0:
+        raise _like_a_partition()
+
+
+def _like_a_partition() -> RefusedError:
+    return _precondition(f"Partitioned Topic Name should not contain '{PARTITION_SEPARATOR}'")
+
+
+def check_partition(topic: TopicName, base: TopicName, snapshot: NamespaceSnapshot) -> None:
+    """Refuse to create a partition that its partitioned topic does not have.
+
+    Raises:
+        RefusedError: There is no such partitioned topic, or it has fewer partitions.
+    """
+    count = snapshot.partitioned.get(str(base))
+    if count is None and partitioned_of(base) is not None:
+        raise no_metadata(topic)
+    if count is None:
+        raise no_such_partition(topic, base)
+    if not 0 <= topic.partition_index < count:
+        raise _precondition(
+            f'Can\'t create topic {topic.local_name} with "{PARTITION_SEPARATOR}" followed by a '
+            f"number smaller than number of partition of partitioned topic {base.local_name}"
+        )
+
+
+def check_count(partitions: int, rules: TopicRules) -> None:
+    """Refuse a partitioned topic of too few or too many partitions.
+
+    Raises:
+        RefusedError: It has.
+    """
+    if partitions <= 0:
+        reason = "Number of partitions should be more than 0"
+        raise RefusedError(Refusal.NOT_ACCEPTABLE, reason)
+    most = rules.most_partitions
+    if partitions > most:
+        reason = f"Number of partitions should be less than or equal to {most}"
+        raise RefusedError(Refusal.NOT_ACCEPTABLE, reason)
+
+
+def check_growth(topic: TopicName, count: int, partitions: int, rules: TopicRules) -> None:
+    """Refuse a change of the number of partitions that is no growth, or too much of it.
+
+    Args:
+        topic: Whose partitions.
+        count: How many it has; 0 when it is no partitioned topic.
+        partitions: How many it is to have.
+        rules: What is allowed.
+
+    Raises:
+        RefusedError: It is.
+    """
+    if not count:
+        raise RefusedError(Refusal.CONFLICT, f"Topic {topic} is not the partitioned topic.")
+    wrong = None
+    if partitions < count:
+        wrong = f"less than the current partitions {count}."
+    elif partitions > rules.most_partitions:
+        wrong = f"greater than the maximum partitions per topic {rules.most_partitions}."
+    if wrong:
+        reason = f"Desired partitions {partitions} can't be {wrong}"
+        raise RefusedError(Refusal.UNPROCESSABLE, reason)
+
+
+def check_room(snapshot: NamespaceSnapshot, more: int, rules: TopicRules) -> None:
+    """Refuse topics beyond maxTopicsPerNamespace; system topics do not count.
+
+    Raises:
+        RefusedError: There would be too many.
+    """
+    count = len(snapshot.persistent) + len(snapshot.non_persistent)
+    if 0 < rules.max_topics < count + more:
+        raise _precondition("Exceed maximum number of topics in namespace.")
+
+
+# -- refusals -------------------------------------------------------------------------------------
+
+
+def no_namespace() -> RefusedError:
+    """Return the refusal of a change in a namespace that does not exist."""
+    return RefusedError(Refusal.NOT_FOUND, "Namespace not found")
+
+
+def not_found(topic: TopicName) -> RefusedError:
+    """Return the refusal of a question about a topic that does not exist."""
+    return RefusedError(Refusal.NOT_FOUND, f"Topic {topic} not found")
+
+
+def no_partition(topic: TopicName, count: int) -> RefusedError:
+    """Return upstream's refusal of a partition that is not there, of a topic with ``count``."""
+    if topic.persistent:
+        nothing = f"Partitioned Topic not found: {topic} has zero partitions"
+        reason = "Topic partitions were not yet created" if count else nothing
+        return RefusedError(Refusal.NOT_FOUND, reason)
+    if not count:
+        return no_metadata(topic)
+    high = f"Illegal topic partition name {topic} with max allowed {count} partitions"
+    return RefusedError(Refusal.CONFLICT, high)
+
+
+def no_metadata(topic: TopicName) -> RefusedError:
+    """Return the refusal of a partition whose partitioned topic cannot be, or is not there."""
+    reason = f"Partition metadata not found for the partitioned topic: {topic}"
+    return RefusedError(Refusal.CONFLICT, reason)
+
+
+def already_exists() -> RefusedError:
+    """Return the refusal of a topic whose name is taken."""
+    return RefusedError(Refusal.CONFLICT, "This topic already exists")
+
+
+def overtaken(topic: TopicName) -> RefusedError:
+    """Return the refusal of a change that others overtook again and again."""
+    return RefusedError(Refusal.CONFLICT, f"{topic} is being changed by others: ask again")
+
+
+def no_such_partition(topic: TopicName, base: TopicName) -> RefusedError:
+    """Return the refusal of a partition of nothing."""
+    return _precondition(
+        f'Can\'t create topic {topic.local_name} with "{PARTITION_SEPARATOR}" followed by numeric '
+        f"value if there isn't a partitioned topic {base.local_name} created."
+    )
+
+
+def is_partitioned(topic: TopicName) -> RefusedError:
+    """Return the refusal to delete a partitioned topic as if it were one without partitions."""
+    reason = (
+        f"{topic} is a partitioned topic, instead of calling delete topic, please call "
+        "delete-partitioned-topic."
+    )
+    return RefusedError(Refusal.CONFLICT, reason)
+
+
+def not_partitioned(topic: TopicName, snapshot: NamespaceSnapshot | None) -> RefusedError:
+    """Return the refusal to delete what is no partitioned topic."""
+    if snapshot is None or not snapshot.contains(topic):
+        return RefusedError(Refusal.NOT_FOUND, f"Topic {topic} not found.")
+    reason = (
+        f"{topic} is a non-partitioned topic. Instead of calling delete-partitioned-topic please "
+        "call delete."
+    )
+    return RefusedError(Refusal.CONFLICT, reason)
+
+
+def _precondition(reason: str) -> RefusedError:
+    return RefusedError(Refusal.PRECONDITION_FAILED, reason)

@@ -1,0 +1,328 @@
+"""Creates, grows and deletes topics, for REST and for clients that ask for one that is missing.
+
+Conditions travel with the change (``TopicChanges.absent`` and ``present``), so that of two who
+create the same topic one succeeds, also on two brokers that share a store. Every change is as
+durable as the store before it is answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from broker.errors import Refusal, RefusedError
+from broker.stores.changes import (
+    NamespaceMissingError,
+    TopicChangedError,
+    TopicChanges,
+    TopicExistsError,
+    TopicMissingError,
+    TopicState,
+)
+from broker.topics.properties import property_rows
+from broker.topics.rules import (
+    TRIES,
+    TopicRules,
+    already_exists,
+    check_count,
+    check_growth,
+    check_name,
+    check_new_partitioned,
+    check_not_a_partition,
+    check_partition,
+    check_room,
+    in_changes,
+    is_partitioned,
+    no_namespace,
+    no_such_partition,
+    not_found,
+    not_partitioned,
+    overtaken,
+    partition_name,
+    partition_names,
+    partitioned_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from broker.stores.store import MetadataStore, NamespaceSnapshot
+    from proto.names import TopicName
+
+
+class TopicService:
+    """Creates, changes and deletes topics.
+
+    Args:
+        store: Where the topics are.
+        rules: Returns what is allowed now.
+
+    Source: upstream PersistentTopicsBase, BrokerService.checkMaxTopicsPerNamespace.
+    """
+
+    def __init__(self, store: MetadataStore, rules: Callable[[], TopicRules]) -> None:
+        self._store = store
+        self._rules = rules
+
+    # -- topics without partitions ------------------------------------------------------------
+
+    async def create(self, topic: TopicName, properties: Mapping[str, str]) -> None:
+        """Create a topic, or a partition that a partitioned topic lacks.
+
+        Raises:
+            RefusedError: The namespace is missing, the topic exists, the name is that of a
+                partition that cannot be, or there are too many topics.
+            StoreError: The store failed.
+        """
+        check_name(topic)
+        await self._check_room(topic, 1)
+        base = partitioned_of(topic)
+        if base is not None:
+            check_partition(topic, base, await self._snapshot(topic))
+        name = str(topic)
+        changes = TopicChanges(
+            [name.encode()],
+            properties=property_rows([name.encode()], properties),
+            absent=[name],
+            creates_namespace=False,
+        )
+        if base is not None:
+            # As an addition to its partitioned topic it carries that one's properties.
+            there = str(base)
+            changes = replace(changes, present=[there], partitioned={there: 1}, adds_only=True)
+        try:
+            await self._apply(topic, changes)
+        except TopicMissingError:
+            raise no_such_partition(topic, base or topic) from None
+
+    async def delete(self, topic: TopicName) -> None:
+        """Delete a topic.
+
+        Raises:
+            RefusedError: There is none, or it is a partitioned topic.
+            StoreError: The store failed.
+        """
+        name = str(topic)
+        snapshot = await self._store.snapshot(topic.namespace)
+        if snapshot is not None and name in snapshot.partitioned:
+            raise is_partitioned(topic)
+        changes = TopicChanges((), [name.encode()], present=[name], creates_namespace=False)
+        if not await self._applied(topic, changes) and not self._lazy(topic):
+            raise not_found(topic)
+
+    # -- partitioned topics -------------------------------------------------------------------
+
+    async def create_partitioned(
+        self, topic: TopicName, partitions: int, properties: Mapping[str, str]
+    ) -> None:
+        """Create a partitioned topic with its partitions, which carry its properties.
+
+        Raises:
+            RefusedError: The namespace is missing, the topic exists, the name ends as that of a
+                partition, or there are too few or too many partitions or topics.
+            StoreError: The store failed.
+        """
+        check_name(topic)
+        check_new_partitioned(topic)
+        if await self._store.policies(topic.namespace) is None:
+            raise no_namespace()
+        check_count(partitions, self._rules())
+        await self._check_room(topic, partitions)
+        made = 0 if self._lazy(topic) else partitions
+        first, *rest = in_changes(range(made), len(properties))
+        name, names = str(topic), partition_names(topic, first)
+        rows = property_rows([name.encode(), *names], properties)
+        await self._apply(
+            topic,
+            TopicChanges(
+                names, (), {name: partitions}, rows, absent=[name], creates_namespace=False
+            ),
+        )
+        await self._add(topic, rest, TopicState(name, partitions, properties))
+
+    async def grow(self, topic: TopicName, partitions: int) -> None:
+        """Give a partitioned topic more partitions; they carry its properties.
+
+        Raises:
+            RefusedError: It is no partitioned topic, it has more already, or there are too many
+                partitions or topics.
+            StoreError: The store failed.
+        """
+        check_not_a_partition(topic)
+        seen = await self._state(topic)
+        while True:
+            check_growth(topic, seen.partitions, partitions, self._rules())
+            if partitions == seen.partitions:
+                return
+            await self._check_room(topic, partitions - seen.partitions)
+            try:
+                await self._grow(topic, seen, partitions)
+            except TopicChangedError as error:
+                seen = error.found
+            except (TopicMissingError, NamespaceMissingError):
+                seen = TopicState(str(topic), 0, {})
+            else:
+                return
+
+    async def _state(self, topic: TopicName) -> TopicState:
+        snapshot = await self._store.snapshot(topic.namespace)
+        count = snapshot.partitioned.get(str(topic), 0) if snapshot is not None else 0
+        properties = await self._store.properties(topic.namespace, str(topic)) if count else {}
+        return TopicState(str(topic), count, properties)
+
+    async def _grow(self, topic: TopicName, seen: TopicState, partitions: int) -> None:
+        """Add partitions to a topic as it was seen.
+
+        Raises:
+            TopicChangedError, TopicMissingError, NamespaceMissingError: It is another by now.
+        """
+        # Upstream looks at the first partition, which makes it.
+        new = range(1) if self._lazy(topic) else range(seen.partitions, partitions)
+        first, *rest = in_changes(new, len(seen.properties))
+        await self._store.apply(
+            topic.namespace,
+            replace(_partitions(topic, first, seen), partitioned={seen.name: partitions}),
+        )
+        await self._add(topic, rest, replace(seen, partitions=partitions))
+
+    def _lazy(self, topic: TopicName) -> bool:
+        """Tell whether partitions come with their first use only."""
+        return self._rules().as_shipped and not topic.persistent
+
+    async def _add(self, topic: TopicName, parts: Sequence[range], seen: TopicState) -> None:
+        """Add partitions that a partitioned topic has by its count already."""
+        for indices in parts:
+            await asyncio.sleep(0)
+            seen = await self._add_part(topic, indices, seen)
+
+    async def _add_part(self, topic: TopicName, indices: range, seen: TopicState) -> TopicState:
+        """Add some of them with the properties of this moment; return the topic as it is then."""
+        while True:
+            try:
+                await self._store.apply(topic.namespace, _partitions(topic, indices, seen))
+            except TopicChangedError as error:
+                seen = error.found
+                if seen.partitions < indices.stop:
+                    raise overtaken(topic) from None
+            except (TopicMissingError, NamespaceMissingError):
+                raise overtaken(topic) from None
+            else:
+                return seen
+
+    async def delete_partitioned(self, topic: TopicName) -> None:
+        """Delete a partitioned topic with its partitions.
+
+        Raises:
+            RefusedError: There is none, or it is a topic without partitions.
+            StoreError: The store failed.
+        """
+        check_not_a_partition(topic)
+        for _ in range(TRIES):
+            snapshot = await self._store.snapshot(topic.namespace)
+            count = snapshot.partitioned.get(str(topic)) if snapshot is not None else None
+            if snapshot is None or count is None:
+                raise not_partitioned(topic, snapshot)
+            if await self._delete_partitioned(topic, snapshot, count):
+                return
+        raise overtaken(topic)
+
+    async def _delete_partitioned(
+        self, topic: TopicName, snapshot: NamespaceSnapshot, count: int
+    ) -> bool:
+        properties = await self._store.properties(topic.namespace, str(topic))
+        first, *rest = in_changes(range(count), len(properties))
+        for indices in reversed(rest):
+            names = partition_names(topic, indices)
+            changes = TopicChanges((), names, present=[str(topic)], creates_namespace=False)
+            if not await self._applied(topic, changes):
+                return False
+            await asyncio.sleep(0)
+        # Who makes it grow meanwhile makes the partition that comes next.
+        following = partition_name(topic, count)
+        changes = TopicChanges(
+            (),
+            partition_names(topic, first),
+            {str(topic): 0},
+            absent=[] if snapshot.exists(following) else [following],
+            present=[str(topic)],
+            creates_namespace=False,
+        )
+        return await self._applied(topic, changes)
+
+    # -- what is there ------------------------------------------------------------------------
+
+    async def partitions(self, topic: TopicName, *, create: bool) -> int:
+        """Return how many partitions a topic has, 0 for one without.
+
+        Args:
+            topic: A topic, a partitioned topic or a partition.
+            create: Whether a missing topic is made, where that is allowed. One without
+                partitions is not made yet: it comes with its first producer.
+
+        Raises:
+            RefusedError: The namespace or the topic does not exist.
+            StoreError: The store failed.
+        """
+        snapshot = await self._snapshot(topic)
+        count = snapshot.partitioned.get(str(topic), 0)
+        if count or snapshot.contains(topic):
+            return count
+        rules = self._rules()
+        if not create or not rules.auto_creation:
+            raise not_found(topic)
+        return await self._auto_create(topic, rules.auto_partitions)
+
+    async def _auto_create(self, topic: TopicName, partitions: int) -> int:
+        if not partitions or topic.partition_index >= 0:
+            return 0
+        try:
+            await self.create_partitioned(topic, partitions, {})
+        except RefusedError as error:
+            if error.refusal is not Refusal.CONFLICT:
+                raise
+            # Another client was faster: what it made is what there is.
+            snapshot = await self._snapshot(topic)
+            return snapshot.partitioned.get(str(topic), 0)
+        return partitions
+
+    # -- what the changes share ---------------------------------------------------------------
+
+    async def _snapshot(self, topic: TopicName) -> NamespaceSnapshot:
+        snapshot = await self._store.snapshot(topic.namespace)
+        if snapshot is None:
+            raise no_namespace()
+        return snapshot
+
+    async def _check_room(self, topic: TopicName, more: int) -> None:
+        rules = self._rules()
+        if rules.max_topics > 0:
+            check_room(await self._snapshot(topic), more, rules)
+
+    async def _apply(self, topic: TopicName, changes: TopicChanges) -> None:
+        try:
+            await self._store.apply(topic.namespace, changes)
+        except NamespaceMissingError:
+            raise no_namespace() from None
+        except TopicExistsError:
+            raise already_exists() from None
+
+    async def _applied(self, topic: TopicName, changes: TopicChanges) -> bool:
+        """Apply a change; false when a condition does not hold."""
+        try:
+            await self._store.apply(topic.namespace, changes)
+        except (TopicExistsError, TopicMissingError, NamespaceMissingError):
+            return False
+        return True
+
+
+def _partitions(topic: TopicName, indices: range, seen: TopicState) -> TopicChanges:
+    """Return the change that adds partitions to a topic as it was seen."""
+    names = partition_names(topic, indices)
+    return TopicChanges(
+        names,
+        properties=property_rows(names, seen.properties),
+        present=[seen.name],
+        unchanged=seen,
+        creates_namespace=False,
+    )

@@ -1,0 +1,168 @@
+"""Long work with sets of names, in steps: each of these yields after about a millisecond.
+
+For changes of thousands of names: the leaves that nothing falls into are kept, all others are made
+anew, and the tree above them is built once.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from broker.watches.names.nodes import NAMES, Leaf, leaf_of
+from broker.watches.names.sorted_names import FILLED_NAMES, NameChanges, SortedNames
+from proto.topic_hash import in_java_order, java_order
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator, Sequence
+
+_ADDED_A_STEP = 2_000
+"""Names that are put into leaves, about 1 us each."""
+_KEPT_LEAVES_A_STEP = 1_000
+"""Leaves that are looked at and kept, about 1 us each."""
+_NAMES_A_STEP = 1_000
+"""Names that are compared, about 0.5 us each."""
+_ENTRY_BYTES = 4
+
+
+def merged(
+    names: SortedNames, added: Sequence[bytes], removed: Sequence[bytes]
+) -> Generator[None, None, SortedNames]:
+    """Return a set with many names added and removed, each in Java's order and in one of both."""
+    leaves: list[Leaf] = []
+    come, gone, kept = 0, 0, 0
+    for leaf, bound in _bounded(names):
+        next_come = _up_to(added, come, bound)
+        next_gone = _up_to(removed, gone, bound)
+        if (next_come, next_gone) == (come, gone):
+            leaves.append(leaf)
+            kept += 1
+            if kept % _KEPT_LEAVES_A_STEP == 0:
+                yield
+            continue
+        for run in _runs(leaf[NAMES], added[come:next_come], removed[gone:next_gone]):
+            leaves += _cut(run)
+            yield
+        come, gone = next_come, next_gone
+    for run in _runs((), added[come:], ()):
+        leaves += _cut(run)
+        yield
+    return (yield from SortedNames.from_leaves(leaves))
+
+
+def _bounded(names: SortedNames) -> Iterator[tuple[Leaf, bytes]]:
+    """Yield each leaf with the first key that is too large for it."""
+    before: Leaf | None = None
+    for leaf in names.nodes():
+        if before is not None:
+            yield before, java_order(leaf[NAMES][0])
+        before = leaf
+    if before is not None:
+        yield before, java_order(before[NAMES][-1]) + b"\0"
+
+
+def _up_to(names: Sequence[bytes], start: int, bound: bytes) -> int:
+    """Return where the names end that sort before a key."""
+    if start == len(names) or java_order(names[start]) >= bound:
+        return start
+    return bisect_left(names, bound, start, key=java_order)
+
+
+def _runs(
+    names: Sequence[bytes], added: Sequence[bytes], removed: Sequence[bytes]
+) -> Iterator[Sequence[bytes]]:
+    """Yield what a leaf becomes, in order, some thousand names at a time."""
+    gone, taken = frozenset(removed), 0
+    for start in range(0, max(len(added), 1), _ADDED_A_STEP):
+        end = len(names)
+        if start + _ADDED_A_STEP < len(added):
+            bound = java_order(added[start + _ADDED_A_STEP])
+            end = bisect_left(names, bound, taken, key=java_order)
+        come = added[start : start + _ADDED_A_STEP]
+        # The set keeps its own object of a name that is added once more.
+        yield in_java_order(set(names[taken:end]).union(come).difference(gone))
+        taken = end
+
+
+def _cut(names: Sequence[bytes]) -> Iterator[Leaf]:
+    """Cut names into leaves of equal size."""
+    count = -(-len(names) // FILLED_NAMES)
+    for index in range(count):
+        start, end = (len(names) * part // count for part in (index, index + 1))
+        yield leaf_of(tuple(names[start:end]))
+
+
+def changes_between(
+    before: SortedNames, after: SortedNames, most_bytes: int
+) -> Generator[None, None, tuple[NameChanges, bool]]:
+    """Return the first changes from one version to another, in Java's order of all names.
+
+    Args:
+        before: The earlier version.
+        after: The later one.
+        most_bytes: Of the names' fields; one name is always taken.
+
+    Returns:
+        The changes, and whether they are all.
+    """
+    old_leaves, new_leaves = before.leaves_beside(after)
+    added: list[bytes] = []
+    removed: list[bytes] = []
+    taken_bytes = 0
+    for name, came in _compared(_names_in(old_leaves), _names_in(new_leaves)):
+        if name is None:
+            yield
+            continue
+        taken_bytes += len(name) + _ENTRY_BYTES
+        if taken_bytes > most_bytes and (added or removed):
+            return NameChanges(added, removed), False
+        (added if came else removed).append(name)
+    return NameChanges(added, removed), True
+
+
+def _names_in(leaves: Iterable[Leaf]) -> Iterator[bytes]:
+    return chain.from_iterable(leaf[NAMES] for leaf in leaves)
+
+
+def differences(
+    before: Iterator[bytes], after: Iterator[bytes]
+) -> Generator[None, None, NameChanges]:
+    """Return what differs in two lists that are in Java's order."""
+    added: list[bytes] = []
+    removed: list[bytes] = []
+    for name, came in _compared(before, after):
+        if name is None:
+            yield
+        else:
+            (added if came else removed).append(name)
+    return NameChanges(added, removed)
+
+
+def _compared(
+    before: Iterator[bytes], after: Iterator[bytes]
+) -> Iterator[tuple[bytes | None, bool]]:
+    """Yield what differs in two lists in Java's order and whether it came; None: a good pause."""
+    old, new, steps = next(before, None), next(after, None), 0
+    while old is not None or new is not None:
+        if old == new:
+            old, new = next(before, None), next(after, None)
+        elif new is None or (old is not None and java_order(old) < java_order(new)):
+            yield old, False
+            old = next(before, None)
+        else:
+            yield new, True
+            new = next(after, None)
+        steps += 1
+        if steps % _NAMES_A_STEP == 0:
+            yield None, False
+
+
+def alike(one: SortedNames, other: SortedNames) -> Generator[None, None, bool]:
+    """Return whether two sets have the same names; quick where they share them."""
+    if one.identity == other.identity:
+        return True
+    if one.fingerprint != other.fingerprint:
+        return False
+    changes = yield from differences(one.names(), other.names())
+    return not (changes.added or changes.removed)

@@ -1,0 +1,260 @@
+"""Names in Java's order as an immutable set: adding or removing one costs a path, not the set.
+
+A weight-balanced tree whose leaves hold up to 128 names. Each node knows count, length and CRC32C
+of its names joined by commas, so that Pulsar's hash of a set is there after each change. Versions
+share what they have in common, and sets of the same names share the name objects: a set of many
+names costs about ten bytes a name beside the names themselves.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from broker.watches.names import nodes as name_nodes
+from broker.watches.names.nodes import (
+    COUNT,
+    CRC,
+    JOINED_BYTES,
+    LEAVES,
+    NAMES,
+    collect_differing,
+    fork_of,
+    leaf_for,
+    leaf_of,
+    leaves_of,
+    tree_of,
+)
+from proto.topic_hash import EMPTY_HASH, format_hash, java_order
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
+
+    from broker.watches.names.nodes import ChangedNodes, Leaf, Node
+
+FILLED_NAMES = 96
+"""Names of a leaf that is made of many: room for some more."""
+_LEAVES_A_STEP = 64
+"""Leaves that are put together at once, 5 us each."""
+_FEW_NAMES = 8
+"""Up to so many names of a leaf are looked for one by one."""
+NAME_BYTES = 9
+"""What a name costs in a set: its place in a leaf; leaves are three quarters full."""
+LEAF_BYTES = 400
+"""What a leaf and the fork above it cost beside that."""
+
+
+@dataclass(frozen=True, slots=True)
+class NameChanges:
+    """What one version has and another lacks, each in Java's order."""
+
+    added: Sequence[bytes] = ()
+    removed: Sequence[bytes] = ()
+
+
+class SortedNames:
+    """One version of a set of UTF-8 names. Equal to none but itself."""
+
+    __slots__ = ("_root",)
+
+    def __init__(self, root: Node | None = None) -> None:
+        self._root = root
+
+    @staticmethod
+    def from_sorted(names: Sequence[bytes]) -> SortedNames:
+        """Make a set of distinct names in Java's order; it keeps the very objects it is given."""
+        builder = SortedNamesBuilder()
+        builder.extend(names)
+        return builder.finished()
+
+    @staticmethod
+    def from_leaves(leaves: Sequence[Leaf]) -> Generator[None, None, SortedNames]:
+        """Make a set of leaves that are in order, in steps of less than a millisecond."""
+        if not leaves:
+            return EMPTY_NAMES
+        return SortedNames((yield from _build(leaves, 0, len(leaves))))
+
+    def __len__(self) -> int:
+        return self._root[COUNT] if self._root is not None else 0
+
+    def __repr__(self) -> str:
+        return f"<SortedNames {len(self)} names, {self.hash}>"
+
+    @property
+    def hash(self) -> str:
+        """Pulsar's topics hash of the names."""
+        return format_hash(self._root[CRC]) if self._root is not None else EMPTY_HASH
+
+    @property
+    def crc(self) -> int:
+        """CRC32C of the names, joined by commas."""
+        return self._root[CRC] if self._root is not None else 0
+
+    @property
+    def name_bytes(self) -> int:
+        """UTF-8 bytes of all names."""
+        root = self._root
+        return root[JOINED_BYTES] - (root[COUNT] - 1) if root is not None else 0
+
+    @property
+    def own_bytes(self) -> int:
+        """About what the set costs in memory, without its names."""
+        if self._root is None:
+            return 0
+        return NAME_BYTES * self._root[COUNT] + LEAF_BYTES * self._root[LEAVES]
+
+    @property
+    def identity(self) -> int:
+        """The same for versions that share all they have; only while one of them lives."""
+        return id(self._root)
+
+    @property
+    def fingerprint(self) -> tuple[int, int, int]:
+        """Count, CRC32C and length: of two sets of a namespace alike only where these are."""
+        root = self._root
+        return (root[COUNT], root[CRC], root[JOINED_BYTES]) if root is not None else (0, 0, 0)
+
+    def equals(self, other: SortedNames) -> bool:
+        """Whether both have the same names; quick where they are the same objects."""
+        return self._root is other._root or list(self.names()) == list(other.names())
+
+    def leaves(self, prefix: bytes = b"") -> Iterator[tuple[bytes, ...]]:
+        """Yield the names in order, some at a time; with a prefix all that have it, and others."""
+        return (leaf[NAMES] for leaf in leaves_of(self._root, java_order(prefix)))
+
+    def nodes(self) -> Iterator[Leaf]:
+        """Yield the leaves themselves, in order."""
+        return leaves_of(self._root)
+
+    def leaves_beside(self, newer: SortedNames) -> tuple[list[Leaf], list[Leaf]]:
+        """Return the leaves of this version and of a later one that may differ, in order."""
+        before: list[Leaf] = []
+        after: list[Leaf] = []
+        collect_differing(self._root, newer._root, before, after)
+        return before, after
+
+    def names(self) -> Iterator[bytes]:
+        """Yield the names in order."""
+        return (name for leaf in leaves_of(self._root) for name in leaf[NAMES])
+
+    def __contains__(self, name: bytes) -> bool:
+        return name in self._names_beside(java_order(name))
+
+    def with_name(self, name: bytes, made: ChangedNodes | None = None) -> SortedNames:
+        """Return the set with a name added; itself if it has it.
+
+        Args:
+            name: The name.
+            made: The same for all sets that the name is added to: what they share is made once.
+                Who has it keeps these sets meanwhile.
+        """
+        if self._root is None:
+            return SortedNames(leaf_of((name,)))
+        root = name_nodes.with_name(self._root, name, {} if made is None else made)
+        return self if root is self._root else SortedNames(root)
+
+    def without_name(self, name: bytes, made: ChangedNodes | None = None) -> SortedNames:
+        """Return the set with a name removed; itself if it lacks it. See ``with_name``."""
+        if self._root is None:
+            return self
+        root = name_nodes.without_name(self._root, name, {} if made is None else made)
+        if root is None:
+            return EMPTY_NAMES
+        return self if root is self._root else SortedNames(root)
+
+    def own_objects(self, names: Sequence[bytes]) -> list[bytes]:
+        """Return names, which are in Java's order, as the objects of this set.
+
+        What the set lacks comes as it is given. For sets that are to share name objects.
+        """
+        own: list[bytes] = []
+        start = 0
+        while start < len(names):
+            leaf, end = self._names_beside(java_order(names[start])), len(names)
+            if leaf:
+                last = java_order(leaf[-1])
+                end = max(start + 1, bisect_right(names, last, start, key=java_order))
+            own += _own_objects(leaf, names[start:end])
+            start = end
+        return own
+
+    def _names_beside(self, key: bytes) -> tuple[bytes, ...]:
+        """Return the names among which a key has its place."""
+        return leaf_for(self._root, key)[NAMES] if self._root is not None else ()
+
+    def changes_to(self, newer: SortedNames) -> NameChanges:
+        """Return what differs in a later version; what they share is not looked at."""
+        before: list[Leaf] = []
+        after: list[Leaf] = []
+        collect_differing(self._root, newer._root, before, after)
+        known, shown = _names_beside(before, after), _names_beside(after, before)
+        had, has = frozenset(known), frozenset(shown)
+        return NameChanges(
+            [name for name in shown if name not in had],
+            [name for name in known if name not in has],
+        )
+
+
+EMPTY_NAMES = SortedNames()
+
+
+class SortedNamesBuilder:
+    """Makes a set of many names, some at a time; the mutable state is what came so far."""
+
+    def __init__(self) -> None:
+        self._leaves: list[Leaf] = []
+        self._names: list[bytes] = []
+
+    def extend(self, names: Sequence[bytes]) -> None:
+        """Add names that sort behind all that came before, in Java's order; none twice."""
+        self._names += names
+        full = len(self._names) - len(self._names) % FILLED_NAMES
+        for start in range(0, full, FILLED_NAMES):
+            self._leaves.append(leaf_of(tuple(self._names[start : start + FILLED_NAMES])))
+        del self._names[:full]
+
+    def finishing(self) -> Generator[None, None, SortedNames]:
+        """Return the set of all names, in steps of less than a millisecond; see ``finished``."""
+        if self._names:
+            self._leaves.append(leaf_of(tuple(self._names)))
+        return (yield from SortedNames.from_leaves(self._leaves))
+
+    def finished(self) -> SortedNames:
+        """Return the set of all names; nothing may be added after it."""
+        steps = self.finishing()
+        try:
+            while True:
+                next(steps)
+        except StopIteration as done:
+            names: SortedNames = done.value
+            return names
+
+
+def _own_objects(leaf: tuple[bytes, ...], names: Sequence[bytes]) -> Sequence[bytes]:
+    """Return names as the objects of a leaf; quickest for all of them, then for few of them."""
+    if len(names) == len(leaf) and leaf == tuple(names):
+        return leaf
+    if len(names) > _FEW_NAMES:
+        wanted = frozenset(names)
+        own = [name for name in leaf if name in wanted]
+        if len(own) == len(names):
+            return own
+    return [leaf[leaf.index(name)] if name in leaf else name for name in names]
+
+
+def _build(leaves: Sequence[Leaf], start: int, end: int) -> Generator[None, None, Node]:
+    """Make a balanced tree of leaves[start:end], a part of it in each step."""
+    if end - start <= _LEAVES_A_STEP:
+        yield
+        return tree_of(leaves, start, end)
+    middle = (start + end) // 2
+    left = yield from _build(leaves, start, middle)
+    right = yield from _build(leaves, middle, end)
+    return fork_of(left, right, java_order(leaves[middle][NAMES][0]))
+
+
+def _names_beside(leaves: Sequence[Leaf], others: Sequence[Leaf]) -> list[bytes]:
+    """Return the names of the leaves that are not among the others."""
+    shared = frozenset(map(id, others))
+    return [name for leaf in leaves if id(leaf) not in shared for name in leaf[NAMES]]

@@ -1,0 +1,77 @@
+"""What a change of some names makes of watched sets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.watches.updates.set_update import SetUpdate
+from proto.names import PERSISTENT, is_system_topic
+from proto.watch_commands import encode_changes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from broker.watches.names.sorted_names import SortedNames
+    from broker.watches.sets.watched_sets import WatchedSet
+    from broker.watches.updates.update_permit import UpdatePayment
+
+_PERSISTENT = f"{PERSISTENT}://".encode()
+
+
+class SetDifferences:
+    """What one change made of the sets: their versions before it, and the names that differ."""
+
+    def __init__(self) -> None:
+        self._by_set: dict[WatchedSet, _Difference] = {}
+
+    def note(
+        self,
+        name: bytes,
+        sets: Sequence[WatchedSet],
+        versions: Sequence[SortedNames],
+        *,
+        came: bool,
+    ) -> None:
+        """Note a name in those of the sets that are no longer at the version they were at."""
+        for watched, version in zip(sets, versions, strict=True):
+            if watched.names is not version:
+                known = self._by_set.get(watched)
+                if known is None:
+                    known = self._by_set[watched] = _Difference(version)
+                (known.added if came else known.removed).append(name)
+
+    def updates(self, payment: UpdatePayment) -> list[tuple[WatchedSet, SetUpdate]]:
+        """Return what each set's watchers are to be told; names that many sets share once."""
+        updates = []
+        encoded: dict[tuple[tuple[bytes, ...], tuple[bytes, ...]], bytes] = {}
+        for watched, one in self._by_set.items():
+            if watched.watchers:
+                key = (tuple(one.added), tuple(one.removed))
+                names = encoded.get(key)
+                if names is None:
+                    names = encoded[key] = encode_changes(one.added, one.removed)
+                update = SetUpdate(one.before, watched.names, names, payment)
+                updates.append((watched, update))
+        return updates
+
+
+class _Difference:
+    """One set's."""
+
+    __slots__ = ("added", "before", "removed")
+
+    def __init__(self, before: SortedNames) -> None:
+        self.before = before
+        self.added: list[bytes] = []
+        self.removed: list[bytes] = []
+
+
+def each_name(added: Iterable[bytes], removed: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
+    """Yield the names that can be watched with whether they came; what went goes first."""
+    yield from ((name, False) for name in removed if _can_be_watched(name))
+    yield from ((name, True) for name in added if _can_be_watched(name))
+
+
+def _can_be_watched(name: bytes) -> bool:
+    """Tell whether a name is that of a persistent user topic."""
+    return name.startswith(_PERSISTENT) and not is_system_topic(name.decode())

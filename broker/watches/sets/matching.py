@@ -1,0 +1,65 @@
+"""Which sets the names of one change belong to.
+
+RE2 is asked here, for each name all patterns at once. What only a backtracking engine can compile
+is asked for all names of the change off the loop, in processes that end when they take too long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from broker.patterns.errors import InvalidPatternError
+from broker.topic_lists.listing import TopicListing
+from broker.topic_lists.sequence import TopicSequence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from broker.patterns.filter import PatternFilter
+    from broker.patterns.index import PatternIndex
+    from broker.watches.sets.watched_sets import WatchedSet
+
+
+class ChangeMatching:
+    """The sets of each name; made by ``matching_for``."""
+
+    def __init__(self, index: PatternIndex[WatchedSet]) -> None:
+        self._index = index
+        self._backtracked: dict[bytes, list[WatchedSet]] = {}
+
+    def of(self, name: bytes) -> list[WatchedSet]:
+        """Return the sets that a name belongs to."""
+        return self._index.matching(name) + self._backtracked.get(name, [])
+
+    def note(self, watched: WatchedSet, kept: TopicListing) -> None:
+        """Take what a backtracking pattern keeps."""
+        for sequence in kept.sequences:
+            for name in sequence.names():
+                self._backtracked.setdefault(name, []).append(watched)
+
+
+async def matching_for(
+    names: Sequence[bytes],
+    index: PatternIndex[WatchedSet],
+    pattern_filter: PatternFilter,
+    give_up: Callable[[WatchedSet], object],
+) -> ChangeMatching:
+    """Prepare the matching of a change's names; while it is used no set may be added.
+
+    Args:
+        names: All that came or went.
+        index: The patterns.
+        pattern_filter: Evaluates those that take a backtracking engine.
+        give_up: Told of a set whose pattern takes too long.
+    """
+    matching = ChangeMatching(index)
+    backtracking = index.backtracking
+    if backtracking:
+        listing = TopicListing(await asyncio.to_thread(TopicSequence.from_names, names))
+        for watched in backtracking:
+            try:
+                matching.note(watched, await pattern_filter.filter(listing, watched.pattern))
+            except InvalidPatternError:
+                give_up(watched)
+    return matching

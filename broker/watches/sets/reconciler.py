@@ -1,0 +1,80 @@
+"""What a watcher that is behind is told: all changes up to the newest version, in bounded parts.
+
+Many are behind by the same (a large import): they are told the same update, made once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from broker.watches.names.merging import changes_between, merged
+from broker.watches.updates.set_update import SetUpdate
+from proto.watch_commands import encode_changes
+from server.tasks.cooperative import Steps
+
+if TYPE_CHECKING:
+    from broker.watches.names.sorted_names import SortedNames
+
+REMEMBERED_UPDATES = 2
+"""Updates of a set kept for others who are behind by the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    told: SortedNames
+    newest: SortedNames
+    update: SetUpdate | None
+
+
+class Reconciler:
+    """Makes the updates of one set for those who are behind, in steps.
+
+    Bound: two updates are remembered, for as long as somebody is behind.
+
+    The mutable state is the updates, and how many are behind.
+    """
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._steps = Steps()
+        self._known: deque[_Known] = deque(maxlen=REMEMBERED_UPDATES)
+        self._behind = 0
+
+    def fell_behind(self) -> None:
+        """One more is behind."""
+        self._behind += 1
+
+    def caught_up(self) -> None:
+        """One less is; with the last nothing is remembered."""
+        self._behind -= 1
+        if not self._behind:
+            self._known.clear()
+
+    async def update(
+        self, told: SortedNames, newest: SortedNames, most_bytes: int
+    ) -> SetUpdate | None:
+        """Return the first update from one version to another; None if they hold the same.
+
+        It leads to the newest version if its names have no more than ``most_bytes``.
+        """
+        async with self._turn:
+            for known in self._known:
+                if (known.told.identity, known.newest.identity) == (told.identity, newest.identity):
+                    return known.update
+            update = await self._made(told, newest, most_bytes)
+            self._known.append(_Known(told, newest, update))
+            return update
+
+    async def _made(
+        self, told: SortedNames, newest: SortedNames, most_bytes: int
+    ) -> SetUpdate | None:
+        changes, all_of_them = await self._steps.take(changes_between(told, newest, most_bytes))
+        if not (changes.added or changes.removed):
+            return None
+        after = newest
+        if not all_of_them:
+            after = await self._steps.take(merged(told, changes.added, changes.removed))
+        return SetUpdate(told, after, encode_changes(changes.added, changes.removed))

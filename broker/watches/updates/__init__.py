@@ -1,0 +1,1 @@
+"""Updates of watchers: what they hold, and how they are written."""

@@ -1,0 +1,184 @@
+"""One call of ``floodgate-admin``: who is asked, what is written, how it fails.
+
+The boundary behind which no exception is a user's to read: whatever a server or a network does
+ends in one sentence on standard error and exit status 1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from client.admin.commands.hints import remedy
+from client.admin.commands.output import Output, printable
+from client.admin.commands.streams import nobody_need_read
+from client.admin.errors import (
+    AdminError,
+    AdminRefusedError,
+    AdminUnreachableError,
+    AdminUrlError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+
+    from client.admin.pulsar_admin import PulsarAdmin
+
+PROGRAM = "floodgate-admin"
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What stands on the command line beside the verb's own arguments.
+
+    Attributes:
+        admin_url: Who is asked.
+        as_json: Whether machines read the answer.
+        request_timeout_seconds: How long a request waits for the next byte.
+    """
+
+    admin_url: str
+    as_json: bool
+    request_timeout_seconds: float
+
+    def names(
+        self, asked: str, work: Callable[[PulsarAdmin], AsyncGenerator[list[str], None]]
+    ) -> None:
+        """Write a list of names as it arrives."""
+
+        async def stream(admin: PulsarAdmin, output: Output) -> None:
+            async with aclosing(work(admin)) as batches:
+                await output.stream(batches)
+
+        self.run(asked, stream)
+
+    def few(self, asked: str, work: Callable[[PulsarAdmin], Awaitable[list[str]]]) -> None:
+        """Write a short list of names."""
+
+        async def write(admin: PulsarAdmin, output: Output) -> None:
+            output.names(await work(admin))
+
+        self.run(asked, write)
+
+    def table(
+        self,
+        asked: str,
+        work: Callable[[PulsarAdmin], Awaitable[Mapping[str, Any]]],
+        *,
+        hide_unset: bool = False,
+    ) -> None:
+        """Write an object."""
+
+        async def write(admin: PulsarAdmin, output: Output) -> None:
+            output.table(await work(admin), hide_unset=hide_unset)
+
+        self.run(asked, write)
+
+    def text(self, asked: str, key: str, work: Callable[[PulsarAdmin], Awaitable[str]]) -> None:
+        """Write a text, which JSON calls ``key``."""
+
+        async def write(admin: PulsarAdmin, output: Output) -> None:
+            output.text(await work(admin), key)
+
+        self.run(asked, write)
+
+    def member(
+        self, asked: str, key: str, work: Callable[[PulsarAdmin], Awaitable[Mapping[str, Any]]]
+    ) -> None:
+        """Write an object; of it people see the member ``key`` only."""
+
+        async def write(admin: PulsarAdmin, output: Output) -> None:
+            found = await work(admin)
+            if output.as_json:
+                output.json(found)
+            else:
+                output.say(str(found.get(key)))
+
+        self.run(asked, write)
+
+    def change(
+        self, asked: str, changed: Changed, work: Callable[[PulsarAdmin], Awaitable[object]]
+    ) -> None:
+        """Change something and say so."""
+
+        async def write(admin: PulsarAdmin, output: Output) -> None:
+            await work(admin)
+            output.changed(changed.done, changed.thing, changed.details)
+
+        self.run(asked, write)
+
+    def run(self, asked: str, work: Callable[[PulsarAdmin, Output], Awaitable[None]]) -> None:
+        """Do the work, and end the process when it fails.
+
+        Args:
+            asked: What is asked for, so that "cannot ..." is a sentence.
+            work: Asks the server and writes what it answers.
+
+        Raises:
+            typer.Exit: It failed; standard error says why.
+        """
+        try:
+            with nobody_need_read():
+                asyncio.run(self._run(work))
+        except AdminError as error:
+            self._say(sentence(asked, error), error)
+            status = EXIT_USAGE if isinstance(error, AdminUrlError) else EXIT_FAILED
+            raise typer.Exit(status) from None
+
+    async def _run(self, work: Callable[[PulsarAdmin, Output], Awaitable[None]]) -> None:
+        from client.admin.pulsar_admin import PulsarAdmin  # 0.2 s that --help need not wait for
+
+        async with PulsarAdmin(self.admin_url, self.request_timeout_seconds) as admin:
+            await work(admin, Output(as_json=self.as_json))
+
+    def _say(self, text: str, error: AdminError) -> None:
+        if not self.as_json:
+            sys.stderr.write(f"{PROGRAM}: {printable(text)}\n")
+            return
+        said: dict[str, object] = {"error": text}
+        if isinstance(error, AdminRefusedError):
+            said |= {"status": error.status, "reason": error.reason}
+        sys.stderr.write(f"{json.dumps(said)}\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What is said after a change.
+
+    Attributes:
+        done: What was done, one lower-case word.
+        thing: What it was done to.
+        details: More of it, for machines.
+    """
+
+    done: str
+    thing: str
+    details: Mapping[str, object]
+
+    @staticmethod
+    def of(done: str, thing: object, **details: object) -> Changed:
+        """Describe a change."""
+        return Changed(done, str(thing), details)
+
+
+def sentence(asked: str, error: AdminError) -> str:
+    """Return what could not be done, why, and what helps."""
+    if isinstance(error, AdminRefusedError):
+        words = f"{error.reason.rstrip('.')} (HTTP {error.status})"
+        advice = remedy(error.status, error.reason)
+    elif isinstance(error, AdminUnreachableError):
+        words, advice = (
+            str(error),
+            ("start the broker, or name its web port with --admin-url or FLOODGATE_ADMIN_URL"),
+        )
+    else:
+        words, advice = str(error), ""
+    return f"cannot {asked}: {words}{f'; {advice}' if advice else ''}"

@@ -1,0 +1,108 @@
+"""``floodgate-admin``: the admin REST of a Floodgate broker or a real Pulsar, by hand.
+
+Verbs and options are pulsar-admin's. Exit status: 0 done, 1 the broker refused or cannot be
+reached, 2 the command line is wrong, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+from typer.exceptions import TyperException
+
+from client.admin.commands import brokers, namespaces, tenants, topics
+from client.admin.commands.call import EXIT_FAILED, EXIT_USAGE, PROGRAM, Call
+from client.admin.commands.options import EVERYWHERE, AsJson, RequestTimeout
+from client.admin.commands.streams import forget_output, nobody_need_read, ready_streams, unreadable
+from client.admin.url import DEFAULT_ADMIN_URL, REQUEST_TIMEOUT_SECONDS
+from proto.version import VERSION
+
+
+def say_version(asked: bool) -> None:
+    """Print the version and end, if that is asked for."""
+    if asked:
+        typer.echo(f"Floodgate {VERSION}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    help="Ask and change a broker through its admin REST, with pulsar-admin's verbs.",
+    epilog="""Examples:
+floodgate-admin tenants create acme
+floodgate-admin namespaces create acme/orders
+floodgate-admin topics create acme/orders/eu -p team=red,tier=1
+floodgate-admin topics list acme/orders
+floodgate-admin --admin-url http://10.0.0.7:8080 brokers healthcheck""",
+)
+app.add_typer(topics.app, name="topics")
+app.add_typer(namespaces.app, name="namespaces")
+app.add_typer(tenants.tenants, name="tenants")
+app.add_typer(tenants.clusters, name="clusters")
+app.add_typer(brokers.brokers, name="brokers")
+app.add_typer(brokers.floodgate, name="floodgate")
+
+
+@app.callback()
+def floodgate_admin(
+    context: typer.Context,
+    admin_url: Annotated[
+        str,
+        typer.Option(
+            "--admin-url",
+            metavar="URL",
+            envvar="FLOODGATE_ADMIN_URL",
+            help="Web port of the broker.",
+            rich_help_panel=EVERYWHERE,
+        ),
+    ] = DEFAULT_ADMIN_URL,
+    as_json: AsJson = False,
+    request_timeout: RequestTimeout = None,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=say_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Keep what stands before the verb; the same options may stand behind it."""
+    context.obj = Call(admin_url, as_json, request_timeout or REQUEST_TIMEOUT_SECONDS)
+
+
+def main() -> None:
+    """Run the command line."""
+    ready_streams()
+    status = 0
+    try:
+        with nobody_need_read():
+            status = _status(as_json="--json" in sys.argv)
+    except OSError as error:  # Call has made sentences of what the network does
+        forget_output()
+        _say(f"cannot write to standard output: {error.strerror or error}")
+        status = EXIT_FAILED
+    sys.exit(status)
+
+
+def _status(*, as_json: bool) -> int:
+    """Run a verb and return its exit status, or end with it."""
+    if wrong := unreadable(sys.argv[1:]):
+        _say(wrong)
+        return EXIT_USAGE
+    if not as_json:
+        app(prog_name=PROGRAM)
+        return 0
+    try:
+        return int(app(prog_name=PROGRAM, standalone_mode=False) or 0)
+    except TyperException as error:
+        _say(error.format_message())
+        return EXIT_USAGE
+
+
+def _say(text: str) -> None:
+    line = json.dumps({"error": text}) if "--json" in sys.argv else f"{PROGRAM}: {text}"
+    sys.stderr.write(f"{line}\n")

@@ -1,0 +1,144 @@
+"""``floodgate-admin namespaces``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from client.admin.commands.call import Call, Changed
+from client.admin.commands.options import Force, Namespace, SystemTopics, Tenant, verb, words_of
+
+if TYPE_CHECKING:
+    from client.admin.commands.output import Output
+    from client.admin.pulsar_admin import PulsarAdmin
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Namespaces, their policies and hash ranges.",
+    epilog="""Examples:
+floodgate-admin namespaces create acme/orders
+floodgate-admin namespaces list acme
+floodgate-admin namespaces VERB --help""",
+)
+
+
+class Mode(StrEnum):
+    """Which topics a namespace lists, spelled as pulsar-admin does."""
+
+    PERSISTENT = "persistent"
+    NON_PERSISTENT = "non_persistent"
+    ALL = "all"
+
+
+@verb(app, "list")
+def list_namespaces(call: Call, tenant: Tenant) -> None:
+    """List the namespaces of a tenant.
+
+    Examples:
+    floodgate-admin namespaces list acme
+    """
+    call.few(f"list the namespaces of {tenant}", lambda admin: admin.namespaces.list(tenant))
+
+
+@verb(app, "create")
+def create(
+    call: Call,
+    namespace: Namespace,
+    bundles: Annotated[
+        int | None,
+        typer.Option("--bundles", "-b", min=1, help="Number of hash ranges.", show_default=False),
+    ] = None,
+    clusters: Annotated[
+        list[str] | None,
+        typer.Option("--clusters", "-c", metavar="A,B", help="Where it lives.", show_default=False),
+    ] = None,
+) -> None:
+    """Create a namespace. Its tenant must exist.
+
+    Examples:
+    floodgate-admin namespaces create acme/orders
+    floodgate-admin namespaces create acme/orders -b 16
+    """
+    call.change(
+        f"create the namespace {namespace}",
+        Changed.of("created", namespace),
+        lambda admin: admin.namespaces.create(namespace, bundles, words_of(clusters)),
+    )
+
+
+@verb(app, "delete")
+def delete(call: Call, namespace: Namespace, force: Force = False) -> None:
+    """Delete a namespace that has no topics.
+
+    Examples:
+    floodgate-admin namespaces delete acme/orders
+    """
+    call.change(
+        f"delete the namespace {namespace}",
+        Changed.of("deleted", namespace),
+        lambda admin: admin.namespaces.delete(namespace, force=force),
+    )
+
+
+@verb(app, "policies")
+def policies(call: Call, namespace: Namespace) -> None:
+    """Show the policies of a namespace that are set; --json shows all.
+
+    Examples:
+    floodgate-admin namespaces policies acme/orders
+    """
+    call.table(
+        f"get the policies of {namespace}",
+        lambda admin: admin.namespaces.policies(namespace),
+        hide_unset=True,
+    )
+
+
+@verb(app, "topics")
+def topics(
+    call: Call,
+    namespace: Namespace,
+    mode: Annotated[
+        Mode | None, typer.Option("--mode", "-m", help="Which topics; persistent without it.")
+    ] = None,
+    include_system_topic: SystemTopics = False,
+) -> None:
+    """List the topics of a namespace by the path that clients of HTTP lookups use.
+
+    Examples:
+    floodgate-admin namespaces topics acme/orders -m all
+    """
+    call.names(
+        f"list the topics of {namespace}",
+        lambda admin: admin.namespaces.topics(
+            namespace,
+            mode.value.upper() if mode else None,
+            include_system_topics=include_system_topic,
+        ),
+    )
+
+
+@verb(app, "bundles")
+def bundles(call: Call, namespace: Namespace) -> None:
+    """List the hash ranges of a namespace, as `topics list -b` takes them.
+
+    Examples:
+    floodgate-admin namespaces bundles acme/orders
+    """
+
+    async def write(admin: PulsarAdmin, output: Output) -> None:
+        found = await admin.namespaces.bundles(namespace)
+        if output.as_json:
+            output.json(found)
+        else:
+            output.names(ranges(found.get("boundaries") or []))
+
+    call.run(f"get the bundles of {namespace}", write)
+
+
+def ranges(boundaries: list[str]) -> list[str]:
+    """Return the ranges between boundaries."""
+    return [f"{low}_{high}" for low, high in pairwise(boundaries)]

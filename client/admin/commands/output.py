@@ -1,0 +1,190 @@
+"""What ``floodgate-admin`` writes to standard output: for people, or as JSON.
+
+Names go out one a line, so that they can be piped. What is not printable is escaped for people:
+a topic's name is whatever its creator chose, and terminals obey control characters.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+
+UNSET = "-"
+MAX_KEY_COLUMNS = 40
+"""Half of a terminal: some keys are 80 characters long."""
+MAX_BATCHES_AHEAD = 2_048
+"""Of about 100 KB each: what is taken from the server before it is written."""
+_INDENT = 2
+_END = ""
+_NONE = "There are none."
+
+
+class Output:
+    """Writes results; the mutable state is standard output's.
+
+    Args:
+        as_json: Whether machines read it.
+    """
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+
+    async def stream(self, batches: AsyncIterator[list[str]]) -> None:
+        """Write names as they arrive: a line each, or one array.
+
+        They are taken from the server while somebody pages through them, up to
+        MAX_BATCHES_AHEAD: a server cuts off who takes nothing for half a minute.
+        """
+        ahead: asyncio.Queue[str] = asyncio.Queue(MAX_BATCHES_AHEAD)
+        writing = asyncio.create_task(_write_all(ahead))
+        written = 0
+        try:
+            async for batch in batches:
+                await _put(ahead, writing, self._names(batch, first=not written))
+                written += len(batch)
+            if self.as_json:
+                await _put(ahead, writing, "\n]\n" if written else "[]\n")
+        finally:
+            # What has come is written before it is said why no more did.
+            await _put(ahead, writing, _END)
+            await writing
+        if not written:
+            self.note(_NONE)
+
+    def _names(self, batch: list[str], *, first: bool) -> str:
+        if not self.as_json:
+            return "".join(f"{name}\n" for name in printable_all(batch))
+        body = json.dumps(batch, separators=(",\n  ", ": "))[1:-1]
+        return f"[\n  {body}" if first else f",\n  {body}"
+
+    def names(self, names: Sequence[str]) -> None:
+        """Write a short list of names."""
+        if self.as_json:
+            self.json(list(names))
+        elif names:
+            sys.stdout.write("".join(f"{name}\n" for name in printable_all(names)))
+        else:
+            self.note(_NONE)
+
+    def table(self, values: Mapping[str, Any], *, hide_unset: bool = False) -> None:
+        """Write keys and values in two aligned columns; members of members as ``a.b``.
+
+        Args:
+            values: What is written.
+            hide_unset: Whether people are spared what has no value.
+        """
+        if self.as_json:
+            self.json(values)
+            return
+        every = [(printable(key), printable(text)) for key, text in flat_rows(values)]
+        shown = [row for row in every if not hide_unset or row[1] != UNSET]
+        if shown:
+            _print_rows(shown)
+        else:
+            self.note(_NONE)
+        if hidden := len(every) - len(shown):
+            self.note(f"{hidden} more are not set; --json shows them.")
+
+    def text(self, text: str, key: str) -> None:
+        """Write one text: bare, or as the member ``key`` of an object."""
+        if self.as_json:
+            self.json({key: text})
+        else:
+            self.say(text)
+
+    def say(self, line: str) -> None:
+        """Write one line for people."""
+        sys.stdout.write(f"{printable(line)}\n")
+
+    def lines(self, text: str) -> None:
+        """Write a text of several lines that the server has laid out."""
+        for line in text.splitlines():
+            self.say(line)
+
+    def changed(self, done: str, thing: str, details: Mapping[str, object]) -> None:
+        """Say what was changed: ``Created topic.``, or ``{"created": "topic"}``.
+
+        Args:
+            done: What was done, one lower-case word.
+            thing: What it was done to.
+            details: More of it, for machines.
+        """
+        if self.as_json:
+            self.json({done: thing, **details})
+        else:
+            self.say(f"{done.capitalize()} {thing}.")
+
+    def json(self, value: object) -> None:
+        """Write a value as JSON."""
+        sys.stdout.write(f"{json.dumps(value, indent=_INDENT)}\n")
+
+    def note(self, sentence: str) -> None:
+        """Tell somebody at a terminal what a pipe need not know."""
+        if sys.stdout.isatty() and not self.as_json:
+            sys.stderr.write(f"{sentence}\n")
+
+
+async def _put(ahead: asyncio.Queue[str], writing: asyncio.Task[None], text: str) -> None:
+    """Hand text to the writer; when that has failed, awaiting it says so."""
+    putting = asyncio.ensure_future(ahead.put(text))
+    await asyncio.wait({putting, writing}, return_when=asyncio.FIRST_COMPLETED)
+    if writing.done():
+        putting.cancel()
+        await writing
+
+
+async def _write_all(ahead: asyncio.Queue[str]) -> None:
+    """Write what is queued, in a thread: a pager may take its time."""
+    while (text := await ahead.get()) != _END:
+        await asyncio.to_thread(sys.stdout.write, text)
+
+
+def printable(text: str) -> str:
+    """Return a text without control characters, which are shown as Python writes them."""
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character.isprintable() else repr(character)[1:-1] for character in text
+    )
+
+
+def printable_all(names: Sequence[str]) -> Iterable[str]:
+    """Return names without control characters; what has none is looked at only once."""
+    return names if "".join(names).isprintable() else map(printable, names)
+
+
+def flat_rows(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the rows of a table; members of members as ``a.b``."""
+    for key, value in values.items():
+        if isinstance(value, dict) and value:
+            yield from flat_rows(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", cell(value)
+
+
+def cell(value: object) -> str:
+    """Return a value as people read it."""
+    if value is None or value == "" or value == [] or value == {}:
+        return UNSET
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
+        return ", ".join(cell(item) for item in value)
+    return json.dumps(value)
+
+
+def _print_rows(rows: Sequence[tuple[str, str]]) -> None:
+    """Write aligned columns; keys that are longer than the column push their values away."""
+    from rich.text import Text  # 0.1 s that lists of names need not wait for
+
+    from client.admin.commands.table_console import TableConsole
+
+    console = TableConsole(soft_wrap=True, highlight=False)
+    width = min(max(len(key) for key, _ in rows), MAX_KEY_COLUMNS)
+    for key, text in rows:
+        console.print(Text.assemble((key, "cyan"), " " * max(width - len(key), 0), "  ", text))

@@ -1,0 +1,158 @@
+"""How much one connection, namespace or tenant may hold, and who waits for its own to come back."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from limiter.admission.fair_queue import LeastFirst, tenant_of
+from limiter.errors import LimitScope, PermitTooLargeError
+
+if TYPE_CHECKING:
+    from limiter.admission.rules import ShareCaps
+    from limiter.permits.account import Account, Waiter
+    from limiter.permits.permit import Permit
+
+
+class OverShare:
+    """Accounts that hold their share already: they wait until they give back, or shares rise."""
+
+    def __init__(self) -> None:
+        self._by_need: LeastFirst[Account] = LeastFirst()
+
+    def __len__(self) -> int:
+        return len(self._by_need)
+
+    def add(self, account: Account, waiter: Waiter) -> None:
+        """Let an account wait for a share in which ``waiter`` fits."""
+        self._by_need.put(account, account.weight + waiter.needed)
+
+    replace = add
+
+    def discard(self, account: Account) -> None:
+        """The account waits here no more."""
+        self._by_need.discard(account)
+
+    def first_within(self, share: int) -> Account | None:
+        """Return an account whose request fits in ``share`` now."""
+        account = self._by_need.first()
+        return account if account is not None and self._by_need.value_of(account) <= share else None
+
+
+class CapGroup:
+    """Accounts whose next request does not fit the cap of one namespace or tenant."""
+
+    def __init__(self) -> None:
+        self.held = 0
+        self.parked: OrderedDict[Account, None] = OrderedDict()
+
+    def add(self, account: Account, _: Waiter) -> None:
+        """Let an account wait until the group gives back."""
+        self.parked[account] = None
+
+    def replace(self, account: Account, _: Waiter) -> None:
+        """It keeps its place among the parked."""
+
+    def discard(self, account: Account) -> None:
+        """The account waits here no more."""
+        self.parked.pop(account, None)
+
+
+class Caps:
+    """Configured caps: what each namespace and tenant holds, and who waits for that.
+
+    Bound: one group a namespace and tenant that holds or waits for something; none at all
+    without caps.
+
+    Attributes:
+        any: Whether there is any cap.
+    """
+
+    def __init__(self, caps: ShareCaps) -> None:
+        self.caps = caps
+        self._groups: dict[tuple[LimitScope, str], CapGroup] = {}
+        self._levels = [
+            (scope, cap)
+            for scope, cap in (
+                (LimitScope.NAMESPACE, caps.per_namespace),
+                (LimitScope.TENANT, caps.per_tenant),
+            )
+            if cap > 0
+        ]
+        self.any = bool(self._levels) or caps.per_connection > 0
+
+    def validate(self, size: int, *, many_clients: bool) -> None:
+        """Refuse what no cap will ever allow.
+
+        Raises:
+            PermitTooLargeError: ``size`` exceeds a cap, which the error names.
+        """
+        exceeded = self.exceeded(size, many_clients=many_clients)
+        if exceeded is not None:
+            scope, cap = exceeded
+            raise PermitTooLargeError(size, cap, scope)
+
+    def exceeded(self, size: int, *, many_clients: bool) -> tuple[LimitScope, int] | None:
+        """Return the cap that ``size`` alone exceeds."""
+        if 0 < self.caps.per_connection < size and not many_clients:
+            return LimitScope.CONNECTION, self.caps.per_connection
+        return next(((scope, cap) for scope, cap in self._levels if size > cap), None)
+
+    def connection_allows(self, account: Account, size: int) -> bool:
+        """Whether a connection may hold ``size`` more."""
+        cap = self.caps.per_connection
+        return cap <= 0 or account.many_clients or account.weight + size <= cap
+
+    def blocking(self, namespace: str, size: int) -> CapGroup | None:
+        """Return the group whose cap does not allow ``size`` more now."""
+        for scope, cap in self._levels:
+            group = self._groups.get((scope, _name(scope, namespace)))
+            if group is not None and group.held + size > cap:
+                return group
+        return None
+
+    def took_on(self, permit: Permit) -> None:
+        """Count a permit for its namespace and tenant."""
+        for scope, _ in self._levels:
+            key = (scope, _name(scope, permit.namespace))
+            group = self._groups.get(key)
+            if group is None:
+                group = self._groups[key] = CapGroup()
+            group.held += permit.size
+
+    def gave_back(self, permit: Permit, size: int) -> None:
+        """Count ``size`` less."""
+        for scope, _ in self._levels:
+            group = self._groups.get((scope, _name(scope, permit.namespace)))
+            if group is not None:  # Permits of nothing keep no group alive.
+                group.held -= size
+
+    def let_go(self, namespace: str) -> list[Account]:
+        """Return the parked accounts whose requests may fit now."""
+        freed: list[Account] = []
+        for scope, cap in self._levels:
+            key = (scope, _name(scope, namespace))
+            group = self._groups.get(key)
+            if group is None:
+                continue
+            fitting = _within(group, cap - group.held)
+            if not group.held and len(fitting) == len(group.parked):
+                del self._groups[key]
+            freed += fitting
+        return freed
+
+
+def _name(scope: LimitScope, namespace: str) -> str:
+    return namespace if scope is LimitScope.NAMESPACE else tenant_of(namespace)
+
+
+def _within(group: CapGroup, room: int) -> list[Account]:
+    """Return the longest parked accounts of a group, as many as ``room`` is enough for."""
+    fitting = []
+    for account in group.parked:
+        waiter = account.first_in_line
+        room -= waiter.size if waiter is not None else 0
+        if room < 0:
+            break
+        fitting.append(account)
+    return fitting

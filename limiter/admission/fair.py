@@ -1,0 +1,330 @@
+"""Policy ``fair``: nobody can take it all, nobody is starved, and nothing stalls.
+
+1. Growth of admitted work goes before new work, and new work waits while it waits. Of an account
+   that would hold more than its share (rule 4) one growth at a time does; its others wait for it.
+2. An account that holds nothing (a *hungry* one) goes before all that hold something.
+3. Among equals, tenants, then namespaces, then accounts take byte-weighted turns; an account
+   stands in line with its oldest request, so nine thousand queued requests are one place.
+4. Beyond its first request an account is served while it would hold at most its share,
+   limit / (active accounts + 1): one part is left for whoever comes next. It is lent more, up to
+   half of what is free, only while nobody waits within his share, so that memory is not
+   kept free for those who do not ask.
+5. When the one whose turn it is does not fit, the smallest that fits may go before it, if it is
+   hungry too: at most ``limit`` permits in all go before one request while it is its turn, and
+   from then on everything that comes back is kept for it.
+6. When all that is held waits to grow, the oldest growth may overdraw (the semaphore decides).
+7. In a full queue who has the most places loses his last one to who has fewer.
+8. A deferred account, whose peer takes nothing of what it was sent, goes after all others. More
+   than one request of such accounts is granted only while they would hold half of the limit.
+
+Bounds: places in line are bounded by the semaphore's queue; each step costs O(log n) of them.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from limiter.admission.fair_queue import LeastFirst
+from limiter.admission.places import HasLimit, Placing
+from limiter.admission.waiting_line import Line
+from limiter.permits.account import SharedHolder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from limiter.admission.rules import ShareCaps
+    from limiter.permits.account import Account, Place, Waiter
+    from limiter.permits.accounts import Accounts
+    from limiter.permits.permit import Permit
+
+
+MEMBERS_LOOKED_AT = 16
+"""Most members looked at when a shared request needs another account to stand with."""
+_LAST = 2
+_PARKED = 3
+
+
+class FairAdmission(Placing):
+    """See the module.
+
+    Args:
+        semaphore: Asked for its limit, which may change.
+        accounts: Those of the semaphore.
+        caps: Configured caps of connections, namespaces and tenants.
+    """
+
+    def __init__(self, semaphore: HasLimit, accounts: Accounts, caps: ShareCaps) -> None:
+        super().__init__(semaphore, accounts, caps)
+        self._longest: LeastFirst[Account] = LeastFirst()
+
+    # -- who waits ----------------------------------------------------------------------------
+
+    def validate(self, account: Account | None, size: int) -> None:
+        """See Admission."""
+        if self._caps.any:
+            self._caps.validate(size, many_clients=account is None or account.many_clients)
+
+    def admits_new(self, account: Account | None, namespace: str, size: int) -> bool:
+        """Only the account's own share and the caps can be in the way."""
+        if account is None:
+            return True
+        if self._caps.any and self._caps.exceeded(size, many_clients=account.many_clients):
+            return False
+        place = self._place_of(account, namespace, size)
+        if place is self._hungry or place is self._holding:
+            return True
+        if place is self._over_share:
+            return account.weight + size <= self._lent()
+        available = self._semaphore.available_permits
+        return place is self._last and size <= self._left_for_last(available)
+
+    def stands_for(self, holder: SharedHolder, waiter: Waiter) -> Account | None:
+        """See Admission."""
+        return self._best_placed(holder, waiter)
+
+    def admits_growth(self, waiter: Waiter) -> bool:
+        """See Admission."""
+        return self._goes_first(waiter)
+
+    def precedes(self, waiter: Waiter) -> bool:
+        """Nobody waits but for his own share or cap; or growth meets new work only."""
+        turn = self.turn()
+        return turn is None or (waiter.previous is not None and turn.previous is None)
+
+    def add(self, waiter: Waiter) -> None:
+        """See Admission."""
+        account = waiter.account
+        if waiter.previous is not None:
+            self._growth.begins(waiter, waiter.previous)
+            if account is None or self._goes_first(waiter):
+                self._growth.add(waiter)
+            else:
+                account.parked_growth[waiter] = None
+                self._put_in_place(account)
+        elif account is not None:
+            account.line[waiter] = None
+            self._longest.put(account, -len(account.line))
+            if account.first_in_line is waiter:
+                self._put_in_place(account)
+
+    def discard(self, waiter: Waiter) -> None:
+        """See Admission."""
+        self._take_out(waiter)
+        if waiter.previous is None:
+            self._look_again(waiter.namespace)
+
+    def _take_out(self, waiter: Waiter) -> None:
+        account = waiter.account
+        if waiter.previous is not None:
+            self._growth.ends(waiter, waiter.previous)
+            self._growth_left(waiter)
+        elif account is not None:
+            was_first = account.first_in_line is waiter
+            del account.line[waiter]
+            if account.line:
+                self._longest.put(account, -len(account.line))
+            else:
+                self._longest.discard(account)
+            if was_first:
+                self._put_in_place(account)
+
+    def _growth_left(self, waiter: Waiter) -> None:
+        account = waiter.account
+        if waiter in self._growth:
+            self._growth.discard(waiter)
+        elif account is not None:
+            del account.parked_growth[waiter]
+            self._put_in_place(account)
+
+    def _goes_first(self, waiter: Waiter) -> bool:
+        """Return True if a growth goes first for its account, or for anybody who shares it."""
+        if waiter.account is None:
+            return True
+        if type(waiter.holder) is not SharedHolder:
+            return self._grows_first(waiter.account, waiter)
+        for account in islice(waiter.holder.members(), MEMBERS_LOOKED_AT):
+            if self._grows_first(account, waiter):
+                waiter.account = account
+                return True
+        return False
+
+    def exchanged(self, waiter: Waiter, permit: Permit) -> None:
+        """See Admission."""
+        if waiter.account is not None and waiter.account.favoured is waiter.previous:
+            waiter.account.favoured = permit
+
+    def admitted(self, waiter: Waiter, turn: Waiter) -> bool:
+        """Charge a turn to whose it was; who goes before another counts against his wait."""
+        passes = turn is not waiter
+        if passes:
+            turn.passed_permits += waiter.needed
+        elif waiter.account is not None and isinstance(waiter.account.place, Line):
+            waiter.account.place.served(waiter.account, waiter.needed)
+        self._take_out(waiter)
+        return passes
+
+    def crowded_out_by(self, waiter: Waiter) -> Waiter | None:
+        """The last request of who has most in the queue makes room for who has fewer.
+
+        Growth finds room in any case, as long as anything new waits.
+        """
+        longest = self._longest.first()
+        if longest is None:
+            return None
+        new = waiter.account if waiter.previous is None else None
+        own = 0 if new is None else len(new.line) + 1
+        return next(reversed(longest.line)) if len(longest.line) > own else None
+
+    # -- who is next --------------------------------------------------------------------------
+
+    def next(self, turn: Waiter, available: int) -> Waiter | None:
+        """See Admission."""
+        if turn.previous is None and turn.account is not None and turn.account.place is self._last:
+            available = self._left_for_last(available)
+        if turn.needed <= available:
+            return turn
+        small = self._smallest_like(turn)
+        if small is None or small.needed > available:
+            return None
+        allowed = turn.passed_permits + small.needed <= self._semaphore.max_permits
+        return small if allowed else None
+
+    def turn(self) -> Waiter | None:
+        """See Admission."""
+        if self._growth:
+            return self._growth.oldest()
+        account = self._settled(Line.first, self._served) or self._borrower()
+        account = account or self._settled(Line.first, lambda: self._last)
+        return None if account is None else account.first_in_line
+
+    def _borrower(self) -> Account | None:
+        """Return who is lent something now, and still stands only for its share."""
+        lent = self._lent()
+        while (account := self._over_share.first_within(lent)) is not None:
+            waiter = account.first_in_line
+            if (
+                waiter is not None
+                and self._place_of_waiter(account, waiter) is self._over_share
+                and account.weight + waiter.needed <= lent
+            ):
+                return account
+            self._put_in_place(account)
+        return None
+
+    def _smallest_like(self, turn: Waiter) -> Waiter | None:
+        """Return the least of those that may go before ``turn``."""
+        if turn.previous is not None:
+            return self._growth.smallest()
+        last = turn.account is not None and turn.account.place is self._last
+        account = self._settled(Line.smallest, (lambda: self._last) if last else self._served)
+        return None if account is None else account.first_in_line
+
+    def _served(self) -> Line:
+        return self._hungry or self._holding
+
+    def _settled(
+        self, choose: Callable[[Line], Account | None], line: Callable[[], Line]
+    ) -> Account | None:
+        """Choose an account of the line that is served now, and that may still stand there."""
+        while (account := choose(line())) is not None:
+            waiter = account.first_in_line
+            if waiter is not None and self._place_of_waiter(account, waiter) is account.place:
+                return account
+            self._put_in_place(account)
+        return None
+
+    # -- what changes -------------------------------------------------------------------------
+
+    def deferred_changed(self, account: Account) -> None:
+        """See Admission: what it shares with others waits with one of them."""
+        for holder in account.shared:
+            holder.put_deferred_last(account)
+        for waiter in list(account.line):
+            if account.deferred and type(waiter.holder) is SharedHolder:
+                best = self._best_placed(waiter.holder, waiter)
+                if best is not account:
+                    self._move(waiter, best)
+        self.holds_changed(account)
+        if not account.deferred:
+            for holder in list(account.shared):
+                self.joined(holder, account)
+
+    def joined(self, holder: SharedHolder, account: Account) -> None:
+        """A request that is shared waits where the best placed of its sharers stands."""
+        for waiter in list(holder.waiters):
+            if waiter.previous is None:
+                better = self._stands_better(account, waiter)
+            else:
+                better = waiter not in self._growth and self._grows_first(account, waiter)
+            if better:
+                self._move(waiter, account)
+
+    def _stands_better(self, account: Account, waiter: Waiter) -> bool:
+        """Return True if a request is better off in the line of ``account`` than where it is."""
+        stands = waiter.account
+        if stands is None or stands is account:
+            return False
+        there, here = (
+            self._rank(stands.place),
+            self._rank(self._place_of(account, waiter.namespace, waiter.size)),
+        )
+        if account.line:
+            return there >= _LAST > here
+        return here < there or stands.first_in_line is not waiter
+
+    def _rank(self, place: Place | None) -> int:
+        """Return 0 for who is served first, up to 3 for who is parked."""
+        if place is self._hungry:
+            return 0
+        if place is self._last:
+            return _LAST
+        return 1 if place is self._holding else _PARKED
+
+    def left(self, holder: SharedHolder, account: Account) -> None:
+        """Let another stand in line for the others, now that who did has left."""
+        for waiter in list(holder.waiters):
+            if waiter.account is not account or not holder.references:
+                continue
+            if waiter in self._growth:
+                waiter.account = holder.first_member()
+            else:
+                self._move(waiter, self._best_placed(holder, waiter))
+
+    def _best_placed(self, holder: SharedHolder, waiter: Waiter) -> Account:
+        """Return the best placed of the first few members: looking at all would cost too much.
+
+        Of two in the same place, one whose own requests do not wait before it.
+        """
+        only = holder.only_member()
+        if only is not None:
+            return only
+        best, best_rank = waiter.account, (_PARKED + 1, True)
+        for account in islice(holder.members(), MEMBERS_LOOKED_AT):
+            rank = (self._rank(self._place_of_waiter(account, waiter)), bool(account.line))
+            if rank < best_rank:
+                best, best_rank = account, rank
+            if rank == (0, False):
+                break
+        if best is None:
+            raise RuntimeError("a shared request without an account")
+        return best
+
+    def _move(self, waiter: Waiter, account: Account) -> None:
+        self.discard(waiter)
+        waiter.account = account
+        self.add(waiter)
+
+    # -- stalls -------------------------------------------------------------------------------
+
+    def every_holder_waits(self) -> bool:
+        """See Admission."""
+        return self._growth.every_holder_waits()
+
+    def overdraft(self, room: int) -> Waiter | None:
+        """See Admission."""
+        return self._growth.oldest_within(room)
+
+    def youngest_growth(self) -> Waiter | None:
+        """See Admission."""
+        return self._growth.youngest()

@@ -1,0 +1,175 @@
+"""Places accounts under policy fair: hungry, holding, over their share, last, or at a cap."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from limiter.admission.caps import Caps, OverShare
+from limiter.admission.growth_queue import GrowthQueue
+from limiter.admission.waiting_line import Line, OverOwnCap
+from limiter.permits.account import SharedHolder
+
+if TYPE_CHECKING:
+    from limiter.admission.rules import ShareCaps
+    from limiter.permits.account import Account, Place, Waiter
+    from limiter.permits.accounts import Accounts
+    from limiter.permits.permit import Permit
+
+
+EXACT_ACCOUNTS = 16
+"""Up to so many accounts, shares follow each that comes or goes; beyond, they change in steps."""
+LENT_DIVISOR = 2
+"""Beyond its share an account may hold half of what is free (as switches share buffers).
+
+Measured with the slow-reader example: with a quarter those who ask again wait longer and are
+refused more often than under fifo, with all of it one client delays the others (docs/examples.md).
+"""
+
+LAST_DIVISOR = 2
+"""Deferred accounts may hold half of the limit together: the rest is for who comes and reads."""
+
+
+class HasLimit(Protocol):
+    """The semaphore, as far as its policy is concerned."""
+
+    @property
+    def max_permits(self) -> int:
+        """The limit."""
+
+    @property
+    def available_permits(self) -> int:
+        """The permits that are free."""
+
+
+class Placing:
+    """The places of limiter.admission.fair.FairAdmission; see there.
+
+    Args:
+        semaphore: Asked for its limit, which may change.
+        accounts: Those of the semaphore.
+        caps: Configured caps of connections, namespaces and tenants.
+    """
+
+    def __init__(self, semaphore: HasLimit, accounts: Accounts, caps: ShareCaps) -> None:
+        self._semaphore = semaphore
+        self._accounts = accounts
+        self._caps = Caps(caps)
+        self._growth = GrowthQueue()
+        self._counted = 0
+        self._hungry, self._holding, self._last = Line(), Line(), Line()
+        self._over_share, self._over_own_cap = OverShare(), OverOwnCap()
+        self._over_share_last = OverShare()  # The deferred: nothing is lent to them.
+        # What was granted to deferred accounts; it is theirs until it is given back.
+        self._last_permits: dict[Permit, int] = {}
+        self._last_held = 0
+
+    def _put_in_place(self, account: Account) -> None:
+        """Let an account stand where it belongs with its oldest request."""
+        waiter = account.first_in_line
+        place = None
+        while waiter is not None and waiter.previous and self._grows_first(account, waiter):
+            del account.parked_growth[waiter]
+            self._growth.add(waiter)
+            waiter = account.first_in_line
+        if waiter is not None:
+            place = self._place_of_waiter(account, waiter)
+            if place is account.place:
+                place.replace(account, waiter)
+                return
+        if account.place is not None:
+            account.place.discard(account)
+        account.place = place
+        if waiter is not None and place is not None:
+            place.add(account, waiter)
+
+    def _place_of_waiter(self, account: Account, waiter: Waiter) -> Place:
+        if waiter.previous is not None:
+            return self._over_share  # or it would have gone first
+        return self._place_of(account, waiter.namespace, waiter.size)
+
+    def _place_of(self, account: Account, namespace: str, size: int) -> Place:
+        if self._caps.any:
+            group = self._caps.blocking(namespace, size)
+            if group is not None:
+                return group
+            if account.holds and not self._caps.connection_allows(account, size):
+                return self._over_own_cap
+        hungry = account.many_clients or not account.holds
+        if not hungry and account.weight + size > self._share():
+            return self._over_share_last if account.deferred else self._over_share
+        if account.deferred:
+            return self._last
+        return self._hungry if hungry else self._holding
+
+    def _share(self) -> int:
+        return self._semaphore.max_permits // (self._active() + 1)
+
+    def _lent(self) -> int:
+        return self._semaphore.available_permits // LENT_DIVISOR
+
+    def _left_for_last(self, available: int) -> int:
+        """Return what deferred accounts may have of what is free; one may always hold something."""
+        if not self._last_held:
+            return available
+        return min(available, self._semaphore.max_permits // LAST_DIVISOR - self._last_held)
+
+    def _active(self) -> int:
+        """Accounts, rounded up by at most a third: a visitor must not move everybody's place."""
+        count = len(self._accounts)
+        if count <= EXACT_ACCOUNTS or not 3 * self._counted <= 4 * count <= 4 * self._counted:
+            self._counted = count if count <= EXACT_ACCOUNTS else count + count // 8
+        return self._counted
+
+    def _grows_first(self, account: Account, waiter: Waiter) -> bool:
+        """Return True if a growth goes before all new work, and not after its account gave back.
+
+        Beyond the share one does, so that an account cannot stand still by itself.
+        """
+        if account.many_clients or account.weight + waiter.needed <= self._share():
+            return True
+        favoured = account.favoured
+        if favoured is not None and favoured.size > 0 and favoured is not waiter.previous:
+            return False
+        account.favoured = waiter.previous
+        return True
+
+    def _look_again(self, namespace: str) -> None:
+        """Let those go who are parked at a cap of a namespace or tenant, as many as fit."""
+        if self._caps.any:
+            for account in self._caps.let_go(namespace):
+                self._put_in_place(account)
+
+    def holds_changed(self, account: Account) -> None:
+        """See Admission."""
+        if account.stands:
+            self._put_in_place(account)
+
+    def took_on(self, permit: Permit) -> None:
+        """See Admission."""
+        self._growth.took_on(permit)
+        if self._accounts.deferred_owners and permit.size and _is_deferred(permit.holder):
+            self._last_permits[permit] = permit.size
+            self._last_held += permit.size
+        if self._caps.any:
+            self._caps.took_on(permit)
+
+    def gave_back(self, permit: Permit, size: int) -> None:
+        """See Admission."""
+        self._growth.gave_back(permit, size)
+        if self._last_permits:
+            self._last_held -= self._last_permits.pop(permit, 0)
+        if self._caps.any:
+            self._caps.gave_back(permit, size)
+            self._look_again(permit.namespace)
+
+    def accounts_changed(self) -> None:
+        """Fewer accounts, or a higher limit, mean larger shares."""
+        for over_share in (self._over_share, self._over_share_last):
+            while over_share and (account := over_share.first_within(self._share())) is not None:
+                self._put_in_place(account)
+
+
+def _is_deferred(holder: Account | SharedHolder | None) -> bool:
+    """Return True if all who hold something are deferred: those who are not are found first."""
+    account = holder.first_member() if isinstance(holder, SharedHolder) else holder
+    return account is not None and account.deferred

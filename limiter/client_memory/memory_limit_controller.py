@@ -1,0 +1,351 @@
+"""How many bytes of messages a client may hold: PIP-74's MemoryLimitController.
+
+Producers reserve before they queue a message and wait or fail when memory is used up; consumers
+reserve by force what has already arrived, and shrink their queues when a trigger says so.
+
+==========================================  =====================================================
+Upstream                                    Here
+==========================================  =====================================================
+MemoryLimitController(limit)                MemoryLimitController(limit_bytes)
+MemoryLimitController(limit, threshold, r)  register_trigger(r, threshold)
+tryReserveMemory(size) -> boolean           try_reserve(size) -> Reservation or None
+(MemoryBufferIsFullError of the producer)   reserve_nowait(size) -> Reservation, or that error
+reserveMemory(size), parks the thread       await reserve(size, timeout_seconds) -> Reservation
+forceReserveMemory(size)                    force_reserve(size) -> Reservation
+releaseMemory(size)                         Reservation.release()
+forceReserve or release of a difference     Reservation.resize(size), Reservation.adjust(delta)
+currentUsage()                              current_usage
+currentUsagePercent() (a fraction)          current_usage_fraction
+isMemoryLimited()                           is_memory_limited
+close() (C++ client only)                   close()
+==========================================  =====================================================
+
+Kept: a request is admitted while usage is at or below the limit *before* it is added. Usage may
+exceed the limit by one whole request, and so a request larger than the limit is served as well.
+
+Differs: reservations are objects, so that releasing twice is harmless, usage is their sum and
+never negative; waiting callers are served in the order of asking, bounded in number and time, and
+only those are woken who may go on; a trigger may repeat while usage stays up, and what it raises
+does not reach who reserved; after close nothing waits.
+
+Everything is decided in plain functions that run to completion on one event loop. Invariants:
+usage is the sum of the live reservations; a waiter is either in the queue or done; somebody waits
+only while usage is above the limit. That rule does not ask for sizes: no head blocks the queue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from limiter.client_memory.errors import (
+    MemoryBufferIsFullError,
+    MemoryReserveCancelledError,
+    MemoryReserveClosedError,
+    MemoryReserveError,
+    MemoryReserveQueueFullError,
+    MemoryReserveTimeoutError,
+)
+from limiter.client_memory.reservation import (
+    MemoryLimitStatistics,
+    MemoryWaiter,
+    Reservation,
+    ReserveOutcome,
+    check_size,
+)
+from limiter.client_memory.triggers import MemoryTrigger, MemoryTriggers
+from limiter.clock import Clock, LoopClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DEFAULT_LIMIT_BYTES = 64 * 1024 * 1024
+DEFAULT_MAX_WAITERS = 10_000
+SHRINK_THRESHOLD = 0.95
+"""The fraction of the limit at which consumers shrink their receiver queues."""
+
+
+class MemoryLimitController:
+    """The memory of one client, or of several that share it. For one event loop.
+
+    Args:
+        limit_bytes: The limit; 0 or less is none, and then usage is counted all the same.
+        max_waiters: How many callers may wait at once, at least 1; the next one is refused.
+        clock: Where time comes from.
+        observer: Told how each request ended, and after how many seconds. It must not raise.
+
+    Raises:
+        ValueError: ``max_waiters`` is less than 1.
+
+    Source: PIP-74, MemoryLimitController.
+    """
+
+    def __init__(
+        self,
+        limit_bytes: int = DEFAULT_LIMIT_BYTES,
+        max_waiters: int = DEFAULT_MAX_WAITERS,
+        clock: Clock | None = None,
+        observer: Callable[[ReserveOutcome, float], None] | None = None,
+    ) -> None:
+        if max_waiters < 1:
+            raise ValueError(f"max_waiters is at least 1, not {max_waiters}")
+        self._limit = limit_bytes
+        self._max_waiters = max_waiters
+        self._clock: Clock = clock or LoopClock()
+        self._observer = observer
+        self._usage = 0
+        self._high_water = 0
+        self._reservations = 0
+        self._rejected = 0
+        self._timeouts = 0
+        self._waiters: OrderedDict[MemoryWaiter, None] = OrderedDict()
+        self._triggers = MemoryTriggers(limit_bytes, self._clock, lambda: self._usage)
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return (
+            f"<MemoryLimitController {self._usage}/{self._limit} bytes "
+            f"with {len(self._waiters)} waiting>"
+        )
+
+    @property
+    def is_memory_limited(self) -> bool:
+        """Whether there is a limit at all."""
+        return self._limit > 0
+
+    @property
+    def current_usage(self) -> int:
+        """Bytes reserved now: the sum of all live reservations."""
+        return self._usage
+
+    @property
+    def current_usage_fraction(self) -> float:
+        """Usage divided by the limit, 1.0 at the limit; 0.0 without one."""
+        return self._usage / self._limit if self.is_memory_limited else 0.0
+
+    def statistics(self) -> MemoryLimitStatistics:
+        """Return a frozen snapshot of the figures."""
+        return MemoryLimitStatistics(
+            limit_bytes=self._limit,
+            usage_bytes=self._usage,
+            high_water_bytes=self._high_water,
+            waiters=len(self._waiters),
+            max_waiters=self._max_waiters,
+            reservations=self._reservations,
+            rejected_total=self._rejected,
+            timeouts_total=self._timeouts,
+            triggers_fired_total=self._triggers.fired_total,
+            triggers_failed_total=self._triggers.failed_total,
+        )
+
+    # -- reserving ----------------------------------------------------------------------------
+
+    def try_reserve(self, size: int) -> Reservation | None:
+        """Reserve ``size`` bytes if usage is at or below the limit; otherwise return None.
+
+        Raises:
+            ValueError: ``size`` is negative.
+            MemoryReserveClosedError: The controller was closed.
+
+        Source: MemoryLimitController.tryReserveMemory.
+        """
+        self._validate(size)
+        if not self._admits():
+            self._rejected += 1
+            self._observe(ReserveOutcome.BUFFER_FULL, 0.0)
+            return None
+        return self._reserve_at_once(size, ReserveOutcome.RESERVED)
+
+    def reserve_nowait(self, size: int) -> Reservation:
+        """Reserve ``size`` bytes if usage is at or below the limit; otherwise raise.
+
+        Raises:
+            MemoryBufferIsFullError: Usage is above the limit.
+            ValueError, MemoryReserveClosedError: As :meth:`try_reserve`.
+
+        Source: ProducerImpl.canEnqueueRequest without blockIfQueueFull.
+        """
+        reservation = self.try_reserve(size)
+        if reservation is None:
+            raise MemoryBufferIsFullError(size, self._usage, self._limit)
+        return reservation
+
+    async def reserve(self, size: int, timeout_seconds: float | None = None) -> Reservation:
+        """Reserve ``size`` bytes; wait behind those who wait already until it is admitted.
+
+        A caller that is cancelled holds nothing, even when it was granted in that very turn.
+
+        Args:
+            size: Bytes, 0 or more; may exceed the limit.
+            timeout_seconds: How long to wait; None waits without end, as upstream.
+
+        Raises:
+            ValueError: ``size`` is negative (at once).
+            MemoryReserveQueueFullError: As many wait as may (at once).
+            MemoryReserveTimeoutError: Not granted in time.
+            MemoryReserveClosedError: The controller is or was closed.
+
+        Source: MemoryLimitController.reserveMemory, which parks the calling thread.
+        """
+        waiter = self.request(size, timeout_seconds)
+        try:
+            await waiter.wait()
+        except asyncio.CancelledError:
+            self.abandon(waiter)
+            raise
+        return waiter.result()
+
+    def force_reserve(self, size: int) -> Reservation:
+        """Reserve ``size`` bytes whatever the usage, also after close: they exist already.
+
+        Raises:
+            ValueError: ``size`` is negative.
+
+        Source: MemoryLimitController.forceReserveMemory.
+        """
+        check_size(size)
+        return self._reserve_at_once(size, ReserveOutcome.FORCED)
+
+    def register_trigger(
+        self,
+        callback: Callable[[], object],
+        threshold: float = SHRINK_THRESHOLD,
+        repeat_seconds: float | None = None,
+    ) -> MemoryTrigger:
+        """Call back when usage rises to a fraction of the limit from below it.
+
+        The callback runs inside the reservation that crosses, when that is entered already. It
+        may reserve, release and remove triggers; while it runs it is not called again. What it
+        raises is logged and counted. Without a limit it is never called.
+
+        Args:
+            callback: A plain function; typically halves receiver queues.
+            threshold: Fraction of the limit, above 0; the bytes are rounded down, to 1 at least.
+            repeat_seconds: Run again each time so many seconds have passed since the last run
+                and usage is still there. None: once for each crossing, as upstream.
+
+        Raises:
+            ValueError: ``threshold`` or ``repeat_seconds`` is not above 0.
+
+        Source: MemoryLimitController.registerTrigger; 0.95 is PulsarClientImpl's.
+        """
+        return self._triggers.register(callback, threshold, repeat_seconds)
+
+    def close(self) -> None:
+        """Refuse all who wait and all who come and forget the triggers; once more is harmless.
+
+        What is held can still be resized and released; what arrives can still be forced in.
+        """
+        self._closed = True
+        self._triggers.clear()
+        while self._waiters:
+            waiter, _ = self._waiters.popitem(last=False)
+            self._refuse(waiter, MemoryReserveClosedError(), ReserveOutcome.CLOSED)
+
+    # -- the same without waiting -------------------------------------------------------------
+
+    def request(self, size: int, timeout_seconds: float | None = None) -> MemoryWaiter:
+        """Ask for memory; the answer may be there already. Raises as :meth:`reserve`."""
+        self._validate(size)
+        waiter = MemoryWaiter(size)
+        if self._admits():
+            waiter.settle(self._reserve_at_once(size, ReserveOutcome.RESERVED), None)
+        else:
+            self._enqueue(waiter, timeout_seconds)
+        return waiter
+
+    def abandon(self, waiter: MemoryWaiter) -> None:
+        """Forget a request whose caller has left; what was granted to it is released."""
+        if waiter in self._waiters:
+            del self._waiters[waiter]
+            self._refuse(waiter, MemoryReserveCancelledError(), ReserveOutcome.CANCELLED)
+        elif waiter.reservation is not None:
+            waiter.reservation.release()
+
+    # -- decisions ----------------------------------------------------------------------------
+
+    def _validate(self, size: int) -> None:
+        check_size(size)
+        if self._closed:
+            self._observe(ReserveOutcome.CLOSED, 0.0)
+            raise MemoryReserveClosedError
+
+    def _admits(self) -> bool:
+        """Whether a newcomer is served: usage as it is, before his bytes; nobody before him.
+
+        Somebody waits while usage allows more only inside what a callback does meanwhile.
+        """
+        return self._allows_more() and not self._waiters
+
+    def _allows_more(self) -> bool:
+        return self._limit <= 0 or self._usage <= self._limit
+
+    def _reserve_at_once(self, size: int, outcome: ReserveOutcome) -> Reservation:
+        before = self._usage
+        reservation = self._enter(size)
+        self._observe(outcome, 0.0)
+        self._triggers.usage_rose(before, before + size)
+        return reservation
+
+    def _enter(self, size: int) -> Reservation:
+        self._reservations += 1
+        self._raise_usage(size)
+        return Reservation(size, self._change)
+
+    def _raise_usage(self, delta_bytes: int) -> None:
+        self._usage += delta_bytes
+        self._high_water = max(self._high_water, self._usage)
+
+    def _change(self, delta_bytes: int, *, ended: bool) -> None:
+        """Enter what a reservation did to itself."""
+        self._reservations -= ended
+        before = self._usage
+        if delta_bytes > 0:
+            self._raise_usage(delta_bytes)
+            self._triggers.usage_rose(before, before + delta_bytes)
+        else:
+            self._usage += delta_bytes
+            self._grant_waiters()
+
+    def _enqueue(self, waiter: MemoryWaiter, timeout_seconds: float | None) -> None:
+        waiting = len(self._waiters)
+        if waiting >= self._max_waiters:
+            self._rejected += 1
+            self._observe(ReserveOutcome.QUEUE_FULL, 0.0)
+            raise MemoryReserveQueueFullError(waiter.size, self._usage, self._limit, waiting)
+        waiter.enqueued_at = self._clock.now()
+        self._waiters[waiter] = None
+        if timeout_seconds is not None:
+            due = waiter.enqueued_at + timeout_seconds
+            waiter.timer = self._clock.call_at(due, self._time_out, waiter)
+
+    def _grant_waiters(self) -> None:
+        """Serve from the head while the rule allows more: one release wakes no more than may go."""
+        while self._waiters and self._allows_more():
+            waiter, _ = self._waiters.popitem(last=False)
+            if waiter.caller_left:
+                self._refuse(waiter, MemoryReserveCancelledError(), ReserveOutcome.CANCELLED)
+                continue
+            before = self._usage
+            # Answered before anything else is told: what a callback releases serves the next.
+            waiter.settle(self._enter(waiter.size), None)
+            self._observe(ReserveOutcome.RESERVED, self._clock.now() - waiter.enqueued_at)
+            self._triggers.usage_rose(before, before + waiter.size)
+
+    def _time_out(self, waiter: MemoryWaiter) -> None:
+        del self._waiters[waiter]
+        self._timeouts += 1
+        waited = self._clock.now() - waiter.enqueued_at
+        self._refuse(waiter, MemoryReserveTimeoutError(waited), ReserveOutcome.TIMED_OUT)
+
+    def _refuse(
+        self, waiter: MemoryWaiter, error: MemoryReserveError, outcome: ReserveOutcome
+    ) -> None:
+        """Answer one who was taken out of the queue."""
+        waiter.settle(None, error)
+        self._observe(outcome, self._clock.now() - waiter.enqueued_at)
+
+    def _observe(self, outcome: ReserveOutcome, waited_seconds: float) -> None:
+        if self._observer is not None:
+            self._observer(outcome, waited_seconds)

@@ -1,0 +1,186 @@
+"""The values a MemoryLimitController deals in: reservations, waiters, outcomes, statistics."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol, Self
+
+from limiter.errors import raised_anew
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from limiter.client_memory.errors import MemoryReserveError
+    from limiter.clock import TimerHandle
+
+
+class ReserveOutcome(Enum):
+    """How one request for memory ended. Resizing is no request and has no outcome."""
+
+    RESERVED = "reserved"
+    FORCED = "forced"
+    BUFFER_FULL = "buffer full"
+    QUEUE_FULL = "queue full"
+    TIMED_OUT = "timed out"
+    CANCELLED = "cancelled"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLimitStatistics:
+    """A snapshot of a MemoryLimitController. Units: bytes where named, otherwise counts.
+
+    Attributes:
+        limit_bytes: The limit; 0 or less is none.
+        usage_bytes: The sum of all live reservations.
+        high_water_bytes: The largest usage there ever was.
+        waiters: Requests that wait now.
+        max_waiters: How many may.
+        reservations: Reservations that were not released yet.
+        rejected_total: Requests refused because the memory was used up (BUFFER_FULL, QUEUE_FULL).
+        timeouts_total: Requests that were not granted in time.
+        triggers_fired_total: Runs of threshold callbacks.
+        triggers_failed_total: Those of them that raised.
+    """
+
+    limit_bytes: int
+    usage_bytes: int
+    high_water_bytes: int
+    waiters: int
+    max_waiters: int
+    reservations: int
+    rejected_total: int
+    timeouts_total: int
+    triggers_fired_total: int
+    triggers_failed_total: int
+
+
+class Books(Protocol):
+    """Where reservations are entered: the controller's side of a Reservation."""
+
+    def __call__(self, delta_bytes: int, *, ended: bool) -> None:
+        """Enter that a reservation changed by ``delta_bytes``, and whether it is over."""
+
+
+def check_size(size: int) -> None:
+    """Raise ValueError if ``size`` (bytes) is negative: it would lower usage and wake nobody."""
+    if size < 0:
+        raise ValueError(f"A reservation cannot be negative: {size} bytes")
+
+
+class Reservation:
+    """Bytes that are held until they are released; ``with`` releases at the end of the block.
+
+    Give it to exactly one owner: the send operation, the received message, the open batch. The
+    owner releases when its own work is over, whatever became of the future its user holds, and
+    before it completes that future, so that a send from there meets what is free.
+
+    Source: none upstream, where callers pass bare numbers.
+    """
+
+    __slots__ = ("_books", "_released", "_size")
+
+    def __init__(self, size: int, books: Books) -> None:
+        self._size = size
+        self._books = books
+        self._released = False
+
+    @property
+    def size(self) -> int:
+        """Bytes held now; 0 once released."""
+        return self._size
+
+    @property
+    def released(self) -> bool:
+        """Whether it is over; a reservation of 0 bytes is live until released."""
+        return self._released
+
+    def resize(self, size: int) -> None:
+        """Hold ``size`` bytes from now on: growing never waits, shrinking may wake who does.
+
+        Raises:
+            ValueError: ``size`` is negative.
+            RuntimeError: The reservation was released.
+
+        Source: BatchMessageContainerImpl, which reserves by force what its buffer grew.
+        """
+        check_size(size)
+        if self._released:
+            raise RuntimeError("the reservation was released")
+        # Its own size first: what the change sets off may look here.
+        before, self._size = self._size, size
+        self._books(size - before, ended=False)
+
+    def adjust(self, delta_bytes: int) -> None:
+        """Hold ``delta_bytes`` more, or less if negative. Raises as :meth:`resize`."""
+        self.resize(self._size + delta_bytes)
+
+    def release(self) -> None:
+        """Give everything back and wake who may go on; once more is harmless."""
+        if self._released:
+            return
+        self._released = True
+        before, self._size = self._size, 0
+        self._books(-before, ended=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+    def __repr__(self) -> str:
+        return f"<Reservation {'released' if self._released else self._size}>"
+
+
+class MemoryWaiter:
+    """One request for memory: granted, waiting, or ended with an error."""
+
+    __slots__ = ("_future", "enqueued_at", "error", "reservation", "size", "timer")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.enqueued_at = 0.0
+        self.timer: TimerHandle | None = None
+        self.reservation: Reservation | None = None
+        self.error: MemoryReserveError | None = None
+        self._future: asyncio.Future[None] | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether the request was granted or refused."""
+        return self.reservation is not None or self.error is not None
+
+    @property
+    def caller_left(self) -> bool:
+        """Whether who waited was cancelled, though his task has not run yet to say so."""
+        return self._future is not None and self._future.cancelled()
+
+    def result(self) -> Reservation:
+        """Return the reservation of a request that is done, or raise why there is none."""
+        if self.error is not None:
+            raise raised_anew(self.error)
+        if self.reservation is None:
+            raise RuntimeError("the request is still waiting")
+        return self.reservation
+
+    async def wait(self) -> None:
+        """Return when the request is done; for one caller."""
+        if not self.done:
+            self._future = asyncio.get_running_loop().create_future()
+            await self._future
+
+    def settle(self, reservation: Reservation | None, error: MemoryReserveError | None) -> None:
+        """Record how the request ended and wake who waits for it; the controller's to call."""
+        self.reservation, self.error = reservation, error
+        if self.timer is not None:
+            self.timer.cancel()
+        if self._future is not None and not self._future.done():
+            self._future.set_result(None)

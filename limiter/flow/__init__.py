@@ -1,0 +1,1 @@
+"""Flow control of one connection: when a peer is read no more, and when again (PIP-434)."""

@@ -1,0 +1,118 @@
+"""The lookup semaphore: how many lookups, partition queries and listings run at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+    from types import TracebackType
+
+    from limiter.flow.response_budget import ResponseReservation
+
+
+class LookupSemaphore:
+    """Places for requests that ask for metadata; nobody waits, a full house refuses.
+
+    Source: upstream BrokerService.lookupRequestSemaphore (maxConcurrentLookupRequest).
+    """
+
+    def __init__(self, max_requests: int) -> None:
+        self.max_requests = max_requests
+        self._pending = 0
+        self._owned: dict[Hashable, set[LookupPermit]] = {}
+
+    @property
+    def pending_requests(self) -> int:
+        """Requests that hold a place (metric pulsar_broker_lookup_pending_requests)."""
+        return self._pending
+
+    @property
+    def full(self) -> bool:
+        """Whether all places are taken."""
+        return self._pending >= self.max_requests
+
+    def try_acquire(
+        self, owner: Hashable, reservation: ResponseReservation | None = None
+    ) -> LookupPermit | None:
+        """Return a place, or None when all are taken.
+
+        Args:
+            owner: Whose request it is; see ``cancel_owner``.
+            reservation: What its answer may take of the connection's budget; it ends with the
+                place, or at once when there is none.
+        """
+        if self.full:
+            if reservation is not None:
+                reservation.release()
+            return None
+        self._pending += 1
+        permit = LookupPermit(self, owner, reservation)
+        self._owned.setdefault(owner, set()).add(permit)
+        return permit
+
+    def cancel_owner(self, owner: Hashable) -> None:
+        """Free every place of ``owner``, in this turn; places kept for ever stay taken."""
+        for permit in list(self._owned.get(owner, ())):
+            permit.release()
+
+    def give_back(self, permit: LookupPermit, owner: Hashable) -> None:
+        """Free one place; the permit's to call."""
+        self._pending -= 1
+        self._disown(permit, owner)
+
+    def keep_for_ever(self, permit: LookupPermit, owner: Hashable) -> None:
+        """Leave a place taken without an owner; the permit's to call."""
+        self._disown(permit, owner)
+
+    def _disown(self, permit: LookupPermit, owner: Hashable) -> None:
+        permits = self._owned[owner]
+        permits.discard(permit)
+        if not permits:
+            del self._owned[owner]
+
+
+class LookupPermit:
+    """One place, held for the length of a ``with`` block."""
+
+    __slots__ = ("_live", "_owner", "_reservation", "_semaphore")
+
+    def __init__(
+        self,
+        semaphore: LookupSemaphore,
+        owner: Hashable,
+        reservation: ResponseReservation | None = None,
+    ) -> None:
+        self._semaphore = semaphore
+        self._owner = owner
+        self._reservation = reservation
+        self._live = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Free the place; once more is harmless."""
+        if self._live:
+            self._live = False
+            self._semaphore.give_back(self, self._owner)
+            self._end_reservation()
+
+    def leak(self) -> None:
+        """Never free the place: what a real broker does when it leaves a request unanswered."""
+        if self._live:
+            self._live = False
+            self._semaphore.keep_for_ever(self, self._owner)
+            self._end_reservation()
+
+    def _end_reservation(self) -> None:
+        if self._reservation is not None:
+            self._reservation.release()

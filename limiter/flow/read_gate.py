@@ -1,0 +1,75 @@
+"""Whether a connection's frames may be handled now: a set of causes, open when it is empty."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from limiter.flow.causes import PauseCause
+    from limiter.flow.totals import FlowTotals
+
+
+class ReadGate:
+    """Pauses reading at the first cause and resumes it when the last is gone.
+
+    A set, never a boolean: whoever lifts his own cause cannot lift another's.
+
+    Args:
+        pause: Called when reading must stop.
+        resume: Called when reading may go on.
+        totals: Where the process adds up who is paused, why and for how long.
+    """
+
+    def __init__(
+        self,
+        pause: Callable[[], None],
+        resume: Callable[[], None],
+        totals: FlowTotals | None = None,
+    ) -> None:
+        self._pause = pause
+        self._resume = resume
+        self._totals = totals
+        self._causes: dict[PauseCause, float] = {}
+
+    def __repr__(self) -> str:
+        causes = ", ".join(sorted(cause.name for cause in self._causes))
+        return f"<ReadGate {'closed: ' + causes if causes else 'open'}>"
+
+    @property
+    def open(self) -> bool:
+        """Whether frames may be handled."""
+        return not self._causes
+
+    def is_closed_for(self, cause: PauseCause) -> bool:
+        """Whether this is one of the causes."""
+        return cause in self._causes
+
+    def close_for(self, cause: PauseCause) -> None:
+        """Add a cause; the same one twice counts once."""
+        if cause in self._causes:
+            return
+        was_open = not self._causes
+        self._causes[cause] = 0.0
+        if self._totals is not None:
+            self._causes[cause] = self._totals.paused(cause, first=was_open)
+        if was_open:
+            self._pause()
+
+    def open_for(self, cause: PauseCause) -> None:
+        """Lift a cause; one that was not there is no matter."""
+        since = self._causes.pop(cause, None)
+        if since is None:
+            return
+        if self._totals is not None:
+            self._totals.resumed(cause, since, last=not self._causes)
+        if not self._causes:
+            self._resume()
+
+    def end(self) -> None:
+        """The connection is gone: it is paused for no cause any more, and nothing resumes."""
+        causes, self._causes = self._causes, {}
+        if self._totals is not None:
+            for cause, since in causes.items():
+                self._totals.ended(cause, since)

@@ -1,0 +1,100 @@
+"""How many bytes of answers one connection may have in the making.
+
+A request reserves what its answer is expected to be before the answer is made, and gives it back
+when the answer is in the outbound queue, where the water marks count it. The largest answer is
+free: a list that waits for memory must not hold up the lookups behind it. When the others reach
+the bound, the connection's next requests wait unread.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from limiter.flow.causes import PauseCause
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from limiter.flow.read_gate import ReadGate
+    from limiter.flow.totals import FlowTotals
+
+SMALL_RESPONSE_BYTES = 8_192
+"""What an answer counts at least: its task and its buffers cost it."""
+
+
+class ResponseBudget:
+    """The answers in the making of one connection.
+
+    Args:
+        max_bytes: floodgateMaxInFlightResponseBytesPerConnection; 0 or less is unlimited.
+        gate: Closed when all but the largest reach ``max_bytes``, opened again at half of it.
+        totals: Where the process adds them up.
+    """
+
+    def __init__(self, max_bytes: int, gate: ReadGate, totals: FlowTotals) -> None:
+        self._max_bytes = max_bytes
+        self._gate = gate
+        self._totals = totals
+        self.reserved_bytes = 0
+        self._sizes: dict[ResponseReservation, int] = {}
+
+    def reserve(self, size_bytes: int | None) -> ResponseReservation:
+        """Count an answer that is about to be made; what comes next may have to wait.
+
+        Args:
+            size_bytes: What it will probably take; None is unknown, and takes the whole budget.
+        """
+        expected_bytes = self._max_bytes if size_bytes is None else size_bytes
+        reservation = ResponseReservation(self, max(expected_bytes, SMALL_RESPONSE_BYTES))
+        self._sizes[reservation] = reservation.size_bytes
+        self._change(reservation.size_bytes)
+        if 0 < self._max_bytes <= self._beside_the_largest():
+            self._gate.close_for(PauseCause.IN_FLIGHT_RESPONSE_BYTES)
+        return reservation
+
+    def _beside_the_largest(self) -> int:
+        if self.reserved_bytes < self._max_bytes or self._max_bytes <= 0:
+            return 0
+        return self.reserved_bytes - max(self._sizes.values(), default=0)
+
+    def lift(self) -> None:
+        """From now on there is no bound."""
+        self._max_bytes = 0
+        self._gate.open_for(PauseCause.IN_FLIGHT_RESPONSE_BYTES)
+
+    def give_back(self, reservation: ResponseReservation) -> None:
+        """An answer is queued, or will not be made; the reservation's to call."""
+        self._change(-self._sizes.pop(reservation))
+        if 2 * self._beside_the_largest() <= self._max_bytes:
+            self._gate.open_for(PauseCause.IN_FLIGHT_RESPONSE_BYTES)
+
+    def _change(self, delta_bytes: int) -> None:
+        self.reserved_bytes += delta_bytes
+        self._totals.response_bytes += delta_bytes
+
+
+class ResponseReservation:
+    """One answer's part; a context manager, or released by hand. Twice is once."""
+
+    __slots__ = ("_budget", "size_bytes")
+
+    def __init__(self, budget: ResponseBudget, size_bytes: int) -> None:
+        self._budget = budget
+        self.size_bytes = size_bytes
+
+    def release(self) -> None:
+        """Give the reservation back."""
+        if self.size_bytes:
+            self.size_bytes = 0
+            self._budget.give_back(self)
+
+    def __enter__(self) -> ResponseReservation:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()

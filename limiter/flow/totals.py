@@ -1,0 +1,79 @@
+"""Counts what flow control did to all connections of a process: plain numbers for metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from limiter.flow.causes import CloseReason, PauseCause, RateLimitOperation
+from limiter.flow.outbound_buffer import OutboundTotals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from limiter.clock import Clock
+
+
+class FlowTotals:
+    """Adds up the connections of one process.
+
+    Args:
+        clock: Where time comes from.
+        outbound: What waits to leave.
+
+    Attributes:
+        connections: How many are paused now, by cause.
+        pauses: How often one was, by cause.
+        operations: See RateLimitOperation.
+        closed: Slow peers that were closed, by reason.
+        parked_frames: Frames that wait in memory because their connection is paused.
+        parked_bytes: Their bytes.
+        response_bytes: Bytes of answers that are being made.
+        oversized_commands: Connections closed for a command above the bound of its type.
+    """
+
+    def __init__(self, clock: Clock, outbound: OutboundTotals | None = None) -> None:
+        self._clock = clock
+        self.outbound = outbound or OutboundTotals()
+        self.connections = dict.fromkeys(PauseCause, 0)
+        self.pauses = dict.fromkeys(PauseCause, 0)
+        self.operations = dict.fromkeys(RateLimitOperation, 0)
+        self.closed = dict.fromkeys(CloseReason, 0)
+        self.parked_frames = 0
+        self.parked_bytes = 0
+        self.response_bytes = 0
+        self.oversized_commands = 0
+        self._ended_seconds = dict.fromkeys(PauseCause, 0.0)
+        self._since_sum = dict.fromkeys(PauseCause, 0.0)
+
+    def paused(self, cause: PauseCause, *, first: bool) -> float:
+        """Count a cause that came up; return the moment, which ``resumed`` wants back."""
+        now = self._clock.now()
+        self.connections[cause] += 1
+        self.pauses[cause] += 1
+        self._since_sum[cause] += now
+        if first:
+            self.operations[RateLimitOperation.PAUSED] += 1
+        if cause is PauseCause.PENDING_PUBLISHES:
+            self.operations[RateLimitOperation.THROTTLED] += 1
+        return now
+
+    def resumed(self, cause: PauseCause, since: float, *, last: bool) -> None:
+        """Count a cause that is gone."""
+        self.ended(cause, since)
+        if last:
+            self.operations[RateLimitOperation.RESUMED] += 1
+        if cause is PauseCause.PENDING_PUBLISHES:
+            self.operations[RateLimitOperation.UNTHROTTLED] += 1
+
+    def ended(self, cause: PauseCause, since: float) -> None:
+        """Count a cause that is gone, maybe with its connection."""
+        self.connections[cause] -= 1
+        self._ended_seconds[cause] += self._clock.now() - since
+        self._since_sum[cause] = self._since_sum[cause] - since if self.connections[cause] else 0.0
+
+    def paused_seconds(self) -> Iterator[tuple[PauseCause, float]]:
+        """Yield for each cause how long connections were paused for it, pauses of now included."""
+        now = self._clock.now()
+        for cause, count in self.connections.items():
+            going_on = count * now - self._since_sum[cause] if count else 0.0
+            yield cause, self._ended_seconds[cause] + max(0.0, going_on)

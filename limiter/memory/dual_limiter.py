@@ -1,0 +1,363 @@
+"""PIP-442's dual memory limiter: one semaphore for heap, one for direct memory.
+
+A permit knows which of the two it belongs to; ``hold`` is the block form on top of the PIP's
+three operations. Who waits for DIRECT_MEMORY, which waits for peers, should hold no HEAP_MEMORY; as
+shipped he does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from typing import TYPE_CHECKING, Self, TypeAlias
+
+from limiter.semaphore.async_semaphore import AsyncSemaphore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+    from types import TracebackType
+
+    from limiter.admission.rules import AdmissionRules
+    from limiter.clock import Clock
+    from limiter.permits.account import Waiter
+    from limiter.permits.ledger import PermitRecord
+    from limiter.permits.permit import AcquireOutcome, Contention, Permit, SemaphoreStatistics
+
+
+DualObserver: TypeAlias = "Callable[[LimitType, AcquireOutcome, float, int], None]"
+
+
+class LimitType(Enum):
+    """One of the two budgets (upstream: AsyncDualMemoryLimiter.LimitType)."""
+
+    HEAP_MEMORY = "heap"
+    DIRECT_MEMORY = "direct"
+
+    # Members are one of a kind; Enum's own hash is a Python function, and each permit asks for it.
+    __hash__ = object.__hash__
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLimit:
+    """One budget. A ``max_bytes`` or ``max_queue_size`` of 0 or less is unbounded."""
+
+    max_bytes: int
+    max_queue_size: int
+    timeout_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class DualStatistics:
+    """A snapshot of both budgets. Units: bytes, requests."""
+
+    heap: SemaphoreStatistics
+    direct: SemaphoreStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPermit:
+    """Bytes of one budget, held until released or superseded by an update."""
+
+    limit_type: LimitType
+    permit: Permit
+
+    @property
+    def size(self) -> int:
+        """Bytes held now; 0 once the permit was released or superseded."""
+        return self.permit.size
+
+
+class SharedOwner:
+    """An owner that many are part of, in both budgets; the last who leaves gives all back.
+
+    Made by :meth:`AsyncDualMemoryLimiter.share` and given to it as the owner of requests.
+    """
+
+    __slots__ = ("_limiter", "holders")
+
+    def __init__(self, limiter: AsyncDualMemoryLimiter, namespace: str) -> None:
+        self._limiter = limiter
+        self.holders = {one: limiter.semaphore(one).share(namespace) for one in LimitType}
+
+    def join(self, owner: Hashable) -> None:
+        """Add a reference of ``owner``."""
+        for limit_type, holder in self.holders.items():
+            self._limiter.semaphore(limit_type).join(holder, owner)
+
+    def done_with(self, limit_type: LimitType) -> None:
+        """Give back what is held of one budget; nobody is part of it there any more."""
+        self._limiter.semaphore(limit_type).disband(self.holders[limit_type])
+
+    def leave(self, owner: Hashable) -> None:
+        """Drop a reference of ``owner``; one that is not there is no matter."""
+        for limit_type, holder in self.holders.items():
+            self._limiter.semaphore(limit_type).leave(holder, owner)
+
+
+class AsyncDualMemoryLimiter:
+    """Decides who may hold how many bytes of heap and of direct memory, and who must wait.
+
+    Args:
+        heap: The budget of LimitType.HEAP_MEMORY.
+        direct: The budget of LimitType.DIRECT_MEMORY.
+        clock: Where time comes from.
+        observer: Told of requests: which budget, how they ended, seconds waited, how many.
+        rules: In which order requests are granted; as shipped unless told otherwise.
+
+    Source: PIP-442, AsyncDualMemoryLimiterImpl.
+    """
+
+    def __init__(
+        self,
+        heap: MemoryLimit,
+        direct: MemoryLimit,
+        clock: Clock | None = None,
+        observer: DualObserver | None = None,
+        rules: AdmissionRules | None = None,
+    ) -> None:
+        self._observer = observer
+        self._semaphores = {
+            limit_type: AsyncSemaphore(
+                limit.max_bytes,
+                limit.max_queue_size,
+                limit.timeout_seconds,
+                clock,
+                partial(self._observe, limit_type),
+                rules,
+            )
+            for limit_type, limit in (
+                (LimitType.HEAP_MEMORY, heap),
+                (LimitType.DIRECT_MEMORY, direct),
+            )
+        }
+
+    def _observe(
+        self, limit_type: LimitType, outcome: AcquireOutcome, waited_seconds: float, count: int
+    ) -> None:
+        if self._observer is not None:
+            self._observer(limit_type, outcome, waited_seconds, count)
+
+    def observe_with(self, observer: DualObserver) -> None:
+        """Name the one observer; the limiter itself does not know who watches it."""
+        self._observer = observer
+
+    def semaphore(self, limit_type: LimitType) -> AsyncSemaphore:
+        """Return one budget, for who needs more than the dual operations."""
+        return self._semaphores[limit_type]
+
+    async def acquire(
+        self,
+        limit_type: LimitType,
+        size_bytes: int,
+        is_cancelled: Callable[[], bool] | None = None,
+        owner: Hashable | None = None,
+        namespace: str = "",
+    ) -> MemoryPermit:
+        """Return a permit of ``size_bytes``; wait until it can be granted.
+
+        Raises:
+            The errors of :meth:`limiter.semaphore.async_semaphore.AsyncSemaphore.acquire`.
+        """
+        if type(owner) is SharedOwner:
+            owner = owner.holders[limit_type]
+        semaphore = self._semaphores[limit_type]
+        permit = await semaphore.acquire(size_bytes, is_cancelled, owner, namespace)
+        return MemoryPermit(limit_type, permit)
+
+    async def update(
+        self,
+        permit: MemoryPermit,
+        size_bytes: int,
+        is_cancelled: Callable[[], bool] | None = None,
+    ) -> MemoryPermit:
+        """Exchange a permit for one of ``size_bytes`` of the same budget.
+
+        Raises:
+            The errors of :meth:`limiter.semaphore.async_semaphore.AsyncSemaphore.update`.
+            TypeError: Not a permit of a dual limiter.
+        """
+        semaphore = self._semaphores[_ours(permit).limit_type]
+        exchanged = await semaphore.update(permit.permit, size_bytes, is_cancelled)
+        return MemoryPermit(permit.limit_type, exchanged)
+
+    def try_update(self, permit: MemoryPermit, size_bytes: int) -> MemoryPermit | None:
+        """Exchange a permit if that needs no waiting; otherwise it stays as it is, and None.
+
+        Raises:
+            PermitTooLargeError: ``size_bytes`` exceeds the limit.
+            PermitAcquireQueueFullError: The queue is full, so growing had to wait.
+        """
+        semaphore = self._semaphores[_ours(permit).limit_type]
+        waiter = semaphore.request_update(permit.permit, size_bytes)
+        if waiter.permit is None:
+            semaphore.abandon(waiter)
+            return None
+        return MemoryPermit(permit.limit_type, waiter.permit)
+
+    def release(self, permit: MemoryPermit) -> None:
+        """Give a permit back; once more, or after an update superseded it, is harmless."""
+        self._semaphores[_ours(permit).limit_type].release(permit.permit)
+
+    def hold(
+        self,
+        limit_type: LimitType,
+        size_bytes: int,
+        owner: Hashable | None = None,
+        namespace: str = "",
+    ) -> MemoryHold:
+        """Hold ``size_bytes`` for the length of an ``async with`` block."""
+        return MemoryHold(self, limit_type, size_bytes, owner, namespace)
+
+    def request(
+        self,
+        limit_type: LimitType,
+        size_bytes: int,
+        owner: Hashable | None = None,
+        namespace: str = "",
+    ) -> Waiter:
+        """Ask without waiting; the waiter says when it is answered."""
+        if type(owner) is SharedOwner:
+            owner = owner.holders[limit_type]
+        return self._semaphores[limit_type].request(size_bytes, None, owner, namespace)
+
+    def abandon(self, limit_type: LimitType, waiter: Waiter) -> None:
+        """Forget a request made with :meth:`request`, granted or not."""
+        self._semaphores[limit_type].abandon(waiter)
+
+    def cancel_owner(self, owner: Hashable) -> None:
+        """Drop queued places and release permits of ``owner``; followers are granted now."""
+        for semaphore in self._semaphores.values():
+            semaphore.cancel_owner(owner)
+
+    def share(self, namespace: str = "") -> SharedOwner:
+        """Return an owner that many can be part of."""
+        return SharedOwner(self, namespace)
+
+    def exempt_from_share(self, owner: Hashable) -> None:
+        """Many clients are behind ``owner``; see AsyncSemaphore.exempt_from_share."""
+        for semaphore in self._semaphores.values():
+            semaphore.exempt_from_share(owner)
+
+    def defer(self, *owners: Hashable) -> None:
+        """Let others who wait go before ``owners``; see AsyncSemaphore.defer."""
+        for semaphore in self._semaphores.values():
+            semaphore.defer(*owners)
+
+    def undefer(self, *owners: Hashable) -> None:
+        """Let ``owners`` wait like everybody else again."""
+        for semaphore in self._semaphores.values():
+            semaphore.undefer(*owners)
+
+    def extend_timeouts(self, more_seconds: Callable[[LimitType, Waiter], float]) -> None:
+        """Ask how much longer a request may wait whose time is up; see AsyncSemaphore."""
+        for limit_type, semaphore in self._semaphores.items():
+            semaphore.extend_timeouts(partial(more_seconds, limit_type))
+
+    def record_with(self, limit_type: LimitType, record: PermitRecord) -> None:
+        """Name who keeps a record of one budget's permits; before the first request."""
+        self._semaphores[limit_type].record_with(record)
+
+    def pinned_by(self, owner: Hashable) -> dict[LimitType, int]:
+        """Return the bytes that ``owner`` holds of each budget, with its part of shared ones."""
+        return {one: semaphore.pinned_by(owner) for one, semaphore in self._semaphores.items()}
+
+    def contention(self, limit_type: LimitType) -> Contention | None:
+        """Return who waits for memory that others hold; None when nobody does."""
+        return self._semaphores[limit_type].contention()
+
+    def on_contention(self, callback: Callable[[LimitType, Contention], None]) -> None:
+        """Call back whenever it becomes somebody's turn who has to wait for others."""
+        for limit_type, semaphore in self._semaphores.items():
+            semaphore.on_contention(partial(callback, limit_type))
+
+    def change_limit(
+        self,
+        limit_type: LimitType,
+        max_bytes: int | None = None,
+        max_queue_size: int | None = None,
+        timeout_seconds: float | None = None,
+    ) -> None:
+        """Change one budget at run time; None leaves a figure as it is.
+
+        See AsyncSemaphore.change_limits.
+        """
+        semaphore = self._semaphores[limit_type]
+        semaphore.change_limits(max_bytes, max_queue_size, timeout_seconds)
+
+    def close(self) -> None:
+        """Refuse all who wait and all who come."""
+        for semaphore in self._semaphores.values():
+            semaphore.close()
+
+    def available_permits(self, limit_type: LimitType) -> int:
+        """Return the bytes that could be granted now."""
+        return self._semaphores[limit_type].available_permits
+
+    def acquired_permits(self, limit_type: LimitType) -> int:
+        """Return the bytes that are held."""
+        return self._semaphores[limit_type].acquired_permits
+
+    def queue_size(self, limit_type: LimitType) -> int:
+        """Return how many requests wait."""
+        return self._semaphores[limit_type].queue_size
+
+    def statistics(self) -> DualStatistics:
+        """Return a frozen snapshot of both budgets."""
+        return DualStatistics(
+            self._semaphores[LimitType.HEAP_MEMORY].statistics(),
+            self._semaphores[LimitType.DIRECT_MEMORY].statistics(),
+        )
+
+
+def _ours(permit: MemoryPermit) -> MemoryPermit:
+    if type(permit) is not MemoryPermit:
+        raise TypeError(f"Invalid permit type: {permit!r} was not granted by this limiter")
+    return permit
+
+
+class MemoryHold:
+    """Bytes that are held for the length of a block and may change their amount in it."""
+
+    __slots__ = ("_limit_type", "_limiter", "_namespace", "_owner", "_permit", "_size_bytes")
+
+    def __init__(
+        self,
+        limiter: AsyncDualMemoryLimiter,
+        limit_type: LimitType,
+        size_bytes: int,
+        owner: Hashable | None,
+        namespace: str,
+    ) -> None:
+        self._limiter = limiter
+        self._limit_type = limit_type
+        self._size_bytes = size_bytes
+        self._owner = owner
+        self._namespace = namespace
+        self._permit: MemoryPermit | None = None
+
+    async def __aenter__(self) -> Self:
+        self._permit = await self._limiter.acquire(
+            self._limit_type, self._size_bytes, None, self._owner, self._namespace
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._permit is not None:
+            self._limiter.release(self._permit)
+
+    @property
+    def size(self) -> int:
+        """Bytes held now."""
+        return self._permit.size if self._permit is not None else 0
+
+    async def resize(self, size_bytes: int) -> None:
+        """Change the amount; growing may wait, and on an error the old amount stays held."""
+        if self._permit is None:
+            raise RuntimeError("resize outside the block")
+        self._permit = await self._limiter.update(self._permit, size_bytes)

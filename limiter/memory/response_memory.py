@@ -1,0 +1,330 @@
+"""Charges for a response's memory: each its own, or shared by all who send the same bytes.
+
+Both kinds have the same three operations, so that a request reads the same under either
+(``floodgateResponseBuffers``): hold heap for a block, acquire direct memory for an outbound
+entry, and give back everything an owner has.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, Self
+
+from limiter.errors import PermitAcquireError
+from limiter.memory.direct_ahead import DirectAhead
+from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType
+from limiter.memory.shared_leases import SharedLeases
+from limiter.memory.transient_permit import PassingPermit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+    from contextlib import AbstractAsyncContextManager
+    from types import TracebackType
+
+    from limiter.memory.shared_leases import LeaseReference
+    from limiter.semaphore.async_semaphore import AsyncSemaphore
+
+
+class HeapHold(Protocol):
+    """Heap that is held while a response is made."""
+
+    async def resize(self, size_bytes: int) -> None:
+        """Hold ``size_bytes`` instead; growing may wait.
+
+        Raises:
+            The errors of :meth:`limiter.semaphore.async_semaphore.AsyncSemaphore.update`.
+        """
+
+
+class ResponseMemory(Protocol):
+    """Heap and direct memory of responses."""
+
+    def heap(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> AbstractAsyncContextManager[HeapHold]:
+        """Hold heap for a block.
+
+        Args:
+            key: What it is held for: those who hold for the same may share.
+            size_bytes: How much.
+            owner: Whose request it is.
+            namespace: ``tenant/namespace`` it is for.
+
+        Raises:
+            The errors of :meth:`limiter.semaphore.async_semaphore.AsyncSemaphore.acquire`.
+        """
+
+    async def direct(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> Callable[[], object]:
+        """Acquire direct memory for one outbound entry and return how it is given back.
+
+        Raises:
+            The errors of :meth:`limiter.semaphore.async_semaphore.AsyncSemaphore.acquire`.
+        """
+
+    async def direct_ahead(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> DirectAhead:
+        """Acquire direct memory for an answer that is made only then.
+
+        Args:
+            key: What will be made: those who wait for the same may share.
+            size_bytes: How much it will probably take.
+            owner: Whose request it is.
+            namespace: ``tenant/namespace`` it is for.
+
+        Raises:
+            The errors of :meth:`limiter.semaphore.async_semaphore.AsyncSemaphore.acquire`.
+        """
+
+    def direct_at_once(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> Callable[[], object] | None:
+        """Acquire direct memory without waiting; None where that is not possible now.
+
+        Raises:
+            PermitTooLargeError: ``size_bytes`` exceeds the limit.
+        """
+
+    def passing(
+        self,
+        limit_type: LimitType,
+        key: Hashable,
+        size_bytes: int,
+        owner: Hashable,
+        namespace: str = "",
+    ) -> PassingPermit | None:
+        """Return memory for what may be gone before this turn ends; see PassingPermit.
+
+        None where that would have to wait, or is refused: then nothing was asked for.
+        """
+
+    @property
+    def shares(self) -> bool:
+        """True if those who send the same bytes are charged for them once."""
+
+    @property
+    def pays(self) -> bool:
+        """True if direct memory is counted at all: without a limit it is not."""
+
+    def exempt_from_share(self, owner: Hashable) -> None:
+        """Many clients are behind ``owner``: no share applies to it."""
+
+    def cancel_owner(self, owner: Hashable) -> None:
+        """Drop queued places and give back everything of ``owner``, in this turn."""
+
+
+class PrivateMemory:
+    """Every response is charged for itself: as shipped."""
+
+    def __init__(self, limiter: AsyncDualMemoryLimiter) -> None:
+        self._limiter = limiter
+
+    def heap(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> AbstractAsyncContextManager[HeapHold]:
+        """See ResponseMemory.heap."""
+        return self._limiter.hold(LimitType.HEAP_MEMORY, size_bytes, owner, namespace)
+
+    async def direct(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> Callable[[], object]:
+        """See ResponseMemory.direct."""
+        permit = await self._limiter.acquire(
+            LimitType.DIRECT_MEMORY, size_bytes, None, owner, namespace
+        )
+        return lambda: self._limiter.release(permit)
+
+    async def direct_ahead(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> DirectAhead:
+        """See ResponseMemory.direct_ahead."""
+        permit = await self._limiter.acquire(
+            LimitType.DIRECT_MEMORY, size_bytes, None, owner, namespace
+        )
+        return DirectAhead(
+            lambda _, needed_bytes: needed_bytes <= permit.size,
+            partial(self._limiter.release, permit),
+        )
+
+    def direct_at_once(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> Callable[[], object] | None:
+        """See ResponseMemory.direct_at_once."""
+        semaphore = self._limiter.semaphore(LimitType.DIRECT_MEMORY)
+        try:
+            waiter = semaphore.request(size_bytes, None, owner, namespace)
+        except PermitAcquireError:
+            return None
+        if waiter.permit is None:
+            semaphore.abandon(waiter)
+            return None
+        return partial(semaphore.release, waiter.permit)
+
+    def passing(
+        self,
+        limit_type: LimitType,
+        key: Hashable,
+        size_bytes: int,
+        owner: Hashable,
+        namespace: str = "",
+    ) -> PassingPermit | None:
+        """See ResponseMemory.passing."""
+        semaphore = self._limiter.semaphore(limit_type)
+        if not semaphore.grants(size_bytes, owner, namespace):
+            return None
+        take = partial(self._taken, semaphore, size_bytes, owner, namespace)
+        return PassingPermit(take, semaphore, size_bytes, owner, namespace)
+
+    @staticmethod
+    def _taken(
+        semaphore: AsyncSemaphore, size_bytes: int, owner: Hashable, namespace: str
+    ) -> Callable[[], object]:
+        waiter = semaphore.request(size_bytes, None, owner, namespace)
+        return partial(semaphore.release, waiter.result())
+
+    @property
+    def shares(self) -> bool:
+        """See ResponseMemory.shares."""
+        return False
+
+    @property
+    def pays(self) -> bool:
+        """See ResponseMemory.pays."""
+        return not self._limiter.semaphore(LimitType.DIRECT_MEMORY).unbounded
+
+    def exempt_from_share(self, owner: Hashable) -> None:
+        """See ResponseMemory.exempt_from_share."""
+        self._limiter.exempt_from_share(owner)
+
+    def cancel_owner(self, owner: Hashable) -> None:
+        """See ResponseMemory.cancel_owner."""
+        self._limiter.cancel_owner(owner)
+
+
+class SharedMemory:
+    """Each distinct live buffer is charged once, whoever sends it."""
+
+    def __init__(self, limiter: AsyncDualMemoryLimiter) -> None:
+        self._limiter = limiter
+        self._heap = SharedLeases(limiter, LimitType.HEAP_MEMORY)
+        self._direct = SharedLeases(limiter, LimitType.DIRECT_MEMORY)
+
+    def heap(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> AbstractAsyncContextManager[HeapHold]:
+        """See ResponseMemory.heap."""
+        return _SharedHeapHold(self._heap, key, size_bytes, owner, namespace)
+
+    async def direct(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> Callable[[], object]:
+        """See ResponseMemory.direct."""
+        return (await self._direct.acquire(key, size_bytes, owner, namespace)).release
+
+    async def direct_ahead(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> DirectAhead:
+        """See ResponseMemory.direct_ahead."""
+        reference = await self._direct.acquire(key, size_bytes, owner, namespace)
+        return DirectAhead(reference.pays_for, reference.release)
+
+    def direct_at_once(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> Callable[[], object] | None:
+        """See ResponseMemory.direct_at_once."""
+        try:
+            reference = self._direct.reference(key, size_bytes, owner, namespace)
+        except PermitAcquireError:
+            return None
+        if not reference.size:
+            reference.release()
+            return None
+        return reference.release
+
+    def passing(
+        self,
+        limit_type: LimitType,
+        key: Hashable,
+        size_bytes: int,
+        owner: Hashable,
+        namespace: str = "",
+    ) -> PassingPermit | None:
+        """See ResponseMemory.passing.
+
+        Whoever would join and leave within a turn what others hold changes nothing. What they
+        send is the same, though a longer request id makes a few bytes more of it.
+        """
+        heap = limit_type is LimitType.HEAP_MEMORY
+        leases = self._heap if heap else self._direct
+        covered = leases.covers(key, size_bytes if heap else 0)
+        if covered is False:
+            return None
+        semaphore = None if covered else self._limiter.semaphore(limit_type)
+        if semaphore is not None and not semaphore.grants(size_bytes, owner, namespace):
+            return None
+        take = partial(self._taken, leases, key, size_bytes, owner, namespace)
+        return PassingPermit(take, semaphore, size_bytes, owner, namespace)
+
+    @staticmethod
+    def _taken(
+        leases: SharedLeases, key: Hashable, size_bytes: int, owner: Hashable, namespace: str
+    ) -> Callable[[], object]:
+        return leases.reference(key, size_bytes, owner, namespace).release
+
+    @property
+    def shares(self) -> bool:
+        """See ResponseMemory.shares."""
+        return True
+
+    @property
+    def pays(self) -> bool:
+        """See ResponseMemory.pays."""
+        return not self._limiter.semaphore(LimitType.DIRECT_MEMORY).unbounded
+
+    def exempt_from_share(self, owner: Hashable) -> None:
+        """See ResponseMemory.exempt_from_share."""
+        self._limiter.exempt_from_share(owner)
+
+    def cancel_owner(self, owner: Hashable) -> None:
+        """See ResponseMemory.cancel_owner."""
+        self._heap.cancel_owner(owner)
+        self._direct.cancel_owner(owner)
+        self._limiter.cancel_owner(owner)
+
+
+class _SharedHeapHold:
+    """A reference to the shared heap, for a block."""
+
+    __slots__ = ("_acquiring", "_reference")
+
+    def __init__(
+        self,
+        leases: SharedLeases,
+        key: Hashable,
+        size_bytes: int,
+        owner: Hashable,
+        namespace: str,
+    ) -> None:
+        self._acquiring = partial(leases.acquire, key, size_bytes, owner, namespace)
+        self._reference: LeaseReference | None = None
+
+    async def __aenter__(self) -> Self:
+        self._reference = await self._acquiring()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._reference is not None:
+            self._reference.release()
+
+    async def resize(self, size_bytes: int) -> None:
+        """Let the shared amount grow to what one of those who share it needs; it never shrinks."""
+        if self._reference is None:
+            raise RuntimeError("resize outside the block")
+        await self._reference.grow(size_bytes)

@@ -1,0 +1,285 @@
+"""Memory that many requests share: one lease, references, the last one returns it.
+
+A lease is acquired once for all who wait for it. Whoever cancels his own request gives back
+his reference only: the others' wait goes on. The mutable state is the table of live leases.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+from limiter.errors import PermitAcquireCancelledError, PermitAcquireError, PermitTooLargeError
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType
+    from limiter.permits.account import SharedHolder, Waiter
+    from limiter.permits.permit import Permit
+    from limiter.semaphore.async_semaphore import AsyncSemaphore
+
+
+class SharedLeases:
+    """The live leases of one budget, found by what they pay for.
+
+    Bound: one lease per distinct key with at least one reference; the lease is forgotten with
+    its last reference. Bytes are bounded by the limiter.
+    """
+
+    def __init__(self, limiter: AsyncDualMemoryLimiter, limit_type: LimitType) -> None:
+        self._semaphore = limiter.semaphore(limit_type)
+        self._leases: dict[Hashable, _Lease] = {}
+        self._owned: dict[Hashable, dict[LeaseReference, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._leases)
+
+    async def acquire(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> LeaseReference:
+        """Return a reference to the lease of ``key``; wait until its bytes are granted.
+
+        The first to ask opens the lease with ``size_bytes``; who comes while it lives shares it.
+
+        Raises:
+            PermitAcquireError: The lease was refused, for all who waited for it.
+            PermitTooLargeError: ``size_bytes`` exceeds the limit.
+        """
+        reference = self.reference(key, size_bytes, owner, namespace)
+        if reference.size:
+            return reference
+        try:
+            await reference.granted()
+        except (PermitAcquireError, PermitTooLargeError, asyncio.CancelledError):
+            reference.release()
+            raise
+        return reference
+
+    def reference(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> LeaseReference:
+        """Return a reference that may still have to wait; see LeaseReference.granted."""
+        lease = self._leases.get(key)
+        if lease is None or not lease.live:
+            lease = self._leases[key] = self._open(key, size_bytes, owner, namespace)
+        else:
+            self._semaphore.join(lease.shared_holder(), owner)
+        reference = LeaseReference(self, lease, owner)
+        self._owned.setdefault(owner, {})[reference] = None
+        return reference
+
+    def covers(self, key: Hashable, size_bytes: int) -> bool | None:
+        """Tell whether those who share ``key`` hold ``size_bytes`` for it; None without any."""
+        lease = self._leases.get(key)
+        if lease is None or not lease.live:
+            return None
+        return lease.permit is not None and lease.permit.size >= size_bytes
+
+    def cancel_owner(self, owner: Hashable) -> None:
+        """Give back every reference of ``owner``, in this turn."""
+        for reference in list(self._owned.get(owner, ())):
+            reference.release()
+
+    def _open(self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str) -> _Lease:
+        """Acquire for one owner alone where nobody waits: books of sharers cost four times that."""
+        permit = self._semaphore.acquire_at_once(size_bytes, owner, namespace)
+        if permit is not None:
+            return _Lease(key, self._semaphore, permit=permit)
+        return self._open_shared(key, size_bytes, owner, namespace)
+
+    def _open_shared(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str
+    ) -> _Lease:
+        holder = self._semaphore.share(namespace)
+        self._semaphore.join(holder, owner)
+        try:
+            waiter = self._semaphore.request(size_bytes, None, holder)
+        except (PermitAcquireError, PermitTooLargeError):
+            self._semaphore.leave(holder, owner)
+            raise
+        lease = _Lease(key, self._semaphore, holder, waiter)
+        waiter.on_done(lambda: self._answered(lease, waiter))
+        return lease
+
+    def _answered(self, lease: _Lease, waiter: Waiter) -> None:
+        """A refused lease is no longer found: who comes later asks anew."""
+        if waiter.error is not None:
+            self._forget(lease)
+
+    def rename(self, lease: _Lease, key: Hashable) -> bool:
+        """Let a lease be found by another key; false where that names another. A reference's."""
+        other = self._leases.get(key)
+        if other is not None and other.live:
+            return False
+        self._forget(lease)
+        lease.key = key
+        self._leases[key] = lease
+        return True
+
+    def _forget(self, lease: _Lease) -> None:
+        if self._leases.get(lease.key) is lease:
+            del self._leases[lease.key]
+
+    def give_back(self, reference: LeaseReference, lease: _Lease) -> None:
+        """Drop one reference; the last one ends the lease. The reference's to call."""
+        owned = self._owned[reference.owner]
+        del owned[reference]
+        if not owned:
+            del self._owned[reference.owner]
+        holder = lease.holder
+        if holder is None or holder.references <= 1:
+            self._forget(lease)
+        if holder is not None:
+            self._semaphore.leave(holder, reference.owner)
+        elif lease.permit is not None:
+            self._semaphore.release(lease.permit)
+
+
+class _Lease:
+    """Holds what was granted, to one owner until another joins; a growth under way is everybody's.
+
+    Attributes:
+        holder: Those who share it; None while one owner holds it alone.
+        waiter: The request it was opened with; None when it was granted at once.
+    """
+
+    __slots__ = ("_growth", "_semaphore", "holder", "key", "permit", "waiter")
+
+    def __init__(
+        self,
+        key: Hashable,
+        semaphore: AsyncSemaphore,
+        holder: SharedHolder | None = None,
+        waiter: Waiter | None = None,
+        permit: Permit | None = None,
+    ) -> None:
+        self.key = key
+        self.holder = holder
+        self.waiter = waiter
+        self.permit = permit
+        self._growth: Waiter | None = None
+        self._semaphore = semaphore
+        if waiter is not None:
+            waiter.on_done(partial(self._take, waiter))
+
+    @property
+    def live(self) -> bool:
+        """True if anybody has a part in it."""
+        if self.holder is not None:
+            return self.holder.references > 0
+        return self.permit is not None and self.permit.size > 0
+
+    def shared_holder(self) -> SharedHolder:
+        """Return those who share it; what one owner held alone is shared from now on.
+
+        Raises:
+            PermitAcquireCancelledError: Its owner was cancelled and it holds nothing.
+        """
+        if self.holder is None:
+            if self.permit is None or not self.permit.size:
+                raise PermitAcquireCancelledError
+            self.holder = self._semaphore.share_held(self.permit)
+        return self.holder
+
+    def growth_to(self, permit: Permit, size_bytes: int) -> Waiter:
+        """Return the growth that is under way, or begin one. Raises as AsyncSemaphore.update."""
+        if self._growth is not None:
+            return self._growth
+        self.shared_holder()  # Who joins while it waits must find the growth where sharers wait.
+        growth = self._growth = self._semaphore.request_update(permit, size_bytes)
+        growth.on_done(partial(self._take, growth))
+        return growth
+
+    def _take(self, waiter: Waiter) -> None:
+        """Hold what was granted; what was refused leaves the lease with what it has."""
+        self._growth = None
+        if waiter.permit is not None:
+            self.permit = waiter.permit
+
+
+class LeaseReference:
+    """One request's, or one outbound entry's, part in a lease."""
+
+    __slots__ = ("_asked_for", "_lease", "_leases", "_released", "_waiting", "owner")
+
+    def __init__(self, leases: SharedLeases, lease: _Lease, owner: Hashable) -> None:
+        self._leases = leases
+        self._lease = lease
+        self._asked_for = lease.key
+        self.owner = owner
+        self._released = False
+        self._waiting: list[asyncio.Future[None]] = []
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole lease; 0 until granted and after release."""
+        permit = self._lease.permit
+        return 0 if self._released or permit is None else permit.size
+
+    async def granted(self) -> None:
+        """Wait until the lease is granted.
+
+        Raises:
+            PermitAcquireError: It was refused, or this reference was released meanwhile.
+            PermitTooLargeError: The limit was lowered meanwhile and will never hold it.
+        """
+        waiter = self._lease.waiter
+        if waiter is not None:
+            await self._until(waiter)
+        elif self._released:
+            raise PermitAcquireCancelledError
+
+    def pays_for(self, key: Hashable, size_bytes: int) -> bool:
+        """Let a lease that was asked for before there was anything to pay for pay for a buffer.
+
+        The first of those who share it says for which; it is found by the buffer's key then.
+
+        Returns:
+            False where it is too small, or pays for another buffer, or another lease pays for
+            this one.
+        """
+        lease = self._lease
+        if not self.size or lease.key == key:
+            return self.size > 0
+        enough = self.size >= size_bytes
+        return enough and lease.key == self._asked_for and self._leases.rename(lease, key)
+
+    async def grow(self, size_bytes: int) -> None:
+        """Wait until the lease holds ``size_bytes`` or more, for all who share it.
+
+        Raises:
+            PermitAcquireError: That was refused; the lease stays as it is.
+            PermitTooLargeError: ``size_bytes`` exceeds the limit.
+        """
+        await self.granted()
+        while (permit := self._lease.permit) is not None and permit.size < size_bytes:
+            await self._until(self._lease.growth_to(permit, size_bytes))
+
+    async def _until(self, waiter: Waiter) -> None:
+        """Wait for an answer that many may wait for; who is released waits no longer."""
+        if not waiter.done and not self._released:
+            woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(woken)
+            waiter.on_done(partial(_wake, woken))
+            try:
+                await woken
+            finally:
+                self._waiting.remove(woken)
+        if self._released:
+            raise PermitAcquireCancelledError
+        waiter.result()
+
+    def release(self) -> None:
+        """Give the reference back; once more is harmless."""
+        if not self._released:
+            self._released = True
+            for woken in self._waiting:
+                _wake(woken)
+            self._leases.give_back(self, self._lease)
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

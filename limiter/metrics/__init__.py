@@ -1,0 +1,1 @@
+"""Counters of the limiter, as values, for Prometheus and for OpenTelemetry."""

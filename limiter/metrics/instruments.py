@@ -1,0 +1,211 @@
+"""The table of instruments: what is measured of topic-list memory, whoever reads it.
+
+Plain data: Prometheus (``limiter/metrics/prometheus.py``) and OpenTelemetry
+(``limiter/metrics/otel.py``) make their instruments of it, so the two cannot disagree. To add an
+instrument, add a row.
+
+Source: PIP-442, upstream TopicListMemoryLimiter; the rows that begin with floodgate are our own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+from limiter.memory.dual_limiter import LimitType
+from limiter.permits.permit import AcquireOutcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from limiter.memory.dual_limiter import DualStatistics
+    from limiter.metrics.outcome_counts import AcquireTally, BudgetTally
+    from limiter.permits.permit import SemaphoreStatistics
+
+
+class InstrumentKind(Enum):
+    """A kind of instrument, by OpenTelemetry's name; the comment is Prometheus' type."""
+
+    DOUBLE_GAUGE = "double gauge"  # gauge
+    LONG_GAUGE = "long gauge"  # gauge
+    UP_DOWN_COUNTER = "up-down counter"  # gauge
+    COUNTER = "counter"  # counter
+    HISTOGRAM = "histogram"  # summary
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Everything an instrument is read from: one of the two budgets at one moment."""
+
+    limit_type: LimitType
+    statistics: SemaphoreStatistics
+    tally: BudgetTally
+
+
+class HasStatistics(Protocol):
+    """A limiter, as far as instruments are concerned."""
+
+    def statistics(self) -> DualStatistics:
+        """Return a snapshot of both budgets."""
+
+
+def budgets_now(limiter: HasStatistics, tally: AcquireTally) -> tuple[Budget, Budget]:
+    """Return what both budgets show now, heap first.
+
+    The statistics are taken first: with them the limiter reports the grants that it has held
+    back to report together, so that the tally is up to date.
+    """
+    statistics = limiter.statistics()
+    heap, direct = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
+    return (
+        Budget(heap, statistics.heap, tally.of(heap)),
+        Budget(direct, statistics.direct, tally.of(direct)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Instrument:
+    """One row of the table. ``{type}`` in name and description is ``heap`` or ``direct``.
+
+    Attributes:
+        name: OpenTelemetry's name.
+        prometheus_name: Prometheus' name; Pulsar's own rows get ``pulsar_broker_`` or
+            ``pulsar_proxy_`` before it.
+        kind: What kind of instrument it is.
+        unit: OpenTelemetry's unit. Prometheus has it in the name, and waits in milliseconds.
+        description: One sentence without a stop.
+        read: Its value by outcome, or under "" where it has one value; a histogram is not read:
+            it receives every wait.
+    """
+
+    name: str
+    prometheus_name: str
+    kind: InstrumentKind
+    unit: str
+    description: str
+    read: Callable[[Budget], dict[str, int | float]] = lambda _: {}
+
+    def of(self, limit_type: LimitType) -> tuple[str, str, str]:
+        """Return name, Prometheus' name and description of one budget."""
+        name, prometheus_name, description = (
+            text.format(type=limit_type.value)
+            for text in (self.name, self.prometheus_name, self.description)
+        )
+        return name, prometheus_name, description
+
+
+def _one(read: Callable[[Budget], int | float]) -> Callable[[Budget], dict[str, int | float]]:
+    return lambda budget: {"": read(budget)}
+
+
+def _used_bytes(budget: Budget) -> int:
+    """Return what is held; 0 where nothing is limited, and so nothing counted."""
+    return budget.statistics.acquired_permits if budget.statistics.max_permits > 0 else 0
+
+
+PULSAR_INSTRUMENTS = (
+    Instrument(
+        "topic.list.{type}.memory.used",
+        "topic_list_{type}_memory_used_bytes",
+        InstrumentKind.DOUBLE_GAUGE,
+        "By",
+        "Current {type} memory used by topic listings",
+        _one(_used_bytes),
+    ),
+    Instrument(
+        "topic.list.{type}.memory.limit",
+        "topic_list_{type}_memory_limit_bytes",
+        InstrumentKind.DOUBLE_GAUGE,
+        "By",
+        "Configured {type} memory limit",
+        _one(lambda budget: max(0, budget.statistics.max_permits)),
+    ),
+    Instrument(
+        "topic.list.{type}.queue.size",
+        "topic_list_{type}_queue_size",
+        InstrumentKind.UP_DOWN_COUNTER,
+        "1",
+        "Current {type} memory limiter queue size",
+        _one(lambda budget: budget.statistics.queue_size),
+    ),
+    Instrument(
+        "topic.list.{type}.queue.max.size",
+        "topic_list_{type}_queue_max_size",
+        InstrumentKind.LONG_GAUGE,
+        "1",
+        "Maximum {type} memory limiter queue size",
+        _one(lambda budget: budget.statistics.max_queue_size),
+    ),
+    Instrument(
+        "topic.list.{type}.wait.time",
+        "topic_list_{type}_wait_time_ms",
+        InstrumentKind.HISTOGRAM,
+        "s",
+        "Wait time for {type} memory permits",
+    ),
+    Instrument(
+        "topic.list.{type}.timeout.total",
+        "topic_list_{type}_timeout_total",
+        InstrumentKind.COUNTER,
+        "1",
+        "Total {type} memory permit timeouts",
+        _one(lambda budget: budget.tally.outcomes[AcquireOutcome.TIMED_OUT]),
+    ),
+)
+"""What a real broker has: one instrument for heap and one for direct memory, no attributes."""
+
+
+OWN_INSTRUMENTS = (
+    Instrument(
+        "floodgate.topic.list.memory.high_water",
+        "floodgate_topic_list_memory_high_water_bytes",
+        InstrumentKind.DOUBLE_GAUGE,
+        "By",
+        "Most memory that topic listings ever held at once",
+        _one(lambda budget: budget.statistics.high_water_permits),
+    ),
+    Instrument(
+        "floodgate.topic.list.memory.overdraft",
+        "floodgate_topic_list_memory_overdraft_bytes",
+        InstrumentKind.DOUBLE_GAUGE,
+        "By",
+        "Memory held beyond the limit now, so that a stall ends",
+        _one(lambda budget: budget.statistics.overdraft_permits),
+    ),
+    Instrument(
+        "floodgate.topic.list.requests",
+        "floodgate_topic_list_requests_total",
+        InstrumentKind.COUNTER,
+        "1",
+        "Requests for topic-list memory, by how they ended",
+        lambda budget: {
+            outcome.name.lower(): count for outcome, count in budget.tally.outcomes.items()
+        },
+    ),
+    Instrument(
+        "floodgate.topic.list.passed",
+        "floodgate_topic_list_passed_total",
+        InstrumentKind.COUNTER,
+        "1",
+        "Requests granted before one whose turn it was",
+        _one(lambda budget: budget.statistics.passed_total),
+    ),
+    Instrument(
+        "floodgate.topic.list.holders",
+        "floodgate_topic_list_holders",
+        InstrumentKind.UP_DOWN_COUNTER,
+        "1",
+        "Connections that hold topic-list memory or wait for it",
+        _one(lambda budget: budget.statistics.holders),
+    ),
+    Instrument(
+        "floodgate.topic.list.oldest_waiter",
+        "floodgate_topic_list_oldest_waiter_seconds",
+        InstrumentKind.DOUBLE_GAUGE,
+        "s",
+        "How long the oldest waiting request has waited",
+        _one(lambda budget: budget.statistics.oldest_waiter_seconds),
+    ),
+)
+"""What Floodgate shows beyond that: one instrument each, with the attribute ``type``."""

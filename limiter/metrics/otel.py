@@ -1,0 +1,216 @@
+"""The table of instruments as OpenTelemetry instruments, and flow control's one.
+
+Only imported when somebody wants OpenTelemetry: the import costs time and memory.
+
+Source: upstream TopicListMemoryLimiter; names, kinds, units and descriptions as shipped.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from opentelemetry.metrics import Observation
+from opentelemetry.sdk.metrics.export import (
+    AggregationTemporality,
+    ExponentialHistogram,
+    ExponentialHistogramDataPoint,
+    Histogram,
+    HistogramDataPoint,
+)
+
+from limiter.memory.dual_limiter import LimitType
+from limiter.metrics.instruments import (
+    OWN_INSTRUMENTS,
+    PULSAR_INSTRUMENTS,
+    InstrumentKind,
+    budgets_now,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from opentelemetry.metrics import CallbackOptions, Meter
+    from opentelemetry.metrics import Histogram as HistogramInstrument
+    from opentelemetry.sdk.metrics.export import (
+        Metric,
+        MetricsData,
+        ResourceMetrics,
+        ScopeMetrics,
+    )
+
+    from limiter.flow.totals import FlowTotals
+    from limiter.metrics.instruments import Budget, HasStatistics, Instrument
+    from limiter.metrics.outcome_counts import AcquireTally
+
+RATE_LIMIT_ATTRIBUTE = "pulsar.connection.rate_limit.operation.name"
+
+
+class TopicListInstruments:
+    """The topic-list memory of one limiter, as instruments of a meter with one reader.
+
+    Gauges and counters are read when the meter is, in that same thread; waits go into the
+    histograms as they happen, all but those that :meth:`completed` adds.
+
+    Args:
+        meter: Makes the instruments.
+        limiter: Asked for its statistics whenever the meter is read.
+        tally: Observes the limiter.
+    """
+
+    def __init__(self, meter: Meter, limiter: HasStatistics, tally: AcquireTally) -> None:
+        self._limiter = limiter
+        self._tally = tally
+        self._waits: dict[LimitType, _Waits] = {}
+        for instrument in PULSAR_INSTRUMENTS:
+            for limit_type in LimitType:
+                self._create_for(meter, instrument, limit_type)
+        for instrument in OWN_INSTRUMENTS:
+            reading = _Reading(self.budgets, instrument, tuple(LimitType), attributes=True)
+            _create(meter, instrument, instrument.name, instrument.description, reading)
+        tally.listen(self._record)
+
+    def budgets(self) -> tuple[Budget, Budget]:
+        """Return what both budgets show now."""
+        return budgets_now(self._limiter, self._tally)
+
+    def completed(self, data: MetricsData) -> MetricsData:
+        """Return what the reader has read, with all waits in the histograms.
+
+        To be called once for each reading, in the turn in which it was made.
+        """
+        waits = {each.name: each for each in self._waits.values()}
+
+        def metric(read: Metric) -> Metric:
+            return waits[read.name].completed(read) if read.name in waits else read
+
+        def scope(read: ScopeMetrics) -> ScopeMetrics:
+            return replace(read, metrics=[metric(each) for each in read.metrics])
+
+        def resource(read: ResourceMetrics) -> ResourceMetrics:
+            return replace(read, scope_metrics=[scope(each) for each in read.scope_metrics])
+
+        return replace(data, resource_metrics=[resource(each) for each in data.resource_metrics])
+
+    def _create_for(self, meter: Meter, instrument: Instrument, limit_type: LimitType) -> None:
+        name, _, description = instrument.of(limit_type)
+        if instrument.kind is InstrumentKind.HISTOGRAM:
+            histogram = meter.create_histogram(name, instrument.unit, description)
+            self._waits[limit_type] = _Waits(name, histogram)
+        else:
+            reading = _Reading(self.budgets, instrument, (limit_type,), attributes=False)
+            _create(meter, instrument, name, description, reading)
+
+    def _record(self, limit_type: LimitType, waited_seconds: float, count: int) -> None:
+        self._waits[limit_type].record(waited_seconds, count)
+
+
+def create_rate_limit_counter(meter: Meter, totals: FlowTotals) -> None:
+    """Count how often connections were paused and resumed, throttled and unthrottled.
+
+    Source: upstream BrokerService, pulsar.broker.connection.rate_limit.count.
+    """
+
+    def read(_: CallbackOptions) -> Iterator[Observation]:
+        for operation, count in totals.operations.items():
+            yield Observation(count, {RATE_LIMIT_ATTRIBUTE: operation.value})
+
+    meter.create_observable_counter(
+        "pulsar.broker.connection.rate_limit.count",
+        [read],
+        "{operation}",
+        "The number of times reading from a connection was paused, resumed, throttled or not.",
+    )
+
+
+class _Waits:
+    """The histogram of one budget's waits.
+
+    The SDK takes 5 us for each record: too much for those who waited for nothing, which are
+    most and arrive by the thousand at once. Of such a batch one is recorded; the others are
+    added to what was read.
+
+    The mutable state is how many were not recorded: since the start, since the last reading.
+    """
+
+    def __init__(self, name: str, histogram: HistogramInstrument) -> None:
+        self.name = name
+        self._histogram = histogram
+        self._unrecorded = 0
+        self._unrecorded_and_unread = 0
+
+    def record(self, waited_seconds: float, count: int) -> None:
+        """Take in ``count`` waits of the same length."""
+        if waited_seconds == 0:
+            self._unrecorded += count - 1
+            self._unrecorded_and_unread += count - 1
+            count = 1
+        for _ in range(count):
+            self._histogram.record(waited_seconds)
+
+    def completed(self, metric: Metric) -> Metric:
+        """Add what was not recorded; with it, one was, so there is a point to add it to."""
+        data = metric.data
+        if isinstance(data, Histogram):
+            points = [_with_zeros(each, self._missing(data)) for each in data.data_points]
+            data = replace(data, data_points=points)
+        elif isinstance(data, ExponentialHistogram):
+            apart = [_with_zeros_apart(each, self._missing(data)) for each in data.data_points]
+            data = replace(data, data_points=apart)
+        self._unrecorded_and_unread = 0
+        return replace(metric, data=data)
+
+    def _missing(self, data: Histogram | ExponentialHistogram) -> int:
+        delta = data.aggregation_temporality is AggregationTemporality.DELTA
+        return self._unrecorded_and_unread if delta else self._unrecorded
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Reads one instrument for the SDK."""
+
+    budgets: Callable[[], tuple[Budget, ...]]
+    instrument: Instrument
+    limit_types: tuple[LimitType, ...]
+    attributes: bool
+
+    def __call__(self, _: CallbackOptions) -> Iterator[Observation]:
+        number = float if self.instrument.kind is InstrumentKind.DOUBLE_GAUGE else int
+        for budget in self.budgets():
+            if budget.limit_type not in self.limit_types:
+                continue
+            for outcome, value in self.instrument.read(budget).items():
+                yield Observation(number(value), self._attributes(budget, outcome))
+
+    def _attributes(self, budget: Budget, outcome: str) -> dict[str, str]:
+        if not self.attributes:
+            return {}
+        by_outcome = {"outcome": outcome} if outcome else {}
+        return {"type": budget.limit_type.value, **by_outcome}
+
+
+def _create(
+    meter: Meter, instrument: Instrument, name: str, description: str, reading: _Reading
+) -> None:
+    create = {
+        InstrumentKind.DOUBLE_GAUGE: meter.create_observable_gauge,
+        InstrumentKind.LONG_GAUGE: meter.create_observable_gauge,
+        InstrumentKind.UP_DOWN_COUNTER: meter.create_observable_up_down_counter,
+        InstrumentKind.COUNTER: meter.create_observable_counter,
+    }[instrument.kind]
+    create(name, [reading], instrument.unit, description)
+
+
+def _with_zeros(point: HistogramDataPoint, count: int) -> HistogramDataPoint:
+    """Add ``count`` waits of 0 s to a point with buckets."""
+    buckets = list(point.bucket_counts)
+    buckets[bisect_left(point.explicit_bounds, 0.0)] += count
+    return replace(point, count=point.count + count, bucket_counts=tuple(buckets))
+
+
+def _with_zeros_apart(
+    point: ExponentialHistogramDataPoint, count: int
+) -> ExponentialHistogramDataPoint:
+    """Add ``count`` waits of 0 s to a point that counts zeros apart from its buckets."""
+    return replace(point, count=point.count + count, zero_count=point.zero_count + count)

@@ -1,0 +1,107 @@
+"""The table of instruments as Prometheus families: the 26 samples of a real broker, and our own.
+
+The limiter does not know this module: everything is read from its ``statistics()`` and from
+the tally of its observer when somebody scrapes. prometheus_client's Summary has no quantiles,
+so the families are built here, sample by sample.
+
+Source: upstream TopicListMemoryLimiter; names, types and labels as recorded from Pulsar 4.2.4.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Literal
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from limiter.metrics.instruments import (
+    OWN_INSTRUMENTS,
+    PULSAR_INSTRUMENTS,
+    InstrumentKind,
+    budgets_now,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from limiter.metrics.instruments import Budget, HasStatistics, Instrument
+    from limiter.metrics.outcome_counts import AcquireTally
+
+QUANTILES = (0.5, 0.95, 0.99, 1.0)
+
+MetricPrefix = Literal["pulsar_broker", "pulsar_proxy"]
+
+
+class TopicListMetrics(Collector):
+    """The topic-list memory of one limiter, exported under ``<prefix>_topic_list_``.
+
+    Args:
+        prefix: ``pulsar_broker`` or ``pulsar_proxy``.
+        cluster: The value of the label ``cluster``.
+        limiter: Asked for its statistics at each scrape.
+        tally: Observes the limiter.
+        wall_clock: Seconds since 1970, for the ``_created`` samples.
+    """
+
+    def __init__(
+        self,
+        prefix: MetricPrefix,
+        cluster: str,
+        limiter: HasStatistics,
+        tally: AcquireTally,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._prefix = prefix
+        self._cluster = cluster
+        self._limiter = limiter
+        self._tally = tally
+        self._created_seconds = wall_clock()
+
+    def collect(self) -> Iterator[Metric]:
+        """Read the limiter and return all families."""
+        budgets = budgets_now(self._limiter, self._tally)
+        for budget in budgets:
+            for instrument in PULSAR_INSTRUMENTS:
+                yield self._pulsar_family(instrument, budget)
+        for instrument in OWN_INSTRUMENTS:
+            yield self._own_family(instrument, budgets)
+
+    def _pulsar_family(self, instrument: Instrument, budget: Budget) -> Metric:
+        _, name, documentation = instrument.of(budget.limit_type)
+        name = f"{self._prefix}_{name}"
+        if instrument.kind is InstrumentKind.HISTOGRAM:
+            return self._wait_summary(name, documentation, budget)
+        value = instrument.read(budget)[""]
+        labels = ["cluster"]
+        if instrument.kind is InstrumentKind.COUNTER:
+            counter = CounterMetricFamily(name, documentation, labels=labels)
+            counter.add_metric([self._cluster], value, created=self._created_seconds)
+            return counter
+        gauge = GaugeMetricFamily(name, documentation, labels=labels)
+        gauge.add_metric([self._cluster], value)
+        return gauge
+
+    def _wait_summary(self, name: str, documentation: str, budget: Budget) -> Metric:
+        waits = budget.tally.waits
+        labels = {"cluster": self._cluster}
+        family = Metric(name, documentation, "summary")
+        for quantile, millis in zip(QUANTILES, waits.quantiles(QUANTILES), strict=True):
+            family.add_sample(name, {**labels, "quantile": str(quantile)}, millis)
+        family.add_sample(f"{name}_count", labels, waits.count)
+        family.add_sample(f"{name}_sum", labels, waits.sum_millis)
+        family.add_sample(f"{name}_created", labels, self._created_seconds)
+        return family
+
+    def _own_family(self, instrument: Instrument, budgets: tuple[Budget, ...]) -> Metric:
+        counts = instrument.kind is InstrumentKind.COUNTER
+        name = instrument.prometheus_name
+        family = Metric(
+            name.removesuffix("_total"), instrument.description, "counter" if counts else "gauge"
+        )
+        for budget in budgets:
+            labels = {"cluster": self._cluster, "type": budget.limit_type.value}
+            for outcome, value in instrument.read(budget).items():
+                by_outcome = {"outcome": outcome} if outcome else {}
+                family.add_sample(name, {**labels, **by_outcome}, value)
+        return family

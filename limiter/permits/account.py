@@ -1,0 +1,368 @@
+"""Keeps the books of who holds what: an account for each owner, and holdings that several share.
+
+An account exists as long as its owner holds or waits for something. An owner that stands for
+many clients (a proxy's connection) has an account in each namespace instead of a single one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Protocol
+
+from limiter.errors import raised_anew
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator
+
+    from limiter.clock import TimerHandle
+    from limiter.permits.permit import Permit
+
+
+class Waiter:
+    """One request for a permit: granted at once, waiting, or ended with an error.
+
+    Attributes:
+        account: Whose turn it waits for, where several share it or policy fair admits.
+        passed_permits: What was granted before it while it was its turn.
+    """
+
+    __slots__ = (
+        "_callbacks",
+        "_future",
+        "account",
+        "enqueued_at",
+        "error",
+        "holder",
+        "is_cancelled",
+        "namespace",
+        "passed_permits",
+        "permit",
+        "previous",
+        "previous_size",
+        "size",
+        "timer",
+    )
+
+    def __init__(
+        self,
+        size: int,
+        previous: Permit | None = None,
+        holder: Account | SharedHolder | None = None,
+        namespace: str = "",
+    ) -> None:
+        self.size = size
+        self.previous = previous
+        self.previous_size = 0
+        self.holder = holder
+        self.namespace = namespace
+        self.account: Account | None = None
+        self.passed_permits = 0
+        self.is_cancelled: Callable[[], bool] | None = None
+        self.enqueued_at = 0.0
+        self.timer: TimerHandle | None = None
+        self.permit: Permit | None = None
+        self.error: Exception | None = None
+        self._future: asyncio.Future[None] | None = None
+        self._callbacks: list[Callable[[], object]] | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether the request was granted or refused."""
+        return self.permit is not None or self.error is not None
+
+    @property
+    def owner(self) -> Hashable | None:
+        """Whose request it is; None where it did not say, or where many share it."""
+        return getattr(self.holder, "owner", None)
+
+    @property
+    def needed(self) -> int:
+        """What is missing: the size, less what an update still holds."""
+        return self.size if self.previous is None else self.size - self.previous.size
+
+    def result(self) -> Permit:
+        """Return the permit of a request that is done, or raise why there is none."""
+        if self.error is not None:
+            raise raised_anew(self.error)
+        if self.permit is None:
+            raise RuntimeError("the request is still waiting")
+        return self.permit
+
+    def on_done(self, callback: Callable[[], object]) -> None:
+        """Call ``callback`` in the turn in which the request is granted or refused."""
+        if self.done:
+            callback()
+        elif self._callbacks is None:
+            self._callbacks = [callback]
+        else:
+            self._callbacks.append(callback)
+
+    async def wait(self) -> None:
+        """Return when the request is done."""
+        if not self.done:
+            self._future = asyncio.get_running_loop().create_future()
+            await self._future
+
+    def settle(self, permit: Permit | None, error: Exception | None) -> None:
+        """Record how the request ended and wake who waits for it."""
+        self.permit, self.error = permit, error
+        if self.timer is not None:
+            self.timer.cancel()
+        if self._future is not None and not self._future.done():
+            self._future.set_result(None)
+        callbacks, self._callbacks = self._callbacks, None
+        for callback in callbacks or ():
+            callback()
+
+
+class Place(Protocol):
+    """A line that an account can stand in with its oldest request."""
+
+    def add(self, account: Account, waiter: Waiter) -> None:
+        """Let it stand here."""
+
+    def replace(self, account: Account, waiter: Waiter) -> None:
+        """It still stands here, with another request."""
+
+    def discard(self, account: Account) -> None:
+        """It stands here no more."""
+
+
+class Account:
+    """Counts what one owner holds and waits for in one semaphore.
+
+    Attributes:
+        owner: Who it is; None are all who do not say.
+        many_clients: Whether the owner stands for many clients, so that no share applies; who
+            does not say is taken for many.
+        permits: What it holds alone.
+        waiters: All its requests that wait.
+        line: Those of them that wait to be admitted, the oldest first.
+        parked_growth: Those that wait to grow until the account holds less; see ``favoured``.
+        deferred: Its owner takes nothing of what it was sent: others who wait go before it.
+        favoured: The permit that may grow although the account holds its share. While it holds
+            something, no other growth of the account goes beyond the share.
+        shared: What it holds or waits for together with others.
+        shared_held: How many of those hold something.
+        held_alone: The sum of ``permits``.
+        held_shared: Its parts of what it shares, each right within a factor of two, so that
+            it costs nothing to know; ``held`` is exact.
+        place: Where the account stands in line; the admission policy's.
+    """
+
+    __slots__ = (
+        "deferred",
+        "favoured",
+        "held_alone",
+        "held_shared",
+        "line",
+        "many_clients",
+        "namespace",
+        "owner",
+        "parked_growth",
+        "permits",
+        "place",
+        "shared",
+        "shared_held",
+        "waiters",
+    )
+
+    def __init__(self, owner: Hashable | None, namespace: str, *, many_clients: bool) -> None:
+        self.owner = owner
+        self.namespace = namespace
+        self.many_clients = many_clients
+        self.deferred = False
+        self.permits: dict[Permit, None] = {}
+        self.waiters: dict[Waiter, None] = {}
+        self.line: OrderedDict[Waiter, None] = OrderedDict()
+        self.parked_growth: OrderedDict[Waiter, None] = OrderedDict()
+        self.favoured: Permit | None = None
+        self.shared: dict[SharedHolder, None] = {}
+        self.shared_held = 0
+        self.held_alone = 0
+        self.held_shared = 0
+        self.place: Place | None = None
+
+    def __repr__(self) -> str:
+        return f"<Account of {self.owner!r}: {self.held} held, {len(self.waiters)} waiting>"
+
+    @property
+    def holds(self) -> bool:
+        """True if it holds anything, alone or with others."""
+        return bool(self.permits) or self.shared_held > 0
+
+    @property
+    def held(self) -> int:
+        """The permits it holds: its own, and its part of what it shares."""
+        return self.held_alone + sum(holder.part_of(self) for holder in self.shared)
+
+    @property
+    def weight(self) -> int:
+        """The permits it holds, as the admission policy counts them; see ``held_shared``."""
+        return self.held_alone + self.held_shared
+
+    @property
+    def first_in_line(self) -> Waiter | None:
+        """The request that goes next, when the account may: growth before new work."""
+        return next(iter(self.parked_growth or self.line), None)
+
+    @property
+    def stands(self) -> bool:
+        """True if it has a request that waits for its turn."""
+        return bool(self.line or self.parked_growth)
+
+    def took_on(self, permit: Permit) -> None:
+        """Count a permit that was granted."""
+        self.permits[permit] = None
+        self.held_alone += permit.size
+
+    def gave_back(self, permit: Permit, size: int) -> None:
+        """Count a permit that was emptied of ``size``."""
+        if self.permits.pop(permit, permit) is None:
+            self.held_alone -= size
+
+    def members(self) -> Iterator[Account]:
+        """Yield whom this holder consists of: itself."""
+        yield self
+
+
+class SharedHolder:
+    """One holder that several owners are part of: the last who leaves gives everything back.
+
+    Made by ``share`` of a semaphore and given to it as the owner of a request. Its bytes are
+    divided among its members by their references. Their parts are settled anew when what is held
+    changes and whenever the number of references has doubled or halved, so that joining and
+    leaving stay cheap however many share.
+
+    Attributes:
+        held: What is held together.
+    """
+
+    __slots__ = (
+        "_parts",
+        "_references",
+        "_settled_total",
+        "_total",
+        "held",
+        "namespace",
+        "permits",
+        "waiters",
+    )
+
+    def __init__(self, namespace: str) -> None:
+        self.namespace = namespace
+        self.held = 0
+        self.permits: dict[Permit, None] = {}
+        self.waiters: dict[Waiter, None] = {}
+        # Ordered, because the first of a dict is slow to find when many have left before it.
+        self._references: OrderedDict[Account, int] = OrderedDict()
+        self._total = 0
+        self._parts: dict[Account, int] = {}
+        self._settled_total = 0
+
+    def __repr__(self) -> str:
+        return f"<SharedHolder of {self._total} references in {self.namespace!r}>"
+
+    @property
+    def references(self) -> int:
+        """The number of references, of all members."""
+        return self._total
+
+    @property
+    def sharers(self) -> int:
+        """The number of owners that are part of it."""
+        return len(self._references)
+
+    def members(self) -> Iterator[Account]:
+        """Yield the accounts that are part of it."""
+        yield from self._references
+
+    def standing(self) -> list[Account]:
+        """Return the members that have requests of their own that wait."""
+        return [one for one in self._references if one.line or one.parked_growth]
+
+    def only_member(self) -> Account | None:
+        """Return the one member; None when there are more."""
+        return next(iter(self._references)) if len(self._references) == 1 else None
+
+    def first_member(self) -> Account | None:
+        """Return a member; None when all have left."""
+        return next(iter(self._references), None)
+
+    def references_of(self, account: Account) -> int:
+        """Return how many references an account has."""
+        return self._references.get(account, 0)
+
+    def part_of(self, account: Account) -> int:
+        """Return what a member holds of it."""
+        return self.held * self._references[account] // self._total if self.permits else 0
+
+    def joined_by(self, account: Account) -> bool:
+        """Add a reference; true when the parts of all members were settled anew."""
+        if account not in self._references:
+            last = next(reversed(self._references), None)
+            self._references[account] = 0
+            account.shared[self] = None
+            account.shared_held += bool(self.permits)
+            if last is not None and last.deferred:
+                self.put_deferred_last(account)
+        self._references[account] += 1
+        self._total += 1
+        return self._settle_after(account)
+
+    def left_by(self, account: Account, references: int) -> bool:
+        """Drop references of a member; true when the parts of all were settled anew."""
+        self._references[account] -= references
+        self._total -= references
+        settled = self._settle_after(account)
+        if not self._references[account]:
+            del self._references[account]
+            del account.shared[self]
+            account.shared_held -= bool(self.permits)
+        return settled
+
+    def put_deferred_last(self, account: Account) -> None:
+        """Let a member be found before those whose peers take nothing, or after the others."""
+        self._references.move_to_end(account, last=account.deferred)
+
+    def took_on(self, permit: Permit) -> None:
+        """Count a permit that was granted."""
+        if not self.permits:
+            for account in self._references:
+                account.shared_held += 1
+        self.permits[permit] = None
+        self.held += permit.size
+        self._settle_all()
+
+    def gave_back(self, permit: Permit, size: int) -> None:
+        """Count a permit that was emptied of ``size``."""
+        if permit in self.permits:
+            del self.permits[permit]
+            self.held -= size
+            if not self.permits:
+                for account in self._references:
+                    account.shared_held -= 1
+            self._settle_all()
+
+    def _settle_after(self, account: Account) -> bool:
+        if self.permits and not self._settled_total <= 2 * self._total <= 4 * self._settled_total:
+            self._settle_all()
+            return True
+        self._settle(account)
+        return False
+
+    def _settle_all(self) -> None:
+        self._settled_total = self._total
+        for account in self._references:
+            self._settle(account)
+
+    def _settle(self, account: Account) -> None:
+        if not self.held and not self._parts:
+            return
+        part = self.part_of(account) if self._total else 0
+        account.held_shared += part - self._parts.get(account, 0)
+        if part:
+            self._parts[account] = part
+        else:
+            self._parts.pop(account, None)

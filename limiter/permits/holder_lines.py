@@ -1,0 +1,163 @@
+"""Who holds the memory: one line for each owner and namespace, as frozen values.
+
+What several owners share is divided among them by their references, rounded down; the full size
+and the number of sharers stand beside it. Who does not say whose a request is has a line under
+policy fair only: under fifo there is no account of it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from limiter.permits.account import Account, SharedHolder
+    from limiter.permits.ledger import Ledger
+    from limiter.permits.permit import Permit
+
+
+@dataclass(frozen=True, slots=True)
+class HolderLine:
+    """What one owner holds and waits for in one namespace. Units: permits (bytes), requests.
+
+    Attributes:
+        owner: Who it is; None is who did not say.
+        namespace: ``tenant/namespace``; empty where the request did not say.
+        held: What it holds: its own, and its part of what it shares.
+        permits: How many permits that is, shared ones included.
+        shared: The full size of what it shares with others; 0 when nothing is shared.
+        sharers: How many own that together, at most; 1 when nothing is shared.
+        waiting: Its requests that wait, shared ones included.
+        lacking: What they ask for and do not hold yet, of shared ones its part.
+        age_seconds: How long its oldest permit has been held; None when nobody keeps a ledger.
+    """
+
+    owner: Hashable | None
+    namespace: str
+    held: int
+    permits: int
+    shared: int
+    sharers: int
+    waiting: int
+    lacking: int
+    age_seconds: float | None
+
+
+class HolderCount:
+    """Counts accounts, one after the other; a long list may be counted in several turns.
+
+    Args:
+        limit: How many lines are kept: of those who hold most; of equals who lack most.
+        ledger: Knows since when permits are held; None where nobody keeps one.
+
+    Attributes:
+        total: How many lines there are in all.
+    """
+
+    def __init__(self, limit: int, ledger: Ledger | None = None) -> None:
+        self.total = 0
+        self._limit = limit
+        self._ledger = ledger
+        # A heap, the least first; the number keeps the order of equals.
+        self._largest: list[tuple[int, int, int, _Count]] = []
+
+    def add(self, account: Account) -> None:
+        """Count what an account holds and waits for now."""
+        counts: dict[str, _Count] = {}
+        for permit in account.permits:
+            _of(counts, permit.namespace).holds(permit, permit.size)
+        for waiter in account.waiters:
+            _of(counts, waiter.namespace).waits(waiter.needed)
+        for holder in account.shared:
+            # Whoever is part of a holder that has nothing (yet, or any more) has no line for it.
+            if holder.permits or holder.waiters:
+                _add_shared(_of(counts, holder.namespace), holder, account)
+        for namespace, count in counts.items():
+            count.owner, count.namespace = account.owner, namespace
+            self._keep(count)
+
+    def _keep(self, count: _Count) -> None:
+        self.total += 1
+        line = count.held, count.lacking, -self.total, count
+        if len(self._largest) < self._limit:
+            heapq.heappush(self._largest, line)
+        else:
+            heapq.heappushpop(self._largest, line)
+
+    def lines(self) -> tuple[HolderLine, ...]:
+        """Return the lines that were kept, the largest first."""
+        largest = sorted(self._largest, reverse=True)
+        return tuple(count.line(self._age_of(count)) for *_, count in largest)
+
+    def _age_of(self, count: _Count) -> float | None:
+        if self._ledger is None:
+            return None
+        ages = map(self._ledger.age_seconds, count.permits)
+        return max((age for age in ages if age is not None), default=None)
+
+
+class _Count:
+    """A line in the making."""
+
+    __slots__ = (
+        "held",
+        "lacking",
+        "namespace",
+        "owner",
+        "permits",
+        "shared",
+        "sharers",
+        "waiting",
+    )
+
+    def __init__(self) -> None:
+        self.owner: Hashable | None = None
+        self.namespace = ""
+        self.held = self.shared = self.waiting = self.lacking = 0
+        self.sharers = 1
+        self.permits: list[Permit] = []
+
+    def holds(self, permit: Permit, part: int) -> None:
+        self.held += part
+        self.permits.append(permit)
+
+    def shares(self, size: int, sharers: int) -> None:
+        if sharers > 1:
+            self.shared += size
+            self.sharers = max(self.sharers, sharers)
+
+    def waits(self, part: int) -> None:
+        self.lacking += part
+        self.waiting += 1
+
+    def line(self, age_seconds: float | None) -> HolderLine:
+        return HolderLine(
+            owner=self.owner,
+            namespace=self.namespace,
+            held=self.held,
+            permits=len(self.permits),
+            shared=self.shared,
+            sharers=self.sharers,
+            waiting=self.waiting,
+            lacking=self.lacking,
+            age_seconds=age_seconds,
+        )
+
+
+def _of(counts: dict[str, _Count], namespace: str) -> _Count:
+    count = counts.get(namespace)
+    if count is None:
+        count = counts[namespace] = _Count()
+    return count
+
+
+def _add_shared(count: _Count, holder: SharedHolder, account: Account) -> None:
+    references, total = holder.references_of(account), holder.references
+    for permit in holder.permits:
+        count.holds(permit, permit.size * references // total)
+        count.shares(permit.size, holder.sharers)
+    for waiter in holder.waiters:
+        count.waits(waiter.needed * references // total)

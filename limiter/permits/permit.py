@@ -1,0 +1,127 @@
+"""The values a semaphore deals in: permits, waiting requests, outcomes and statistics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from limiter.permits.account import Account, SharedHolder
+
+UNBOUNDED_PERMITS = 2**63 - 1
+"""What an unbounded semaphore reports as available (upstream: Long.MAX_VALUE)."""
+
+
+class AcquireOutcome(Enum):
+    """How one request for a permit ended."""
+
+    GRANTED = "granted"
+    OVERDRAFT = "granted beyond the limit"
+    TIMED_OUT = "timed out"
+    QUEUE_FULL = "queue full"
+    CANCELLED = "cancelled"
+    CLOSED = "closed"
+    OVERSIZED = "oversized"
+    STALLED = "refused to end a stall"
+
+    # Members are one of a kind; Enum's own hash is a Python function, and each request asks for it.
+    __hash__ = object.__hash__
+
+
+@dataclass(frozen=True, slots=True)
+class SemaphoreStatistics:
+    """A snapshot of a semaphore. Units: permits (bytes, where Floodgate uses it), requests.
+
+    Attributes:
+        max_permits: The limit; 0 or less is unbounded.
+        acquired_permits: The sum of all live permits.
+        available_permits: What is left; negative in an overdraft, or after the limit was lowered.
+        queue_size: Requests that wait.
+        max_queue_size: Places for them; 0 or less is an unbounded queue.
+        high_water_permits: The most that was ever acquired at once.
+        holders: Owners that hold or wait for something (only those who say who they are).
+        oldest_waiter_seconds: How long the oldest waiting request has waited; 0 without one.
+        overdraft_permits: How far beyond the limit a growth went that is still held.
+        overdrafts_total: How often that happened.
+        passed_total: Requests that went before one whose turn it was.
+    """
+
+    max_permits: int
+    acquired_permits: int
+    available_permits: int
+    queue_size: int
+    max_queue_size: int
+    high_water_permits: int
+    holders: int = 0
+    oldest_waiter_seconds: float = 0.0
+    overdraft_permits: int = 0
+    overdrafts_total: int = 0
+    passed_total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Contention:
+    """Somebody waits for memory that others hold.
+
+    Attributes:
+        owner: Who waits; None where he did not say.
+        namespace: What for.
+        needed_permits: What is asked for, less what a growing permit holds already.
+        available_permits: What is free.
+        waited_seconds: For how long.
+    """
+
+    owner: Hashable | None
+    namespace: str
+    needed_permits: int
+    available_permits: int
+    waited_seconds: float
+
+
+class Permit:
+    """An amount that is held until it is released, or superseded by an update.
+
+    Attributes:
+        size: What is held now; 0 once the permit was released or superseded. To be read only.
+        holder: Whose it is; None where the request did not say.
+    """
+
+    __slots__ = ("counted", "growing", "holder", "namespace", "returned", "size")
+
+    def __init__(
+        self,
+        size: int,
+        holder: Account | SharedHolder | None = None,
+        namespace: str = "",
+        *,
+        counted: bool = True,
+    ) -> None:
+        self.size = size
+        self.holder = holder
+        self.namespace = namespace
+        # Granted while there was no limit: it is in no sum, and giving it back changes none.
+        self.counted = counted
+        # Its holder is done with it: an update that is undone later must not revive it.
+        self.returned = False
+        # Waiting updates of it.
+        self.growing = 0
+
+    @property
+    def owner(self) -> Hashable | None:
+        """Who holds it; None where the request did not say, or where many share it."""
+        return getattr(self.holder, "owner", None)
+
+    def take(self) -> int:
+        """Empty the permit and return what it held; the semaphore's to call."""
+        size, self.size = self.size, 0
+        return size
+
+    def refill(self, size: int) -> None:
+        """Give an emptied permit its amount back; the semaphore's to call."""
+        self.size = size
+
+    def __repr__(self) -> str:
+        return f"<Permit {self.size}>"

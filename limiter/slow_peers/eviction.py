@@ -1,0 +1,352 @@
+"""Closes peers that hold what others wait for and take nothing: nobody else pays for them.
+
+While somebody waits for memory that others hold, a connection that pins memory of that budget and
+has acknowledged nothing for the grace is closed, the one without progress for longest first, at
+most one per CLOSE_INTERVAL_SECONDS. What it held is given back in that turn. Before that, at half
+the grace, its requests go last in the limiter, so that what is given back does not go to the next
+silent peer; and a waiting request of another is not timed out while such a peer is within its
+grace. From a third of the grace on, connections that have not shown that they read go last, too:
+the next silent one is among them. They are asked with a PING, behind what is outstanding: an
+honest one goes last until it has read that and answered, which is the PING's way there and back for
+who has nothing outstanding, and longer for who reads slowly.
+
+Nothing runs while nothing is outstanding: connections announce themselves when they send.
+"""
+
+from __future__ import annotations
+
+import logging
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from limiter.flow.causes import CloseReason
+from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType
+from limiter.slow_peers.peer import Peer, SlowPeerRules
+from limiter.slow_peers.unproven_peers import Newcomers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from limiter.clock import Clock, TimerHandle
+    from limiter.flow.totals import FlowTotals
+    from limiter.permits.account import Waiter
+    from limiter.permits.permit import Contention
+
+logger = logging.getLogger(__name__)
+
+CLOSE_INTERVAL_SECONDS = 0.1
+"""At most one peer is closed for contention in this time; and so often everybody is looked at."""
+QUIET_INTERVAL_SECONDS = 0.5
+"""Seconds between samples while nobody waits for memory."""
+SAMPLES_A_TICK = 2_000
+"""Connections looked at in one turn; the others come next."""
+DEFERRED_AT = 0.5
+"""The part of the grace without progress after which a peer's requests go last."""
+NEWCOMERS_LAST_AT = 1 / 3
+"""The part of the grace after which a peer without progress lets newcomers go last."""
+TRIAL_LASTS_SECONDS = 0.02
+"""For so long it is remembered which silent peers hold something."""
+MORE_TIME_SECONDS = 0.5
+"""Seconds, beside twice the grace, that a waiting request may wait beyond its timeout."""
+
+
+class SlowPeers:
+    """Watches those connections of a process that have something outstanding.
+
+    Bound: one entry a connection, forgotten when nothing is outstanding or the connection ends.
+
+    Args:
+        limiter: Says who waits for what, and who holds it.
+        rules: When a peer is closed.
+        totals: Counts the closed.
+        clock: Where time comes from.
+    """
+
+    def __init__(
+        self,
+        limiter: AsyncDualMemoryLimiter,
+        rules: SlowPeerRules,
+        totals: FlowTotals,
+        clock: Clock,
+    ) -> None:
+        self._limiter = limiter
+        self._rules = rules
+        self._totals = totals
+        self._clock = clock
+        self._active: dict[Peer, None] = {}
+        self._deferred: set[Peer] = set()
+        self._newcomers = Newcomers()
+        self._draining = False
+        self._timer: TimerHandle | None = None
+        self._due = 0.0
+        self._closed_at = self._silent_at = clock.now() - MORE_TIME_SECONDS
+        self._tried_at = clock.now() - TRIAL_LASTS_SECONDS
+        self._on_trial_then: list[Peer] = []
+        if rules.grace_seconds > 0:
+            limiter.on_contention(self._contended)
+            limiter.extend_timeouts(self.more_seconds)
+
+    def __len__(self) -> int:
+        return len(self._active)
+
+    @property
+    def watches(self) -> bool:
+        """True if any rule is on."""
+        rules = self._rules
+        return (
+            max(rules.grace_seconds, rules.max_unwritable_seconds, rules.min_drain_bytes_per_second)
+            > 0
+        )
+
+    # -- what connections say -----------------------------------------------------------------
+
+    def connected(self, peer: Peer) -> None:
+        """A connection is new: it has proven nothing yet."""
+        if self._rules.grace_seconds > 0:
+            self._newcomers.came(peer)
+            self._choose_turn(peer, self._clock.now())
+
+    def vouched_for(self, peer: Peer) -> None:
+        """A connection stands for many, or has answered a PING: no longer a newcomer."""
+        if peer in self._newcomers:
+            self._newcomers.is_proven(peer)
+            self._choose_turn(peer, self._clock.now())
+
+    def sent(self, peer: Peer) -> None:
+        """Something is on its way to a peer: look at it until all is acknowledged."""
+        if peer not in self._active and self.watches:
+            self._active[peer] = None
+            peer.progress.sent(self._clock.now())
+            if self._timer is None:
+                self._arm(QUIET_INTERVAL_SECONDS)
+
+    def ended(self, peer: Peer) -> None:
+        """A connection is gone."""
+        self._active.pop(peer, None)
+        self._newcomers.is_proven(peer)
+        self._undefer(peer)
+
+    def drain(self) -> None:
+        """The process ends: from now on everybody waits for who takes nothing."""
+        self._draining = True
+
+    def stop(self) -> None:
+        """Watch nobody any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._active.clear()
+        for peer in list(self._deferred):
+            self._undefer(peer)
+        self._rules = SlowPeerRules(0, 0, 0)
+
+    # -- time ---------------------------------------------------------------------------------
+
+    def _contended(self, _: LimitType, __: Contention) -> None:
+        if self._active and self._due > self._clock.now() + CLOSE_INTERVAL_SECONDS:
+            self._arm(CLOSE_INTERVAL_SECONDS)
+
+    def _arm(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._due = self._clock.now() + seconds
+        self._timer = self._clock.call_at(self._due, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        now = self._clock.now()
+        for peer in list(islice(self._active, SAMPLES_A_TICK)):
+            self._guarded(self._look_at, peer, now)
+        waited_for = self._waited_for()
+        self._place_newcomers(waited_for, now)
+        if waited_for and now >= self._closed_at + CLOSE_INTERVAL_SECONDS:
+            self._close_one(waited_for, now)
+        if self._active or self._newcomers.go_last:
+            soon = waited_for or self._newcomers.go_last
+            self._arm(CLOSE_INTERVAL_SECONDS if soon else QUIET_INTERVAL_SECONDS)
+
+    def _guarded(self, look: Callable[[Peer, float], object], peer: Peer, now: float) -> None:
+        """Look at a peer; what breaks there ends the watch of this one only."""
+        try:
+            look(peer, now)
+        except Exception:
+            logger.exception("watching %r no more after an error of ours", peer)
+            self.ended(peer)
+
+    # -- one peer -----------------------------------------------------------------------------
+
+    def _look_at(self, peer: Peer, now: float) -> None:
+        """Sample a peer; judge what needs nobody who waits."""
+        if peer not in self._active:
+            return  # It ended with one that was closed before it.
+        del self._active[peer]
+        peer.sample_progress(now)
+        if peer.progress.proven and not peer.progress.outstanding and not self._newcomers.go_last:
+            self._newcomers.is_proven(peer)
+        stalled_seconds = peer.progress.stalled_seconds(now)
+        self._choose_turn(peer, now)
+        if not peer.progress.outstanding:
+            return
+        self._active[peer] = None  # Behind the others: those not looked at come next.
+        limit_seconds = self._rules.max_unwritable_seconds
+        if self._draining and 0 < self._rules.grace_seconds <= stalled_seconds:
+            sentence = f"it took nothing for {stalled_seconds:.1f} s, and the process ends"
+            self._end(peer, CloseReason.CONTENTION, sentence)
+        elif 0 < limit_seconds <= stalled_seconds and not peer.writable:
+            self._close(peer, CloseReason.UNWRITABLE, stalled_seconds)
+        elif peer.writable:
+            peer.progress.measure_from(now)
+        elif self._rules.min_drain_bytes_per_second > 0:
+            self._judge_rate(peer, now)
+
+    def _judge_rate(self, peer: Peer, now: float) -> None:
+        rate, least = peer.progress.drain_rate(now), self._rules.min_drain_bytes_per_second
+        if rate is not None and rate < least and not (peer.many_clients and rate > 0):
+            self._end(
+                peer,
+                CloseReason.DRAIN_RATE,
+                f"it took {rate:.0f} bytes a second for ten seconds, less than "
+                f"floodgateMinDrainRateBytesPerSecond={least}",
+            )
+
+    def _choose_turn(self, peer: Peer, now: float) -> None:
+        """Let a peer without progress wait behind the others, until it has some."""
+        if not (self._stands_still(peer, now) or self._newcomers.waits(peer)):
+            self._undefer(peer)
+        elif peer not in self._deferred:
+            self._deferred.add(peer)
+            self._limiter.defer(peer)
+
+    def _stands_still(self, peer: Peer, now: float) -> bool:
+        return 0 < self._rules.grace_seconds * DEFERRED_AT <= peer.progress.stalled_seconds(now)
+
+    def _place_newcomers(self, waited_for: dict[LimitType, Contention], now: float) -> None:
+        """Let newcomers go last from when a silent peer is in the way until two graces after it.
+
+        Two, because the next silent one is closed a grace after this one, at the earliest.
+        """
+        go_last = self._newcomers.go_last
+        if not go_last or now >= self._silent_at + 2 * self._rules.grace_seconds:
+            go_last = any(True for _ in self._in_the_way(waited_for, NEWCOMERS_LAST_AT, now))
+            if go_last:
+                self._silent_at = now
+            if go_last is not self._newcomers.go_last:
+                self._let_newcomers_go(last=go_last)
+        if go_last:
+            for peer in self._newcomers.to_ask():
+                self._guarded(self._ask, peer, now)
+
+    def _ask(self, peer: Peer, _: float) -> None:
+        self._newcomers.was_asked(peer, done=peer.ask_whether_it_reads())
+
+    def _let_newcomers_go(self, *, last: bool) -> None:
+        """Let all who have not shown that they read go last, or no more; in one step."""
+        self._newcomers.go_last = last
+        now = self._clock.now()
+        still = [peer for peer in self._newcomers if not self._stands_still(peer, now)]
+        if last:
+            self._deferred.update(still)
+            self._limiter.defer(*still)
+        else:
+            self._deferred.difference_update(still)
+            self._limiter.undefer(*still)
+
+    def _undefer(self, peer: Peer) -> None:
+        if peer in self._deferred:
+            self._deferred.remove(peer)
+            self._limiter.undefer(peer)
+
+    # -- contention ---------------------------------------------------------------------------
+
+    def _waited_for(self) -> dict[LimitType, Contention]:
+        if self._rules.grace_seconds <= 0:
+            return {}
+        found = {one: self._limiter.contention(one) for one in LimitType}
+        return {one: contention for one, contention in found.items() if contention is not None}
+
+    def _close_one(self, waited_for: dict[LimitType, Contention], now: float) -> None:
+        """Close the peer without progress for longest, of those that are in somebody's way."""
+        grace = self._rules.grace_seconds
+        for peer in self._in_the_way(waited_for, 1.0, now):
+            # With many connections, the last time was a while ago.
+            self._guarded(_sampled, peer, now)
+            if peer in self._active and peer.progress.stalled_seconds(now) >= grace:
+                self._closed_at = self._silent_at = now
+                self._close(peer, CloseReason.CONTENTION, peer.progress.stalled_seconds(now))
+                return
+
+    def _in_the_way(
+        self, waited_for: dict[LimitType, Contention], part: float, now: float
+    ) -> Iterator[Peer]:
+        """Yield who stood still for a part of the grace and is in somebody's way, longest first."""
+        least = self._rules.grace_seconds * part
+        late = []
+        if waited_for:
+            late = [one for one in self._active if one.progress.stalled_seconds(now) >= least]
+            late.sort(key=lambda peer: peer.progress.stalled_seconds(now), reverse=True)
+        for peer in late:
+            if self._is_in_the_way(peer, waited_for):
+                yield peer
+
+    def _is_in_the_way(self, peer: Peer, waited_for: dict[LimitType, Contention]) -> bool:
+        pinned = self._limiter.pinned_by(peer)
+        return any(
+            pinned[one] > 0
+            and (contention.owner is not peer or self._limiter.semaphore(one).others_wait(peer))
+            for one, contention in waited_for.items()
+        )
+
+    def _close(self, peer: Peer, reason: CloseReason, stalled_seconds: float) -> None:
+        why = "while others wait for the memory it holds; floodgateSlowPeerGraceMs"
+        if reason is CloseReason.UNWRITABLE:
+            why = "and is unwritable; floodgateMaxUnwritableSeconds"
+        sentence = f"it took nothing for {stalled_seconds:.1f} s {why} says how long it may"
+        self._end(peer, reason, sentence)
+
+    def _end(self, peer: Peer, reason: CloseReason, sentence: str) -> None:
+        """Close a peer once: its connection may be lost a turn later only."""
+        self._active.pop(peer, None)
+        self._totals.closed[reason] += 1
+        peer.close_slow(sentence)
+
+    def more_seconds(self, limit_type: LimitType, waiter: Waiter) -> float:
+        """Return how much longer a request may wait whose time is up; 0 or less: no longer.
+
+        As long as a peer that is in its way is within its grace: it reads on, or it is closed.
+        """
+        now, grace = self._clock.now(), self._rules.grace_seconds
+        timeout = self._limiter.semaphore(limit_type).timeout_seconds
+        # While silent peers are being closed one after the other, nobody is refused for the rest.
+        since = max(waiter.enqueued_at, self._closed_at)
+        latest = since + timeout + 2 * grace + MORE_TIME_SECONDS
+        owner = waiter.account.owner if waiter.account is not None else waiter.owner
+        gone_last = owner in self._deferred and owner not in self._newcomers
+        if gone_last or now >= latest:
+            return 0.0
+        # What a closed peer held may have gone to somebody who will give it back in a moment.
+        just_closed = now < self._closed_at + MORE_TIME_SECONDS
+        served_soon = just_closed or self._on_trial(owner, now)
+        return min(CLOSE_INTERVAL_SECONDS, latest - now) if served_soon else 0.0
+
+    def _on_trial(self, owner: object, now: float) -> bool:
+        """Return True if a silent peer within its grace holds anything.
+
+        Of whichever budget: as shipped, who holds heap may wait for direct memory that such a peer
+        pins; otherwise who waits for heap may hold direct memory that others wait for.
+        Thousands may ask in one moment, so all are looked at once for them: two are enough to
+        find one that is not the one who asks.
+        """
+        if now >= self._tried_at + TRIAL_LASTS_SECONDS:
+            self._tried_at = now
+            self._on_trial_then = list(islice(self._silent_holders(now), 2))
+        return any(one is not owner and one in self._active for one in self._on_trial_then)
+
+    def _silent_holders(self, now: float) -> Iterator[Peer]:
+        for peer in self._active:
+            silent = peer.progress.stalled_seconds(now) > QUIET_INTERVAL_SECONDS
+            if silent and any(self._limiter.pinned_by(peer).values()):
+                yield peer
+
+
+def _sampled(peer: Peer, now: float) -> None:
+    peer.sample_progress(now)

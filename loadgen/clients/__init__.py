@@ -1,0 +1,1 @@
+"""Clients of a load: how they connect, ask, read and are recorded."""

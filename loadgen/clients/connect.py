@@ -1,0 +1,158 @@
+"""Getting a client connected: name, open files, socket, handshake, and what can go wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import socket
+from typing import TYPE_CHECKING
+
+import uvloop
+
+from limiter.clock import LoopClock, deadline
+from loadgen.clients.answers import AnswerChecker
+from loadgen.clients.connection import ConnectFailedError
+from loadgen.clients.context import StormContext
+from loadgen.clients.counters import StormCounters
+from loadgen.errors import LoadgenError
+from loadgen.scenario import ClientPlan, StormScenario
+from loadgen.scenarios.storm.client import StormClient
+
+if TYPE_CHECKING:
+    from loadgen.clients.connection import ListingConnection
+    from loadgen.scenario import ListingScenario
+
+CONNECT_TIMEOUT_SECONDS = 10.0
+_OTHER_OPEN_FILES = 64
+
+ServerAddress = tuple[socket.AddressFamily, tuple[str, int]]
+
+
+def check_reachable(scenario: ListingScenario) -> str:
+    """Connect once, as every client will; return what the server calls its version.
+
+    Raises:
+        LoadgenError: Nobody answers there as a Pulsar broker or proxy does.
+    """
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_connect_once(scenario))
+
+
+def raise_open_file_limit(connections: int) -> None:
+    """Allow this process as many open files as its connections need.
+
+    Raises:
+        LoadgenError: The hard limit is too low.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = connections + _OTHER_OPEN_FILES
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        if hard != resource.RLIM_INFINITY and hard < needed:
+            raise LoadgenError(
+                f"{connections} connections in one process need {needed} open files and the hard "
+                f"limit is {hard}: raise it (ulimit -Hn), or use more --tasks or fewer --clients"
+            )
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE, (needed if hard == resource.RLIM_INFINITY else hard, hard)
+        )
+
+
+async def resolve(scenario: ListingScenario) -> ServerAddress:
+    """Return family and address of the scenario's server.
+
+    Raises:
+        LoadgenError: Its name is unknown.
+    """
+    host, port = scenario.address
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise LoadgenError(
+            f"the host of {scenario.service_url} is unknown: {error.strerror or error}"
+        ) from None
+    family, _, _, _, address = found[0]
+    return family, (str(address[0]), int(address[1]))
+
+
+async def connect(
+    client: ListingConnection,
+    address: ServerAddress,
+    receive_buffer_bytes: int,
+) -> None:
+    """Connect one client and shake hands.
+
+    Raises:
+        OSError: No connection; a TimeoutError if there was no CONNECTED in time.
+        ConnectFailedError: The server did not answer CONNECT with CONNECTED.
+    """
+    loop = asyncio.get_running_loop()
+    connection = new_socket(address, receive_buffer_bytes, client.plan.source_address)
+    handed_over = False
+    try:
+        async with deadline(LoopClock(), CONNECT_TIMEOUT_SECONDS):
+            await loop.sock_connect(connection, address[1])
+            await loop.create_connection(lambda: client, sock=connection)
+            handed_over = True
+            await client.handshake
+    except BaseException:
+        if handed_over:
+            client.close()
+        else:
+            connection.close()
+        raise
+
+
+def new_socket(
+    address: ServerAddress, receive_buffer_bytes: int, source_address: str | None
+) -> socket.socket:
+    """Return a socket that is ready to be connected.
+
+    Args:
+        address: What it will be connected to.
+        receive_buffer_bytes: SO_RCVBUF; 0 leaves the kernel's own.
+        source_address: Where it connects from; None leaves it to the kernel.
+
+    Raises:
+        OSError: There are no more sockets, or the source address is not this machine's.
+    """
+    connection = socket.socket(address[0], socket.SOCK_STREAM)
+    try:
+        connection.setblocking(False)
+        # The window that TCP offers is settled when the connection is made.
+        if receive_buffer_bytes:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+        if source_address is not None:
+            connection.bind((source_address, 0))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_failure(error: Exception) -> str:
+    """Say why a client could not connect."""
+    if isinstance(error, TimeoutError) and not error.errno:
+        return f"no CONNECTED within {CONNECT_TIMEOUT_SECONDS:g} s"
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)
+    return str(error)
+
+
+async def _connect_once(scenario: ListingScenario) -> str:
+    once = StormScenario(
+        service_url=scenario.service_url, namespaces=scenario.namespaces[:1], clients=1
+    )
+    checker = AnswerChecker(filtered=False)
+    context = StormContext(once, checker, StormCounters(), on_finished=lambda: None)
+    client = StormClient(ClientPlan(0, once.namespaces[0], 0.0, None), context)
+    try:
+        await connect(client, await resolve(once), once.receive_buffer_bytes)
+    except (OSError, ConnectFailedError) as error:
+        raise LoadgenError(
+            f"{scenario.service_url} cannot be reached as a Pulsar broker or proxy: "
+            f"{connect_failure(error)}; is it running and is this its binary port?"
+        ) from None
+    client.close()
+    return client.handshake.result()

@@ -1,0 +1,189 @@
+"""One connection that lists topics: shakes hands, takes answers apart, reads at its own speed.
+
+What it asks for and when is the business of those who build on it: a client of a storm
+(:mod:`loadgen.scenarios.storm.client`) and a healthy client on a schedule
+(:mod:`loadgen.scenarios.stuck.healthy_client`). Reading
+is paused and resumed by an exact token budget and never takes more at once than the budget holds,
+so that the server meets a reader of exactly that speed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, cast
+
+import proto.PulsarApi_pb2 as pb
+from loadgen.clients.answer_stream import AnswerStream, Listing
+from loadgen.clients.frames import PONG, connect_frame
+from loadgen.clients.refusals import refusal_reason
+from proto.errors import RemoteProtocolError
+
+if TYPE_CHECKING:
+    from limiter.clock import TimerHandle
+    from loadgen.clients.answers import AnswerBody
+    from loadgen.clients.context import StormContext
+    from loadgen.clients.pacing import ReadBudget
+    from loadgen.scenario import ClientPlan
+
+CONNECTION_WIDE = 2**64 - 1  # request id of an ERROR that answers no request
+
+
+class ConnectFailedError(Exception):
+    """A client did not get as far as CONNECTED; the message says why."""
+
+
+class ListingConnection(asyncio.BufferedProtocol):
+    """One connection. Its mutable state is its transport, its handshake and its read budget.
+
+    Args:
+        plan: Whose connection it is.
+        context: What the clients of one task share.
+    """
+
+    def __init__(self, plan: ClientPlan, context: StormContext[Any]) -> None:
+        self.plan = plan
+        # Its result is what the server calls its version.
+        self.handshake: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._shared = context
+        self._stream = AnswerStream(self._new_body)
+        self._transport: asyncio.Transport | None = None
+        self._budget: ReadBudget | None = None
+        self._resume: TimerHandle | None = None
+        self._closed = False
+
+    def close(self) -> None:
+        """Close the connection at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    @property
+    def usable(self) -> bool:
+        """True if a request can be sent."""
+        if self._closed or self._transport is None or not self.handshake.done():
+            return False
+        return not self._transport.is_closing()
+
+    # What those who build on it say.
+
+    @abstractmethod
+    def listing_received(self, listing: Listing) -> None:
+        """Take an answer."""
+
+    @abstractmethod
+    def refusal_received(self, request_id: int, reason: str) -> None:
+        """Take a refusal."""
+
+    @abstractmethod
+    def bytes_received(self, nbytes: int) -> None:
+        """Count bytes that were read, before they are looked at."""
+
+    @abstractmethod
+    def ended(self, reason: str) -> None:
+        """Take note that the connection is over, once, after its handshake."""
+
+    def between_frames(self) -> None:
+        """Take note that what was read ends with a frame."""
+
+    # What the event loop calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Send CONNECT."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.write(connect_frame())
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return room for no more than may be read now."""
+        del sizehint  # the loop's wish; the budget decides
+        if self._budget is None:
+            return self._shared.scratch
+        allowed = self._budget.available_bytes(self._shared.time.monotonic())
+        return self._shared.scratch[: max(1, allowed)]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Take what was read."""
+        if self._closed:
+            return
+        if self._budget is not None:
+            self._budget.spend(nbytes)
+        self.bytes_received(nbytes)
+        try:
+            for received in self._stream.feed(self._shared.scratch[:nbytes]):
+                self._receive(received)
+        except RemoteProtocolError as error:
+            self._break_off(f"protocol error: {error}")
+            return
+        if self._stream.idle:
+            self.between_frames()
+        self._pace()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Settle what was under way."""
+        self._over("closed by the server" if exc is None else f"connection lost: {exc}")
+
+    # What arrives.
+
+    def _new_body(self) -> AnswerBody:
+        return self._shared.checker.body(self.plan.namespace)
+
+    def _receive(self, received: Listing | pb.BaseCommand) -> None:
+        if isinstance(received, Listing):
+            if self.handshake.done():
+                self.listing_received(received)
+        elif received.type == pb.BaseCommand.PING:
+            self._pong()
+        elif received.type == pb.BaseCommand.ERROR:
+            self._refused(received.error)
+        elif not self.handshake.done():
+            self._shake_hands(received)
+
+    def _shake_hands(self, received: pb.BaseCommand) -> None:
+        if received.type != pb.BaseCommand.CONNECTED:
+            name = pb.BaseCommand.Type.Name(received.type)
+            self._break_off(f"the server answered CONNECT with {name}")
+            return
+        self._shared.counters.connected += 1
+        self.handshake.set_result(received.connected.server_version)
+
+    def _refused(self, error: pb.CommandError) -> None:
+        reason = refusal_reason(error.error, error.message)
+        if self.handshake.done():
+            self.refusal_received(error.request_id, reason)
+        else:
+            self._break_off(reason)
+
+    def _pong(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(PONG)
+
+    # The end.
+
+    def _break_off(self, reason: str) -> None:
+        self._over(reason)
+        self.close()
+
+    def _over(self, reason: str) -> None:
+        if self._resume is not None:
+            self._resume.cancel()
+        if self._closed:
+            return
+        self._closed = True
+        if not self.handshake.done():
+            self.handshake.set_exception(ConnectFailedError(reason))
+        else:
+            self.ended(reason)
+
+    # Reading speed.
+
+    def _pace(self) -> None:
+        if self._budget is None or self._transport is None or self._closed:
+            return
+        pause_seconds = self._budget.pause_seconds(self._shared.time.monotonic())
+        if pause_seconds > 0:
+            self._transport.pause_reading()
+            clock = self._shared.clock
+            self._resume = clock.call_at(clock.now() + pause_seconds, self._resume_reading)
+
+    def _resume_reading(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()

@@ -1,0 +1,170 @@
+"""What one task of a storm hands back: a row for each request, and how punctual it was.
+
+A report travels as one piece of bytes (an Arrow stream with the rest in its metadata), so that
+Spark and the process executor carry the same thing.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from loadgen.clients.peer_record import PeerRecord
+
+if TYPE_CHECKING:
+    from loadgen.clients.answers import PendingAnswer
+
+
+class Outcome(StrEnum):
+    """What became of one request."""
+
+    ANSWERED = "answered"
+    REFUSED = "refused"
+    WRONG = "wrong"
+    TIMEOUT = "timeout"
+    DISCONNECTED = "disconnected"
+    UNREACHABLE = "unreachable"
+
+
+@dataclass(slots=True)
+class RequestRecord:
+    """One request while it runs; times are seconds relative to the agreed T0.
+
+    Attributes:
+        client: Number of the client.
+        namespace: What it asked for.
+        intended_start_seconds: When the schedule wanted it sent.
+        started_seconds: When it was sent; None if it never was.
+        first_byte_seconds: When the first byte of its answer was read.
+        finished_seconds: When its last byte was read, or it ended otherwise.
+        outcome: None while it runs.
+        reason: Why it was not answered.
+        bytes: Bytes read while it ran.
+        answer: The answer, to be verified when the storm is over.
+    """
+
+    client: int
+    namespace: str
+    intended_start_seconds: float
+    started_seconds: float | None = None
+    first_byte_seconds: float | None = None
+    finished_seconds: float | None = None
+    outcome: Outcome | None = None
+    reason: str = ""
+    bytes: int = 0
+    answer: PendingAnswer | None = field(default=None, repr=False)
+
+    @property
+    def started(self) -> bool:
+        """Whether it was sent."""
+        return self.started_seconds is not None
+
+
+ROWS = pa.schema(
+    [
+        pa.field("client", pa.int32(), nullable=False),
+        pa.field("task", pa.int32(), nullable=False),
+        pa.field("namespace", pa.string(), nullable=False),
+        pa.field("intended_start_seconds", pa.float64(), nullable=False),
+        # Null for a client that was never connected: it sent nothing and nothing came.
+        pa.field("started_seconds", pa.float64()),
+        pa.field("first_byte_seconds", pa.float64()),
+        pa.field("finished_seconds", pa.float64()),
+        pa.field("outcome", pa.string(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("topics", pa.int32(), nullable=False),
+        pa.field("bytes", pa.int64(), nullable=False),
+        # Only until the tasks' answers were compared; not written to requests.parquet.
+        pa.field("topics_hash", pa.string(), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """What a task says of itself.
+
+    Attributes:
+        task: Number of the task.
+        clients: Clients that it drove.
+        start_error_seconds: The worst delay between an intended moment and the first start of a
+            client that was due then: how late the task itself was.
+        client_start_error_seconds: The worst delay of any client. Of 500 that are due at the same
+            moment the last one waits for the others, and for the processor if a server that
+            answers the first ones runs on it.
+        t0_epoch_seconds: The agreed T0 on the wall clock.
+        attempt: Number of the attempt; above 0 means that the load was offered twice.
+        interrupted: Whether it ended early, so that requests under way have no row.
+        connections_lost: Connections of healthy clients that ended before the run did.
+    """
+
+    task: int
+    clients: int
+    start_error_seconds: float
+    client_start_error_seconds: float
+    t0_epoch_seconds: float
+    attempt: int = 0
+    interrupted: bool = False
+    connections_lost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """The rows of one task's requests (schema ``ROWS``), its facts and its stuck peers."""
+
+    rows: pa.Table
+    facts: TaskFacts
+    peers: tuple[PeerRecord, ...] = ()
+
+    def to_bytes(self) -> bytes:
+        """Return the report as an Arrow stream."""
+        facts = json.dumps(asdict(self.facts)).encode()
+        sink = pa.BufferOutputStream()
+        peers = json.dumps([asdict(peer) for peer in self.peers]).encode()
+        table = self.rows.replace_schema_metadata({b"facts": facts, b"peers": peers})
+        with pa.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+        return bytes(sink.getvalue().to_pybytes())
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> TaskReport:
+        """Read what :meth:`to_bytes` wrote."""
+        table = pa.ipc.open_stream(data).read_all()
+        facts: dict[str, Any] = json.loads(table.schema.metadata[b"facts"])
+        peers = tuple(PeerRecord(**each) for each in json.loads(table.schema.metadata[b"peers"]))
+        return cls(table.replace_schema_metadata(None), TaskFacts(**facts), peers)
+
+
+def report_rows(task: int, records: list[RequestRecord]) -> pa.Table:
+    """Verify the answers and return one row for each request."""
+    return pa.Table.from_pylist([_row(task, record) for record in records], schema=ROWS)
+
+
+def _row(task: int, record: RequestRecord) -> dict[str, object]:
+    outcome, reason = record.outcome, record.reason
+    topics, topics_hash = 0, ""
+    if record.answer is not None:
+        verdict = record.answer.verdict()
+        topics, topics_hash = verdict.topics, verdict.hash
+        if verdict.problem is not None:
+            outcome = Outcome.WRONG
+            reason = f"the answer for {record.namespace} {verdict.problem}"
+    assert outcome is not None, record
+    return {
+        "client": record.client,
+        "task": task,
+        "namespace": record.namespace,
+        "intended_start_seconds": record.intended_start_seconds,
+        "started_seconds": record.started_seconds,
+        "first_byte_seconds": record.first_byte_seconds,
+        "finished_seconds": record.finished_seconds,
+        "outcome": str(outcome),
+        "reason": reason,
+        "topics": topics,
+        "bytes": record.bytes,
+        "topics_hash": topics_hash,
+    }

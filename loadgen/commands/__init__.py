@@ -1,0 +1,1 @@
+"""The command line `loadgen`, one module for each command."""

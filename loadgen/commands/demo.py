@@ -1,0 +1,236 @@
+"""``loadgen demo``: the whole story in three minutes; ``loadgen picture``: it as pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.constrain import Constrain
+from rich.table import Table
+from rich.text import Text
+
+from loadgen.commands.sizes import parse_read_rate
+from loadgen.corpus.synthetic import TopicPlan
+from loadgen.demo.demo import run_demo
+from loadgen.demo.options import DemoOptions
+from loadgen.demo.own_cluster import OwnCluster, read_own_server
+from loadgen.demo.own_topics import OwnTopics, parse_topics, read_own_topics
+from loadgen.demo.plan import RUNS, STUCK_RUNS, default_namespaces
+from loadgen.demo.progress import Steps
+from loadgen.errors import ExitCode, LoadgenError, UsageError
+from loadgen.executors.processes import ExecutorKind
+from loadgen.report.pictures import RUN_DIRECTORIES, draw_pictures, load_demo
+from loadgen.report.sentences import late_start_sentence
+from loadgen.report.stuck.pictures import draw_stuck_pictures
+from loadgen.report.tables import TERMINAL_COLUMNS, summary_console, summary_tables
+from loadgen.servers.processes import termination_interrupts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from loadgen.demo.result import DemoResult
+    from loadgen.results.check import CheckResult
+
+SEED = 7
+_INTERRUPTED = "Interrupted: broker, proxy and Spark are stopped, no report was written."
+
+
+def demo(  # noqa: PLR0913 - one parameter for each option
+    topics: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBER|FILE",
+            help="How many topics to make (50000, 1M), or a file of your own: one full name a "
+            "line, or Parquet.",
+        ),
+    ] = "1M",
+    broker_conf: Annotated[
+        Path | None,
+        typer.Option(
+            help="Your broker.conf: its limits, frame sizes and water marks are kept.",
+            show_default=False,
+        ),
+    ] = None,
+    proxy_conf: Annotated[
+        Path | None,
+        typer.Option(
+            help="Your proxy.conf; without one there is no proxy in front of your broker.",
+            show_default=False,
+        ),
+    ] = None,
+    namespace: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Which namespace of your file is listed; repeat for more.",
+            show_default="the largest",
+        ),
+    ] = None,
+    namespaces: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Namespaces of made topics.", show_default="one for 10,000 topics"
+        ),
+    ] = None,
+    skip_invalid: Annotated[
+        bool,
+        typer.Option("--skip-invalid", help="Leave invalid topics of your file out."),
+    ] = False,
+    clients: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Clients that ask at the same moment.")
+    ] = 1000,
+    read_rate: Annotated[
+        str, typer.Option(help="How fast each client reads its answer, bytes a second.")
+    ] = "100kB/s",
+    out: Annotated[Path, typer.Option(help="Directory of all results.")] = Path("out/demo"),
+    executor: Annotated[
+        ExecutorKind, typer.Option(help="process needs neither Spark nor Java.")
+    ] = ExecutorKind.SPARK,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the topics (Parquet) beside the results.")
+    ] = False,
+) -> None:
+    """See a restart storm three times: no limits, Pulsar's limits, Floodgate.
+
+    Makes the topics, starts a broker and a proxy for each run, lets all clients
+    ask for a topic list at the same moment and read it slowly. Then lets one
+    peer ask for many lists and read none, twice: as in Pulsar, and in Floodgate.
+    Prints tables, writes report.html and summary.json.
+
+    With your own topics or configuration it rehearses your cluster: the same
+    three storms with your keys, and your limits in the second and third. What
+    ties your files to your cluster (addresses, ports, metadata store, TLS,
+    authentication) is set aside and named. It draws demo.png, too.
+
+    Exit code 0: everything held; 97: an answer was wrong; 99: a check failed.
+
+    Examples:
+      loadgen demo
+
+      loadgen demo --topics 50000 --clients 100 --executor process --out out/small
+
+      loadgen demo --topics topics.txt --broker-conf broker.conf
+      --proxy-conf proxy.conf --out out/mine
+    """
+    wanted = _wanted_topics(topics, namespaces, namespace or [], skip_invalid=skip_invalid)
+    own = _own_cluster(broker_conf, proxy_conf, topics_are_own=isinstance(wanted, OwnTopics))
+    options = DemoOptions(
+        topics=wanted,
+        clients=clients,
+        read_rate_bytes_per_second=parse_read_rate(read_rate),
+        out=out,
+        executor=str(executor),
+        keep=keep,
+        own=own,
+        namespaces=tuple(namespace or ()),
+    )
+    console = summary_console()
+    invalid = [wanted.invalid] if isinstance(wanted, OwnTopics) and wanted.invalid else []
+    for note in [*invalid, *(own.notes() if own is not None else ())]:
+        console.print(note, soft_wrap=True, highlight=False, markup=False)
+    try:
+        with termination_interrupts(), Steps(console).shown() as steps:
+            result = run_demo(options, steps)
+    except KeyboardInterrupt:
+        raise LoadgenError(_INTERRUPTED, ExitCode.INTERRUPTED) from None
+    show(console, result)
+    raise typer.Exit(int(result.exit_code))
+
+
+def picture(
+    demo_directory: Annotated[
+        Path, typer.Option("--demo", help="Directory of a finished demo.")
+    ] = Path("out/demo"),
+    out: Annotated[Path, typer.Option(help="Where the pictures go.")] = Path("docs/images"),
+) -> None:
+    """Draw a finished demo as PNG pictures for light and for dark pages.
+
+    Example:
+      loadgen picture --demo out/demo --out docs/images
+    """
+    console = summary_console()
+    paths = draw_pictures(load_demo(demo_directory, [run.name for run in RUNS]), out)
+    if (demo_directory / RUN_DIRECTORIES / STUCK_RUNS[0].name).is_dir():  # a rehearsal has none
+        stuck = load_demo(demo_directory, [run.name for run in STUCK_RUNS])
+        paths += draw_stuck_pictures(stuck, out)
+    for path in paths:
+        console.print(f"Picture: {path}", soft_wrap=True, highlight=False)
+
+
+def show(console: Console, result: DemoResult) -> None:
+    """Print the table, the checks and where everything is."""
+    for part in (result.summaries, result.stuck):
+        for table in summary_tables(list(part.values())):
+            console.print(table)
+    console.print(Constrain(_verdicts(result.checks), TERMINAL_COLUMNS))
+    for summary in (*result.summaries.values(), *result.stuck.values()):
+        if summary.generator_limited:
+            console.print(
+                f"! {summary.label}: {late_start_sentence(summary)}", style="yellow", markup=False
+            )
+    if result.hidden is not None:
+        console.print(f"! {result.hidden}", style="yellow", markup=False, highlight=False)
+    for path in result.pictures:
+        console.print(f"Picture: {path}", soft_wrap=True, highlight=False)
+    console.print(
+        f"\n{result.duration_seconds:.0f} s in all. Open {result.report} in a browser; all figures "
+        f"are in {result.summary}.",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _verdicts(checks: Sequence[CheckResult]) -> Table:
+    """The checks as a list whose sentences stay clear of the marks."""
+    grid = Table.grid(padding=(0, 1))
+    for check in checks:
+        mark = Text("✓", "green") if check.passed else Text("✗", "bold red")
+        grid.add_row(mark, Text(check.sentence))
+    return grid
+
+
+def _wanted_topics(
+    topics: str, namespaces: int | None, listed: Sequence[str], *, skip_invalid: bool
+) -> TopicPlan | OwnTopics:
+    """Return what ``--topics`` says: a plan of so many, or what a file holds.
+
+    Raises:
+        UsageError: It is neither a number nor a file, or another option does not go with it.
+    """
+    number = parse_topics(topics)
+    if number is not None:
+        if listed:
+            raise UsageError("--namespace goes with a file of your own topics; leave it out")
+        if skip_invalid:
+            raise UsageError("--skip-invalid goes with a file of your own topics; leave it out")
+        return _topic_plan(number, namespaces or default_namespaces(number))
+    path = Path(topics)
+    if not path.exists():
+        raise UsageError(
+            f"--topics {topics[:200]} is neither a number (50000, 1M) nor a file; write your "
+            "topics down with: pulsar-admin topics list my-tenant/my-namespace > topics.txt"
+        )
+    if namespaces is not None:
+        raise UsageError("--namespaces goes with a number of topics; leave it out")
+    own = read_own_topics(path, skip_invalid=skip_invalid)
+    own.chosen(listed)
+    return own
+
+
+def _own_cluster(
+    broker_conf: Path | None, proxy_conf: Path | None, *, topics_are_own: bool
+) -> OwnCluster | None:
+    """Return the servers of a rehearsal; None: nothing is the operator's."""
+    if broker_conf is None and proxy_conf is None and not topics_are_own:
+        return None
+    proxy = None if proxy_conf is None else read_own_server("proxy", proxy_conf)
+    return OwnCluster(read_own_server("broker", broker_conf), proxy)
+
+
+def _topic_plan(topics: int, namespaces: int) -> TopicPlan:
+    try:
+        return TopicPlan(topics, namespaces, SEED)
+    except ValueError as error:
+        raise UsageError(str(error)) from error

@@ -1,0 +1,55 @@
+"""``loadgen report``: one HTML page from finished run directories."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path  # noqa: TC003 - Typer reads the annotations at run time
+from typing import Annotated
+
+import typer
+
+from loadgen.report.page import write_report
+from loadgen.report.tables import summary_console, summary_tables
+from loadgen.results.reading import load_document, load_run
+from loadgen.run.output_directory import REPORT_NAME
+
+
+def report(
+    run_directories: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN_DIR...", help="Directories that `loadgen run` has written."),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The HTML file; by default report.html in the first run directory."),
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option(help="Heading of the page.", show_default="what was run")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print report and summaries as JSON.")
+    ] = False,
+) -> None:
+    """Turn finished runs into one HTML page, and print their table.
+
+    Only the run directories are read: the servers need not run any more. The
+    page needs no network.
+
+    Examples:
+      loadgen report out/runs/storm
+
+      loadgen report out/demo/runs/off out/demo/runs/floodgate --out both.html
+    """
+    runs = [load_run(directory) for directory in run_directories]
+    path = out or run_directories[0] / REPORT_NAME
+    write_report(path, runs, title=title)
+    if as_json:
+        summaries = [load_document(run.directory) for run in runs]
+        content = {"report": str(path), "runs": summaries}
+        sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        return
+    console = summary_console()
+    for table in summary_tables([run.summary for run in runs]):
+        console.print(table)
+    console.print(f"Report: {path}", soft_wrap=True, highlight=False)

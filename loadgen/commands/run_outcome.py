@@ -1,0 +1,98 @@
+"""Ends ``loadgen run``: tells people or programs the figures, and finds the exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from loadgen.clients.peer_record import PEERS_NAME
+from loadgen.errors import ExitCode, LoadgenError
+from loadgen.report.sentences import late_start_sentence
+from loadgen.report.tables import TERMINAL_COLUMNS, summary_tables
+from loadgen.results.hidden_effect import hidden_effect
+from loadgen.results.summary import parse_summary
+from loadgen.units import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadgen.run.run import RunResult
+
+
+_NAMED = 3
+"""Namespaces that a sentence names."""
+
+
+def show(result: RunResult, *, as_json: bool) -> None:
+    """Print the figures: a table for people, the summary for programs."""
+    summary = parse_summary(result.summary)
+    warning = hidden_effect(summary)
+    if as_json:
+        sys.stdout.write(json.dumps(result.summary, indent=2, ensure_ascii=False) + "\n")
+        if warning is not None:
+            sys.stderr.write(json.dumps({"warning": warning}, ensure_ascii=False) + "\n")
+        return
+    console = Console(file=sys.stdout)
+    if not console.is_terminal:
+        console = Console(file=sys.stdout, width=TERMINAL_COLUMNS)
+    for table in summary_tables([summary]):
+        console.print(table)
+    if warning is not None:
+        console.print(f"! {warning}", style="yellow", markup=False, highlight=False)
+    console.print(f"Everything about this run is in {result.directory}", highlight=False)
+
+
+def fail_if_invalid(result: RunResult, *, allow_empty: bool = False) -> None:
+    """End with a sentence and an exit code if the run's figures are not to be relied on.
+
+    Raises:
+        LoadgenError: An answer was wrong, somebody was not connected, the generator was late, a
+            namespace had no topics and that is not allowed, or there was a Ctrl-C.
+    """
+    summary = result.summary
+    if result.exit_code is ExitCode.INTERRUPTED:
+        raise LoadgenError(
+            "interrupted: the figures are those of the requests that had ended",
+            ExitCode.INTERRUPTED,
+        )
+    if not any(summary[each] for each in ("answered", "refused", "wrong", "timeout")):
+        raise LoadgenError(
+            f"no request was answered: {summary['unreachable']} unreachable, "
+            f"{summary['disconnected']} disconnected; {result.directory / 'requests.parquet'} "
+            "says why"
+        )
+    if result.exit_code is ExitCode.CORRECTNESS:
+        raise LoadgenError(
+            f"{summary['wrong']} answers are wrong; {'; '.join(result.problems)}",
+            ExitCode.CORRECTNESS,
+        )
+    if result.empty_namespaces and not allow_empty:
+        raise LoadgenError(_nothing_listed(result.empty_namespaces))
+    if result.exit_code is ExitCode.GENERATOR_LIMITED:
+        sentence = late_start_sentence(parse_summary(summary))
+        slower = "--spread-seconds" if summary.get("stuck") is None else "--interval-seconds"
+        raise LoadgenError(
+            f"{sentence} Use fewer clients per task, more cores, or more {slower}.",
+            ExitCode.GENERATOR_LIMITED,
+        )
+    _fail_without_peers(result)
+
+
+def _nothing_listed(namespaces: Sequence[str]) -> str:
+    listed = ", ".join(namespaces[:_NAMED]) + (", ..." if len(namespaces) > _NAMED else "")
+    return (
+        f"{plural(len(namespaces), 'namespace')} listed no topics: {listed}. Check --namespace and "
+        "--pattern, or say with --allow-empty that this is right."
+    )
+
+
+def _fail_without_peers(result: RunResult) -> None:
+    stuck = result.summary.get("stuck") or {}
+    if stuck.get("unreachable"):
+        raise LoadgenError(
+            f"{stuck['unreachable']} of {stuck['peers']} stuck peers could not connect; "
+            f"{result.directory / PEERS_NAME} says why"
+        )

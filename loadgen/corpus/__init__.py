@@ -1,0 +1,1 @@
+"""Topics of a load: made synthetically or read from files, and loaded into a server."""

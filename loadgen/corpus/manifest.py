@@ -1,0 +1,115 @@
+"""The manifest of a corpus: how many topics each namespace has, and their topics hash.
+
+It is written last, so that a directory with a manifest is a whole corpus.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from loadgen.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from loadgen.corpus.synthetic import TopicPlan
+
+MANIFEST_NAME = "manifest.json"
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class NamespaceEntry:
+    """What one namespace lists: number of names, their topics hash, sum of their lengths."""
+
+    topics: int
+    hash: str
+    name_bytes: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a corpus holds, and from which seed and shape it was made."""
+
+    seed: int
+    topics: int
+    namespaces: Mapping[str, NamespaceEntry]
+    shape: Mapping[str, Any]
+
+    @property
+    def name_bytes(self) -> int:
+        """Sum of the lengths of all names."""
+        return sum(entry.name_bytes for entry in self.namespaces.values())
+
+    @property
+    def tenants(self) -> set[str]:
+        """Names of the tenants that hold the namespaces."""
+        return {name.partition("/")[0] for name in self.namespaces}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the file holds."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "seed": self.seed,
+            "topics": self.topics,
+            "shape": dict(self.shape),
+            "namespaces": {name: asdict(entry) for name, entry in self.namespaces.items()},
+        }
+
+
+def make_manifest(plan: TopicPlan, entries: Iterable[tuple[str, NamespaceEntry]]) -> Manifest:
+    """Return the manifest of a plan from the entries of its namespaces, ordered by name."""
+    namespaces = dict(sorted(entries))
+    topics = sum(entry.topics for entry in namespaces.values())
+    return Manifest(plan.seed, topics, namespaces, plan.shape.to_json())
+
+
+def write_manifest(manifest: Manifest, directory: Path) -> None:
+    """Write the manifest of a corpus into its directory."""
+    text = json.dumps(manifest.to_json(), indent=1)
+    (directory / MANIFEST_NAME).write_text(f"{text}\n", encoding="utf-8")
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """Return the manifest of a corpus.
+
+    Raises:
+        UsageError: There is none, or it is not one of this version.
+    """
+    path = directory / MANIFEST_NAME
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except NotADirectoryError:
+        raise UsageError(
+            f"{directory} is a file; a corpus is a folder, as `loadgen topics` makes it"
+        ) from None
+    except FileNotFoundError:
+        raise UsageError(
+            f"{directory} is not a topic corpus: it has no {MANIFEST_NAME}. "
+            f"Make one with: loadgen topics --out {directory}"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read as a corpus manifest: {error}.") from error
+    return _parsed(path, content)
+
+
+def _parsed(path: Path, content: Any) -> Manifest:  # noqa: ANN401
+    """Return the manifest that parsed JSON describes."""
+    version = content.get("schema_version") if isinstance(content, dict) else None
+    if version != SCHEMA_VERSION:
+        raise UsageError(
+            f"{path} has schema_version {version!r}; this loadgen reads {SCHEMA_VERSION}. "
+            "Make the corpus again with: loadgen topics"
+        )
+    try:
+        namespaces = {
+            name: NamespaceEntry(int(entry["topics"]), str(entry["hash"]), int(entry["name_bytes"]))
+            for name, entry in content["namespaces"].items()
+        }
+        shape = dict(content.get("shape", {}))
+        return Manifest(int(content["seed"]), int(content["topics"]), namespaces, shape)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"{path} is not a corpus manifest: {error!r}.") from error

@@ -1,0 +1,203 @@
+"""The demo: a million topics, then the same restart storm three times with fresh servers.
+
+Each run has a broker and a proxy of its own, as separate processes, so that what one run leaves in
+memory cannot help or hurt the next. One Spark session makes the topics and drives all storms. The
+second part, one peer that reads nothing, follows in :mod:`loadgen.demo.stuck`. With an operator's
+own topics or configuration the same storms are a rehearsal of that cluster, without second part.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from loadgen.clients.connect import raise_open_file_limit
+from loadgen.corpus.corpus import in_spark, in_this_process, write_corpus
+from loadgen.demo.own_topics import OwnTopics
+from loadgen.demo.plan import (
+    CLIENT_TIMEOUT_SECONDS,
+    RUNS,
+    SOCKET_BUFFER_BYTES,
+    DemoRun,
+)
+from loadgen.demo.result import REPORT_NAME, SUMMARY_NAME, DemoResult, conclude
+from loadgen.demo.servers import broker_launch, proxy_launch
+from loadgen.demo.stuck import run_stuck_part
+from loadgen.demo.topics import DemoTopics, topics_of_corpus, topics_of_operator
+from loadgen.errors import LoadgenError
+from loadgen.report.pictures import RUN_DIRECTORIES
+from loadgen.run.run import RunOptions, execute
+from loadgen.scenario import StormScenario
+from loadgen.servers.processes import running_server
+from loadgen.units import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from loadgen.clients.counters import StormCounters
+    from loadgen.corpus.corpus import Corpus
+    from loadgen.corpus.synthetic import TopicPlan
+    from loadgen.demo.options import DemoOptions
+    from loadgen.demo.progress import Steps
+    from loadgen.servers.processes import ServerProcess
+
+_CORPUS_FILES = 8
+# The proxy has a connection to the broker for each client's, in profile pulsar.
+_CONNECTIONS_PER_CLIENT = 2
+
+
+def run_demo(options: DemoOptions, steps: Steps) -> DemoResult:
+    """Make the topics, run the three storms and the second part, judge, write what was found.
+
+    Raises:
+        LoadgenError: A server did not start, or a storm could not be run.
+    """
+    _prepare(options)
+    try:
+        with _session(options, steps) as session:
+            topics = _topics(options, session, steps)
+            documents = {run.name: _run_storm(run, topics, options, session, steps) for run in RUNS}
+        stuck = {}
+        if options.own is None:
+            stuck = run_stuck_part(options.out, _stuck_directory(options), steps, _storm_notes)
+    finally:
+        if not options.keep:
+            shutil.rmtree(_corpus_directory(options), ignore_errors=True)
+            shutil.rmtree(_stuck_directory(options), ignore_errors=True)
+    with steps.step("Writing the report"):
+        return conclude(options, topics, (documents, stuck), steps)
+
+
+def _prepare(options: DemoOptions) -> None:
+    """Make room for the results; those of an earlier demo must not pass for this one's."""
+    raise_open_file_limit(options.clients * _CONNECTIONS_PER_CLIENT)
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+        for name in (REPORT_NAME, SUMMARY_NAME):
+            (options.out / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise LoadgenError(
+            f"--out {options.out} cannot be written ({error.strerror}); choose another directory"
+        ) from error
+
+
+@contextmanager
+def _session(options: DemoOptions, steps: Steps) -> Iterator[SparkSession | None]:
+    """One Spark session for the whole demo; None where processes do its work."""
+    if options.executor != "spark":
+        yield None
+        return
+    # Spark is imported only where it is asked for: it takes a second.
+    from loadgen.spark.session import SparkSettings, spark_session
+
+    with ExitStack() as stack:
+        with steps.step("Starting Spark"):
+            settings = SparkSettings("loadgen demo", cores=options.tasks)
+            session = stack.enter_context(spark_session(settings))
+        yield session
+
+
+def _corpus_directory(options: DemoOptions) -> Path:
+    return options.out / "topics"
+
+
+def _stuck_directory(options: DemoOptions) -> Path:
+    return options.out / "stuck-topics"
+
+
+def _topics(options: DemoOptions, session: SparkSession | None, steps: Steps) -> DemoTopics:
+    if isinstance(options.topics, OwnTopics):
+        return topics_of_operator(options.topics, options.namespaces)
+    return topics_of_corpus(_make_topics(options.topics, options, session, steps))
+
+
+def _make_topics(
+    plan: TopicPlan, options: DemoOptions, session: SparkSession | None, steps: Steps
+) -> Corpus:
+    what = f"Making {plan.topics:,} topics in {plural(plan.namespaces, 'namespace')}"
+    with steps.step(f"{what} with Spark" if session else what) as note:
+
+        def on_part_done(done: int) -> None:
+            note(f"{done} of {min(_CORPUS_FILES, plan.namespaces)} files")
+
+        executor = in_spark(session, on_part_done) if session else in_this_process(on_part_done)
+        return write_corpus(plan, _corpus_directory(options), _CORPUS_FILES, executor)
+
+
+def _run_storm(
+    run: DemoRun,
+    topics: DemoTopics,
+    options: DemoOptions,
+    session: SparkSession | None,
+    steps: Steps,
+) -> dict[str, Any]:
+    """One run with fresh servers; returns its summary as written.
+
+    Raises:
+        KeyboardInterrupt: It was interrupted: what it found is half a run.
+    """
+    with _servers(run, topics, options, steps) as (broker, proxy):
+        what = f"{run.label}: {plural(options.clients, 'client')} ask at once"
+        with steps.step(what) as note:
+            result = execute(
+                _scenario((proxy or broker).service_url, topics, options),
+                RunOptions(
+                    name=run.name,
+                    label=run.label,
+                    out=options.out / RUN_DIRECTORIES,
+                    executor=options.executor,
+                    tasks=min(options.tasks, options.clients),
+                    spark=session,
+                    broker_admin_url=broker.web_url,
+                    proxy_admin_url=proxy.web_url if proxy else None,
+                    broker_pid=broker.pid,
+                    proxy_pid=proxy.pid if proxy else None,
+                    on_progress=_storm_notes(note),
+                ),
+            )
+            if result.interrupted:
+                raise KeyboardInterrupt
+            return result.summary
+
+
+@contextmanager
+def _servers(
+    run: DemoRun, topics: DemoTopics, options: DemoOptions, steps: Steps
+) -> Iterator[tuple[ServerProcess, ServerProcess | None]]:
+    """Broker and proxy of one run; the proxy stops first, so that it never misses its broker."""
+    logs = options.out / RUN_DIRECTORIES / run.name
+    with ExitStack() as stack:
+        with steps.step(f"{run.label}: servers start, load the topics"):
+            launch = broker_launch(run, options.own, logs, topics)
+            broker = stack.enter_context(running_server(launch))
+            launch_of_proxy = proxy_launch(run, options.own, logs, broker)
+            proxy = None
+            if launch_of_proxy is not None:
+                proxy = stack.enter_context(running_server(launch_of_proxy))
+        yield broker, proxy
+
+
+def _scenario(service_url: str, topics: DemoTopics, options: DemoOptions) -> StormScenario:
+    rate = options.read_rate_bytes_per_second
+    reading_seconds = topics.answer_bytes / rate if rate else 0.0
+    return StormScenario(
+        service_url=service_url,
+        namespaces=topics.namespaces,
+        clients=options.clients,
+        read_rate_bytes_per_second=rate,
+        receive_buffer_bytes=SOCKET_BUFFER_BYTES,
+        timeout_seconds=CLIENT_TIMEOUT_SECONDS + reading_seconds,
+    )
+
+
+def _storm_notes(note: Callable[[str], None]) -> Callable[[StormCounters], None]:
+    def show(counters: StormCounters) -> None:
+        words = f"{counters.answered:,} answered, {counters.refused:,} refused"
+        failed = counters.wrong + counters.timeout + counters.disconnected + counters.unreachable
+        note(f"{words}, {failed:,} failed" if failed else words)
+
+    return show

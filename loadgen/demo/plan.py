@@ -1,0 +1,162 @@
+"""Plans the demo: its runs, the settings of their servers, and what scales with size."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loadgen.scenarios.stuck.scenario import StuckScenario
+from loadgen.units import MB_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from loadgen.scenario import NamespaceExpectation
+    from loadgen.servers.processes import ServerProcess
+
+LIMIT_MB = 50
+SOCKET_BUFFER_BYTES = 65_536
+TOPICS_PER_NAMESPACE = 10_000
+CLIENT_TIMEOUT_SECONDS = 120.0
+# The size at which the demo was thought out: a thousand answers of a million bytes.
+FULL_STORM_BYTES = 1_000_000_000
+FULL_PENDING_BYTES = 300 * MB_BYTES
+# Under this share of the full storm, memory that has nothing to do with answers hides the ratio.
+JUDGED_SHARE = 0.5
+# One entry of the answer is a tag and a length beside the name; the frame has a head and a hash.
+_ENTRY_OVERHEAD_BYTES = 2
+_FRAME_OVERHEAD_BYTES = 40
+
+
+@dataclass(frozen=True)
+class DemoRun:
+    """One run. ``limit_mb`` is for heap and direct, on each of its servers; 0 is off."""
+
+    name: str
+    label: str
+    profile: str
+    limit_mb: int
+
+
+RUNS = (
+    DemoRun("off", "Limits off", "pulsar", 0),
+    DemoRun("pulsar", "Limits on, as in Pulsar", "pulsar", LIMIT_MB),
+    DemoRun("floodgate", "Limits on, Floodgate", "floodgate", LIMIT_MB),
+)
+
+_LOOPBACK = {
+    "webServicePort": "0",
+    "bindAddress": "127.0.0.1",
+    "advertisedAddress": "127.0.0.1",
+}
+
+# The second part: the case that was recorded of a real broker, in the time that it takes to show.
+STUCK_LIMIT_MB = 1
+STUCK_TOPICS = 4000
+STUCK_NAME_BYTES = 93
+STUCK_PERMIT_TIMEOUT_MILLIS = 3000
+STUCK_RUNS = (
+    DemoRun("stuck-pulsar", "As in Pulsar", "pulsar", STUCK_LIMIT_MB),
+    DemoRun("stuck-floodgate", "Floodgate", "floodgate", STUCK_LIMIT_MB),
+)
+
+
+@dataclass(frozen=True)
+class StormSize:
+    """The size of the demo's storm: clients, and the mean size of an answer."""
+
+    clients: int
+    answer_bytes: int
+
+    @property
+    def share_of_full(self) -> float:
+        """All answers together as a share of the full demo's, at most 1."""
+        return min(1.0, self.clients * self.answer_bytes / FULL_STORM_BYTES)
+
+    @property
+    def required_pending_bytes(self) -> int:
+        """Pending outbound bytes that the run without limits must reach to show anything."""
+        return round(FULL_PENDING_BYTES * self.share_of_full)
+
+    @property
+    def judges_memory(self) -> bool:
+        """True if the storm is large enough to compare the memory of two runs."""
+        return self.share_of_full >= JUDGED_SHARE
+
+
+def default_namespaces(topics: int) -> int:
+    """As many namespaces as keep each answer at ``TOPICS_PER_NAMESPACE`` topics."""
+    return max(1, math.ceil(topics / TOPICS_PER_NAMESPACE))
+
+
+def mean_answer_bytes(topics: int, name_bytes: int, namespaces: int) -> int:
+    """The mean size of one namespace's answer on the wire, from the corpus's totals."""
+    entries = name_bytes + topics * _ENTRY_OVERHEAD_BYTES
+    return entries // max(1, namespaces) + _FRAME_OVERHEAD_BYTES
+
+
+def broker_settings(run: DemoRun) -> dict[str, str]:
+    """The broker's configuration in one run, in Pulsar's keys."""
+    return {**local_broker(), **run_settings(run)}
+
+
+def local_broker() -> dict[str, str]:
+    """Return the settings a broker has in every run: it listens on free ports of the loopback."""
+    return {"brokerServicePort": "0", "metadataStoreUrl": "memory:local", **_LOOPBACK}
+
+
+def stuck_broker_settings(run: DemoRun) -> dict[str, str]:
+    """The broker's configuration in one run of the second part, in Pulsar's keys."""
+    timeouts = {
+        f"maxTopicListInFlight{kind}MemSizePermitsAcquireTimeoutMillis": str(
+            STUCK_PERMIT_TIMEOUT_MILLIS
+        )
+        for kind in ("Heap", "Direct")
+    }
+    return {**broker_settings(run), **timeouts}
+
+
+def stuck_scenario(service_url: str, namespace: NamespaceExpectation) -> StuckScenario:
+    """Return the second part's scenario: 10 listings a second, and one peer that reads nothing.
+
+    The peer comes between two listings, after a second without it, and leaves before the end, so
+    that one sees how it was before and how it is afterwards.
+    """
+    return StuckScenario(
+        service_url=service_url,
+        namespaces=(namespace,),
+        clients=10,
+        interval_seconds=1.0,
+        duration_seconds=8.0,
+        stuck_peers=1,
+        stuck_pipelined=64,
+        stuck_at_seconds=1.05,
+        stuck_seconds=6.0,
+    )
+
+
+def proxy_settings(run: DemoRun, broker: ServerProcess) -> Mapping[str, str]:
+    """The proxy's configuration in one run, in front of ``broker``."""
+    return {**local_proxy(broker.service_url, broker.web_url), **run_settings(run)}
+
+
+def local_proxy(broker_service_url: str, broker_web_url: str) -> dict[str, str]:
+    """Return the settings a proxy has in every run: its broker, and to listen as that does."""
+    return {
+        "servicePort": "0",
+        "brokerServiceURL": broker_service_url,
+        "brokerWebServiceURL": broker_web_url,
+        **_LOOPBACK,
+    }
+
+
+def run_settings(run: DemoRun) -> dict[str, str]:
+    """Return the settings that make a run what it is, on broker and proxy alike."""
+    return {
+        "floodgateProfile": run.profile,
+        "maxTopicListInFlightHeapMemSizeMB": str(run.limit_mb),
+        "maxTopicListInFlightDirectMemSizeMB": str(run.limit_mb),
+        # Left to the kernel, the loopback swallows each answer and hides the effect.
+        "floodgateSocketSendBufferBytes": str(SOCKET_BUFFER_BYTES),
+    }

@@ -1,0 +1,120 @@
+"""Puts together what the demo found: its checks, its report, its pictures and its summary."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from loadgen.demo.checks import demo_checks, exit_code, hidden_storm, own_checks
+from loadgen.demo.plan import StormSize
+from loadgen.demo.stuck_checks import stuck_checks
+from loadgen.report.page import write_report
+from loadgen.report.pictures import RUN_DIRECTORIES, draw_pictures
+from loadgen.results.reading import load_run
+from loadgen.results.summary import RunSummary, parse_summary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from loadgen.demo.options import DemoOptions
+    from loadgen.demo.progress import Steps
+    from loadgen.demo.topics import DemoTopics
+    from loadgen.errors import ExitCode
+    from loadgen.results.check import CheckResult
+
+SCHEMA_VERSION = 1
+REPORT_NAME = "report.html"
+SUMMARY_NAME = "summary.json"
+TITLE = "A restart storm, and one peer that does not read"
+
+
+@dataclass(frozen=True)
+class DemoResult:
+    """Holds what the demo found: of the storms, and of the second part.
+
+    ``pictures`` are those that were drawn; ``hidden`` says why a rehearsal shows little.
+    """
+
+    summaries: Mapping[str, RunSummary]
+    stuck: Mapping[str, RunSummary]
+    checks: Sequence[CheckResult]
+    report: Path
+    summary: Path
+    duration_seconds: float
+    pictures: Sequence[Path] = ()
+    hidden: str | None = None
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The status that the demo's process exits with."""
+        return exit_code([*self.summaries.values(), *self.stuck.values()], self.checks)
+
+
+def conclude(
+    options: DemoOptions,
+    topics: DemoTopics,
+    documents: tuple[Mapping[str, dict[str, Any]], Mapping[str, dict[str, Any]]],
+    steps: Steps,
+) -> DemoResult:
+    """Judge the runs of both parts and write what is left for the reader."""
+    storms, stuck = (
+        {name: parse_summary(document) for name, document in part.items()} for part in documents
+    )
+    checks = _checks(options, topics, storms, stuck)
+    hidden = hidden_storm(storms["off"], _size(options, topics)) if options.own else None
+    runs = [load_run(options.out / RUN_DIRECTORIES / name) for name in (*storms, *stuck)]
+    report = options.out / REPORT_NAME
+    notes = [*(options.own.notes() if options.own else ()), *([hidden] if hidden else ())]
+    write_report(report, runs, title=_title(options, topics), checks=checks, notes=notes)
+    pictures = draw_pictures(runs, options.out) if options.own is not None else []
+    duration_seconds = steps.elapsed_seconds
+    summary = options.out / SUMMARY_NAME
+    document = {
+        **_described(options, topics),
+        "notes": notes,
+        "runs": dict(documents[0]),
+        "stuck": dict(documents[1]),
+        "checks": [asdict(check) for check in checks],
+        "passed": all(check.passed for check in checks),
+        "duration_seconds": round(duration_seconds, 1),
+    }
+    summary.write_text(f"{json.dumps(document, indent=2)}\n", encoding="utf-8")
+    return DemoResult(storms, stuck, checks, report, summary, duration_seconds, pictures, hidden)
+
+
+def _checks(
+    options: DemoOptions,
+    topics: DemoTopics,
+    storms: Mapping[str, RunSummary],
+    stuck: Mapping[str, RunSummary],
+) -> list[CheckResult]:
+    if options.own is not None:
+        return own_checks(storms)
+    return demo_checks(storms, _size(options, topics)) + stuck_checks(stuck)
+
+
+def _size(options: DemoOptions, topics: DemoTopics) -> StormSize:
+    return StormSize(options.clients, topics.answer_bytes)
+
+
+def _title(options: DemoOptions, topics: DemoTopics) -> str:
+    if options.own is None:
+        return TITLE
+    listed = topics.namespaces[0].name
+    others = len(topics.namespaces) - 1
+    return f"A restart storm on {listed}" + (f" and {others:,} more" if others else "")
+
+
+def _described(options: DemoOptions, topics: DemoTopics) -> dict[str, Any]:
+    """Describe the storms, for the summary."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "topics": topics.topics,
+        "namespaces": len(topics.namespaces),
+        "clients": options.clients,
+        "answer_bytes": topics.answer_bytes,
+        "read_rate_bytes_per_second": options.read_rate_bytes_per_second,
+        "executor": options.executor,
+    }

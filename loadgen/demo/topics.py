@@ -1,0 +1,75 @@
+"""Finds topics for the demo to list: those it makes, or an operator's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loadgen.demo.plan import mean_answer_bytes
+from loadgen.scenario import NamespaceExpectation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from loadgen.corpus.corpus import Corpus
+    from loadgen.demo.own_topics import OwnTopics
+
+
+@dataclass(frozen=True)
+class DemoTopics:
+    """Holds what the broker imports, and what clients ask for.
+
+    Attributes:
+        source: What the broker imports.
+        topics: Topics in all.
+        namespaces: What is listed, with what a right answer holds where that is known.
+        answer_bytes: The mean size of an answer.
+        skip_invalid: Whether invalid topics of the source are left out.
+    """
+
+    source: Path
+    topics: int
+    namespaces: tuple[NamespaceExpectation, ...]
+    answer_bytes: int
+    skip_invalid: bool = False
+
+    @property
+    def import_arguments(self) -> tuple[str, ...]:
+        """The arguments with which a broker imports them before it is ready."""
+        skip = ("--skip-invalid",) if self.skip_invalid else ()
+        return ("--import", str(self.source), *skip)
+
+
+def topics_of_corpus(corpus: Corpus) -> DemoTopics:
+    """All namespaces of a corpus."""
+    manifest = corpus.manifest
+    return DemoTopics(
+        corpus.directory,
+        manifest.topics,
+        tuple(
+            NamespaceExpectation(name=name, topics=entry.topics, hash=entry.hash)
+            for name, entry in manifest.namespaces.items()
+        ),
+        mean_answer_bytes(manifest.topics, manifest.name_bytes, len(manifest.namespaces)),
+    )
+
+
+def topics_of_operator(own: OwnTopics, names: Sequence[str]) -> DemoTopics:
+    """The named namespaces of an operator's file, or its largest one.
+
+    Answers are checked against their own hash and each other: no hash is known beforehand.
+
+    Raises:
+        UsageError: A namespace is not in the file.
+    """
+    chosen = own.chosen(names)
+    listed = sum(size.topics for size in chosen.values())
+    name_bytes = sum(size.name_bytes for size in chosen.values())
+    return DemoTopics(
+        own.path,
+        own.topics,
+        tuple(NamespaceExpectation(name=name) for name in chosen),
+        mean_answer_bytes(listed, name_bytes, len(chosen)),
+        skip_invalid=own.skip_invalid,
+    )

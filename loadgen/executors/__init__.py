@@ -1,0 +1,1 @@
+"""Processes that run tasks: local ones, or those of Spark."""

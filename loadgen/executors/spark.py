@@ -1,0 +1,87 @@
+"""Runs a storm in a barrier stage of Spark: all tasks at once or none, with a common T0.
+
+Traps of barrier stages, and what is done about each:
+
+* ``allGather`` comes back up to a second apart in different tasks, so nobody starts on its
+  return: it only carries clock readings, from which all tasks compute the same T0.
+* With fewer slots than tasks Spark waits long before it says so: the slots are counted first.
+* A failed barrier stage is run again as a whole, which would offer the load twice: the session's
+  settings allow one attempt (``loadgen.spark.session``), and a second one is refused here.
+* Workers are forked from a process that lives on: everything heavy is imported in the task.
+
+An RDD carries the few kilobytes: ``mapInArrow`` would want pandas for the same (pyspark 4.3).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
+from loadgen.clients.records import TaskReport
+from loadgen.errors import LoadgenError
+from loadgen.spark.environment import uninterrupted
+from loadgen.spark.session import collect_with_progress, failure_reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from loadgen.tasks.plan import TaskPlan
+
+# Connecting is over before the clocks are compared, so this covers allGather alone.
+LEAD_SECONDS = 2.0
+
+
+def run_in_spark(session: SparkSession, plans: Sequence[TaskPlan]) -> list[TaskReport]:
+    """Run each plan as one task of a barrier stage.
+
+    Raises:
+        LoadgenError: The session has too few slots, or the stage failed.
+    """
+    tasks = len(plans)
+    with uninterrupted():
+        slots = session.sparkContext.defaultParallelism
+    if slots < tasks:
+        raise LoadgenError(
+            f"{tasks} tasks have to run at the same moment and Spark has {slots} slots: "
+            "use fewer --tasks or a --master with more cores"
+        )
+
+    def rows() -> list[bytes]:
+        stage = session.sparkContext.parallelize([plan.model_dump_json() for plan in plans], tasks)
+        reported: list[bytes] = stage.barrier().mapPartitions(storm_partition).collect()
+        return reported
+
+    try:
+        reports = collect_with_progress(session, rows, lambda tasks_done: None)
+    except (PySparkException, Py4JError) as error:
+        raise LoadgenError(f"the storm failed in Spark: {failure_reason(str(error))}") from error
+    return [TaskReport.from_bytes(report) for report in reports]
+
+
+def storm_partition(plans: Iterator[str]) -> Iterator[bytes]:
+    """Run the one plan of a partition in a Spark task and yield its report."""
+    # Drained before anything else: Spark feeds it from a thread of its own.
+    for plan in list(plans):
+        yield _run_barrier_task(plan)
+
+
+def _run_barrier_task(plan_json: str) -> bytes:
+    from pyspark import BarrierTaskContext
+
+    from loadgen.executors.runner import run_task
+    from loadgen.tasks.plan import TaskPlan
+
+    context = BarrierTaskContext.get()
+    if context.attemptNumber() > 0:
+        raise LoadgenError("Spark started the storm a second time; set spark.task.maxFailures=1")
+
+    def agree(now_epoch_seconds: float) -> float:
+        readings = context.allGather(repr(now_epoch_seconds))
+        return max(float(reading) for reading in readings) + LEAD_SECONDS
+
+    plan = TaskPlan.model_validate_json(plan_json)
+    return run_task(plan.model_copy(update={"attempt": context.attemptNumber()}), agree).to_bytes()

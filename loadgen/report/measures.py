@@ -1,0 +1,97 @@
+"""What a report charts over time: each scraped figure, in words an operator knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loadgen.results.summary import ProcessMemory
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One scraped figure that gets a row of charts.
+
+    Attributes:
+        metric: Its plain name in the run directory.
+        peak: The server's own peak, exact where a scrape only samples; None: nobody knows it.
+        limit: The limit it is held against; None: it has none.
+        base: What is taken off each value (resident memory when idle); None: the first one.
+        accounted: False when the process does not count this at all.
+        nothing: What is said instead of charts when it was 0 all the time.
+    """
+
+    key: str
+    metric: str
+    unit: str
+    title: str
+    meaning: str
+    peak: Callable[[ProcessMemory], float | None] = lambda _: None
+    limit: Callable[[ProcessMemory], float | None] = lambda _: None
+    base: Callable[[ProcessMemory], float | None] = lambda _: 0.0
+    accounted: Callable[[ProcessMemory], bool] = lambda _: True
+    nothing: str = "Nothing, at any time, in any run."
+
+
+MEASURES = (
+    Measure(
+        "pending",
+        "floodgate_outbound_pending_bytes",
+        "bytes",
+        "Answers written but not yet read",
+        "Bytes handed to connections that slow clients have not taken yet. Connections that share "
+        "one copy of an answer each count it, so with shared answers this is more than the memory.",
+        peak=lambda process: process.outbound_pending_peak_bytes,
+    ),
+    Measure(
+        "resident",
+        "process_resident_memory_bytes",
+        "bytes",
+        "Resident memory over idle",
+        "What the operating system counts for the process, less what it had before the storm. "
+        "This is what a container limit kills.",
+        peak=lambda process: process.resident_over_idle_bytes,
+        base=lambda process: process.resident_idle_bytes,
+    ),
+    Measure(
+        "direct",
+        "direct_memory_used_bytes",
+        "bytes",
+        "Accounted direct memory",
+        "What topic listings hold for encoded answers, until the last byte is with the kernel.",
+        peak=lambda process: process.direct.high_water_bytes if process.direct else None,
+        limit=lambda process: process.direct.limit_bytes if process.direct else None,
+        accounted=lambda process: process.direct is not None,
+    ),
+    Measure(
+        "heap",
+        "heap_memory_used_bytes",
+        "bytes",
+        "Accounted heap memory",
+        "What topic listings hold while the list is made, until the answer is in the queue.",
+        peak=lambda process: process.heap.high_water_bytes if process.heap else None,
+        limit=lambda process: process.heap.limit_bytes if process.heap else None,
+        accounted=lambda process: process.heap is not None,
+    ),
+    Measure(
+        "direct-queue",
+        "direct_queue_size",
+        "count",
+        "Requests that wait for direct memory",
+        "They hold their heap memory while they wait; whoever waits too long is refused.",
+        nothing="No request was seen waiting in any run.",
+        accounted=lambda process: process.direct is not None,
+    ),
+    Measure(
+        "heap-queue",
+        "heap_queue_size",
+        "count",
+        "Requests that wait for heap memory",
+        "Not started yet; when the queue is full or the wait too long, they are refused.",
+        nothing="No request was seen waiting in any run.",
+        accounted=lambda process: process.heap is not None,
+    ),
+)

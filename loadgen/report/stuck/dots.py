@@ -1,0 +1,156 @@
+"""Every listing of a run as a dot: when it was due, and how long it took to be answered or refused.
+
+Answers are solid, refusals are rings, what ended otherwise is square, so that colour is never the
+only difference. The time in which stuck peers were there is shaded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+from loadgen.clients.records import Outcome
+from loadgen.report.charts import (
+    VIEW,
+    Panel,
+    key_mark,
+    plot_x,
+    plot_y,
+    render_plot,
+    run_class,
+    tick_label,
+    y_grid,
+)
+from loadgen.report.series import MOST_LABELS, Axis, nice_axis, thin
+from loadgen.units import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadgen.report.series import Point
+    from loadgen.results.summary import Run
+
+_MOST_DOTS = 1500
+_KINDS = ("answered", "refused", "other")
+
+
+@dataclass(frozen=True)
+class Dots:
+    """One run's chart.
+
+    Attributes:
+        run: Number of the run in the report.
+        title: What the report calls it.
+        x: When a listing was due.
+        y: How long it took.
+        kinds: The points of each kind: answered, refused, other.
+        shade: From when to when stuck peers were there; None if there were none.
+        shade_label: What stands in the shade.
+    """
+
+    run: int
+    title: str
+    x: Axis
+    y: Axis
+    kinds: dict[str, Sequence[Point]]
+    shade: tuple[float, float] | None
+    shade_label: str
+
+
+def dot_charts(runs: Sequence[tuple[int, Run]]) -> list[Dots]:
+    """One chart for each run, all on the same axes.
+
+    Args:
+        runs: Runs of the scenario ``stuck`` with their numbers in the report.
+    """
+    kinds = [request_dots(run) for _, run in runs]
+    points = [point for each in kinds for found in each.values() for point in found]
+    x = _due_axis(max((at for at, _ in points), default=1.0))
+    y = nice_axis(max(max((seconds for _, seconds in points), default=0.0) * 1.1, 0.01), ticks=4)
+    return [
+        Dots(index, run.summary.label, x, y, found, stuck_span(run, x.high), peers_words(run))
+        for (index, run), found in zip(runs, kinds, strict=True)
+    ]
+
+
+def _due_axis(last: float) -> Axis:
+    """From just before the first listing to just after the last one, with round seconds."""
+    ticks = nice_axis(last, ticks=MOST_LABELS).ticks
+    high = last * 1.03
+    return Axis(-last * 0.02, high, tuple(tick for tick in ticks if tick <= high))
+
+
+def request_dots(run: Run) -> dict[str, Sequence[Point]]:
+    """(due, seconds until its end) of a run's requests, by kind; a long run's are thinned."""
+    found: dict[str, list[Point]] = {kind: [] for kind in _KINDS}
+    requests = run.requests
+    rows = zip(
+        requests.intended_start_seconds, requests.finished_seconds, requests.outcomes, strict=True
+    )
+    for due, finished, outcome in rows:
+        kind = outcome if outcome in (Outcome.ANSWERED, Outcome.REFUSED) else "other"
+        found[kind].append((due, finished - due))
+    return {kind: thin(sorted(points), _MOST_DOTS) for kind, points in found.items()}
+
+
+def stuck_span(run: Run, end: float) -> tuple[float, float] | None:
+    """From when to when stuck peers were there; None if none ever asked."""
+    figures = run.summary.stuck
+    if figures is None or figures.asked_seconds is None:
+        return None
+    gone = end if figures.gone_seconds is None else min(end, figures.gone_seconds)
+    return figures.asked_seconds, gone
+
+
+def peers_words(run: Run) -> str:
+    """Return what stands in the shade."""
+    figures = run.summary.stuck
+    return "" if figures is None else f"{plural(figures.peers, 'stuck peer')}"
+
+
+def render_dots(dots: Dots) -> str:
+    """One chart as an HTML figure."""
+    labels = [(tick, tick_label("seconds", tick)) for tick in dots.x.ticks]
+    counts = _counts(dots)
+    frame = Panel(
+        key="", title="", unit="seconds", x=dots.x, y=dots.y, x_labels=labels, curves=(),
+        description=f"Listings of {dots.title} by when they were due: {counts}",
+    )  # fmt: skip
+    parts = [_shade(dots), y_grid(dots.y)]
+    parts += [_marks(dots, kind) for kind in _KINDS]
+    overlays = []
+    if dots.shade is not None:
+        overlays.append(
+            f'<span class="shade-label" style="left:{dots.x.share(dots.shade[0]):.2%}">'
+            f"{escape(dots.shade_label)}</span>"
+        )
+    return (
+        f'<figure class="panel dots {run_class(dots.run)}" data-run="{dots.run}"><figcaption><h4>'
+        f'{key_mark(dots.run)} {escape(dots.title)}</h4><p class="note">{counts}</p></figcaption>'
+        f"{render_plot(frame, parts, overlays)}</figure>"
+    )
+
+
+def _counts(dots: Dots) -> str:
+    words = [f"{len(dots.kinds[kind]):,} {kind}" for kind in ("answered", "refused")]
+    if dots.kinds["other"]:
+        words.append(f"{len(dots.kinds['other']):,} neither")
+    return ", ".join(words)
+
+
+def _shade(dots: Dots) -> str:
+    if dots.shade is None:
+        return ""
+    left, right = (dots.x.share(moment) * VIEW for moment in dots.shade)
+    return f'<rect class="shade" x="{left:.1f}" width="{right - left:.1f}" y="0" height="{VIEW}"/>'
+
+
+def _marks(dots: Dots, kind: str) -> str:
+    """All points of a kind as one path of strokes without length: their caps are the dots."""
+    points = dots.kinds[kind]
+    if not points:
+        return ""
+    path = "".join(f"M{plot_x(dots.x, at)} {plot_y(dots.y, value)}h0" for at, value in points)
+    marks = f'<path class="dot {kind}" d="{path}"/>'
+    return marks + f'<path class="dot hole" d="{path}"/>' if kind == "refused" else marks

@@ -1,0 +1,71 @@
+"""The report's part on stuck peers: cards and dots of the runs that had any."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from loadgen.report.charts import key_mark, run_class
+from loadgen.report.stuck.dots import dot_charts, render_dots
+from loadgen.report.stuck.sentences import scenario_words
+from loadgen.report.stuck.tables import closed_peers, nobody_answered, phase_latency
+from loadgen.units import format_count
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadgen.results.summary import Run, RunSummary
+
+_TITLE = "Beside peers that do not read"
+
+
+def stuck_section(runs: Sequence[tuple[int, Run]], *, own_cards: bool) -> str:
+    """The whole part; empty when no run had the scenario ``stuck``.
+
+    Args:
+        runs: Runs of that scenario with their numbers in the report.
+        own_cards: Whether the part says what was run and shows each run at a glance, because the
+            page's top does not.
+    """
+    if not runs:
+        return ""
+    top = ""
+    if own_cards:
+        each = "\n".join(stuck_card(index, run.summary) for index, run in runs)
+        scenario = escape(scenario_words(runs[0][1].description))
+        top = f'<p>{scenario}</p><div class="cards">{each}</div>'
+    charts = "\n".join(render_dots(dots) for dots in dot_charts(runs))
+    return (
+        f"<section><h2>{_TITLE}</h2>{top}"
+        '<div class="row"><h3>Every listing of the healthy clients</h3><p>Across: when it was due. '
+        'Up: how long until it was <span class="answered-word">answered (solid)</span> or '
+        '<span class="refused-word">refused (ring)</span>. The shade is the time in which stuck '
+        f'peers were there.</p><div class="pair">{charts}</div></div></section>'
+    )
+
+
+def stuck_card(index: int, summary: RunSummary) -> str:
+    """A run at a glance: how many healthy listings were answered while peers were stuck."""
+    assert summary.stuck is not None, summary.name
+    figures = summary.stuck
+    phase = figures.stuck
+    facts = [
+        ("refused", _cell(format_count(phase.refused), bad=phase.refused > 0)),
+        ("nobody answered for", _cell(nobody_answered(figures))),
+        ("p50, p99 before", _cell(phase_latency(figures.before))),
+        ("p50, p99 with them", _cell(phase_latency(phase))),
+        ("closed by the server", _cell(closed_peers(figures))),
+    ]
+    if summary.failed:
+        facts.insert(1, ("failed", _cell(format_count(summary.failed), bad=True)))
+    listed = "".join(f"<dt>{name}</dt>{cell}" for name, cell in facts)
+    return (
+        f'<article class="card {run_class(index)}"><h3>{key_mark(index)} {escape(summary.label)}'
+        f'</h3><div class="big">{phase.answered_in_phase:,} of {phase.requests:,}</div>'
+        '<p class="of">healthy listings answered while peers were stuck</p>'
+        f"<dl>{listed}</dl></article>"
+    )
+
+
+def _cell(text: str, *, bad: bool = False) -> str:
+    return f'<dd class="bad">{escape(text)}</dd>' if bad else f"<dd>{escape(text)}</dd>"

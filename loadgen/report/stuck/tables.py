@@ -1,0 +1,117 @@
+"""The rows of a run's table that only the scenario ``stuck`` has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loadgen.report.figure_row import FigureRow
+from loadgen.units import format_bytes, format_count, format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from loadgen.results.stuck import Phase, StuckFigures
+    from loadgen.results.summary import RunSummary
+
+NO_PEERS = "no stuck peers"
+NOTHING_DUE = "nothing due"
+
+
+def stuck_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
+    """Return rows of what stuck peers did, and what became of them; none where no run had any."""
+    if any(summary.stuck is not None for summary in summaries):
+        yield from _while_stuck(summaries)
+        yield from _latencies(summaries)
+        yield from _peers(summaries)
+
+
+def _while_stuck(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
+    group = "While peers were stuck"
+    for measure, write in (
+        ("listings due", lambda figures: format_count(figures.stuck.requests)),
+        ("answered meanwhile", lambda figures: format_count(figures.stuck.answered_in_phase)),
+        ("refused", lambda figures: format_count(figures.stuck.refused)),
+        ("answered when they were gone", lambda f: format_count(f.stuck.answered_afterwards)),
+        ("nobody was answered for", nobody_answered),
+        ("first answer, since it was due", _first_answer),
+    ):
+        yield _row(group, measure, summaries, write)
+
+
+def _latencies(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
+    group = "Latency of all listings, p50 and p99"
+    for measure, write in (
+        ("before there were stuck peers", lambda figures: phase_latency(figures.before)),
+        ("while peers were stuck", lambda figures: phase_latency(figures.stuck)),
+        ("after they were gone", lambda figures: phase_latency(figures.after)),
+    ):
+        yield _row(group, measure, summaries, write)
+
+
+def _peers(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
+    group = "Stuck peers"
+    found = [summary.stuck for summary in summaries if summary.stuck is not None]
+    yield _row(group, "in all", summaries, _in_all)
+    if any(figures.unreachable for figures in found):
+        yield _row(group, "could not connect", summaries, lambda f: format_count(f.unreachable))
+    if any(figures.bytes_read for figures in found):
+        yield _row(group, "read in all", summaries, lambda f: format_bytes(f.bytes_read))
+    yield _row(group, "closed by the server", summaries, closed_peers)
+    yield _row(
+        group, "healthy connections lost", summaries, lambda f: format_count(f.connections_lost)
+    )
+
+
+def _in_all(figures: StuckFigures) -> str:
+    if not figures.peers:
+        return "0"
+    return f"{figures.peers:,} x {figures.pipelined:,} listings"
+
+
+def nobody_answered(figures: StuckFigures) -> str:
+    """Say how long no healthy client was answered, from the first listing due beside the peers."""
+    return _since_they_asked(figures, figures.nobody_answered_seconds)
+
+
+def _first_answer(figures: StuckFigures) -> str:
+    """Say how long the first answer beside the peers took."""
+    return _since_they_asked(figures, figures.first_answer_latency_seconds)
+
+
+def _since_they_asked(figures: StuckFigures, seconds: float | None) -> str:
+    if figures.asked_seconds is None:
+        return NO_PEERS
+    return "none came" if seconds is None else format_seconds(seconds)
+
+
+def closed_peers(figures: StuckFigures) -> str:
+    """Say how many stuck peers the server closed, and when the first and the last."""
+    first, last = figures.first_closed_after_seconds, figures.last_closed_after_seconds
+    if first is None or last is None:
+        return "none" if figures.peers else NO_PEERS
+    moments = format_seconds(first)
+    if figures.closed > 1:
+        moments += f" to {format_seconds(last)}"
+    return f"{figures.closed:,} after {moments}"
+
+
+def phase_latency(phase: Phase) -> str:
+    """Median and p99 of what was due in a phase; a refusal is told as what it is."""
+    if not phase.requests:
+        return NOTHING_DUE
+    unanswered = "not answered" if phase.failed else "refused"
+    if phase.p50_seconds is None:
+        return f"both {unanswered}"
+    p99 = phase.p99_seconds
+    last = unanswered if p99 is None else format_seconds(p99)
+    return f"{format_seconds(phase.p50_seconds)}, {last}"
+
+
+def _row(
+    group: str,
+    measure: str,
+    summaries: Sequence[RunSummary],
+    write: Callable[[StuckFigures], str],
+) -> FigureRow:
+    cells = ["" if s.stuck is None else write(s.stuck) for s in summaries]
+    return FigureRow(group, measure, cells, [False] * len(cells))

@@ -1,0 +1,1 @@
+"""Results of runs: written as files, read back, and condensed to figures."""

@@ -1,0 +1,54 @@
+"""Sums up how long answered requests took."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+
+_PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1.0}
+
+
+def percentiles(values: Iterable[float]) -> dict[str, float] | None:
+    """Return the summary's percentiles by nearest rank, or None of nothing."""
+    ordered = sorted(values)
+    if not ordered:
+        return None
+    return {name: nearest_rank(ordered, share) for name, share in _PERCENTILES.items()}
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Answered requests only, from the intended start to the last byte. Units: seconds."""
+
+    p50: float
+    p99: float
+    max: float
+
+
+def parse_latency(document: Mapping[str, Any] | None) -> Latency | None:
+    """Turn a summary's percentiles into figures; None where nothing was answered.
+
+    Raises:
+        KeyError: A field is missing.
+    """
+    if not document or document.get("p50") is None:
+        return None
+    return Latency(
+        p50=float(document["p50"]), p99=float(document["p99"]), max=float(document["max"])
+    )
+
+
+def nearest_rank(ordered: Sequence[float], share: float) -> float:
+    """Return the least of sorted values that a share of them does not exceed: a percentile.
+
+    Args:
+        ordered: At least one value.
+        share: From 0 to 1.
+    """
+    rank = math.ceil(round(share * len(ordered), 9))
+    return ordered[max(rank, 1) - 1]

@@ -1,0 +1,270 @@
+"""Reads a finished run as values: its figures, its requests, its servers over time.
+
+Reports, tables and the demo's checks work on these values alone. Nothing here knows how a run is
+driven or where its files are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from loadgen.results.latency import Latency, parse_latency
+from loadgen.results.stuck import StuckFigures, parse_stuck
+from loadgen.servers.facts import ServerFacts, parse_server_facts
+from loadgen.units import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+PROCESSES = ("broker", "proxy")
+# Later than this and the storm was not the one that the scenario describes: a task, and the last
+# of the clients that it starts at one moment.
+START_ERROR_LIMIT_SECONDS = 0.05
+CLIENT_START_ERROR_LIMIT_SECONDS = 0.25
+
+
+@dataclass(frozen=True)
+class AccountedMemory:
+    """Holds what one limiter saw of one kind of memory. Units: bytes; None is unknown.
+
+    Attributes:
+        limit_bytes: What may be held at once.
+        high_water_bytes: The most that was held, as the server itself kept it: None of a server
+            that does not, such as Pulsar.
+        highest_scrape_bytes: The most that a scrape met; what lies between two scrapes is missed.
+        final_bytes: What was still held at the end.
+    """
+
+    limit_bytes: int
+    high_water_bytes: int | None
+    highest_scrape_bytes: int | None
+    final_bytes: int | None
+
+    @property
+    def peak_bytes(self) -> int | None:
+        """The server's own mark where it keeps one, else the highest scrape."""
+        return self.highest_scrape_bytes if self.high_water_bytes is None else self.high_water_bytes
+
+    @property
+    def peak_is_scraped(self) -> bool:
+        """True if the peak is only the highest scrape."""
+        return self.high_water_bytes is None and self.highest_scrape_bytes is not None
+
+
+@dataclass(frozen=True)
+class ProcessMemory:
+    """Holds what one server process needed during a run. Units: bytes, counts; None is unknown.
+
+    ``heap`` and ``direct`` are None when the limit is 0, because Pulsar then accounts for nothing,
+    and when the server has no such limiter: the count of its timeouts is None as well then.
+    """
+
+    heap: AccountedMemory | None
+    direct: AccountedMemory | None
+    outbound_pending_peak_bytes: int | None
+    resident_idle_bytes: int | None
+    resident_peak_bytes: int | None
+    resident_over_idle_bytes: int | None
+    resident_over_first_scrape_bytes: int | None
+    heap_timeouts: int | None
+    direct_timeouts: int | None
+
+    @property
+    def tells_accounting(self) -> bool:
+        """True if the server has the topic-list limiter's figures, whatever they are."""
+        return self.heap_timeouts is not None or self.direct_timeouts is not None
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """The figures of one run: what each client got, how long it took, what the servers needed.
+
+    ``server_version`` is what CONNECTED said at the address that clients ask; ``servers`` is what
+    each watched server says of itself. Topics and bytes of an answer are the least and the most.
+    """
+
+    name: str
+    label: str
+    clients: int
+    answered: int
+    refused: Mapping[str, int]
+    wrong: int
+    timeout: int
+    disconnected: int
+    unreachable: int
+    latency_seconds: Latency | None
+    received_bytes: int
+    start_error_seconds: float
+    client_start_error_seconds: float
+    generator_limited: bool
+    interrupted: bool
+    processes: Mapping[str, ProcessMemory]
+    stuck: StuckFigures | None = None
+    server_version: str | None = None
+    servers: Mapping[str, ServerFacts] = field(default_factory=dict)
+    topics_per_answer: tuple[int, int] | None = None
+    bytes_per_answer: tuple[int, int] | None = None
+
+    @property
+    def refused_total(self) -> int:
+        """All refusals, whatever their reason."""
+        return sum(self.refused.values())
+
+    @property
+    def failed(self) -> int:
+        """Clients that got neither an answer nor a refusal, or a wrong answer."""
+        return self.wrong + self.timeout + self.disconnected + self.unreachable
+
+    @property
+    def requests(self) -> int:
+        """Requests in all; more than clients where each asks several times."""
+        return self.answered + self.refused_total + self.failed
+
+    @property
+    def asked(self) -> str:
+        """The count in words: ``1,000 clients``, or requests where a client asks often."""
+        if self.requests == self.clients:
+            return plural(self.clients, "client")
+        return plural(self.requests, "request")
+
+    @property
+    def resident_over_idle_bytes(self) -> int | None:
+        """Memory over idle of all watched processes together; None when not all was measured."""
+        return _sum_of_all(each.resident_over_idle_bytes for each in self.processes.values())
+
+    @property
+    def resident_scraped_bytes(self) -> int | None:
+        """The same without process ids: what scrapes saw over the first; None when not all did."""
+        return _sum_of_all(
+            each.resident_over_first_scrape_bytes
+            if each.resident_over_idle_bytes is None
+            else each.resident_over_idle_bytes
+            for each in self.processes.values()
+        )
+
+    @property
+    def outbound_pending_peak_bytes(self) -> int | None:
+        """The larger of the processes' peaks; None when none was measured."""
+        peaks = [process.outbound_pending_peak_bytes for process in self.processes.values()]
+        return max((peak for peak in peaks if peak is not None), default=None)
+
+
+@dataclass(frozen=True)
+class Requests:
+    """The requests that ended, as columns of one length. Units: seconds since the agreed start."""
+
+    intended_start_seconds: Sequence[float]
+    finished_seconds: Sequence[float]
+    outcomes: Sequence[str]
+
+    def latencies(self, outcome: str) -> list[float]:
+        """Response latencies of one outcome, sorted."""
+        rows = zip(self.intended_start_seconds, self.finished_seconds, self.outcomes, strict=True)
+        return sorted(finished - start for start, finished, kind in rows if kind == outcome)
+
+    def finish_times(self, outcome: str) -> list[float]:
+        """Return when the requests of one outcome ended, sorted."""
+        rows = zip(self.finished_seconds, self.outcomes, strict=True)
+        return sorted(finished for finished, kind in rows if kind == outcome)
+
+
+@dataclass(frozen=True)
+class Series:
+    """One metric of one process over time. Units: seconds since the agreed start; the metric's."""
+
+    at_seconds: Sequence[float]
+    values: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run directory: what was run, what came out, and both over time."""
+
+    directory: Path
+    description: Mapping[str, Any]
+    summary: RunSummary
+    requests: Requests
+    metrics: Mapping[tuple[str, str], Series]
+
+    def series(self, process: str, metric: str) -> Series | None:
+        """One metric of one process, by its name without prefix; None when nobody scraped it."""
+        return self.metrics.get((process, metric))
+
+
+def _sum_of_all(figures: Iterable[int | None]) -> int | None:
+    found = list(figures)
+    known = [figure for figure in found if figure is not None]
+    return sum(known) if found and len(known) == len(found) else None
+
+
+def parse_summary(document: Mapping[str, Any]) -> RunSummary:
+    """Turn the JSON of a summary into figures.
+
+    Raises:
+        KeyError: A field is missing.
+        TypeError: A field has the wrong type.
+    """
+    return RunSummary(
+        name=str(document["name"]),
+        label=str(document["label"]),
+        clients=int(document["clients"]),
+        answered=int(document["answered"]),
+        refused={str(reason): int(count) for reason, count in document["refused"].items()},
+        wrong=int(document["wrong"]),
+        timeout=int(document["timeout"]),
+        disconnected=int(document["disconnected"]),
+        unreachable=int(document["unreachable"]),
+        latency_seconds=parse_latency(document["latency_seconds"]),
+        received_bytes=int(document["bytes"]),
+        start_error_seconds=float(document["start_error_seconds_max"]),
+        client_start_error_seconds=float(document.get("client_start_error_seconds_max", 0.0)),
+        generator_limited=bool(document["generator_limited"]),
+        interrupted=bool(document.get("interrupted", False)),
+        processes={
+            name: _parse_process(document["processes"][name])
+            for name in PROCESSES
+            if document["processes"].get(name) is not None
+        },
+        stuck=parse_stuck(document.get("stuck")),
+        server_version=document.get("server_version"),
+        servers={
+            name: parse_server_facts(facts) for name, facts in document.get("servers", {}).items()
+        },
+        topics_per_answer=_extremes(document.get("topics_per_answer")),
+        bytes_per_answer=_extremes(document.get("bytes_per_answer")),
+    )
+
+
+def _extremes(document: Mapping[str, Any] | None) -> tuple[int, int] | None:
+    return None if document is None else (int(document["min"]), int(document["max"]))
+
+
+def _parse_process(document: Mapping[str, Any]) -> ProcessMemory:
+    return ProcessMemory(
+        heap=_parse_accounted(document["heap"]),
+        direct=_parse_accounted(document["direct"]),
+        outbound_pending_peak_bytes=_known(document["outbound_pending_peak_bytes"]),
+        resident_idle_bytes=_known(document["resident_idle_bytes"]),
+        resident_peak_bytes=_known(document["resident_peak_bytes"]),
+        resident_over_idle_bytes=_known(document["resident_over_idle_bytes"]),
+        resident_over_first_scrape_bytes=_known(document.get("resident_over_first_scrape_bytes")),
+        heap_timeouts=_known(document["heap_timeouts"]),
+        direct_timeouts=_known(document["direct_timeouts"]),
+    )
+
+
+def _parse_accounted(document: Mapping[str, Any] | None) -> AccountedMemory | None:
+    if document is None:
+        return None
+    return AccountedMemory(
+        limit_bytes=int(document["limit_bytes"]),
+        high_water_bytes=_known(document["high_water_bytes"]),
+        highest_scrape_bytes=_known(document.get("highest_scrape_bytes")),
+        final_bytes=_known(document["final_bytes"]),
+    )
+
+
+def _known(value: float | None) -> int | None:
+    return None if value is None else int(value)

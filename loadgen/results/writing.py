@@ -1,0 +1,247 @@
+"""Writes a run's results: run.json, requests.parquet, server-metrics.parquet, summary.json.
+
+The summary is merged from the tasks' parts; merging is associative, so that it does not matter
+in which order or in how many steps parts come together. Percentiles are exact (nearest rank).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from loadgen.clients.answers import Verdict, disagreement
+from loadgen.clients.records import ROWS, Outcome, TaskReport
+from loadgen.results.latency import percentiles
+from loadgen.results.summary import CLIENT_START_ERROR_LIMIT_SECONDS, START_ERROR_LIMIT_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from loadgen.servers.scrape import ProcessWatch, ServerWatch
+
+SCHEMA_VERSION = 1
+_METRIC_COLUMNS = pa.schema(
+    [
+        pa.field("at_seconds", pa.float64(), nullable=False),
+        pa.field("process", pa.string(), nullable=False),
+        pa.field("metric", pa.string(), nullable=False),
+        pa.field("value", pa.float64(), nullable=False),
+    ]
+)
+
+
+class Extremes(NamedTuple):
+    """The smallest and the largest of some figures."""
+
+    min: int
+    max: int
+
+
+@dataclass(frozen=True)
+class SummaryPart:
+    """Holds what adds up: counts, latencies, bytes and extremes of some of the requests."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    latency_seconds: tuple[float, ...] = ()
+    service_latency_seconds: tuple[float, ...] = ()
+    bytes: int = 0
+    duration_seconds: float = 0.0
+    start_error_seconds: float = 0.0
+    client_start_error_seconds: float = 0.0
+    interrupted: bool = False
+    answer_topics: Extremes | None = None
+    answer_bytes: Extremes | None = None
+
+    def merge(self, other: SummaryPart) -> SummaryPart:
+        """Return the part that describes the requests of both."""
+        return SummaryPart(
+            self.outcomes + other.outcomes,
+            self.refused + other.refused,
+            self.latency_seconds + other.latency_seconds,
+            self.service_latency_seconds + other.service_latency_seconds,
+            self.bytes + other.bytes,
+            max(self.duration_seconds, other.duration_seconds),
+            max(self.start_error_seconds, other.start_error_seconds),
+            max(self.client_start_error_seconds, other.client_start_error_seconds),
+            self.interrupted or other.interrupted,
+            _joined(self.answer_topics, other.answer_topics),
+            _joined(self.answer_bytes, other.answer_bytes),
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return the part as the summary's fields."""
+        counts = {
+            outcome.value: self.outcomes[outcome.value]
+            for outcome in Outcome
+            if outcome is not Outcome.REFUSED
+        }
+        return {
+            **counts,
+            "refused": dict(self.refused.most_common()),
+            "latency_seconds": percentiles(self.latency_seconds),
+            "service_latency_seconds": percentiles(self.service_latency_seconds),
+            "bytes": self.bytes,
+            "topics_per_answer": self.answer_topics and self.answer_topics._asdict(),
+            "bytes_per_answer": self.answer_bytes and self.answer_bytes._asdict(),
+            "duration_seconds": self.duration_seconds,
+            "start_error_seconds_max": self.start_error_seconds,
+            "client_start_error_seconds_max": self.client_start_error_seconds,
+            "generator_limited": self.start_error_seconds > START_ERROR_LIMIT_SECONDS
+            or self.client_start_error_seconds > CLIENT_START_ERROR_LIMIT_SECONDS,
+            "interrupted": self.interrupted,
+        }
+
+
+def summary_part(report: TaskReport) -> SummaryPart:
+    """Describe one task's requests."""
+    rows = report.rows
+    answered = rows.filter(pc.equal(rows["outcome"], Outcome.ANSWERED.value))
+    refused = rows.filter(pc.equal(rows["outcome"], Outcome.REFUSED.value))
+    finished = answered["finished_seconds"]
+    return SummaryPart(
+        Counter(rows["outcome"].to_pylist()),
+        Counter(refused["reason"].to_pylist()),
+        tuple(pc.subtract(finished, answered["intended_start_seconds"]).to_pylist()),
+        tuple(pc.subtract(finished, answered["started_seconds"]).to_pylist()),
+        pc.sum(rows["bytes"]).as_py() or 0,
+        max(0.0, pc.max(rows["finished_seconds"]).as_py() or 0.0),
+        report.facts.start_error_seconds,
+        report.facts.client_start_error_seconds,
+        report.facts.interrupted,
+        _extremes(answered["topics"]),
+        _extremes(answered["bytes"]),
+    )
+
+
+def _extremes(values: pa.ChunkedArray) -> Extremes | None:
+    found = pc.min_max(values).as_py()
+    return None if found["min"] is None else Extremes(found["min"], found["max"])
+
+
+def _joined(one: Extremes | None, other: Extremes | None) -> Extremes | None:
+    if one is None or other is None:
+        return one or other
+    return Extremes(min(one.min, other.min), max(one.max, other.max))
+
+
+def agreed_reports(reports: Sequence[TaskReport]) -> list[TaskReport]:
+    """Return the reports in order of task; answers that differ between tasks become wrong.
+
+    Within a task all answers of a namespace were compared when they were verified.
+    """
+    references: dict[str, Verdict] = {}  # the first right answer of each namespace
+    ordered = sorted(reports, key=lambda report: report.facts.task)
+    return [replace(each, rows=_agreed_rows(each.rows, references)) for each in ordered]
+
+
+def _agreed_rows(rows: pa.Table, references: dict[str, Verdict]) -> pa.Table:
+    changed = rows.to_pylist()
+    for row in changed:
+        if row["outcome"] != Outcome.ANSWERED.value:
+            continue
+        verdict = Verdict(row["topics"], row["topics_hash"])
+        reference = references.setdefault(row["namespace"], verdict)
+        problem = disagreement(verdict, reference).problem
+        if problem is not None:
+            row["outcome"] = Outcome.WRONG.value
+            row["reason"] = f"the answer for {row['namespace']} {problem}"
+    return pa.Table.from_pylist(changed, schema=ROWS)
+
+
+def process_document(watch: ProcessWatch) -> dict[str, Any]:
+    """Describe what a server needed; what it does not tell is None, never 0.
+
+    Units: bytes; counts of requests.
+    """
+    prefix = f"pulsar_{watch.target.process}_topic_list_"
+    pending = "floodgate_outbound_pending_bytes"
+    return {
+        "heap": _accounted(watch, prefix, "heap"),
+        "direct": _accounted(watch, prefix, "direct"),
+        "outbound_pending_peak_bytes": _largest(watch.peak(f"{pending}_peak"), watch.peak(pending)),
+        **_resident(watch),
+        "heap_timeouts": _rise(watch, f"{prefix}heap_timeout_total"),
+        "direct_timeouts": _rise(watch, f"{prefix}direct_timeout_total"),
+        "heap_queue_peak": _largest(watch.peak(f"{prefix}heap_queue_size")),
+        "direct_queue_peak": _largest(watch.peak(f"{prefix}direct_queue_size")),
+    }
+
+
+def _resident(watch: ProcessWatch) -> dict[str, int | None]:
+    """Exact figures need the process id; scrapes alone miss what lies between two of them."""
+    metric = "process_resident_memory_bytes"
+    first, highest = watch.first(metric), watch.peak(metric)
+    idle, peak = watch.resident_idle_bytes, watch.resident_peak_bytes
+    if idle is None or peak is None:
+        idle = peak = None
+    return {
+        "resident_idle_bytes": idle,
+        "resident_peak_bytes": peak,
+        "resident_over_idle_bytes": _over(idle, peak),
+        "resident_over_first_scrape_bytes": _over(first, highest),
+    }
+
+
+def _accounted(watch: ProcessWatch, prefix: str, kind: str) -> dict[str, int | None] | None:
+    limit = watch.last(f"{prefix}{kind}_memory_limit_bytes")
+    if not limit or limit < 0:
+        return None
+    used = f"{prefix}{kind}_memory_used_bytes"
+    # Pulsar itself tells only what is used at the moment of a scrape.
+    mark = watch.peak(f'floodgate_topic_list_memory_high_water_bytes{{type="{kind}"}}')
+    scraped = watch.peak(used)
+    return {
+        "limit_bytes": int(limit),
+        "high_water_bytes": None if mark is None else _largest(mark, scraped),
+        "highest_scrape_bytes": _largest(scraped),
+        "final_bytes": _largest(watch.last(used)),
+    }
+
+
+def _largest(*values: float | None) -> int | None:
+    """Return the largest of what is known, or None of nothing."""
+    return max((int(value) for value in values if value is not None), default=None)
+
+
+def _over(base: float | None, peak: float | None) -> int | None:
+    return None if base is None or peak is None else max(0, int(peak - base))
+
+
+def _rise(watch: ProcessWatch, metric: str) -> int | None:
+    first, last = watch.first(metric), watch.last(metric)
+    return None if first is None or last is None else int(last - first)
+
+
+def write_requests(path: Path, reports: Iterable[TaskReport]) -> None:
+    """Write requests.parquet: one row for each request."""
+    table = pa.concat_tables([report.rows for report in reports])
+    pq.write_table(table.drop_columns(["topics_hash"]), path)
+
+
+def write_server_metrics(path: Path, watch: ServerWatch, offset_seconds: float) -> None:
+    """Write server-metrics.parquet.
+
+    Args:
+        path: The file.
+        watch: What was seen.
+        offset_seconds: The driver's monotonic clock at T0.
+    """
+    points = list(watch.points(lambda at: at - offset_seconds))
+    columns = list(zip(*points, strict=True)) or [()] * len(_METRIC_COLUMNS)
+    arrays = [
+        pa.array(column, each.type) for column, each in zip(columns, _METRIC_COLUMNS, strict=True)
+    ]
+    pq.write_table(pa.Table.from_arrays(arrays, schema=_METRIC_COLUMNS), path)
+
+
+def write_json(path: Path, document: dict[str, Any]) -> None:
+    """Write a JSON file for people and programs."""
+    path.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,1 @@
+"""Scenarios: what the clients of a run do, one folder each."""

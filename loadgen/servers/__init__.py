@@ -1,0 +1,1 @@
+"""Servers under load: their processes, memory, metrics and addresses."""

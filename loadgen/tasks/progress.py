@@ -1,0 +1,159 @@
+"""Shows what is known while a storm runs.
+
+Workers send their counters once a second in a datagram to the driver on the loopback (Spark
+itself reports only when a task ends). A lost datagram costs one second of freshness: each holds
+totals, and the results do not depend on them.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import threading
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, TextIO
+
+from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+from loadgen.clients.counters import StormCounters
+from loadgen.units import format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+REPORT_SECONDS = 1.0
+_LARGEST_DATAGRAM_BYTES = 4096
+_POLL_SECONDS = 0.2
+
+
+class ProgressSender:
+    """The workers' end. Does nothing without an address."""
+
+    def __init__(self, task: int, address: tuple[str, int] | None) -> None:
+        self._task = task
+        self._address = address
+        self._socket = None if address is None else socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        if self._socket is not None:
+            self._socket.setblocking(False)
+
+    def send(self, counters: StormCounters) -> None:
+        """Send totals; nobody waits for them, so what cannot be sent now is dropped."""
+        if self._socket is None or self._address is None:
+            return
+        message = json.dumps({"task": self._task, "counters": asdict(counters)}).encode()
+        try:
+            self._socket.sendto(message, self._address)
+        except OSError:
+            return  # the driver has left or its buffer is full; the next second brings a new total
+
+    def close(self) -> None:
+        """Close the socket."""
+        if self._socket is not None:
+            self._socket.close()
+
+
+class ProgressReceiver:
+    """The driver's end: a thread that adds up the tasks' totals and tells the observer."""
+
+    def __init__(self, observer: Callable[[StormCounters], None]) -> None:
+        self._observer = observer
+        self._tasks: dict[int, StormCounters] = {}  # one for each task
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind(("127.0.0.1", 0))
+        self._socket.settimeout(_POLL_SECONDS)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._receive, name="progress", daemon=True)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """The address that workers send to."""
+        host, port = self._socket.getsockname()
+        return str(host), int(port)
+
+    def __enter__(self) -> ProgressReceiver:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+        self._socket.close()
+
+    def _receive(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                message = self._socket.recv(_LARGEST_DATAGRAM_BYTES)
+            except TimeoutError:
+                continue
+            self._take(message)
+
+    def _take(self, message: bytes) -> None:
+        try:
+            content = json.loads(message)
+            self._tasks[int(content["task"])] = StormCounters(**content["counters"])
+        except (ValueError, KeyError, TypeError):
+            return  # not from our workers: any process of the machine can send here
+        total = StormCounters()
+        for counters in self._tasks.values():
+            total = total.plus(counters)
+        self._observer(total)
+
+
+def progress_line(counters: StormCounters, clients: int) -> str:
+    """Return one line for a person who waits, of less than 60 columns for 10,000 clients."""
+    lost = counters.timeout + counters.disconnected + counters.unreachable
+    if not counters.started:
+        connected = f"connected {counters.connected:,} of {clients:,}"
+        return f"{connected}  lost {lost:,}" if lost else connected
+    return (
+        f"started {counters.started:,}  answered {counters.answered:,}  "
+        f"refused {counters.refused:,}  lost {lost:,}  {format_bytes(counters.bytes)}"
+    )
+
+
+@contextmanager
+def progress_display(
+    clients: int, stream: TextIO, *, first: str = "connecting", as_json: bool = False
+) -> Iterator[Callable[[StormCounters], None]]:
+    """Show totals on ``stream``: a live line on a terminal, else a line whenever they change.
+
+    Args:
+        clients: How many will connect.
+        stream: Standard error, mostly.
+        first: What is done before there are any.
+        as_json: Whether lines beside a terminal are JSON objects.
+    """
+    if stream.isatty():
+        console, waiting = Console(file=stream), Spinner("dots", Text(first))
+        with Live(waiting, console=console, refresh_per_second=4, transient=True) as live:
+            yield lambda now: live.update(Text(progress_line(now, clients), no_wrap=True))
+        return
+    if not as_json:
+        stream.write(f"{first}\n")
+    last = StormCounters()
+
+    def show(now: StormCounters) -> None:
+        nonlocal last
+        if now == last:
+            return
+        last = now
+        if as_json:
+            print_json_line(now, stream)
+        else:
+            stream.write(f"{progress_line(now, clients)}\n")
+            stream.flush()
+
+    yield show
+
+
+def print_json_line(counters: StormCounters, stream: TextIO | None = None) -> None:
+    """Write totals as one JSON object on a line."""
+    out = sys.stderr if stream is None else stream
+    out.write(json.dumps({"progress": asdict(counters)}) + "\n")
+    out.flush()

@@ -1,0 +1,1 @@
+"""Connections: sockets, queues of outgoing bytes, TLS and keep-alive."""

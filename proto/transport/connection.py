@@ -1,0 +1,338 @@
+"""The one place with sockets: a connection as an asyncio protocol, shared by all parts.
+
+Outgoing: see proto.transport.sender.
+
+Incoming: the decoder stops between frames, and while the read gate is closed nothing is handled
+but control frames that break deadlocks (see proto.transport.frame_intake; as shipped: nothing
+at all).
+
+When the peer vanishes, every entry gives back what it holds in that very turn, before anything
+else learns of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, cast
+
+import proto.command_log as command_log
+from limiter.flow.read_gate import ReadGate
+from proto.errors import RemoteProtocolError
+from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, Frame, FrameDecoder
+from proto.transport.frame_intake import FrameIntake
+from proto.transport.sender import Sending
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from limiter.flow.outbound_buffer import WriteBufferMarks
+    from proto.transport.process_flow import ProcessFlow
+    from proto.transport.tls import TlsLayer
+
+logger = logging.getLogger(__name__)
+
+FRAMES_A_TURN = 256
+"""So many frames of one peer are handled before others have their turn. A socket may bring
+megabytes at once, which are a million of the smallest."""
+BYTES_A_TURN = 65_536
+"""Nor more frames in a turn once they have so many bytes together: what takes time is to parse."""
+
+
+class Connection(Sending, asyncio.Protocol):
+    """One peer. Subclasses say what its frames mean.
+
+    Args:
+        max_message_bytes: Largest message; bounds what a length field may say.
+        marks: When the connection counts as unwritable.
+        process: What the connections of this process share for flow control.
+        tls: TLS above the plain transport; None without.
+
+    Attributes:
+        turn_ended: Set by who handled a frame that was much work: others have their turn next.
+    """
+
+    def __init__(
+        self,
+        max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
+        marks: WriteBufferMarks | None = None,
+        process: ProcessFlow | None = None,
+        tls: TlsLayer | None = None,
+    ) -> None:
+        super().__init__(marks, process, tls)
+        totals = self._process.totals
+        self.gate = ReadGate(self._gate_closed, self._gate_opened, totals)
+        self.decoder = FrameDecoder(max_message_bytes, self.large_frame_announced)
+        self.intake = FrameIntake(self.decoder, parks=self._process.parks_frames, totals=totals)
+        self.peer = "unconnected"
+        self.local = "unconnected"
+        self.closed = False
+        self.taking_frames = True
+        self.chunks_received = 0
+        self._reading = True
+        self._drain_is_due = False
+        self.turn_ended = False
+        self._turn_is_over = False
+        self._raw: Callable[[bytes], object] | None = None
+        self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.peer} {self.outbound!r} {self.gate!r}>"
+
+    # -- what subclasses add ------------------------------------------------------------------
+
+    def connected(self) -> None:
+        """The connection is up."""
+
+    def frame_received(self, frame: Frame) -> None:
+        """A frame came while the gate was open.
+
+        Raises:
+            RemoteProtocolError: The peer broke the protocol; the connection is closed.
+        """
+
+    def large_frame_announced(self, total_size: int, head: bytes) -> bool:
+        """A large frame begins; false drains it. See FrameDecoder."""
+        return True
+
+    def lost(self, error: Exception | None) -> None:
+        """The connection is gone; its entries have given back what they held."""
+
+    # -- receiving ----------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Asyncio's word that the socket is connected."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=0, low=0)
+        sock = transport.get_extra_info("socket")
+        self._descriptor = -1 if sock is None else sock.fileno()
+        self.peer = _address(transport.get_extra_info("peername"))
+        self.local = _address(transport.get_extra_info("sockname"))
+        if self._logs_commands:
+            command_log.connection_made(self.peer, self.local)
+        if self._tls is None:
+            self.connected()
+        else:
+            self._decrypted(self._tls, b"")
+
+    def data_received(self, data: bytes) -> None:
+        """Asyncio's word that a chunk has come."""
+        self.chunks_received += 1
+        if self._tls is None:
+            self._plain_received(data)
+        else:
+            self._decrypted(self._tls, data)
+
+    def _plain_received(self, data: bytes) -> None:
+        if self._closing or not self.taking_frames:
+            return  # Nobody takes it any more, and kept it would have no bound.
+        if self._raw is not None:
+            self._raw(data)
+        else:
+            self.decoder.feed(data)
+            self.take_frames()
+
+    # -- TLS ----------------------------------------------------------------------------------
+
+    def _decrypted(self, tls: TlsLayer, ciphertext: bytes) -> None:
+        """Take ciphertext; its handshake ends in ``connected``, its plain bytes in frames."""
+        was_established = tls.established
+        try:
+            plain = tls.receive(ciphertext) if ciphertext or was_established else self._greet(tls)
+        except RemoteProtocolError as error:
+            logger.info("closing %s: %s", self.peer, error)
+            self._send_outgoing(tls)
+            self.abort()
+            return
+        self._send_outgoing(tls)
+        if tls.established and not was_established:
+            self.connected()
+            self._hand_over()
+        if plain:
+            self._plain_received(plain)
+        if tls.ended:
+            self.abort()
+
+    def _greet(self, tls: TlsLayer) -> bytes:
+        tls.start()
+        return b""
+
+    def _send_outgoing(self, tls: TlsLayer) -> None:
+        outgoing = tls.take_outgoing()
+        if outgoing and self._transport is not None and not self._transport.is_closing():
+            self._tls_bytes += len(outgoing)
+            self._transport.write(outgoing)
+
+    # -- frames -------------------------------------------------------------------------------
+
+    def receive_raw(self, sink: Callable[[bytes], object]) -> None:
+        """From now on hand over bytes instead of frames, beginning with what is undecoded.
+
+        Nothing may be parked: whoever waits to do this does not park meanwhile.
+        """
+        self._raw = sink
+        residue = self.decoder.take_residue()
+        if residue:
+            sink(residue)
+
+    def take_frames(self) -> None:
+        """Handle the frames that are complete: all while the gate is open, then what overtakes.
+
+        This is the connection's exception boundary: what breaks here ends this peer only.
+        """
+        try:
+            self._turn_is_over = not self._took_all()
+            if self._turn_is_over:
+                self._drain_soon()
+            self._read_or_pause()
+        except RemoteProtocolError as error:
+            logger.info("closing %s: %s", self.peer, error)
+            self.abort()
+        except Exception:
+            logger.exception("closing %s after an error of ours", self.peer)
+            self.abort()
+
+    def _took_all(self) -> bool:
+        """Handle the frames of one turn; false when there may be more."""
+        taken_bytes, self.turn_ended = 0, False
+        for _ in range(FRAMES_A_TURN):
+            frame = None
+            if self._takes_frames():
+                frame = self.intake.next_frame(gate_open=self.gate.open)
+            if frame is None:
+                return True
+            if self._logs_commands:
+                command_log.received(self.peer, frame)
+            self.frame_received(frame)
+            taken_bytes += frame.total_size
+            if taken_bytes >= BYTES_A_TURN or self.turn_ended:
+                break
+        return False
+
+    def _takes_frames(self) -> bool:
+        ended = self.closed or self._closing
+        return self.taking_frames and self._raw is None and not ended
+
+    def take_no_more(self) -> None:
+        """Drop what the peer sends from now on; what it asked before is still answered.
+
+        It is read all the same: a socket that is closed with bytes unread resets the connection,
+        and the peer then loses answers that it has not read yet.
+        """
+        self.taking_frames = False
+        self._read_or_pause()
+
+    # -- pausing ------------------------------------------------------------------------------
+
+    @property
+    def paused(self) -> bool:
+        """True if frames are not handled as they come, or not even read."""
+        return not (self.gate.open and self._reading)
+
+    def _gate_closed(self) -> None:
+        self._read_or_pause()
+
+    def _gate_opened(self) -> None:
+        """Handle what waits here first, in a turn of its own; only then read more."""
+        if not (self._reading and self.intake.idle):
+            self._drain_soon()
+
+    def _drain_soon(self) -> None:
+        if not self._drain_is_due:
+            self._drain_is_due = True
+            asyncio.get_running_loop().call_soon(self._drain_then_read)
+
+    def _drain_then_read(self) -> None:
+        self._drain_is_due = False
+        if not self.closed and self._transport is not None:
+            self.take_frames()
+
+    def _read_or_pause(self) -> None:
+        """Read from the socket exactly while what comes has a place."""
+        wanted = self.gate.open or self.intake.wants_more or not self.taking_frames
+        wanted = wanted and not self._turn_is_over
+        transport = self._transport
+        if wanted is self._reading or transport is None or transport.is_closing():
+            return
+        if wanted and self._drain_is_due:
+            return  # First what waits here.
+        self._reading = wanted
+        if wanted:
+            self._watch_for_hangup(on=False)
+            transport.resume_reading()
+        else:
+            transport.pause_reading()
+            self._watch_for_hangup(on=True)
+
+    def _watch_for_hangup(self, *, on: bool) -> None:
+        """While the socket is not read, the event loop does not see that the peer has left."""
+        hangups = self._process.hangups
+        if hangups is None or self._descriptor < 0:
+            return
+        if on:
+            hangups.watch(self._descriptor, self._hung_up)
+        else:
+            hangups.forget(self._descriptor)
+
+    def _hung_up(self) -> None:
+        logger.debug("%s left while it was not read", self.peer)
+        self.abort()
+
+    # -- ending -------------------------------------------------------------------------------
+
+    @property
+    def transport(self) -> asyncio.Transport | None:
+        """The asyncio transport; None before the connection and after its loss."""
+        return self._transport
+
+    def close(self) -> None:
+        """Take no more frames, let queued entries leave, then close. Once is enough."""
+        if not self._established():
+            self.abort()
+        elif not self.closed and not self._closing:
+            self._closing = True
+            self._hand_over()
+
+    def abort(self) -> None:
+        """Close now; queued entries give back what they hold."""
+        self._closing = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    def call_soon(self, callback: Callable[[], object]) -> None:
+        """Call back in the loop's next turn."""
+        asyncio.get_running_loop().call_soon(callback)
+
+    def eof_received(self) -> bool:
+        """The peer sends no more: for Pulsar that is the end, with or without answers queued."""
+        self.abort()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Asyncio's word that the socket is gone."""
+        self.closed = True
+        self._transport = None
+        if self._logs_commands:
+            command_log.connection_lost(self.peer)
+        self._watch_for_hangup(on=False)
+        self._queue.discard()
+        self._process.outbound.forget(self._process_has_room)
+        self.intake.discard()
+        # A connection is a cycle, and what it had of a frame may be 5 MB.
+        self.decoder.discard()
+        self.gate.end()
+        self.lost(exc)
+        if not self._gone.done():
+            self._gone.set_result(None)
+
+    async def wait_closed(self) -> None:
+        """Return when the connection is gone."""
+        await asyncio.shield(self._gone)
+
+
+def _address(name: object) -> str:
+    """Write a socket address as host:port."""
+    if isinstance(name, tuple) and len(name) >= 2:
+        host = f"[{name[0]}]" if ":" in str(name[0]) else str(name[0])
+        return f"{host}:{name[1]}"
+    return str(name) if name else "unknown"

@@ -1,0 +1,134 @@
+"""What has come from a peer and when it is handled: at once, after others, or left in the socket.
+
+While the connection's gate is closed, no request is handled. Under profile ``pulsar`` nothing is
+read then either. Otherwise a few frames are parked, so that a control frame behind them can be
+handled: what breaks a deadlock (PING, PONG, ACK, FLOW, the closing of a producer or consumer)
+overtakes requests that only ask (lookups, metadata, topic lists, watches), and nothing else. At
+the first parked frame of another kind, or at the bound, the rest stays in the socket.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from proto.frames import Frame
+
+if TYPE_CHECKING:
+    from limiter.flow.totals import FlowTotals
+    from proto.frames import FrameDecoder
+
+MAX_PARKED_FRAMES = 256
+MAX_PARKED_BYTES = 65_536
+MAX_ANSWERED_OVERTAKERS = 256
+"""Control frames with an answer that may overtake in one pause; beyond, nothing more is read."""
+
+_Type = pb.BaseCommand
+OVERTAKEN = frozenset(
+    {_Type.LOOKUP, _Type.PARTITIONED_METADATA, _Type.GET_TOPICS_OF_NAMESPACE}
+    | {_Type.WATCH_TOPIC_LIST}
+)
+"""Requests that may be overtaken."""
+_ANSWERED = frozenset({_Type.CLOSE_PRODUCER, _Type.CLOSE_CONSUMER})
+OVERTAKES = _ANSWERED | {_Type.PING, _Type.PONG, _Type.ACK, _Type.FLOW}
+"""Control frames that overtake. Not WATCH_TOPIC_LIST_CLOSE: its watch may be parked before it."""
+
+
+class FrameIntake:
+    """The frames of one connection, in the order in which they are handled.
+
+    Args:
+        decoder: Cuts what arrives into frames.
+        parks: Whether frames are parked while the gate is closed.
+        totals: Where the process adds up what is parked.
+    """
+
+    def __init__(
+        self, decoder: FrameDecoder, *, parks: bool = False, totals: FlowTotals | None = None
+    ) -> None:
+        self._decoder = decoder
+        self.parks = parks
+        self._totals = totals
+        self._parked: deque[Frame] = deque()
+        self.parked_bytes = 0
+        self._another_kind = False
+        self._answered = 0
+        self.frames_seen = 0
+
+    def __len__(self) -> int:
+        return len(self._parked)
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether to go on reading although the gate is closed."""
+        waiting = self.parked_bytes + self._decoder.buffered_bytes
+        return self._may_park and waiting < MAX_PARKED_BYTES
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing that came is waiting, not even a part of a frame."""
+        return not self._parked and not self._decoder.buffered_bytes
+
+    @property
+    def _may_park(self) -> bool:
+        return (
+            self.parks
+            and not self._another_kind
+            and len(self._parked) < MAX_PARKED_FRAMES
+            and self.parked_bytes < MAX_PARKED_BYTES
+            and self._answered < MAX_ANSWERED_OVERTAKERS
+        )
+
+    def next_frame(self, *, gate_open: bool) -> Frame | None:
+        """Return what is to be handled now; None when that is nothing.
+
+        Raises:
+            FrameTooLargeError: A length field is above the limit.
+        """
+        if not gate_open:
+            return self._next_overtaking() if self.parks else None
+        self._answered = 0
+        return self._unpark() if self._parked else self._decode()
+
+    def _next_overtaking(self) -> Frame | None:
+        """Park what comes, until something may overtake it."""
+        while self._may_park:
+            frame = self._decode()
+            if frame is None:
+                return None
+            kind = frame.command_type()
+            if kind in OVERTAKES:
+                self._answered += kind in _ANSWERED
+                return frame
+            self._park(frame, another_kind=kind not in OVERTAKEN)
+        return None
+
+    def _decode(self) -> Frame | None:
+        frame = self._decoder.next_frame()
+        if frame is not None:
+            self.frames_seen += 1
+        return frame
+
+    def _park(self, frame: Frame, *, another_kind: bool) -> None:
+        self._another_kind = another_kind
+        # A copy: its views would keep the whole chunk in which it came.
+        self._parked.append(Frame(frame.total_size, (memoryview(frame.body()),)))
+        self._change(1, frame.total_size)
+
+    def _unpark(self) -> Frame:
+        frame = self._parked.popleft()
+        self._another_kind = self._another_kind and bool(self._parked)
+        self._change(-1, -frame.total_size)
+        return frame
+
+    def discard(self) -> None:
+        """The connection is gone, and what it asked with it."""
+        self._change(-len(self._parked), -self.parked_bytes)
+        self._parked.clear()
+
+    def _change(self, frames: int, size_bytes: int) -> None:
+        self.parked_bytes += size_bytes
+        if self._totals is not None:
+            self._totals.parked_frames += frames
+            self._totals.parked_bytes += size_bytes

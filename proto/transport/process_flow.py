@@ -1,0 +1,31 @@
+"""What the connections of one process share for flow control."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from limiter.flow.outbound_buffer import OutboundTotals
+
+if TYPE_CHECKING:
+    from limiter.flow.totals import FlowTotals
+    from proto.transport.hangup_watch import HangupWatch
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessFlow:
+    """Totals and watches of one process; without one a connection is on its own.
+
+    Attributes:
+        outbound: Pending bytes of all, and their bound.
+        totals: Who is paused, and why.
+        hangups: Notices that a peer has left whose socket is not read.
+        parks_frames: Profile ``floodgate``: frames are parked while a connection is paused, so
+            that control frames can overtake them; and an entry that the kernel takes at once
+            makes nobody unwritable, so that a large answer to a fast reader is no pause.
+    """
+
+    outbound: OutboundTotals = field(default_factory=OutboundTotals)
+    totals: FlowTotals | None = None
+    hangups: HangupWatch | None = None
+    parks_frames: bool = False

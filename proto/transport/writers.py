@@ -1,0 +1,107 @@
+"""How entries become writes: plain, or encrypted piece by piece.
+
+Both kinds are driven by the connection: ``begin`` takes the buffers of one batch, and ``more``
+is called whenever the transport's own buffer is empty, until it says that nothing is left. Both
+return how many bytes they gave the transport.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Iterator, Sequence
+
+    from proto.transport.tls import TlsLayer
+
+    Buffer = bytes | memoryview
+
+TLS_STEP_BYTES = 262_144
+"""Plain bytes encrypted ahead of the kernel, so that a large entry is never there twice."""
+PLAIN_STEP_BYTES = 8 << 20
+"""Given to the transport at once: a loop may write on for as long as the peer reads as fast, and
+others wait meanwhile, some 10 ms for so much."""
+
+
+class Writer(Protocol):
+    """Hands one batch over to a transport."""
+
+    def begin(self, transport: asyncio.Transport, buffers: Sequence[Buffer]) -> int:
+        """Start a batch; the one before is gone."""
+
+    def more(self, transport: asyncio.Transport) -> int:
+        """Write the next part of the batch; 0 when there is none."""
+
+
+class PlainWriter:
+    """Everything at once, one write or one writelines, up to PLAIN_STEP_BYTES."""
+
+    def __init__(self) -> None:
+        self._pieces: deque[Buffer] = deque()
+
+    def begin(self, transport: asyncio.Transport, buffers: Sequence[Buffer]) -> int:
+        """See Writer.begin."""
+        size_bytes = sum(map(len, buffers))
+        if size_bytes > PLAIN_STEP_BYTES:
+            self._pieces.extend(pieces(buffers, PLAIN_STEP_BYTES))
+            return self.more(transport)
+        write_all(transport, buffers)
+        return size_bytes
+
+    def more(self, transport: asyncio.Transport) -> int:
+        """See Writer.more."""
+        step = taken(self._pieces, PLAIN_STEP_BYTES)
+        if step:
+            transport.writelines(step)
+        return sum(map(len, step))
+
+
+class TlsWriter:
+    """At most TLS_STEP_BYTES of plain bytes as ciphertext in the transport."""
+
+    def __init__(self, tls: TlsLayer) -> None:
+        self._tls = tls
+        self._pieces: deque[Buffer] = deque()
+
+    def begin(self, transport: asyncio.Transport, buffers: Sequence[Buffer]) -> int:
+        """See Writer.begin."""
+        self._pieces.extend(pieces(buffers, TLS_STEP_BYTES))
+        return self.more(transport)
+
+    def more(self, transport: asyncio.Transport) -> int:
+        """See Writer.more."""
+        ciphertext = [self._tls.encrypt(piece) for piece in taken(self._pieces, TLS_STEP_BYTES)]
+        if ciphertext:
+            transport.writelines(ciphertext)
+        return sum(map(len, ciphertext))
+
+
+def write_all(transport: asyncio.Transport, buffers: Sequence[Buffer]) -> None:
+    """Give a transport buffers in one call; a single one costs it less in ``write``."""
+    if len(buffers) == 1:
+        transport.write(buffers[0])
+    else:
+        transport.writelines(buffers)
+
+
+def pieces(buffers: Sequence[Buffer], size_bytes: int) -> Iterator[Buffer]:
+    """Yield buffers in order, longer ones as views of ``size_bytes``."""
+    for buffer in buffers:
+        if len(buffer) <= size_bytes:
+            yield buffer
+        else:
+            view = memoryview(buffer)
+            for start in range(0, len(view), size_bytes):
+                yield view[start : start + size_bytes]
+
+
+def taken(pending: deque[Buffer], size_bytes: int) -> list[Buffer]:
+    """Take buffers off until ``size_bytes`` are reached; none of them may be longer."""
+    some: list[Buffer] = []
+    total = 0
+    while pending and total + len(pending[0]) <= size_bytes:
+        some.append(pending.popleft())
+        total += len(some[-1])
+    return some

@@ -1,0 +1,126 @@
+"""Topic lists that are still on their way to clients, so that nobody fetches the same bytes again.
+
+An answer lives as long as somebody holds a reference to its bytes: an outbound entry, or a
+request for the same list that waits for the broker's word that it is still right. It is asked
+for that word by the hash in the request (CommandGetTopicsOfNamespace.topics_hash), as pattern
+consumers ask. Equal hashes are taken for equal lists: a CRC32C over the joined names is the
+protocol's own contract, and every consumer that gives its hash relies on it.
+
+Source: PIP-145 (the hash of a topic list). Profile pulsar and private buffers remember nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from limiter.memory.dual_limiter import LimitType
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, SharedOwner
+    from proto.topics_response import TopicsAnswer
+
+SMALLEST_LIVE_BYTES = 4_096
+"""A smaller answer is fetched again: that costs less than to remember it."""
+
+
+class LiveAnswer:
+    """An answer on its way: its bytes, charged once as direct memory, and who holds them.
+
+    Args:
+        live: Those who may be remembered.
+        key: What was asked; a client's own hash left out.
+        answer: The bytes.
+        owner: Holds their direct memory; everybody they are sent to has joined it.
+
+    Attributes:
+        topics_hash: The hash of the list; None if the answer cannot be asked about.
+    """
+
+    __slots__ = ("_live", "_owner", "answer", "key", "topics_hash")
+
+    def __init__(
+        self, live: LiveAnswers, key: Hashable, answer: TopicsAnswer, owner: SharedOwner
+    ) -> None:
+        tail = answer.tail()
+        self._live = live
+        self._owner = owner
+        self.key = key
+        self.answer = answer
+        self.topics_hash = tail.topics_hash if tail is not None and tail.changed else None
+
+    @property
+    def references(self) -> int:
+        """The number of entries and requests that hold its bytes."""
+        return self._owner.holders[LimitType.DIRECT_MEMORY].references
+
+    def join(self, owner: Hashable) -> None:
+        """Add a reference of ``owner``. It is one of direct memory: the heap was given back."""
+        self._live.direct.join(self._owner.holders[LimitType.DIRECT_MEMORY], owner)
+
+    def leave(self, owner: Hashable) -> None:
+        """Drop a reference of ``owner``; with the last one the answer is forgotten."""
+        self._owner.leave(owner)
+        self._live.forget_if_left(self)
+
+    def is_confirmed_by(self, answer: TopicsAnswer) -> bool:
+        """Return True if a broker that was asked with this answer's hash says that it is right."""
+        tail = answer.tail()
+        if tail is None or tail.changed or answer.has_names:
+            return False
+        return tail.topics_hash == self.topics_hash
+
+    def equals(self, answer: TopicsAnswer) -> bool:
+        """Return True if an answer that was fetched in full has the same list."""
+        tail = answer.tail()
+        if tail is None or not tail.changed or answer.rest_bytes != self.answer.rest_bytes:
+            return False
+        return tail.topics_hash == self.topics_hash
+
+
+class LiveAnswers:
+    """The newest answer to each question, while it is on its way to somebody.
+
+    Bound: one a key, forgotten with its last reference; its bytes are those that outbound
+    entries hold anyway, and that the limiter bounds.
+
+    Args:
+        limiter: The proxy's.
+        remembers: Whether answers are remembered at all.
+
+    Attributes:
+        direct: The budget that the bytes are charged to.
+        reused_total: How often an answer was given to another flight's clients.
+    """
+
+    def __init__(self, limiter: AsyncDualMemoryLimiter, *, remembers: bool) -> None:
+        self.direct = limiter.semaphore(LimitType.DIRECT_MEMORY)
+        self.reused_total = 0
+        self._remembers = remembers
+        self._newest: dict[Hashable, LiveAnswer] = {}
+
+    def __len__(self) -> int:
+        return len(self._newest)
+
+    def newest(self, key: Hashable) -> LiveAnswer | None:
+        """Return the newest answer that somebody still holds."""
+        live = self._newest.get(key)
+        return live if live is not None and live.references else None
+
+    def remember(self, live: LiveAnswer) -> None:
+        """Remember an answer that went on its way, if it may serve others and did not leave yet."""
+        large = live.answer.command_bytes >= SMALLEST_LIVE_BYTES
+        if self._remembers and large and live.topics_hash is not None and live.references:
+            self._newest[live.key] = live
+
+    def forget_left(self, key: Hashable) -> None:
+        """Forget the answer to a question if nobody holds it any more."""
+        live = self._newest.get(key)
+        if live is not None:
+            self.forget_if_left(live)
+
+    def forget_if_left(self, live: LiveAnswer) -> None:
+        """Forget an answer that nobody holds any more."""
+        if not live.references and self._newest.get(live.key) is live:
+            del self._newest[live.key]

@@ -1,0 +1,208 @@
+"""A pipe from a client to the broker it named in CONNECT (proxy_to_broker_url).
+
+The proxy finishes both handshakes and then copies bytes, undecoded, both ways. Each side is
+paused while the other does not take more; either side's end is the other's.
+
+Source: upstream DirectProxyHandler.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from limiter.clock import Clock, deadline
+from limiter.flow.causes import PauseCause
+from proto.errors import RemoteProtocolError
+from proto.excerpts import without_credentials
+from proto.transport.connection import Connection
+from proto.version import PROXY_VERSION, SERVER_VERSION
+from proxy.errors import RequestError
+
+if TYPE_CHECKING:
+    from proto.frames import Frame
+    from proto.transport.process_flow import ProcessFlow
+    from proxy.brokers import Address
+    from proxy.pipe.allowed_targets import BrokerTargets
+
+logger = logging.getLogger(__name__)
+
+INVALID_TARGET = "Target broker cannot be validated."
+UNAVAILABLE_TARGET = "Target broker isn't available."
+NO_TARGET = "Failed to authenticate"
+"""The words of a real proxy for a target without a port."""
+
+
+class UnavailableTargetError(RequestError):
+    """The broker that a client named cannot be reached; as shipped it is not told."""
+
+    def __init__(self) -> None:
+        super().__init__(pb.ServiceNotReady, UNAVAILABLE_TARGET)
+
+
+class PipeLeg(Connection):
+    """One side of a pipe: what it cannot write pauses the other side's reading."""
+
+    other: Connection | None = None
+
+    def writability_changed(self, *, writable: bool) -> None:
+        """Pause or resume the other side."""
+        super().writability_changed(writable=writable)
+        if self.other is not None and writable:
+            self.other.gate.open_for(PauseCause.PEER_LEG_FULL)
+        elif self.other is not None:
+            self.other.gate.close_for(PauseCause.PEER_LEG_FULL)
+
+    def end_other(self) -> None:
+        """This side is gone: what it said still leaves, what it would have been told is dropped.
+
+        The other side is read for that, although nobody takes it: it may write only, and read
+        nothing, until it is.
+        """
+        if self.other is not None:
+            self.other.take_no_more()
+            self.other.close()
+
+    def pipe_to(self, other: Connection) -> None:
+        """From now on pass every byte on to ``other``."""
+        self.in_a_pipe = True
+        self.receive_raw(lambda data: other.enqueue([data], len(data)))
+
+
+class BrokerLeg(PipeLeg):
+    """The proxy's side of the connection to the broker.
+
+    Args:
+        connect: The client's CONNECT.
+        process: What the connections of this process share; a pipe never parks frames.
+    """
+
+    def __init__(self, connect: pb.CommandConnect, process: ProcessFlow) -> None:
+        super().__init__(process=process)
+        self.intake.parks = False
+        self._connect = connect
+        self.greeting: asyncio.Future[pb.BaseCommand] = asyncio.get_running_loop().create_future()
+
+    def connected(self) -> None:
+        """Send CONNECT as the proxy, for the client."""
+        connect = pb.CommandConnect(
+            client_version=self._connect.client_version,
+            protocol_version=self._connect.protocol_version,
+            auth_method_name="none",
+            proxy_version=PROXY_VERSION,
+        )
+        if self._connect.HasField("feature_flags"):
+            connect.feature_flags.CopyFrom(self._connect.feature_flags)
+        self.send(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect))
+
+    def frame_received(self, frame: Frame) -> None:
+        """Take the broker's answer to CONNECT, then wait until the pipe is open."""
+        command = frame.command()
+        if command.type not in (pb.BaseCommand.CONNECTED, pb.BaseCommand.ERROR):
+            name = pb.BaseCommand.Type.Name(command.type)
+            raise RemoteProtocolError(f"{name} came in answer to CONNECT")
+        self.gate.close_for(PauseCause.CONNECTING_TO_BROKER)
+        if not self.greeting.done():
+            self.greeting.set_result(command)
+
+    def lost(self, error: Exception | None) -> None:
+        """The broker's end is the client's."""
+        if not self.greeting.done():
+            self.greeting.set_exception(ConnectionError(f"{self.peer} closed the connection"))
+            self.greeting.exception()
+        self.end_other()
+
+
+class DirectProxyHandler:
+    """Opens pipes for clients.
+
+    Args:
+        targets: Which brokers a client may be piped to.
+        process: What the connections of this process share.
+        clock: Where time comes from.
+        timeout_seconds: brokerProxyConnectTimeoutMs, connection and handshake together.
+        as_shipped: Profile pulsar: only the flags a 4.0.8 proxy knows are passed on.
+    """
+
+    def __init__(
+        self,
+        targets: BrokerTargets,
+        process: ProcessFlow,
+        clock: Clock,
+        timeout_seconds: float,
+        *,
+        as_shipped: bool,
+    ) -> None:
+        self._targets = targets
+        self._process = process
+        self._clock = clock
+        self._timeout_seconds = timeout_seconds
+        self._as_shipped = as_shipped
+
+    async def open(self, client: PipeLeg, connect: pb.CommandConnect) -> None:
+        """Connect a client's broker, tell the client, and copy bytes from now on.
+
+        The client's gate is closed meanwhile. If it leaves, its task is cancelled here and the
+        broker's connection is aborted.
+
+        Raises:
+            RequestError: The target is not allowed, not available, or refused.
+        """
+        if self._as_shipped and ":" not in connect.proxy_to_broker_url:
+            raise RequestError(pb.AuthenticationError, NO_TARGET)
+        address = self._targets.allowed(connect.proxy_to_broker_url)
+        if address is None:
+            target = without_credentials(connect.proxy_to_broker_url)
+            logger.warning("%s asked for a pipe to %r: not allowed", client.peer, target)
+            raise RequestError(pb.ServiceNotReady, INVALID_TARGET)
+        try:
+            async with deadline(self._clock, self._timeout_seconds):
+                leg = await self._connect(address, connect)
+                greeting = await self._greeting(leg)
+        except (OSError, TimeoutError) as error:
+            logger.info("%s:%d cannot be reached for a pipe: %s", *address, error)
+            raise UnavailableTargetError from None
+        self._join(client, leg, greeting)
+
+    async def _connect(self, address: Address, connect: pb.CommandConnect) -> BrokerLeg:
+        loop = asyncio.get_running_loop()
+        _, leg = await loop.create_connection(lambda: BrokerLeg(connect, self._process), *address)
+        return leg
+
+    async def _greeting(self, leg: BrokerLeg) -> pb.CommandConnected:
+        """Wait for the broker's CONNECTED; without one its connection ends."""
+        try:
+            command = await asyncio.shield(leg.greeting)
+        except BaseException:
+            leg.abort()
+            raise
+        if command.type == pb.BaseCommand.ERROR:
+            leg.abort()
+            raise RequestError(command.error.error, command.error.message, by_broker=True)
+        return command.connected
+
+    def _join(self, client: PipeLeg, leg: BrokerLeg, connected: pb.CommandConnected) -> None:
+        answer = pb.CommandConnected(
+            server_version=SERVER_VERSION,
+            protocol_version=connected.protocol_version,
+            max_message_size=connected.max_message_size,
+        )
+        if self._as_shipped:
+            watchers = connected.feature_flags.supports_topic_watchers
+            set_shipped_flags(answer.feature_flags, topic_watchers=watchers)
+        else:
+            answer.feature_flags.CopyFrom(connected.feature_flags)
+        client.send(pb.BaseCommand(type=pb.BaseCommand.CONNECTED, connected=answer))
+        client.other, leg.other = leg, client
+        client.pipe_to(leg)
+        leg.pipe_to(client)
+        leg.gate.open_for(PauseCause.CONNECTING_TO_BROKER)
+
+
+def set_shipped_flags(flags: pb.FeatureFlags, *, topic_watchers: bool) -> None:
+    """Set the flags that a 4.0.8 proxy announces."""
+    flags.supports_topic_watchers = topic_watchers
+    flags.supports_get_partitioned_metadata_without_auto_creation = True
+    flags.supports_repl_dedup_by_lid_and_eid = True

@@ -1,0 +1,1 @@
+"""Configuration files of broker and proxy: their keys, types, bounds and units."""

@@ -1,0 +1,70 @@
+"""Host names and ports as they are written, where a server listens, and what clients are told."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from server.configuration.known_keys import CheckedKeys
+
+LOOPBACK = "127.0.0.1"
+# An address that means "every address of this machine", and its loopback twin.
+_LOOPBACK_OF_WILDCARD = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
+
+
+def host_port(host: str, port: int) -> str:
+    """Write an address as in a URL; an IPv6 address gets its brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def bind_address(checked: CheckedKeys) -> str:
+    """Return the address to listen on: bindAddress, or the loopback's where it is not given.
+
+    There is no authentication, so that others are let in only by an operator who says so, and
+    reads one warning. Differs: upstream's default is 0.0.0.0.
+    """
+    given = checked.text("bindAddress")
+    if given is None or not checked.is_set("bindAddress"):
+        return LOOPBACK
+    if given.startswith("[") and given.endswith("]"):
+        given = given[1:-1]  # IPv6, written as in a URL
+    if not is_loopback(given):
+        checked.warn(
+            f"bindAddress={given}: there is no authentication, so whoever reaches this address "
+            f"may list, make and delete topics; bindAddress={LOOPBACK} keeps others out"
+        )
+    return given
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine reaches a host."""
+    return host == "localhost" or (is_address(host) and ip_address(host).is_loopback)
+
+
+def is_address(host: str) -> bool:
+    """Tell whether a host is written as an IP address, without brackets, and not as a name."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def advertised_address(checked: CheckedKeys, bind_address: str) -> str:
+    """Return the host that clients are told: advertisedAddress, or where the server listens.
+
+    A server that listens on every address tells the loopback's, which always works from this
+    machine and from no other; a notice says so.
+    """
+    given = checked.text("advertisedAddress")
+    if given:
+        return given
+    loopback = _LOOPBACK_OF_WILDCARD.get(bind_address)
+    if loopback is None:
+        return bind_address
+    checked.inform(
+        f"advertisedAddress is not set: clients are told {loopback}, which only this machine "
+        "can reach; set it for clients elsewhere"
+    )
+    return loopback

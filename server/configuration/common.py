@@ -1,0 +1,186 @@
+"""The parts of a configuration that broker and proxy have in common.
+
+Each concern is one frozen model. Megabytes and milliseconds are converted here, once;
+everything behind this module counts bytes and seconds.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules, ShareCaps
+from limiter.errors import LimitScope
+from limiter.memory.dual_limiter import MemoryLimit
+from limiter.memory.size_estimate import SizeEstimate
+from server.configuration.addresses import LOOPBACK, advertised_address, bind_address
+from server.configuration.flow import FlowConfig
+from server.configuration.known_keys import Notice
+from server.configuration.limit_keys import CAP_KEYS
+
+if TYPE_CHECKING:
+    from server.configuration.known_keys import CheckedKeys
+
+MEGABYTE_BYTES = 1024 * 1024
+
+OVERDRAFT_KEY = "floodgateTopicListOverdraftMaxBytes"
+
+
+class Profile(Enum):
+    """Chooses if this process behaves as the shipped Pulsar or as a better one would."""
+
+    PULSAR = "pulsar"
+    FLOODGATE = "floodgate"
+
+
+class ResponseBuffers(Enum):
+    """Chooses if requests for the same listing share its encoded bytes."""
+
+    PRIVATE = "private"
+    SHARED = "shared"
+
+
+class TopicListLimits(BaseModel):
+    """Limits on the memory that topic listings in flight may hold.
+
+    Units: bytes and seconds. A maximum of 0 or less means no limit and no accounting, a queue
+    size of 0 or less an unbounded queue, as upstream.
+    Source: PIP-442, ServiceConfiguration's six maxTopicListInFlight* keys; same defaults.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    heap_max_bytes: int = 100 * MEGABYTE_BYTES
+    heap_queue_size: int = 10_000
+    heap_timeout_seconds: float = 25.0
+    direct_max_bytes: int = 100 * MEGABYTE_BYTES
+    direct_queue_size: int = 10_000
+    direct_timeout_seconds: float = 25.0
+
+    @property
+    def heap(self) -> MemoryLimit:
+        """The budget of LimitType.HEAP_MEMORY."""
+        return MemoryLimit(self.heap_max_bytes, self.heap_queue_size, self.heap_timeout_seconds)
+
+    @property
+    def direct(self) -> MemoryLimit:
+        """The budget of LimitType.DIRECT_MEMORY."""
+        return MemoryLimit(
+            self.direct_max_bytes, self.direct_queue_size, self.direct_timeout_seconds
+        )
+
+    @classmethod
+    def from_keys(cls, checked: CheckedKeys) -> Self:
+        """Read the six keys."""
+        heap = "maxTopicListInFlightHeapMemSize"
+        direct = "maxTopicListInFlightDirectMemSize"
+        return cls(
+            heap_max_bytes=checked.integer(f"{heap}MB") * MEGABYTE_BYTES,
+            heap_queue_size=checked.integer(f"{heap}PermitsAcquireQueueSize"),
+            heap_timeout_seconds=checked.seconds(f"{heap}PermitsAcquireTimeoutMillis"),
+            direct_max_bytes=checked.integer(f"{direct}MB") * MEGABYTE_BYTES,
+            direct_queue_size=checked.integer(f"{direct}PermitsAcquireQueueSize"),
+            direct_timeout_seconds=checked.seconds(f"{direct}PermitsAcquireTimeoutMillis"),
+        )
+
+
+class ServerConfig(BaseModel):
+    """Holds what every Floodgate server process is told before it starts.
+
+    A field's ``validation_alias`` is its key in the file; fields without one are converted
+    from the keys their docstring names. Units are in the names: bytes and seconds.
+    """
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True, extra="forbid")
+
+    cluster_name: str = "standalone"
+    """clusterName. Differs: upstream's broker does not start without it."""
+    bind_address: str = LOOPBACK
+    """bindAddress: the address to listen on. Differs: upstream's default is 0.0.0.0."""
+    advertised_address: str = LOOPBACK
+    """advertisedAddress: the host that clients are told.
+
+    Differs: upstream asks for this machine's host name, which need not resolve anywhere. Here
+    it is the bind address, or the loopback's when that means every address.
+    """
+    web_service_port: int = Field(default=8080, ge=0, le=65535)
+    """webServicePort; 0 is any free port."""
+    max_message_size: int = Field(default=5_242_880, ge=1, validation_alias="maxMessageSize")
+    """Bytes of one message; a frame may have 10,240 more."""
+    topic_list_limits: TopicListLimits = TopicListLimits()
+    """The six maxTopicListInFlight* keys."""
+    flow: FlowConfig = FlowConfig()
+    """pulsarChannel*, keepAliveIntervalSeconds and Floodgate's own: see FlowConfig.
+
+    Differs: upstream's proxy has no such keys but the last, and Netty's own marks.
+    """
+    profile: Profile = Profile.FLOODGATE
+    """floodgateProfile: sets the next three, of which each has a key of its own, and ``flow``."""
+    admission: AdmissionRules = AdmissionRules(AdmissionPolicy.FAIR)
+    """floodgateAdmissionPolicy; profile pulsar: fifo. With policy fair also
+    floodgateTopicListMaxBytesPerConnection, ...PerNamespace, ...PerTenant and
+    floodgateTopicListOverdraftMaxBytes, each for heap and for direct memory alike."""
+    size_estimate: SizeEstimate = SizeEstimate.EXACT
+    """floodgateSizeEstimate; profile pulsar: last."""
+    response_buffers: ResponseBuffers = ResponseBuffers.SHARED
+    """floodgateResponseBuffers; profile pulsar: private."""
+    limiter_ledger: bool = Field(default=True, validation_alias="floodgateLimiterLedger")
+    """floodgateLimiterLedger: record who takes memory and who gives it back; what somebody still
+    holds after the drain is an error then."""
+    socket_send_buffer_bytes: int = Field(
+        default=0, ge=0, validation_alias="floodgateSocketSendBufferBytes"
+    )
+    """SO_SNDBUF of accepted connections; 0 leaves the kernel's own."""
+    notices: tuple[Notice, ...] = ()
+    """Sentences to be logged when the process starts."""
+
+
+def shared_values(checked: CheckedKeys) -> dict[str, object]:
+    """Return the values of ServerConfig's fields that have no alias, by field name."""
+    listen_on = bind_address(checked)
+    return {
+        "cluster_name": checked.text("clusterName") or "standalone",
+        "bind_address": listen_on,
+        "advertised_address": advertised_address(checked, listen_on),
+        "web_service_port": checked.port("webServicePort"),
+        "topic_list_limits": TopicListLimits.from_keys(checked),
+        **_floodgate_choices(checked),
+    }
+
+
+def _floodgate_choices(checked: CheckedKeys) -> dict[str, object]:
+    profile = Profile(checked.text("floodgateProfile"))
+    shipped = profile is Profile.PULSAR
+    estimate = checked.text("floodgateSizeEstimate") or ("last" if shipped else "exact")
+    buffers = checked.text("floodgateResponseBuffers") or ("private" if shipped else "shared")
+    policy = checked.text("floodgateAdmissionPolicy") or ("fifo" if shipped else "fair")
+    return {
+        "profile": profile,
+        "size_estimate": SizeEstimate(estimate),
+        "response_buffers": ResponseBuffers(buffers),
+        "admission": _admission_rules(checked, AdmissionPolicy(policy)),
+        "flow": FlowConfig.from_keys(checked, as_shipped=shipped),
+    }
+
+
+def _admission_rules(checked: CheckedKeys, policy: AdmissionPolicy) -> AdmissionRules:
+    """Read what policy fair can be told; fifo has no use for it and says so."""
+    if policy is AdmissionPolicy.FIFO:
+        for key in (*CAP_KEYS.values(), OVERDRAFT_KEY):
+            if checked.value(key):
+                checked.refuse(
+                    f"{key}={checked.value(key)}: only floodgateAdmissionPolicy=fair has such a "
+                    "limit; set that, or remove the key"
+                )
+    overdraft = checked.value(OVERDRAFT_KEY)
+    return AdmissionRules(
+        policy,
+        overdraft if isinstance(overdraft, int) else None,
+        ShareCaps(
+            per_connection=checked.integer(CAP_KEYS[LimitScope.CONNECTION]),
+            per_namespace=checked.integer(CAP_KEYS[LimitScope.NAMESPACE]),
+            per_tenant=checked.integer(CAP_KEYS[LimitScope.TENANT]),
+        ),
+    )

@@ -1,0 +1,215 @@
+"""Checks an operator's configuration against every key that Pulsar knows.
+
+All wrong values are found at once. Keys nobody knows and keys that have no effect here are
+not errors in a file: an operator's own is passed as it is, so each kind is one line of the log. On
+the command line a key nobody knows is a slip, and refused.
+
+Invariant: a key "has no effect here" exactly when no configuration model has read it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from server.configuration.key_types import KnownKey, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+# Upstream hands keys with these prefixes on to its clients, whatever follows.
+PASSED_ON_PREFIXES = ("bookkeeper_", "brokerClient_")
+
+# A log line names at most this many keys.
+MAX_KEYS_NAMED = 50
+MAX_KEY_LENGTH = 100
+
+
+class Notice(NamedTuple):
+    """A sentence to be logged when the process starts."""
+
+    level: Literal["info", "warning"]
+    sentence: str
+
+
+class KnownKeys:
+    """The keys of one role (broker or proxy), with types and defaults.
+
+    Args:
+        keys: The known keys.
+    """
+
+    def __init__(self, keys: Iterable[KnownKey]) -> None:
+        self._by_name = {known.key: known for known in keys}
+        self._lower = {name.lower(): name for name in self._by_name}
+
+    @classmethod
+    def from_json(cls, text: str) -> KnownKeys:
+        """Read the packaged list: a JSON array of objects with KnownKey's fields."""
+        return cls(
+            KnownKey(**{**entry, "values": tuple(entry.get("values", ()))})
+            for entry in json.loads(text)
+        )
+
+    def __iter__(self) -> Iterator[KnownKey]:
+        return iter(self._by_name.values())
+
+    def __getitem__(self, key: str) -> KnownKey:
+        return self._by_name[key]
+
+    def check(self, properties: Mapping[str, str]) -> CheckedKeys:
+        """Read every value; nothing is raised, problems and notices are collected."""
+        checked = CheckedKeys(self)
+        unknown: list[str] = []
+        for key, text in properties.items():
+            known = self._by_name.get(key)
+            if known is not None:
+                checked.take(known, text)
+            elif not key.startswith(PASSED_ON_PREFIXES):
+                unknown.append(key)
+        if unknown:
+            # Suggestions are costly, so only the keys that are named get one.
+            named = [self._with_suggestion(key) for key in unknown[:MAX_KEYS_NAMED]]
+            checked.warn(f"unknown keys, ignored: {_listed(named + unknown[MAX_KEYS_NAMED:])}")
+        return checked
+
+    def refusal(self, key: str) -> str | None:
+        """Return why a key cannot be set by itself: nobody knows it; None for one that is known.
+
+        In a file such a key is only warned of: it may be meant for somebody else.
+        """
+        if key in self._by_name or key.startswith(PASSED_ON_PREFIXES):
+            return None
+        suggestion = self._suggestion(key)
+        remedy = f"did you mean {suggestion}?" if suggestion else "correct or remove it"
+        return f"--set {key[:MAX_KEY_LENGTH]}: unknown key; {remedy}"
+
+    def _with_suggestion(self, key: str) -> str:
+        suggestion = self._suggestion(key)
+        key = key[:MAX_KEY_LENGTH]
+        return f"{key} (did you mean {suggestion}?)" if suggestion else key
+
+    def _suggestion(self, key: str) -> str | None:
+        wanted = key[:MAX_KEY_LENGTH].lower()
+        close = difflib.get_close_matches(wanted, self._lower, n=1, cutoff=0.75)
+        return self._lower[close[0]] if close else None
+
+
+class CheckedKeys:
+    """Typed values of all known keys: those given, and the defaults of the others.
+
+    Attributes:
+        problems: Sentences that make the configuration unusable.
+        notices: Sentences to be logged at start.
+
+    The mutable state is both lists, the values, and the set of keys that were read.
+    """
+
+    def __init__(self, known: KnownKeys) -> None:
+        self.problems: list[str] = []
+        self.notices: list[Notice] = []
+        self._known = known
+        self._given: dict[str, Value] = {}
+        self._read: set[str] = set()
+
+    def take(self, known: KnownKey, text: str) -> None:
+        """Read one value; a wrong one becomes a problem and counts as the default.
+
+        An empty one, and ``null``, mean the default: as if the key were not there.
+        """
+        if text.strip() in ("", "null"):
+            return
+        try:
+            value = known.parse(text)
+        except ValueError as error:
+            self.refuse(str(error))
+            return
+        self._given[known.key] = value
+        if known.suffixes and text.strip()[-1:].isalpha():
+            self.warn(
+                f"{known.key}={text.strip()} is read as {value} bytes; Pulsar itself accepts "
+                "only a whole number of bytes"
+            )
+
+    def refuse(self, sentence: str) -> None:
+        """Add a problem."""
+        self.problems.append(sentence)
+
+    def warn(self, sentence: str) -> None:
+        """Add a notice of level warning."""
+        self.notices.append(Notice("warning", sentence))
+
+    def inform(self, sentence: str) -> None:
+        """Add a notice of level info."""
+        self.notices.append(Notice("info", sentence))
+
+    def is_set(self, key: str) -> bool:
+        """Return True if the key was given a value that can be read."""
+        return key in self._given
+
+    def value(self, key: str) -> Value:
+        """Return the value of ``key`` and note that it was read."""
+        self._read.add(key)
+        if key in self._given:
+            return self._given[key]
+        return self._known[key].default_value
+
+    def integer(self, key: str) -> int:
+        """Return a whole number."""
+        value = self.value(key)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise TypeError(f"{key} is not a whole number")
+        return value
+
+    def flag(self, key: str) -> bool:
+        """Return a boolean; false when it has neither value nor default."""
+        return self.value(key) is True
+
+    def text(self, key: str) -> str | None:
+        """Return a string, or None when it is empty."""
+        value = self.value(key)
+        return value if isinstance(value, str) and value else None
+
+    def names(self, key: str) -> tuple[str, ...]:
+        """Return a Set, a List, or a String of names separated by commas."""
+        value = self.value(key)
+        if isinstance(value, str):
+            return tuple(name.strip() for name in value.split(",") if name.strip())
+        return value if isinstance(value, tuple) else ()
+
+    def seconds(self, key: str) -> float:
+        """Return a key that counts milliseconds as seconds."""
+        return self.integer(key) / 1000
+
+    def port(self, key: str) -> int:
+        """Return a port to listen on; one that is switched off is a problem."""
+        value = self.value(key)
+        if isinstance(value, int):
+            return value
+        self.refuse(
+            f"{key}=Optional.empty: this port cannot be switched off; give a port number, "
+            "0 for any free port"
+        )
+        return 0
+
+    def without_effect(self) -> tuple[str, ...]:
+        """Keys that were given, differ from their default, and were read by nobody."""
+        return tuple(
+            key
+            for key, value in self._given.items()
+            if key not in self._read and not self._known[key].same_as_default(value)
+        )
+
+    def finish(self) -> tuple[Notice, ...]:
+        """Return all notices, with the line on keys that have no effect here."""
+        ignored = self.without_effect()
+        if ignored:
+            self.inform(f"keys without effect here: {_listed(ignored)}")
+        return tuple(self.notices)
+
+
+def _listed(names: Sequence[str]) -> str:
+    rest = len(names) - MAX_KEYS_NAMED
+    more = f" and {rest} more" if rest > 0 else ""
+    return ", ".join(names[:MAX_KEYS_NAMED]) + more

@@ -1,0 +1,1 @@
+"""A client's connection, as broker and proxy serve it."""

@@ -1,0 +1,131 @@
+"""Listens on an address, and says in one sentence why that is not possible.
+
+SO_SNDBUF is set on the listening socket, before it listens: accepted connections inherit it,
+on asyncio and uvloop alike, before their first byte is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import resource
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from server.configuration.addresses import host_port
+from server.errors import ListenError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DEFAULT_BACKLOG = 4096
+
+_REMEDIES = {
+    errno.EADDRINUSE: "the port is in use; stop the other process, or set {port_key} to another "
+    "one (0 for any free one)",
+    errno.EADDRNOTAVAIL: "this address is not one of this machine's; set bindAddress to one that "
+    "is, or to 0.0.0.0 for all of them",
+    errno.EACCES: "permission denied; set {port_key} to one above 1023",
+    errno.EPERM: "permission denied; set {port_key} to one above 1023",
+    errno.EMFILE: "too many open files; raise the limit (ulimit -n)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A bound address on which connections are accepted until ``close``.
+
+    Attributes:
+        host: The address that is listened on, as the kernel says it.
+        port: The port; where 0 was asked for, the one that was found.
+        server: The event loop's server.
+    """
+
+    host: str
+    port: int
+    server: asyncio.Server
+
+    def close(self) -> None:
+        """Stop accepting; connections that are open live on. Harmless when repeated."""
+        self.server.close()
+
+
+async def listen(
+    factory: Callable[[], asyncio.BaseProtocol],
+    host: str,
+    port: int,
+    *,
+    port_key: str,
+    backlog: int = DEFAULT_BACKLOG,
+    send_buffer_bytes: int = 0,
+) -> Listener:
+    """Listen on one TCP address.
+
+    Args:
+        factory: Makes the protocol of each accepted connection.
+        host: An address or a name of this machine; of several addresses the first IPv4 one.
+        port: The port; 0 for any free one.
+        port_key: The configuration key that names it.
+        backlog: Connections the kernel may hold before they are accepted.
+        send_buffer_bytes: SO_SNDBUF of accepted connections; 0 leaves the kernel's own.
+            Linux keeps twice the number, for its own bookkeeping.
+
+    Raises:
+        ListenError: The address cannot be listened on; the message names it and a remedy.
+    """
+    loop = asyncio.get_running_loop()
+    family, address = await _resolved(host, port)
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        _prepare(bound, send_buffer_bytes)
+        bound.bind(address)
+        server = await loop.create_server(factory, sock=bound, backlog=backlog)
+    except OSError as error:
+        bound.close()
+        reason = error.strerror or str(error)
+        remedy = _REMEDIES.get(error.errno or 0, reason).replace("{port_key}", port_key)
+        raise ListenError(f"cannot listen on {host_port(host, port)}: {remedy}") from None
+    except BaseException:
+        bound.close()
+        raise
+    name = server.sockets[0].getsockname()
+    return Listener(host=name[0], port=name[1], server=server)
+
+
+def raise_open_files_limit() -> int:
+    """Allow this process as many open files as the system grants it; return that number.
+
+    Thousands of client connections need more than the usual soft limit of 1,024.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == hard:
+        return soft
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (ValueError, OSError):
+        # macOS reports a hard limit that it then refuses; the soft one stands.
+        return soft
+    return hard
+
+
+async def _resolved(host: str, port: int) -> tuple[int, tuple[object, ...]]:
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError):
+        raise ListenError(
+            f"cannot listen on {host_port(host, port)}: {host!r} is not an address or a known "
+            "name; correct bindAddress"
+        ) from None
+    # A name such as localhost has several addresses; clients are told one.
+    family, _, _, _, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
+    return family, address
+
+
+def _prepare(bound: socket.socket, send_buffer_bytes: int) -> None:
+    bound.setblocking(False)
+    # A restarted server must not wait for the last one's connections to be forgotten.
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if send_buffer_bytes > 0:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)

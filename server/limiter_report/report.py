@@ -1,0 +1,145 @@
+"""Who holds the memory of a server: what its limiter knows, put together for operators.
+
+The figures of a budget are of one moment. Its holders are counted in several turns of the loop,
+so that many of them hold up nobody: each line is of one moment, the list is not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from limiter.memory.dual_limiter import LimitType
+from limiter.permits.holder_lines import HolderCount
+from limiter.permits.ledger import names_of
+from proto.transport.connection import Connection
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+    from limiter.admission.rules import AdmissionPolicy
+    from limiter.clock import Clock
+    from limiter.memory.dual_limiter import AsyncDualMemoryLimiter
+    from limiter.permits.holder_lines import HolderLine
+    from limiter.permits.ledger import Ledger, LedgerEntry, LedgerStatistics
+    from limiter.permits.permit import SemaphoreStatistics
+    from limiter.semaphore.async_semaphore import AsyncSemaphore
+
+ACCOUNTS_A_TURN = 250
+"""Accounts that are counted before others may run: well below a millisecond."""
+
+MAX_NAME_LENGTH = 300
+
+
+@dataclass(frozen=True, slots=True)
+class OldestWaiter:
+    """The request that has waited for longest.
+
+    Attributes:
+        owner: Whose it is, by name.
+        namespace: What it is for.
+        size_bytes: What it asks for.
+        lacking_bytes: The same, less what it holds already.
+        age_seconds: How long it has waited.
+    """
+
+    owner: str
+    namespace: str
+    size_bytes: int
+    lacking_bytes: int
+    age_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetReport:
+    """One budget and who holds it.
+
+    Attributes:
+        statistics: Its figures.
+        timeout_seconds: How long a request may wait.
+        policy: In which order requests are granted.
+        oldest_waiter: Who waits for longest, if somebody waits.
+        ledger: Totals of the ledger, if there is one.
+        recent: Its last events, the newest first.
+        holders: Who holds most, the largest first.
+        holders_total: How many lines there are in all.
+    """
+
+    statistics: SemaphoreStatistics
+    timeout_seconds: float
+    policy: AdmissionPolicy
+    oldest_waiter: OldestWaiter | None
+    ledger: LedgerStatistics | None
+    recent: tuple[LedgerEntry, ...]
+    holders: tuple[HolderLine, ...]
+    holders_total: int
+
+
+class LimiterReporter:
+    """Reports on one limiter.
+
+    Args:
+        limiter: The limiter.
+        ledgers: The ledger of each budget; empty without.
+        clock: The clock of both.
+    """
+
+    def __init__(
+        self,
+        limiter: AsyncDualMemoryLimiter,
+        ledgers: Mapping[LimitType, Ledger],
+        clock: Clock,
+    ) -> None:
+        self._limiter = limiter
+        self._ledgers = ledgers
+        self._clock = clock
+
+    async def report(self, holders: int, recent: int) -> dict[LimitType, BudgetReport]:
+        """Return both budgets, each with so many holders and ledger events at most."""
+        return {one: await self._budget(one, holders, recent) for one in LimitType}
+
+    async def _budget(self, limit_type: LimitType, holders: int, recent: int) -> BudgetReport:
+        semaphore, ledger = self._limiter.semaphore(limit_type), self._ledgers.get(limit_type)
+        statistics, oldest_waiter = semaphore.statistics(), self._oldest_waiter(semaphore)
+        ledger_statistics = None if ledger is None else ledger.statistics()
+        events = () if ledger is None else tuple(ledger.recent(recent))
+        count = HolderCount(holders, ledger)
+        await _count_all(count, semaphore)
+        return BudgetReport(
+            statistics=statistics,
+            timeout_seconds=semaphore.timeout_seconds,
+            policy=semaphore.policy,
+            oldest_waiter=oldest_waiter,
+            ledger=ledger_statistics,
+            recent=events,
+            holders=count.lines(),
+            holders_total=count.total,
+        )
+
+    def _oldest_waiter(self, semaphore: AsyncSemaphore) -> OldestWaiter | None:
+        waiter = semaphore.oldest_waiter()
+        if waiter is None:
+            return None
+        return OldestWaiter(
+            owner=names_of(waiter.holder, owner_name),
+            namespace=waiter.namespace,
+            size_bytes=waiter.size,
+            lacking_bytes=waiter.needed,
+            age_seconds=self._clock.now() - waiter.enqueued_at,
+        )
+
+
+async def _count_all(count: HolderCount, semaphore: AsyncSemaphore) -> None:
+    """Count every account; who leaves meanwhile is counted as holding nothing."""
+    for number, account in enumerate(list(semaphore.accounts()), 1):
+        count.add(account)
+        if number % ACCOUNTS_A_TURN == 0:
+            await asyncio.sleep(0)
+
+
+def owner_name(owner: Hashable | None) -> str:
+    """Name who holds something: a connection by its peer's address."""
+    if isinstance(owner, Connection):
+        return owner.peer
+    return "unnamed" if owner is None else repr(owner)[:MAX_NAME_LENGTH]

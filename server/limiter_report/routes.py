@@ -1,0 +1,134 @@
+"""``GET /admin/v2/floodgate/limiter``: the limiter's figures, and who holds the memory.
+
+``limit`` is how many holders of each budget are listed (100), ``recent`` how many events of the
+ledger (none), and ``format=table`` is for people.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from limiter.permits.ledger import RECENT_EVENTS
+from server.http import RestError
+from server.limiter_report.report import MAX_NAME_LENGTH, owner_name
+from server.limiter_report.table import limiter_table
+
+if TYPE_CHECKING:
+    from limiter.permits.holder_lines import HolderLine
+    from limiter.permits.ledger import EventTotal, LedgerEntry
+    from limiter.permits.permit import SemaphoreStatistics
+    from server.limiter_report.report import BudgetReport, LimiterReporter, OldestWaiter
+
+LIMITER_PATH = "/admin/v2/floodgate/limiter"
+DEFAULT_HOLDERS = 100
+MAX_HOLDERS = 500
+FORMATS = ("json", "table")
+
+
+def limiter_routes(reporter: LimiterReporter) -> list[web.AbstractRouteDef]:
+    """Return the route of one server."""
+
+    async def limiter(request: web.Request) -> web.Response:
+        holders = _number(request, "limit", DEFAULT_HOLDERS, MAX_HOLDERS)
+        recent = _number(request, "recent", 0, RECENT_EVENTS)
+        form = request.query.get("format", FORMATS[0])
+        if form not in FORMATS:
+            raise RestError(412, f"format={form[:20]!r} should be one of: {', '.join(FORMATS)}")
+        budgets = await reporter.report(holders, recent)
+        if form == "table":
+            return web.Response(text=limiter_table(budgets))
+        return web.json_response({one.value: _budget(report) for one, report in budgets.items()})
+
+    return [web.get(LIMITER_PATH, limiter)]
+
+
+def _number(request: web.Request, name: str, default: int, most: int) -> int:
+    text = request.query.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= most):
+        raise RestError(412, f"{name}={text[:20]!r} should be a whole number from 0 to {most}")
+    return int(text)
+
+
+def _budget(report: BudgetReport) -> dict[str, object]:
+    return {
+        **_figures(report.statistics),
+        "timeoutSeconds": report.timeout_seconds,
+        "policy": report.policy.value,
+        "oldestWaiter": None if report.oldest_waiter is None else _waiter(report.oldest_waiter),
+        "ledger": _ledger(report),
+        "holdersTotal": report.holders_total,
+        "holders": [_holder(line) for line in report.holders],
+    }
+
+
+def _figures(statistics: SemaphoreStatistics) -> dict[str, object]:
+    unbounded = statistics.max_permits <= 0
+    return {
+        "limitBytes": statistics.max_permits,
+        "acquiredBytes": statistics.acquired_permits,
+        "availableBytes": None if unbounded else statistics.available_permits,
+        "highWaterBytes": statistics.high_water_permits,
+        "overdraftBytes": statistics.overdraft_permits,
+        "overdraftsTotal": statistics.overdrafts_total,
+        "queueSize": statistics.queue_size,
+        "maxQueueSize": statistics.max_queue_size,
+    }
+
+
+def _waiter(waiter: OldestWaiter) -> dict[str, object]:
+    return {
+        "connection": waiter.owner,
+        "namespace": waiter.namespace[:MAX_NAME_LENGTH],
+        "bytes": waiter.size_bytes,
+        "lackingBytes": waiter.lacking_bytes,
+        "ageSeconds": _seconds(waiter.age_seconds),
+    }
+
+
+def _ledger(report: BudgetReport) -> dict[str, object] | None:
+    if report.ledger is None:
+        return None
+    return {
+        "livePermits": report.ledger.live_permits,
+        "acquired": _total(report.ledger.acquired),
+        "updated": _total(report.ledger.updated),
+        "released": _total(report.ledger.released),
+        "recent": [_event(entry) for entry in report.recent],
+    }
+
+
+def _total(total: EventTotal) -> dict[str, object]:
+    return {"events": total.events, "bytes": total.size_bytes}
+
+
+def _event(entry: LedgerEntry) -> dict[str, object]:
+    return {
+        "event": entry.event.value,
+        "connection": entry.owner,
+        "namespace": entry.namespace[:MAX_NAME_LENGTH],
+        "bytes": entry.size_bytes,
+        "heldSeconds": _seconds(entry.held_seconds),
+        "agoSeconds": _seconds(entry.ago_seconds),
+    }
+
+
+def _holder(line: HolderLine) -> dict[str, object]:
+    return {
+        "connection": owner_name(line.owner),
+        "namespace": line.namespace[:MAX_NAME_LENGTH],
+        "bytes": line.held,
+        "permits": line.permits,
+        "sharedBytes": line.shared,
+        "sharers": line.sharers,
+        "waitingRequests": line.waiting,
+        "waitingBytes": line.lacking,
+        "oldestPermitSeconds": None if line.age_seconds is None else _seconds(line.age_seconds),
+    }
+
+
+def _seconds(seconds: float) -> float:
+    return round(seconds, 3)

@@ -1,0 +1,1 @@
+"""Metrics of a server process, and how Prometheus and OpenTelemetry get them."""

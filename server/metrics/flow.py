@@ -1,0 +1,102 @@
+"""Flow control's metrics: what waits to leave, who is paused and why, who was closed.
+
+``pulsar_server_channel_write_buf_memory_used_bytes`` stands in PIP-434 and was never shipped;
+``pulsar_broker_throttled_connections`` counts, as shipped, paused publishers only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from limiter.flow.causes import PauseCause
+from server.metrics.connections import counter, gauge, outbound_metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from enum import Enum
+
+    from limiter.flow.totals import FlowTotals
+
+
+def flow_metrics(cluster: str, totals: FlowTotals) -> Iterator[Metric]:
+    """Yield all families of broker and proxy alike."""
+    outbound = totals.outbound
+    yield from outbound_metrics(cluster, outbound)
+    for name, documentation, value in (
+        (
+            "pulsar_server_channel_write_buf_memory_used_bytes",
+            "Bytes queued for clients that the kernel has not taken yet",
+            outbound.pending_bytes,
+        ),
+        (
+            "floodgate_outbound_unpaid_bytes",
+            "The part of them that no permit of the topic list limiter pays for",
+            outbound.unpaid_bytes,
+        ),
+        (
+            "floodgate_parked_frames",
+            "Requests read and not handled yet because their connection is paused",
+            totals.parked_frames,
+        ),
+        ("floodgate_parked_bytes", "Their bytes", totals.parked_bytes),
+        (
+            "floodgate_in_flight_response_bytes",
+            "Bytes of answers that are being made",
+            totals.response_bytes,
+        ),
+    ):
+        yield gauge(name, documentation, {"cluster": cluster}, value)
+    yield counter(
+        "floodgate_oversized_commands",
+        "Connections closed for a command larger than those of its type are parsed",
+        {"cluster": cluster},
+        totals.oversized_commands,
+    )
+    yield from _pauses(cluster, totals)
+
+
+def throttled_connections(cluster: str, totals: FlowTotals) -> Metric:
+    """Return the broker's gauge of connections that are paused for their publishes."""
+    return gauge(
+        "pulsar_broker_throttled_connections",
+        "Connections paused because too many of their publishes are pending",
+        {"cluster": cluster},
+        totals.connections[PauseCause.PENDING_PUBLISHES],
+    )
+
+
+def _pauses(cluster: str, totals: FlowTotals) -> Iterator[Metric]:
+    connections = GaugeMetricFamily(
+        "floodgate_paused_connections", "Connections paused now", labels=["cluster", "cause"]
+    )
+    _fill(connections, cluster, totals.connections.items())
+    yield connections
+    for name, documentation, label, values in (
+        ("floodgate_pauses", "Times a connection was paused", "cause", totals.pauses.items()),
+        (
+            "floodgate_paused_seconds",
+            "Seconds connections were paused, pauses of now included",
+            "cause",
+            totals.paused_seconds(),
+        ),
+        (
+            "floodgate_closed_slow_peers",
+            "Connections closed because their peer did not take what it was sent",
+            "reason",
+            totals.closed.items(),
+        ),
+    ):
+        family = CounterMetricFamily(name, documentation, labels=["cluster", label])
+        _fill(family, cluster, values)
+        yield family
+
+
+def _fill(
+    family: CounterMetricFamily | GaugeMetricFamily,
+    cluster: str,
+    values: Iterable[tuple[Enum, float]],
+) -> None:
+    for member, value in values:
+        family.add_metric([cluster, str(member.value)], value)

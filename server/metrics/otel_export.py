@@ -1,0 +1,221 @@
+"""Sends the topic-list metrics by OpenTelemetry. Imported only when that is wanted.
+
+The limiter belongs to the event loop, so the meter is read there, in a turn of its own (about
+a millisecond). Sending may take as long as a collector pleases and happens in a thread.
+
+Bound: four readings wait to be sent; the oldest gives way to a newer one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import sys
+import threading
+from contextlib import suppress
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import requests
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import (
+    ConsoleMetricExporter,
+    InMemoryMetricReader,
+    MetricExportResult,
+)
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+
+from limiter.clock import deadline
+from limiter.metrics.otel import TopicListInstruments, create_rate_limit_counter
+from server.metrics.otel_settings import MetricsExporter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opentelemetry.sdk.metrics.export import MetricExporter, MetricsData
+
+    from limiter.clock import Clock, TimerHandle
+    from limiter.flow.totals import FlowTotals
+    from limiter.metrics.instruments import HasStatistics
+    from limiter.metrics.outcome_counts import AcquireTally
+    from server.metrics.otel_settings import TelemetrySettings
+
+QUEUED_READINGS = 4
+CLOSE_SECONDS = 2.0
+"""How long the last reading may take to leave when the process drains."""
+
+logger = logging.getLogger(__name__)
+
+
+class MetricExport:
+    """Reads the instruments of one limiter at an interval and sends what it read.
+
+    Args:
+        settings: Where to and how often.
+        service: The attributes that say who sends, unless ``OTEL_*`` variables do.
+        limiter: What is measured.
+        tally: Observes it.
+        flow: What flow control did; a proxy has no instrument for it.
+        clock: Arms the timer.
+
+    The mutable state is the armed timer and what waits in the sender.
+    """
+
+    def __init__(
+        self,
+        settings: TelemetrySettings,
+        service: dict[str, str],
+        limiter: HasStatistics,
+        tally: AcquireTally,
+        flow: FlowTotals | None,
+        clock: Clock,
+    ) -> None:
+        self._interval_seconds = settings.interval_seconds
+        self._clock = clock
+        exporter, problem = _exporter(settings)
+        self._reader = InMemoryMetricReader(
+            exporter._preferred_temporality, exporter._preferred_aggregation
+        )
+        provider = MeterProvider([self._reader], _resource(service), shutdown_on_exit=False)
+        meter = provider.get_meter("floodgate", version("floodgate"))
+        self._instruments = TopicListInstruments(meter, limiter, tally)
+        if flow is not None:
+            create_rate_limit_counter(meter, flow)
+        self._sender = Sender(exporter, problem, settings.destination)
+        self._timer: TimerHandle | None = None
+        self._arm()
+
+    async def close(self) -> None:
+        """Send a last reading and end the thread; take 2 s at the most."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._send()
+        await self._sender.close(self._clock)
+
+    def _arm(self) -> None:
+        self._timer = self._clock.call_at(self._clock.now() + self._interval_seconds, self._fire)
+
+    def _fire(self) -> None:
+        self._arm()
+        self._send()
+
+    def _send(self) -> None:
+        read = self._reader.get_metrics_data()
+        if read is not None:
+            self._sender.send(self._instruments.completed(read))
+
+
+class Sender:
+    """A thread that hands readings to an exporter, and says once when that fails.
+
+    Args:
+        exporter: Sends, and tries again for as long as its timeout allows.
+        problem: Tells why the exporter failed last.
+        destination: Where to, for the log.
+
+    Attributes:
+        failing: Whether the last reading could not be sent.
+    """
+
+    def __init__(
+        self, exporter: MetricExporter, problem: Callable[[], str], destination: str
+    ) -> None:
+        self._exporter = exporter
+        self._problem = problem
+        self._destination = destination
+        self.failing = False
+        self._queue: queue.Queue[MetricsData | None] = queue.Queue(QUEUED_READINGS)
+        self._loop = asyncio.get_running_loop()
+        self._finished = asyncio.Event()
+        # A daemon: a collector that hangs must not keep the process from ending.
+        self._thread = threading.Thread(target=self._run, name="metric-export", daemon=True)
+        self._thread.start()
+
+    def send(self, reading: MetricsData | None) -> None:
+        """Queue a reading, or the end; the oldest reading makes room if there is none."""
+        while True:
+            with suppress(queue.Full):
+                return self._queue.put_nowait(reading)
+            with suppress(queue.Empty):
+                self._queue.get_nowait()
+
+    async def close(self, clock: Clock) -> None:
+        """Let what is queued leave; do not wait for a collector that was away already."""
+        self.send(None)
+        try:
+            if not self.failing:
+                async with deadline(clock, CLOSE_SECONDS):
+                    await self._finished.wait()
+        except TimeoutError:
+            logger.warning(
+                "the last metrics did not reach %s in time: %s",
+                self._destination,
+                self._problem(),
+            )
+            self.failing = True
+        self._exporter.shutdown()
+
+    def _run(self) -> None:
+        try:
+            while (reading := self._queue.get()) is not None:
+                self._export(reading)
+        finally:
+            # A loop that has ended waits for nobody.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._finished.set)
+
+    def _export(self, reading: MetricsData) -> None:
+        sent = self._exporter.export(reading) is MetricExportResult.SUCCESS
+        if sent and self.failing:
+            logger.info("metrics reach %s again", self._destination)
+        elif not sent and not self.failing:
+            logger.warning(
+                "metrics do not reach %s: %s; this is said once, and sending goes on",
+                self._destination,
+                self._problem(),
+            )
+        self.failing = not sent
+
+
+class _Session(requests.Session):
+    """A session that remembers why its last request failed."""
+
+    problem = "it did not answer"
+
+    def request(self, *args: Any, **kwargs: Any) -> requests.Response:  # noqa: ANN401
+        """Send a request as always."""
+        try:
+            response = super().request(*args, **kwargs)
+        except requests.RequestException as error:
+            self.problem = _innermost(error)
+            raise
+        if not response.ok:
+            self.problem = f"it answered {response.status_code} {response.reason}"
+        return response
+
+
+def _innermost(error: BaseException) -> str:
+    while error.__context__ is not None:
+        error = error.__context__
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def _exporter(settings: TelemetrySettings) -> tuple[MetricExporter, Callable[[], str]]:
+    """Return the exporter and what tells why it failed."""
+    if settings.exporter is MetricsExporter.CONSOLE:
+        # Standard output belongs to the ready line.
+        return ConsoleMetricExporter(sys.stderr), lambda: _Session.problem
+    # It complains of each attempt; the sender says what is worth knowing.
+    logging.getLogger("opentelemetry.exporter").setLevel(logging.CRITICAL)
+    session = _Session()
+    exporter = OTLPMetricExporter(
+        settings.endpoint, timeout=settings.timeout_seconds, session=session
+    )
+    return exporter, lambda: session.problem
+
+
+def _resource(service: dict[str, str]) -> Resource:
+    """Say who sends; what the environment says wins."""
+    return Resource.create({**service, **OTELResourceDetector().detect().attributes})

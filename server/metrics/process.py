@@ -1,0 +1,119 @@
+"""Exports what the operating system and the event loop say of this process.
+
+process_* come from prometheus_client's own collector, with the label ``cluster`` that every
+sample of a Pulsar process has. The event loop's lag says how long a callback waited beyond
+the moment it was due: above some 50 ms a process answers everybody late.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from prometheus_client import ProcessCollector
+from prometheus_client.core import HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from server.metrics.connections import gauge
+from server.server_info import METRIC, label_of, server_info
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from limiter.clock import Clock, TimerHandle
+    from server.configuration.common import ServerConfig
+
+LAG_INTERVAL_SECONDS = 0.1
+LAG_BUCKETS_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class ProcessMetrics(Collector):
+    """Memory, processor time and open files of this process, with the label ``cluster``.
+
+    Args:
+        cluster: The value of the label.
+    """
+
+    def __init__(self, cluster: str) -> None:
+        self._cluster = cluster
+        self._process = ProcessCollector(registry=None)
+
+    def collect(self) -> Iterator[Metric]:
+        """Read /proc; elsewhere than on Linux there is nothing to read."""
+        for family in self._process.collect():
+            yield _labelled(family, self._cluster)
+
+
+class ServerInfo(Collector):
+    """Exports what decides how this server answers, as labels named after their keys.
+
+    Args:
+        cluster: The value of the label ``cluster``.
+        config: Returns the configuration in force.
+    """
+
+    def __init__(self, cluster: str, config: Callable[[], ServerConfig]) -> None:
+        self._cluster = cluster
+        self._config = config
+
+    def collect(self) -> Iterator[Metric]:
+        """Return floodgate_server_info, which is always 1."""
+        info = {label_of(key): value for key, value in server_info(self._config()).items()}
+        labels = {"cluster": self._cluster, **info}
+        yield gauge(METRIC, "Version, and what decides how this server answers", labels, 1)
+
+
+class EventLoopLag(Collector):
+    """A histogram of how late the event loop calls back.
+
+    Args:
+        cluster: The value of the label.
+        clock: Measures and arms the timer.
+
+    The mutable state is the counts, the sum and the armed timer.
+    """
+
+    def __init__(self, cluster: str, clock: Clock) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._counts = [0] * (len(LAG_BUCKETS_SECONDS) + 1)
+        self._sum_seconds = 0.0
+        self._timer: TimerHandle | None = None
+
+    def start(self) -> None:
+        """Begin to measure, ten times a second."""
+        due = self._clock.now() + LAG_INTERVAL_SECONDS
+        self._timer = self._clock.call_at(due, self._measure, due)
+
+    def stop(self) -> None:
+        """Measure no more. Idempotent."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def collect(self) -> Iterator[Metric]:
+        """Return floodgate_event_loop_lag_seconds."""
+        family = HistogramMetricFamily(
+            "floodgate_event_loop_lag_seconds",
+            "How late the event loop calls back",
+            labels=["cluster"],
+        )
+        bounds = [*map(str, LAG_BUCKETS_SECONDS), "+Inf"]
+        buckets = list(zip(bounds, accumulate(self._counts), strict=True))
+        family.add_metric([self._cluster], buckets, self._sum_seconds)
+        yield family
+
+    def _measure(self, due: float) -> None:
+        lag_seconds = max(0.0, self._clock.now() - due)
+        self._counts[bisect_left(LAG_BUCKETS_SECONDS, lag_seconds)] += 1
+        self._sum_seconds += lag_seconds
+        self.start()
+
+
+def _labelled(family: Metric, cluster: str) -> Metric:
+    labelled = Metric(family.name, family.documentation, family.type)
+    labelled.samples = [
+        sample._replace(labels={"cluster": cluster, **sample.labels}) for sample in family.samples
+    ]
+    return labelled

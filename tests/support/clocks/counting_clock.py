@@ -1,0 +1,35 @@
+"""A manual clock that knows which timers were armed, and which can still fire."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.support.clocks.manual_clock import ManualClock, ManualTimer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class CountingClock(ManualClock):
+    """Counts timers.
+
+    Attributes:
+        armed: How many there ever were.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.armed = 0
+        self._live: list[tuple[float, ManualTimer]] = []
+
+    def call_at(self, when: float, callback: Callable[..., object], *args: object) -> ManualTimer:
+        """Arm a timer."""
+        self.armed += 1
+        timer = super().call_at(when, callback, *args)
+        self._live.append((when, timer))
+        return timer
+
+    @property
+    def live(self) -> int:
+        """How many can still fire."""
+        return sum(when > self.now() and not timer.cancelled for when, timer in self._live)

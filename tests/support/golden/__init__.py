@@ -1,0 +1,1 @@
+"""Dialogues recorded from a real broker, played to a target and compared."""

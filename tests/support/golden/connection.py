@@ -1,0 +1,253 @@
+"""A client that replays recorded exchanges: plain sockets, blocking.
+
+It knows only the framing, so that a fault in Floodgate's own client library cannot hide one in
+its servers.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from google.protobuf.message import DecodeError
+
+from proto import PulsarApi_pb2 as pb
+from tests.support.golden.exchange import RECORDED_BROKER, Expect, Rest, Send, Silence, with_address
+from tests.support.golden.masks import Difference, differences
+from tests.support.golden.rest import ask
+from tests.support.golden.watches import WatchedTopics, updates_of_one_change, without_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+    from tests.support.golden.exchange import Answer, Case, Step
+
+ANSWER_SECONDS = 10.0
+"""How long an answer or a close may take; a real Pulsar's first lookup loads a bundle."""
+
+SILENCE_SECONDS = 0.3
+"""How long ``(nothing)`` is waited for."""
+
+SURPLUS_SECONDS = 0.02
+"""How long to look for answers beyond the last that was recorded."""
+
+
+class GoldenConnection:
+    """One connection of the replay, closed by the block it is used in."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._socket = socket.create_connection((host, port), timeout=ANSWER_SECONDS)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._received = bytearray()
+        self._unsent = b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._socket.close()
+
+    def send(self, step: Send, *, more_follows: bool = False) -> None:
+        """Send what a row says; a connection that the server has closed is no error.
+
+        What follows at once goes in the same write: whether the server had time for an answer in
+        between must not depend on the machine.
+        """
+        data = self._unsent + (step.raw if step.command is None else frame(step.command))
+        self._unsent = data if more_follows else b""
+        if more_follows:
+            return
+        writes = (
+            [data[at : at + 1] for at in range(len(data))] if step.one_byte_at_a_time else [data]
+        )
+        try:
+            for write in writes:
+                self._socket.sendall(write)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+
+    def receive(self, seconds: float) -> Answer:
+        """The next answer within ``seconds``, else ``(nothing)``, or ``(closed)``.
+
+        Raises:
+            AssertionError: What came is not a frame with a command.
+        """
+        self._socket.settimeout(seconds)
+        try:
+            (length,) = struct.unpack(">I", self._take(4))
+            return parse_frame(self._take(length))
+        except TimeoutError:
+            assert not self._received, f"half a frame came: {bytes(self._received)!r}"
+            return Silence.NOTHING
+        except (EOFError, ConnectionResetError, BrokenPipeError):
+            return Silence.CLOSED
+
+    def _take(self, count: int) -> bytes:
+        while len(self._received) < count:
+            data = self._socket.recv(65536)
+            if not data:
+                raise EOFError
+            self._received += data
+        taken = bytes(self._received[:count])
+        del self._received[:count]
+        return taken
+
+
+def frame(command: pb.BaseCommand) -> bytes:
+    """A simple frame: both lengths, then the command."""
+    body = command.SerializeToString()
+    return struct.pack(">II", len(body) + 4, len(body)) + body
+
+
+def parse_frame(body: bytes) -> pb.BaseCommand:
+    """The command of a frame whose first length has been read.
+
+    Raises:
+        AssertionError: The frame does not hold a command.
+    """
+    (length,) = struct.unpack(">I", body[:4])
+    try:
+        return pb.BaseCommand.FromString(body[4 : 4 + length])
+    except DecodeError as error:
+        raise AssertionError(f"an answer that is not a BaseCommand: {body[:80]!r}") from error
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a case is replayed; each is ``host:port``.
+
+    Attributes:
+        address: The process under test.
+        broker: What stands for the recorded broker in what is sent.
+        web: The web port of that broker, for calls in between.
+        tunnel_to: The broker to which a proxy is asked to tunnel; empty for none.
+    """
+
+    address: str
+    broker: str
+    web: str = ""
+    tunnel_to: str = ""
+
+
+def replay(case: Case, place: Place) -> list[Difference]:
+    """Send what the case sent, and compare all that comes back."""
+    with ExitStack() as exits:
+        return Replay(case, place, exits).run()
+
+
+class Replay:
+    """One case on its connections, each opened when it is first used."""
+
+    def __init__(self, case: Case, place: Place, exits: ExitStack) -> None:
+        self._case = case
+        self._place = place
+        self._exits = exits
+        self._connections: list[GoldenConnection] = []
+        self._watched = WatchedTopics()
+        self._found: list[Difference] = []
+
+    def run(self) -> list[Difference]:
+        """Take every step; return what differs."""
+        steps, index = self._case.steps, 0
+        while index < len(steps):
+            updates = updates_of_one_change(steps, index)
+            if updates:
+                self._updates(index, updates)
+            else:
+                self._step(index, steps[index])
+            index += max(len(updates), 1)
+        self._surplus()
+        return self._found
+
+    def _step(self, index: int, step: Step) -> None:
+        if isinstance(step, Rest):
+            status = ask(self._place.web, step).status
+            if status != step.status:
+                found = Difference(index, f"REST {step.method}", str(step.status), str(status))
+                self._found.append(found)
+        elif isinstance(step, Send):
+            connection, behind = self._connection(step.connection), self._case.steps[index + 1 :]
+            more_follows = bool(behind) and _goes_with(step, behind[0])
+            connection.send(_to(step, self._place.broker), more_follows=more_follows)
+        else:
+            answer = self._receive(step.connection, _patience(step))
+            self._watched.take(step.connection, answer)
+            self._found += differences(index, step.answer, answer)
+
+    def _updates(self, index: int, updates: Sequence[Expect]) -> None:
+        """Compare what one change brings: the store decides its order, each hash is the set's."""
+        recorded, answered = [], []
+        for at, step in enumerate(updates, index):
+            answer = self._receive(step.connection, ANSWER_SECONDS)
+            self._found += self._watched.differences(at, step.connection, answer)
+            recorded.append(without_hash(step.answer))
+            answered.append(without_hash(answer))
+        pairs = zip(sorted(recorded, key=str), sorted(answered, key=str), strict=True)
+        for at, pair in enumerate(pairs, index):
+            self._found += differences(at, *pair)
+
+    def _receive(self, connection: int, seconds: float) -> Answer:
+        return _from(self._connection(connection).receive(seconds), self._place.broker)
+
+    def _connection(self, number: int) -> GoldenConnection:
+        while len(self._connections) <= number:
+            host, _, port = self._place.address.rpartition(":")
+            opened = self._exits.enter_context(GoldenConnection(host, int(port)))
+            self._connections.append(opened)
+            if self._case.connects_first:
+                _connect(opened, self._place.tunnel_to)
+        return self._connections[number]
+
+    def _surplus(self) -> None:
+        """An answer, or a close, that comes after the last recorded one."""
+        last = self._case.steps[-1]
+        if not isinstance(last, Expect) or isinstance(last.answer, Silence):
+            return
+        answer = self._receive(last.connection, SURPLUS_SECONDS)
+        self._found += differences(len(self._case.steps), Silence.NOTHING, answer)
+
+
+def _connect(connection: GoldenConnection, tunnel_to: str) -> None:
+    command = pb.BaseCommand(type=pb.BaseCommand.CONNECT)
+    command.connect.client_version = "golden-1"
+    command.connect.protocol_version = 20
+    if tunnel_to:
+        command.connect.proxy_to_broker_url = tunnel_to
+    connection.send(Send(command))
+    answer = connection.receive(ANSWER_SECONDS)
+    assert isinstance(answer, pb.BaseCommand), f"CONNECT was answered by {answer}"
+    assert answer.type == pb.BaseCommand.CONNECTED, f"CONNECT was answered by {answer}"
+
+
+def _goes_with(step: Send, following: Step) -> bool:
+    """Tell whether a row was sent right behind another on the same connection."""
+    together = isinstance(following, Send) and following.connection == step.connection
+    return together and not step.one_byte_at_a_time and not following.one_byte_at_a_time
+
+
+def _patience(step: Expect) -> float:
+    return SILENCE_SECONDS if step.answer is Silence.NOTHING else ANSWER_SECONDS
+
+
+def _to(step: Send, broker_address: str) -> Send:
+    if step.command is None:
+        return step
+    command = pb.BaseCommand()
+    command.CopyFrom(step.command)
+    with_address(command, RECORDED_BROKER, broker_address)
+    return Send(command)
+
+
+def _from(answer: Answer, broker_address: str) -> Answer:
+    if isinstance(answer, pb.BaseCommand):
+        with_address(answer, broker_address, RECORDED_BROKER)
+    return answer

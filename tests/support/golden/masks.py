@@ -1,0 +1,156 @@
+"""Two answers side by side: every field must agree, after masking what differs between two runs.
+
+The masks are those that the recording names: server version, producer names, ledger and entry ids,
+dates, the client's end of a connection, the order of topic names, the proxy's ``reqId``, and the
+words of Java exceptions. Ports need no mask: the broker's address is substituted beforehand.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from proto import PulsarApi_pb2 as pb
+from tests.support.golden.exchange import Silence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from google.protobuf.descriptor import FieldDescriptor
+    from google.protobuf.message import Message
+
+    from tests.support.golden.exchange import Answer, Deviation
+
+JAVA_EXCEPTION = "<exception>"
+"""Stands for the words of a Java exception."""
+
+_MASKED_FIELDS = frozenset({"server_version", "ledgerId", "entryId", "producer_name"})
+_UNORDERED_FIELDS = frozenset({"topics", "topic", "new_topics", "deleted_topics"})
+_TEXT_MASKS = (
+    (re.compile(r'"reqId":-?\d+'), '"reqId":<id>'),
+    # The client end of a connection: its port is of the moment. The server end is compared.
+    (re.compile(r'"local":"[^"]*"'), '"local":"<address>"'),
+    (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?"), "<date>"),
+)
+_PROXY_ERROR = re.compile(r'^(?P<head>\{"errorMsg":")(?P<text>.*)(?P<tail>","reqId":.*\})$', re.S)
+_JAVA_NAME = re.compile(r"^(java|javax|org\.apache)\.[\w.$]+(Exception|Error)\b")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One field that does not agree.
+
+    Attributes:
+        step: Index of the answer among the recorded rows of its case.
+        field: Dotted path such as ``lookupTopicResponse.error``; ``kind`` when already the kind
+            of answer differs.
+        recorded: The recorded value after the masks, ``(absent)`` when it was not set.
+        answered: The value that came back, alike.
+    """
+
+    step: int
+    field: str
+    recorded: str
+    answered: str
+
+    def __str__(self) -> str:
+        was = f"row {self.step}: {self.field} was recorded as {self.recorded}"
+        return f"{was}, came as {self.answered}"
+
+
+def differences(step: int, recorded: Answer, answered: Answer) -> list[Difference]:
+    """Every field in which two answers do not agree after the masks.
+
+    Presence counts: a field that was sent with its default value is not an absent one.
+    """
+    if _kind(recorded) != _kind(answered):
+        return [Difference(step, "kind", _kind(recorded), _kind(answered))]
+    if isinstance(recorded, Silence) or isinstance(answered, Silence):
+        return []
+    left, right = masked_fields(recorded), masked_fields(answered)
+    return [
+        Difference(step, path, left.get(path, "(absent)"), right.get(path, "(absent)"))
+        for path in sorted(left.keys() | right.keys())
+        if not _agree(path, left, right)
+    ]
+
+
+def _agree(path: str, recorded: Mapping[str, str], answered: Mapping[str, str]) -> bool:
+    left, right = recorded.get(path), answered.get(path)
+    if left is not None and right and path.endswith("message") and JAVA_EXCEPTION in left:
+        # The code, the frame around the text and that there is a text must agree, not Java's words.
+        before, after = left.split(JAVA_EXCEPTION, 1)
+        return (
+            right.startswith(before) and right.endswith(after) and len(right) > len(before + after)
+        )
+    return left == right
+
+
+def _kind(answer: Answer) -> str:
+    if isinstance(answer, Silence):
+        return answer.value
+    return pb.BaseCommand.Type.Name(answer.type)
+
+
+def masked_fields(command: pb.BaseCommand) -> dict[str, str]:
+    """Every field that is set, by its path, with what differs between two runs masked."""
+    return dict(_flatten("", command))
+
+
+def _flatten(prefix: str, message: Message) -> Iterator[tuple[str, str]]:
+    for descriptor, value in message.ListFields():
+        path = f"{prefix}{descriptor.name}"
+        if descriptor.message_type is None:
+            yield path, _masked(descriptor, value)
+        elif descriptor.is_repeated:
+            yield f"{path}.length", str(len(value))
+            for index, child in enumerate(value):
+                yield from _flatten(f"{path}[{index}].", child)
+        else:
+            yield path, "(set)"
+            yield from _flatten(f"{path}.", value)
+
+
+def _masked(descriptor: FieldDescriptor, value: Any) -> str:
+    if descriptor.name in _MASKED_FIELDS:
+        return f"<{descriptor.name}>"
+    if descriptor.is_repeated:
+        return _masked_repeated(descriptor.name, value)
+    if descriptor.enum_type is not None:
+        number = descriptor.enum_type.values_by_number.get(value)
+        return number.name if number is not None else str(value)
+    return mask_text(value) if isinstance(value, str) else repr(value)
+
+
+def _masked_repeated(name: str, values: Iterable[object]) -> str:
+    items = [str(value) for value in values]
+    return repr(sorted(items) if name in _UNORDERED_FIELDS else items)
+
+
+def mask_text(text: str) -> str:
+    """A text with ids, dates, client addresses and the words of Java exceptions masked."""
+    wrapped = _PROXY_ERROR.match(text)
+    if wrapped is not None and _JAVA_NAME.match(wrapped["text"]):
+        text = f"{wrapped['head']}{JAVA_EXCEPTION}{wrapped['tail']}"
+    elif _JAVA_NAME.match(text):
+        text = JAVA_EXCEPTION
+    for pattern, replacement in _TEXT_MASKS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def complaint(found: Sequence[Difference], deviation: Deviation | None) -> str:
+    """What is wrong with the differences of a case, empty when nothing is.
+
+    A deviation must cover exactly the fields that differ: one that no longer differs is wrong too,
+    so that the list of deviations stays true.
+    """
+    report = "\n".join(str(each) for each in found)
+    if deviation is None:
+        return report
+    fields = {each.field for each in found}
+    gone = sorted(deviation.fields - fields)
+    if gone:
+        return f"these no longer differ, take them off the deviations: {gone}"
+    return "" if fields == deviation.fields else f"more differs than is admitted:\n{report}"

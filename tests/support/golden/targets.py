@@ -1,0 +1,72 @@
+"""What recordings are replayed against: Floodgate's own processes, or servers that are named.
+
+``FLOODGATE_GOLDEN_BROKER=host:port`` names another broker's binary port, for one that of a real
+Pulsar, to show that the replay is fair; ``FLOODGATE_GOLDEN_WEB=host:port`` its web port, and
+``FLOODGATE_GOLDEN_PROXY=host:port`` a proxy in front of it. Nothing is started then, and the
+deviations are not applied.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.support.processes.server_process import running_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FOREIGN_BROKER = os.environ.get("FLOODGATE_GOLDEN_BROKER", "")
+FOREIGN_WEB = os.environ.get("FLOODGATE_GOLDEN_WEB", "")
+FOREIGN_PROXY = os.environ.get("FLOODGATE_GOLDEN_PROXY", "")
+
+LOCAL_NAMES = (
+    "alpha-1",
+    "alpha-2",
+    "beta-1",
+    "gamma.x",
+    *(f"parted-partition-{n}" for n in range(3)),
+)
+"""Of ``public/gold``, which every exchange needs."""
+_AS_RECORDED = ["--set", "floodgateProfile=pulsar", "--set", "bindAddress=127.0.0.1"]
+_AS_RECORDED += ["--set", "webServicePort=0"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A process to replay against; addresses are ``host:port``, empty where there is none."""
+
+    address: str
+    web: str = ""
+
+
+@contextmanager
+def golden_broker(folder: Path) -> Iterator[Target]:
+    """A broker as the recorded one was: profile pulsar, and ``public/gold``."""
+    if FOREIGN_BROKER:
+        yield Target(FOREIGN_BROKER, FOREIGN_WEB)
+        return
+    names = folder / "public-gold.txt"
+    names.write_text("".join(f"persistent://public/gold/{name}\n" for name in LOCAL_NAMES))
+    command = ["-m", "broker", *_AS_RECORDED, "--set", "brokerServicePort=0"]
+    command += ["--set", "metadataStoreUrl=memory:local", "--import", str(names)]
+    command += ["--set", "advertisedAddress=127.0.0.1", "--set", "clusterName=standalone"]
+    with running_server(command, folder / "broker.log") as server:
+        yield Target(server.address, server.web_url.removeprefix("http://"))
+
+
+@contextmanager
+def golden_proxy(folder: Path, broker: Target) -> Iterator[Target]:
+    """A proxy in front of the broker, which may tunnel to it."""
+    if FOREIGN_BROKER or FOREIGN_PROXY:
+        yield Target(FOREIGN_PROXY)
+        return
+    command = ["-m", "proxy", *_AS_RECORDED, "--set", "servicePort=0"]
+    command += ["--set", f"brokerServiceURL=pulsar://{broker.address}"]
+    command += ["--set", f"brokerWebServiceURL=http://{broker.web}"]
+    command += ["--set", "brokerProxyAllowedTargetPorts=*"]
+    with running_server(command, folder / "proxy.log") as server:
+        yield Target(server.address, server.web_url.removeprefix("http://"))

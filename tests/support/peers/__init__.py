@@ -1,0 +1,1 @@
+"""Peers that a test controls byte by byte, or question by question."""

@@ -1,0 +1,61 @@
+"""Holds watches of a running broker at each of the places where they wait."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from limiter.memory.dual_limiter import LimitType
+from tests.support.stores.blocked_store import BlockedStore
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from broker.service import BrokerService
+    from broker.topic_lists.listing import TopicListing
+
+
+class BlockedFilter:
+    """Evaluates patterns, and answers when the test says so.
+
+    Attributes:
+        asked: The patterns that were asked for, in order.
+        go_on: Set to let answers through.
+    """
+
+    def __init__(self, broker: BrokerService) -> None:
+        pattern_filter = broker.watches._parts.pattern_filter
+        self._original = pattern_filter.filter
+        self.asked: list[str] = []
+        self.go_on = asyncio.Event()
+        pattern_filter.filter = self._filter  # type: ignore[method-assign]
+
+    async def _filter(self, listing: TopicListing, pattern: str) -> TopicListing:
+        self.asked.append(pattern)
+        kept = await self._original(listing, pattern)
+        await self.go_on.wait()
+        return kept
+
+
+@asynccontextmanager
+async def all_of(broker: BrokerService, kind: LimitType) -> AsyncIterator[None]:
+    """Hold all memory of a kind for the length of a block."""
+    limiter = broker.limiter
+    permit = await limiter.acquire(kind, limiter.available_permits(kind))
+    try:
+        yield
+    finally:
+        limiter.release(permit)
+
+
+@asynccontextmanager
+async def held_at(broker: BrokerService, place: str) -> AsyncIterator[None]:
+    """Hold all watches that come at one place: the store, the filter, heap or direct memory."""
+    if place in ("store", "filter"):
+        held = BlockedStore(broker) if place == "store" else BlockedFilter(broker)
+        yield
+        held.go_on.set()
+        return
+    async with all_of(broker, LimitType(f"{place}")):
+        yield

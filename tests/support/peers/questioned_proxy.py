@@ -1,0 +1,179 @@
+"""A proxy in front of a broker that the test answers for; at the end nothing may be held."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from limiter.memory.dual_limiter import LimitType
+from proto.topic_hash import topics_hash
+from proxy.service import ProxyService
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
+from tests.support.peers.questioned_broker import QuestionedBroker
+from tests.support.peers.raw_peer import RawPeer, topics_command
+from tests.support.peers.stand_in_broker import topic_names
+from tests.support.processes.cluster import held, no_errors_logged, proxy_config, until, with_limits
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from proxy.cnx import ProxyConnection
+    from proxy.listing.flights import Flights
+
+HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
+NAMESPACE = "public/list"
+SLOW = {
+    "floodgateSocketSendBufferBytes": "4096",
+    # Who does not read may ask all the same.
+    "pulsarChannelPauseReceivingRequestsIfUnwritable": "false",
+}
+NAMES = topic_names(NAMESPACE, 400, 1_000)
+OTHERS = topic_names(NAMESPACE, 401, 1_000)
+HASH, OTHER_HASH = topics_hash(NAMES), topics_hash(OTHERS)
+NAMES_BYTES = 400 * 1_000
+LEAST_BYTES = 1_024
+"""What is reserved while an answer is asked about."""
+ONE_LIST = {"heap_max_bytes": 500_000, "direct_max_bytes": 500_000}
+
+
+@dataclass
+class QuestionedProxy:
+    """The proxy, and who is connected to it. Time stands still."""
+
+    broker: QuestionedBroker
+    proxy: ProxyService
+    clock: ManualClock
+    flights: list[Flights] = field(default_factory=list)
+    _peers: list[RawPeer] = field(default_factory=list)
+
+    async def peer(self) -> RawPeer:
+        """Return a peer that has shaken hands; it reads nothing until it is told to."""
+        peer = await RawPeer.shaken_hands(self.proxy.service_url)
+        self._peers.append(peer)
+        self.flights = [self.cnx(peer)._parts.flights]
+        return peer
+
+    async def asking(self, request_id: int = 1, **fields: object) -> RawPeer:
+        """Return a peer whose listing has reached the broker."""
+        peer, asked = await self.peer(), len(self.broker.asked)
+        await peer.send(topics_command(request_id, NAMESPACE, **fields))
+        await until(lambda: len(self.broker.asked) > asked)
+        return peer
+
+    async def holding(self, **fields: object) -> RawPeer:
+        """Return a peer to which an answer is on its way: it reads the length, and no more."""
+        self.broker.go_on.set()
+        peer = await self.asking(**fields)
+        await peer.read(4)
+        self.broker.go_on.clear()
+        return peer
+
+    def cnx(self, peer: RawPeer) -> ProxyConnection:
+        """Return the proxy's side of a peer."""
+        (found,) = [one for one in self.proxy.connections if one.peer == peer.address]
+        return found
+
+    async def leave(self, peer: RawPeer) -> None:
+        """Let a peer leave, and the proxy notice it."""
+        address = peer.address
+        peer.close()
+        await until(lambda: address not in [one.peer for one in self.proxy.connections])
+
+    @property
+    def reused(self) -> int:
+        """How often an answer was given to another flight's clients."""
+        return self.flights[0].live.reused_total
+
+    @property
+    def live(self) -> int:
+        """How many answers are remembered."""
+        return len(self.flights[0].live)
+
+    def acquired(self, limit_type: LimitType = DIRECT) -> int:
+        """Return the bytes of a budget that are held."""
+        return self.proxy.limiter.acquired_permits(limit_type)
+
+    def sharers(self, limit_type: LimitType) -> list[object]:
+        """Return who holds a part of something."""
+        return [one.owner for one in self.proxy.limiter.semaphore(limit_type).accounts()]
+
+    def held(self) -> dict[str, int]:
+        """Return what is held; empty when nobody is connected."""
+        figures = {
+            **held(self.proxy.limiter),
+            "lookup places": self.proxy.lookups.pending_requests,
+            "flights": sum(map(len, self.flights)),
+            "live answers": sum(len(one.live) for one in self.flights),
+            "connections": len(self.proxy.connections),
+        }
+        return {name: figure for name, figure in figures.items() if figure}
+
+    def close_clients(self) -> None:
+        """Let everybody leave."""
+        for peer in self._peers:
+            peer.close()
+
+
+@asynccontextmanager
+async def questioned_proxy(
+    broker: QuestionedBroker,
+    limits: Mapping[str, float] | None = None,
+    *,
+    breaks: bool = False,
+    **keys: str,
+) -> AsyncIterator[QuestionedProxy]:
+    """Run a proxy in front of a broker for the length of a block.
+
+    Its end is an error if the ledger of the limiter is not balanced.
+
+    Args:
+        broker: Who answers.
+        limits: Fields of the proxy's TopicListLimits.
+        breaks: The proxy may log errors of its own.
+        keys: Keys of the proxy.
+    """
+    server = await broker.serve()
+    url = f"pulsar://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    given = {"brokerServiceURL": url, **SLOW, **keys}
+    clock = ManualClock()
+    try:
+        with nullcontext() if breaks else no_errors_logged():
+            async with ProxyService(with_limits(proxy_config(given), limits), clock) as proxy:
+                parts = QuestionedProxy(broker, proxy, clock)
+                try:
+                    yield parts
+                finally:
+                    parts.close_clients()
+                    broker.go_on.set()
+                await until(lambda: not parts.held(), "the proxy still holds something")
+    finally:
+        broker.hang_up_now()
+        server.close()
+        await settle()
+
+
+async def answer_of(peer: RawPeer) -> pb.CommandGetTopicsOfNamespaceResponse:
+    """Read one listing's answer."""
+    command = await peer.command()
+    assert command.type == pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE, command
+    return command.getTopicsOfNamespaceResponse
+
+
+async def answer_behind_length(peer: RawPeer) -> pb.CommandGetTopicsOfNamespaceResponse:
+    """Read the rest of an answer whose first length field was read."""
+    size = int.from_bytes(await peer.read(4), "big")
+    command = pb.BaseCommand.FromString(await peer.read(size))
+    return command.getTopicsOfNamespaceResponse
+
+
+def broker_with(names: list[str]) -> QuestionedBroker:
+    """Return a broker with one namespace."""
+    return QuestionedBroker({NAMESPACE: names})
+
+
+def is_one_list(size_bytes: float) -> bool:
+    """Whether that many bytes are what NAMES costs, or OTHERS."""
+    return NAMES_BYTES < size_bytes < 1.05 * NAMES_BYTES

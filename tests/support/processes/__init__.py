@@ -1,0 +1,1 @@
+"""Processes as a user would start them: servers, commands, PostgreSQL, Prometheus."""

@@ -1,0 +1,275 @@
+"""A broker and a proxy in the test's own loop, on loopback sockets, and what must hold at the end.
+
+At the end of the block every client has left, and then nothing may be held by anybody: no
+permits, no queued places, no lookup places, no pending bytes, no connections. An error that a
+part logs as its own fails the test, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from broker.configuration.config import BrokerConfig
+from broker.service import BrokerService
+from broker.stores.changes import TopicChanges
+from client.pulsar_client import PulsarClient
+from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType
+from proto.names import NamespaceName
+from proxy.config import ProxyConfig
+from proxy.service import ProxyService
+from tests.support.peers.raw_peer import RECEIVE_BUFFER_BYTES, RawPeer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+
+    from broker.cnx import ServerCnx
+    from client.cnx import ClientCnx
+    from limiter.clock import Clock
+    from proxy.cnx import ProxyConnection
+
+ConfigT = TypeVar("ConfigT", BrokerConfig, ProxyConfig)
+GIVE_UP_SECONDS = 60.0
+LOOKS_RARELY = "RARE_LOOKS" in os.environ
+RARE_TURNS, RARE_SECONDS = 60, 0.03
+NOWHERE = "pulsar://127.0.0.1:1"
+_LOCAL = {"bindAddress": "127.0.0.1", "advertisedAddress": "127.0.0.1", "webServicePort": "0"}
+_SHORT_DRAIN = {"brokerShutdownTimeoutMs": "5000"}
+
+
+async def until(condition: Callable[[], object], what: str = "") -> None:
+    """Let the loop run until a condition holds that lasts until the test goes on.
+
+    What passes by itself must be driven, not waited for: another machine is too late for it. With
+    ``RARE_LOOKS`` in the environment every machine is, and a test that waits for it fails.
+
+    Raises:
+        AssertionError: It does not come to hold, however long the loop runs.
+    """
+    give_up = time.monotonic() + GIVE_UP_SECONDS
+    await _between_looks()
+    while not condition():
+        assert time.monotonic() < give_up, what or "the condition never came to hold"
+        await asyncio.sleep(0)
+        await _between_looks()
+
+
+async def _between_looks() -> None:
+    if LOOKS_RARELY:
+        for _ in range(RARE_TURNS):
+            await asyncio.sleep(0)
+        await asyncio.sleep(RARE_SECONDS)
+
+
+def held(limiter: AsyncDualMemoryLimiter) -> dict[str, int]:
+    """What a limiter has given out, and who waits; empty when it is at rest."""
+    figures = {}
+    for kind in LimitType:
+        figures[f"{kind.value} bytes"] = limiter.acquired_permits(kind)
+        figures[f"{kind.value} waiting"] = limiter.queue_size(kind)
+    return {name: figure for name, figure in figures.items() if figure}
+
+
+def flow_figures(part: BrokerService | ProxyService) -> dict[str, int]:
+    """What flow control counts of connections; all 0 when nobody is connected."""
+    totals = part.flow.totals
+    return {
+        **{f"paused for {cause.value}": count for cause, count in totals.connections.items()},
+        "unpaid bytes": part.totals.unpaid_bytes,
+        "parked frames": totals.parked_frames,
+        "parked bytes": totals.parked_bytes,
+        "response bytes": totals.response_bytes,
+        "watched for progress": len(part.flow.slow_peers),
+        "watched for hangups": len(part.flow.process.hangups or ()),
+    }
+
+
+@dataclass
+class Cluster:
+    """The running parts.
+
+    Attributes:
+        broker: The broker.
+        proxy: The proxy in front of it.
+        kept_lookup_places: What profile pulsar keeps for ever, and the end must not miss.
+    """
+
+    broker: BrokerService
+    proxy: ProxyService
+    kept_lookup_places: int = 0
+    _clients: list[PulsarClient] = field(default_factory=list)
+    _peers: list[RawPeer] = field(default_factory=list)
+
+    def part(self, role: str) -> BrokerService | ProxyService:
+        """Return the broker or the proxy."""
+        return self.broker if role == "broker" else self.proxy
+
+    def client(self, role: str = "proxy", **options: float) -> PulsarClient:
+        """Return a client of a part; it is closed with the cluster."""
+        self._clients.append(PulsarClient(self.part(role).service_url, **options))
+        return self._clients[-1]
+
+    async def peer(
+        self,
+        role: str = "proxy",
+        receive_buffer_bytes: int = RECEIVE_BUFFER_BYTES,
+        target: str | None = None,
+    ) -> RawPeer:
+        """Return a raw peer that has shaken hands with a part; it is closed with the cluster."""
+        url = self.part(role).service_url
+        self._peers.append(await RawPeer.shaken_hands(url, receive_buffer_bytes, target))
+        return self._peers[-1]
+
+    async def stranger(self, role: str = "proxy") -> RawPeer:
+        """Return a raw peer that has sent nothing yet; it is closed with the cluster."""
+        self._peers.append(await RawPeer.connect(self.part(role).service_url))
+        return self._peers[-1]
+
+    def cnx(self, peer: RawPeer, role: str) -> ServerCnx | ProxyConnection:
+        """Return a part's side of a raw peer's connection."""
+        found = [one for one in self.part(role).connections if one.peer == peer.address]
+        assert len(found) == 1, f"{peer.address} is not one of {self.part(role).connections}"
+        return found[0]
+
+    async def close_clients(self) -> None:
+        """Let every client leave."""
+        for peer in self._peers:
+            peer.close()
+        for client in self._clients:
+            await client.close()
+
+    def held_by_proxy(self) -> dict[str, object]:
+        """What the proxy holds for clients; empty when nobody is connected."""
+        figures = {
+            **held(self.proxy.limiter),
+            "lookup places": self.proxy.lookups.pending_requests,
+            "pending bytes": self.proxy.totals.pending_bytes,
+            "connections": sorted(map(repr, self.proxy.connections)),
+            **flow_figures(self.proxy),
+        }
+        return {name: figure for name, figure in figures.items() if figure}
+
+    def held_by_broker(self) -> dict[str, object]:
+        """What the broker holds for clients and the proxy; empty when nobody is connected."""
+        figures = {
+            **held(self.broker.limiter),
+            "lookup places": self.broker.lookups.pending_requests - self.kept_lookup_places,
+            "pending bytes": self.broker.totals.pending_bytes,
+            "connections": sorted(map(repr, self.broker.connections)),
+            "active": self.broker.connection_counters.active,
+            **flow_figures(self.broker),
+        }
+        return {name: figure for name, figure in figures.items() if figure}
+
+
+async def broker_connection(parts: Cluster, peer: RawPeer) -> ClientCnx:
+    """Return the connection to the broker that the proxy uses for a peer."""
+    cnx = parts.cnx(peer, "proxy")
+    return await cnx._brokers.get(cnx._parts.address)
+
+
+@asynccontextmanager
+async def cluster(
+    topics: Mapping[str, Iterable[str]] | None = None,
+    profile: str = "floodgate",
+    both: Mapping[str, str] | None = None,
+    broker: Mapping[str, str] | None = None,
+    proxy: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
+    broker_limits: Mapping[str, float] | None = None,
+    proxy_limits: Mapping[str, float] | None = None,
+) -> AsyncIterator[Cluster]:
+    """Run a broker and a proxy for the length of a block.
+
+    Args:
+        topics: Full topic names of each namespace.
+        profile: floodgateProfile of both.
+        both: Keys of both.
+        broker: Keys of the broker.
+        proxy: Keys of the proxy.
+        clock: Where both take time from.
+        broker_limits: Fields of the broker's TopicListLimits, for limits below a megabyte.
+        proxy_limits: The same of the proxy.
+    """
+    keys = {**_LOCAL, "floodgateProfile": profile, **(both or {})}
+    with no_errors_logged():
+        config = with_limits(broker_config({**keys, **(broker or {})}), broker_limits)
+        async with BrokerService(config, clock=clock) as first:
+            await fill(first, topics or {})
+            keys["brokerServiceURL"] = first.service_url
+            behind = with_limits(proxy_config({**keys, **(proxy or {})}), proxy_limits)
+            async with ProxyService(behind, clock) as second:
+                parts = Cluster(first, second)
+                try:
+                    yield parts
+                finally:
+                    await parts.close_clients()
+                await _until_empty(parts.held_by_proxy, "proxy")
+            await _until_empty(parts.held_by_broker, "broker")
+
+
+async def _until_empty(holdings: Callable[[], dict[str, object]], role: str) -> None:
+    """Wait for the peers' departure to be noticed; then nothing may be left."""
+    try:
+        await until(lambda: not holdings())
+    except AssertionError:
+        raise AssertionError(f"the {role} still holds {holdings()}") from None
+
+
+def broker_config(keys: Mapping[str, str]) -> BrokerConfig:
+    """Return a broker's configuration on free ports of the loopback."""
+    return BrokerConfig.from_properties(
+        {**_LOCAL, **_SHORT_DRAIN, "brokerServicePort": "0", **keys}
+    )
+
+
+def proxy_config(keys: Mapping[str, str]) -> ProxyConfig:
+    """Return a proxy's configuration on free ports of the loopback."""
+    return ProxyConfig.from_properties(
+        {**_LOCAL, "servicePort": "0", "brokerServiceURL": NOWHERE, **keys}
+    )
+
+
+def with_limits(config: ConfigT, limits: Mapping[str, float] | None) -> ConfigT:
+    """Return the configuration with some of its memory limits changed, in bytes and seconds."""
+    changed = config.topic_list_limits.model_copy(update=limits or {})
+    return config.model_copy(update={"topic_list_limits": changed})
+
+
+async def fill(broker: BrokerService, topics: Mapping[str, Iterable[str]]) -> None:
+    """Put topics into a broker's store."""
+    for namespace, names in topics.items():
+        changes = TopicChanges([name.encode() for name in names])
+        await broker.store.apply(NamespaceName.parse(namespace), changes)
+
+
+def topic_names(namespace: str, count: int, name_bytes: int = 0) -> list[str]:
+    """Return full topic names in Java's order, padded to a length."""
+    start = f"persistent://{namespace}/topic-"
+    return [f"{start}{index:06d}".ljust(name_bytes, "x") for index in range(count)]
+
+
+@contextmanager
+def no_errors_logged() -> Iterator[None]:
+    """Fail if a part logs an error, which is always one of ours."""
+    handler = _Errors(logging.ERROR)
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
+    assert not handler.messages, handler.messages
+
+
+class _Errors(logging.Handler):
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(logging.Formatter().format(record))

@@ -1,0 +1,97 @@
+"""Every command of the protocol by its type, and a connection without a socket to say it to."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from tests.support.clocks.settle import settle
+from tests.support.peers.memory_transport import MemoryTransport
+from tests.support.peers.raw_peer import frame
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import FieldDescriptor
+    from google.protobuf.message import Message
+
+    from proto.transport.connection import Connection
+
+TYPES: list[int] = sorted(pb.BaseCommand.Type.values())
+_TEXT = "x"
+
+
+def type_name(kind: int) -> str:
+    """Return a type's name, for test ids."""
+    return str(pb.BaseCommand.Type.Name(kind))
+
+
+def complete_command(kind: int, body_kind: int | None = None) -> pb.BaseCommand:
+    """Return a command of a type with every required field set.
+
+    Args:
+        kind: The type.
+        body_kind: The type whose body it carries; by default its own.
+    """
+    command = pb.BaseCommand(type=kind)
+    # In Pulsar's protocol the number of a body's field is the number of its type.
+    field = pb.BaseCommand.DESCRIPTOR.fields_by_number[kind if body_kind is None else body_kind]
+    _fill(getattr(command, field.name))
+    getattr(command, field.name).SetInParent()
+    return command
+
+
+def _fill(message: Message) -> None:
+    for field in message.DESCRIPTOR.fields:
+        if field.is_required:
+            if field.message_type is not None:
+                _fill(getattr(message, field.name))
+                getattr(message, field.name).SetInParent()
+            else:
+                setattr(message, field.name, _value(field))
+
+
+def _value(field: FieldDescriptor) -> object:
+    if field.enum_type is not None:
+        return field.enum_type.values[0].number
+    if field.type == field.TYPE_STRING:
+        return _TEXT
+    return b"" if field.type == field.TYPE_BYTES else 1
+
+
+class Wire:
+    """A peer of one connection, without a socket: it reads everything at once."""
+
+    def __init__(self, cnx: Connection) -> None:
+        self.cnx = cnx
+        self.transport = MemoryTransport(cnx, reads_at_once=True).connect()
+
+    def say(self, command: pb.BaseCommand) -> None:
+        """Send one command."""
+        self.transport.peer_sends(frame(command))
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection has ended, or is about to."""
+        return self.transport.is_closing()
+
+    def answers(self) -> list[pb.BaseCommand]:
+        """Return the commands that came since the last call."""
+        data, found = bytes(self.transport.received), []
+        self.transport.received.clear()
+        while data:
+            total, size = struct.unpack_from(">II", data)
+            found.append(pb.BaseCommand.FromString(data[8 : 8 + size]))
+            data = data[4 + total :]
+        return found
+
+
+async def outcome(cnx: Connection, state: object, command: pb.BaseCommand) -> str:
+    """Say one command to a connection in a state: ``closed``, or the types of the answers."""
+    wire = Wire(cnx)
+    cnx.state = state
+    wire.say(command)
+    await settle()
+    answers = [type_name(answer.type) for answer in wire.answers()]
+    closed = wire.closed
+    wire.transport.breaks()
+    return " ".join([*answers, "closed"] if closed else answers)

@@ -1,0 +1,102 @@
+"""A broker or proxy as its user starts it: a process, its ready line, its end.
+
+Used by end-to-end tests as a context manager; nothing outlives the block.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+READY_SECONDS = 30.0
+STOP_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class ServerProcess:
+    """A running server.
+
+    Attributes:
+        pid: Its process id.
+        service_url: ``pulsar://host:port`` from the ready line.
+        web_url: ``http://host:port`` from the ready line.
+    """
+
+    pid: int
+    service_url: str
+    web_url: str
+
+    @property
+    def address(self) -> str:
+        """``host:port`` of the binary protocol."""
+        return self.service_url.removeprefix("pulsar://")
+
+
+@contextlib.contextmanager
+def running_server(
+    command: Sequence[str], log: Path, cwd: Path = REPOSITORY
+) -> Iterator[ServerProcess]:
+    """Start ``command`` with this Python, wait for its ready line, end it when the block ends.
+
+    Args:
+        command: Arguments after ``python``, such as ``["-m", "broker", "--set", "..."]``.
+        log: File that receives its standard error.
+        cwd: Its working directory.
+
+    Raises:
+        AssertionError: It ended or kept silent instead of becoming ready, or did not drain.
+    """
+    with log.open("wb") as errors:
+        process = subprocess.Popen(
+            [sys.executable, *command],
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            cwd=cwd,
+            bufsize=0,  # select() sees the pipe, not what a buffer has already taken from it
+        )
+    try:
+        yield _ready(process, log)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(STOP_SECONDS) == 0, f"exit {process.returncode}: {_tail(log)}"
+    finally:
+        process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def _ready(process: subprocess.Popen[bytes], log: Path) -> ServerProcess:
+    line = _first_line(process)
+    words = line.split()
+    assert words[:1] == ["READY"], f"no ready line but {line!r}: {_tail(log)}"
+    return ServerProcess(pid=process.pid, service_url=words[2], web_url=words[3])
+
+
+def _first_line(process: subprocess.Popen[bytes]) -> str:
+    assert process.stdout is not None
+    deadline = time.monotonic() + READY_SECONDS
+    line = b""
+    while not line.endswith(b"\n"):
+        readable, _, _ = select.select(
+            [process.stdout], [], [], max(0, deadline - time.monotonic())
+        )
+        byte = process.stdout.read(1) if readable else b""
+        if not byte:
+            break
+        line += byte
+    return line.decode()
+
+
+def _tail(log: Path) -> str:
+    return log.read_text(encoding="utf-8", errors="replace")[-2000:]

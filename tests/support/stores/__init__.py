@@ -1,0 +1,1 @@
+"""Stores that can be held, overtaken or killed."""

@@ -1,0 +1,133 @@
+"""Topics created over REST while the broker is killed, and what is there afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import aiohttp
+
+from loadgen.servers.processes import running_server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from loadgen.servers.processes import ServerLaunch
+
+NAMESPACE = "public/default"
+CONNECTIONS = 8
+_CREATED, _EXISTS = 204, 409
+
+
+@dataclass
+class KilledCreations:
+    """What happened.
+
+    Attributes:
+        acknowledged: Full names whose creation was answered.
+        lost: Acknowledged names that were not there after a restart; none should be.
+        unknown: Names that were there and that nobody asked for; none should be.
+        unanswered: Names that were there though their creation was never answered.
+        kills: How often the broker was killed.
+        restart_seconds: From each start until the broker was ready.
+    """
+
+    acknowledged: set[str] = field(default_factory=set)
+    lost: set[str] = field(default_factory=set)
+    unknown: set[str] = field(default_factory=set)
+    unanswered: int = 0
+    kills: int = 0
+    restart_seconds: list[float] = field(default_factory=list)
+
+
+def topic_names(count: int) -> list[str]:
+    """The names that are created."""
+    return [f"persistent://{NAMESPACE}/t-{number:06d}" for number in range(count)]
+
+
+def create_and_kill(
+    launch: Callable[[int], ServerLaunch], count: int, kill_at: Sequence[int]
+) -> KilledCreations:
+    """Create topics, killing the broker with SIGKILL each time so many are acknowledged.
+
+    Args:
+        launch: How the broker is started; told how often it was before.
+        count: Topics to create in all.
+        kill_at: Numbers of acknowledged creations, rising.
+    """
+    names, found = topic_names(count), KilledCreations()
+    for start, stop_at in enumerate([*kill_at, count + 1]):
+        started = time.perf_counter()
+        with running_server(launch(start)) as broker:
+            found.restart_seconds.append(time.perf_counter() - started)
+            asyncio.run(_check(broker.web_url, names, found))
+            left = [name for name in names if name not in found.acknowledged]
+            asyncio.run(_create(broker.web_url, left, found, _killer(found, stop_at, broker.pid)))
+    with running_server(launch(len(kill_at) + 1)) as broker:
+        asyncio.run(_check(broker.web_url, names, found))
+    return found
+
+
+def _killer(found: KilledCreations, at: int, pid: int) -> Callable[[], None]:
+    def acknowledged() -> None:
+        if len(found.acknowledged) == at:
+            os.kill(pid, signal.SIGKILL)
+            found.kills += 1
+
+    return acknowledged
+
+
+async def _create(
+    web_url: str, names: Iterable[str], found: KilledCreations, acknowledged: Callable[[], None]
+) -> None:
+    """Create topics over several connections, until all are or the broker is gone."""
+    waiting = iter(names)
+    # Without this type, aiohttp says that a body which is not there is application/octet-stream.
+    json = {"Content-Type": "application/json"}
+    async with aiohttp.ClientSession(web_url, headers=json) as session:
+        workers = [_worker(session, waiting, found, acknowledged) for _ in range(CONNECTIONS)]
+        await asyncio.gather(*workers)
+
+
+async def _worker(
+    session: aiohttp.ClientSession,
+    waiting: Iterator[str],
+    found: KilledCreations,
+    acknowledged: Callable[[], None],
+) -> None:
+    for name in waiting:
+        path = name.replace("://", "/")
+        try:
+            async with session.put(f"/admin/v2/{path}") as answer:
+                assert answer.status in (_CREATED, _EXISTS), await answer.text()
+        except aiohttp.ClientError:
+            return
+        found.acknowledged.add(name)
+        acknowledged()
+
+
+async def _check(web_url: str, names: Sequence[str], found: KilledCreations) -> None:
+    async with (
+        aiohttp.ClientSession(web_url) as session,
+        session.get(f"/admin/v2/persistent/{NAMESPACE}") as answer,
+    ):
+        listed = set(await answer.json())
+    found.lost |= found.acknowledged - listed
+    found.unknown |= listed.difference(names)
+    found.unanswered += len(listed - found.acknowledged)
+
+
+def kill_points(count: int, kills: int) -> list[int]:
+    """Evenly spread, none at the very beginning or end."""
+    return [count * (2 * number + 1) // (2 * kills) for number in range(kills)]
+
+
+def clear(folder: Path, name: str) -> None:
+    """Remove a database file and what lies beside it."""
+    for path in folder.glob(f"{name}*"):
+        path.unlink()

@@ -1,0 +1,117 @@
+"""The stores as tests open them, and changes to apply to them."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.stores.changes import TopicChanges
+from broker.stores.memory import MemoryStore
+from broker.stores.postgresql.store import PostgresqlStore
+from broker.stores.property_rows import PropertyRows
+from broker.stores.sqlite.store import SqliteStore
+from proto.names import NamespaceName
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+    from pathlib import Path
+
+    from broker.stores.feed import Change, ChangeFeed
+    from broker.stores.store import MetadataStore, NamespaceSnapshot
+
+A = NamespaceName.parse("tenant/a")
+B = NamespaceName.parse("tenant/b")
+PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
+NON_PERSISTENT = pb.CommandGetTopicsOfNamespace.NON_PERSISTENT
+ALL = pb.CommandGetTopicsOfNamespace.ALL
+MODES = [PERSISTENT, NON_PERSISTENT, ALL]
+CACHE_BYTES = 1_000_000
+
+
+@asynccontextmanager
+async def opened(store: MetadataStore) -> AsyncIterator[MetadataStore]:
+    """Open a store, and close it after the block."""
+    await store.open()
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def memory() -> MetadataStore:
+    """The store that ends with the process."""
+    return MemoryStore()
+
+
+def sqlite(folder: Path) -> MetadataStore:
+    """The store in a file."""
+    return SqliteStore(folder / "topics.db", CACHE_BYTES)
+
+
+def sqlite_reread(folder: Path) -> MetadataStore:
+    """A store that keeps nothing in memory, so that the file answers."""
+    store = SqliteStore(folder / "topics.db", 0)
+    return _forgetful(store, store._cache.forget)
+
+
+def postgresql(url: str) -> MetadataStore:
+    """The store in a database."""
+    return PostgresqlStore(url, CACHE_BYTES)
+
+
+def postgresql_reread(url: str) -> MetadataStore:
+    """A store that keeps nothing in memory, so that the database answers."""
+    store = PostgresqlStore(url, 0)
+    return _forgetful(store, store._namespaces._cache.forget)
+
+
+def _forgetful(store: MetadataStore, forget: object) -> MetadataStore:
+    read = store.snapshot
+
+    async def snapshot(namespace: NamespaceName) -> NamespaceSnapshot | None:
+        forget(namespace)
+        return await read(namespace)
+
+    store.snapshot = snapshot
+    return store
+
+
+def topic(name: str, namespace: NamespaceName = A, domain: str = "persistent") -> bytes:
+    """A full topic name."""
+    return f"{domain}://{namespace}/{name}".encode()
+
+
+def base(name: str) -> str:
+    """The full name of a partitioned topic in A."""
+    return topic(name).decode()
+
+
+def changes(*added: bytes, removed: tuple[bytes, ...] = (), **counts: int) -> TopicChanges:
+    """Topics to add and remove, and partition counts."""
+    return TopicChanges(added, removed, {base(name): count for name, count in counts.items()})
+
+
+def with_properties(rows: Mapping[bytes, Mapping[str, str]]) -> TopicChanges:
+    """Topics to add, with their properties."""
+    return TopicChanges(list(rows), properties=PropertyRows.from_mappings(rows))
+
+
+async def names(
+    store: MetadataStore, namespace: NamespaceName = A, mode: int = PERSISTENT
+) -> list[str]:
+    """What a listing has."""
+    snapshot = await store.snapshot(namespace)
+    return [] if snapshot is None else list(snapshot.listing(mode).names())
+
+
+async def selected(
+    store: MetadataStore, mode: int = PERSISTENT, /, **properties: str
+) -> list[bytes]:
+    """What is selected by properties in A."""
+    return [name.encode() for name in (await store.select(A, mode, properties)).names()]
+
+
+async def told(feed: ChangeFeed, count: int) -> list[Change]:
+    """The next changes of a feed."""
+    return [await anext(feed) for _ in range(count)]

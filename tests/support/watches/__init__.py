@@ -1,0 +1,1 @@
+"""Watchers of topic lists, in the process and over the wire."""

@@ -1,0 +1,199 @@
+"""A namespace that is followed for its watchers, with nothing around it: every step is the test's.
+
+The store's changes reach the follower when the test says so; the filter and the store can be held.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Literal
+
+from broker.patterns.filter import PatternFilter, PatternRules
+from broker.patterns.pattern import RegexImplementation
+from broker.stores.changes import StoreError, TopicChanges
+from broker.stores.memory import MemoryStore
+from broker.watches.names.sorted_names import SortedNames
+from broker.watches.sets.context import FollowingParts
+from broker.watches.sets.namespace_watch import NamespaceWatch
+from broker.watches.sets.totals import WatchTotals
+from proto.names import NamespaceName
+from proto.topic_hash import topics_hash
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from broker.stores.snapshots.snapshot import NamespaceSnapshot
+    from broker.topic_lists.listing import TopicListing
+    from broker.watches.sets.watched_sets import WatchedSet
+    from broker.watches.updates.set_update import SetUpdate
+
+NAMESPACE = NamespaceName.parse("t/n")
+ENGINE = RegexImplementation.RE2J_WITH_JDK_FALLBACK
+
+
+def full(*texts: str) -> list[str]:
+    """Full names of topics of the namespace."""
+    return [f"persistent://t/n/{text}" for text in texts]
+
+
+class HeldStore(MemoryStore):
+    """Answers, or fails, when the test says so.
+
+    Attributes:
+        asked: How often the namespace was read.
+        go_on: Set to let readers through.
+        fails: Whether who gets through is told that the store is down.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+        self.go_on = asyncio.Event()
+        self.go_on.set()
+        self.fails = False
+
+    async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
+        self.asked += 1
+        await self.go_on.wait()
+        if self.fails:
+            raise StoreError("the store is down")
+        return await super().snapshot(namespace)
+
+
+class HeldFilter(PatternFilter):
+    """Evaluates a pattern at once, and answers when the test says so.
+
+    Attributes:
+        asked: The patterns that were asked for, in order.
+        go_on: Set to let answers through.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(PatternRules(True, 1_000, ENGINE, True))
+        self.asked: list[str] = []
+        self.go_on = asyncio.Event()
+        self.go_on.set()
+
+    async def filter(self, listing: TopicListing, pattern: str) -> TopicListing:
+        self.asked.append(pattern)
+        kept = await super().filter(listing, pattern)
+        await self.go_on.wait()
+        return kept
+
+
+class Arrivals(asyncio.Event):
+    """What the follower waits for: something to do.
+
+    Attributes:
+        idle: Set while it waits.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.idle = asyncio.Event()
+
+    def set(self) -> None:
+        self.idle.clear()
+        super().set()
+
+    async def wait(self) -> Literal[True]:
+        if not self.is_set():
+            self.idle.set()
+        return await super().wait()
+
+
+class Listener:
+    """Watches a set: applies each update to what it knows, and checks its hash."""
+
+    def __init__(self, watched: WatchedSet, *, raises: bool = False) -> None:
+        self.watched = watched
+        self.raises = raises
+        self.given_up = 0
+        self.fallen_behind = 0
+        self.updates: list[tuple[list[str], list[str]]] = []
+        self.names = watched.names
+        watched.watchers[self] = None
+
+    def changed(self, update: SetUpdate) -> None:
+        self._told(update.after)
+
+    def fell_behind(self) -> None:
+        self.fallen_behind += 1
+        self._told(self.watched.names)
+
+    def _told(self, after: SortedNames) -> None:
+        if self.raises:
+            raise RuntimeError("this watcher is broken")
+        changes = self.names.changes_to(after)
+        self.names = after
+        self.updates.append((texts(changes.added), texts(changes.removed)))
+        assert after.hash == topics_hash(one.decode() for one in after.names())
+
+    def give_up(self) -> None:
+        self.given_up += 1
+
+    def leave(self) -> None:
+        """Watch it no more."""
+        del self.watched.watchers[self]
+
+
+def texts(names: SortedNames | Iterable[bytes]) -> list[str]:
+    """Names without what all of them begin with."""
+    listed = names.names() if isinstance(names, SortedNames) else names
+    return [name.decode().removeprefix("persistent://t/n/") for name in listed]
+
+
+class Followed:
+    """One namespace, its store, and the feed in between."""
+
+    def __init__(self, *, one_by_one: bool = False) -> None:
+        self.store = HeldStore()
+        self.filter = HeldFilter()
+        self.clock = ManualClock()
+        self.totals = WatchTotals()
+        self.feed = self.store.changes()
+        parts = FollowingParts(
+            self.store, self.filter, ENGINE, self.totals, self.clock, one_by_one=one_by_one
+        )
+        self.watch = NamespaceWatch(NAMESPACE, parts)
+        self._arrivals = self.watch._arrived = Arrivals()
+
+    @classmethod
+    async def of(cls, *names: str, one_by_one: bool = False) -> Followed:
+        """Return a followed namespace with some topics, which is not read yet."""
+        followed = cls(one_by_one=one_by_one)
+        await followed.change(added=names)
+        await followed.tell()
+        return followed
+
+    async def change(self, added: Iterable[str] = (), removed: Iterable[str] = ()) -> None:
+        """Change the store; the follower learns of it by ``tell``."""
+        await self.store.apply(
+            NAMESPACE,
+            TopicChanges([n.encode() for n in full(*added)], [n.encode() for n in full(*removed)]),
+        )
+
+    async def tell(self, skip: int = 0) -> None:
+        """Push what the feed has, but for the first few; then let everything run."""
+        while self.feed._queued:
+            change = await anext(self.feed)
+            if not skip:
+                self.watch.push(change)
+            skip = max(0, skip - 1)
+        await settle()
+
+    async def until_idle(self) -> None:
+        """Let the follower come to its end, however much it has to do."""
+        await self._arrivals.idle.wait()
+        await settle()
+
+    async def listener(self, pattern: str = ".*", *, raises: bool = False) -> Listener:
+        """Return somebody who watches a pattern's set."""
+        return Listener(await self.watch.watched_set(pattern), raises=raises)
+
+    async def passes(self, seconds: float) -> None:
+        """Let time pass."""
+        self.clock.advance(seconds)
+        await settle()

@@ -1,0 +1,353 @@
+"""The broker's configuration, from an operator's own broker.conf."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic import ValidationError
+
+from broker.configuration.config import BrokerConfig, RegexImplementation, TopicType, known_keys
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules, ShareCaps
+from limiter.flow.outbound_buffer import WriteBufferMarks
+from limiter.memory.size_estimate import SizeEstimate
+from server.configuration.common import Profile, ResponseBuffers, TopicListLimits
+from server.configuration.file import parse_properties
+from server.errors import ConfigError
+from tests.support.key_files import file_of_defaults, recorded_keys
+
+if TYPE_CHECKING:
+    from server.configuration.known_keys import Notice
+
+
+def config(**properties: str) -> BrokerConfig:
+    return BrokerConfig.from_properties(properties)
+
+
+def problems(**properties: str) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as caught:
+        BrokerConfig.from_properties(properties)
+    return caught.value.problems
+
+
+def loud(notices: tuple[Notice, ...]) -> list[str]:
+    quiet = ("advertisedAddress", "bindAddress")
+    return [one.sentence for one in notices if not any(key in one.sentence for key in quiet)]
+
+
+@pytest.mark.parametrize("no_default", ["null", ""])
+def test_a_file_with_every_key_at_its_default_is_the_default_configuration(no_default: str) -> None:
+    # Given
+    text = file_of_defaults("broker", no_default)
+    # When
+    from_file = BrokerConfig.from_properties(parse_properties(text, "broker.conf"))
+    # Then: what is said in so many words holds, also where there is another default here
+    said = {"pulsarChannelPauseReceivingRequestsIfUnwritable": "false", "bindAddress": "0.0.0.0"}
+    assert from_file == config(**said)
+    assert loud(from_file.notices) == []
+
+
+def test_without_any_key_the_models_own_defaults_hold() -> None:
+    assert config().model_copy(update={"notices": ()}) == BrokerConfig()
+
+
+def test_every_recorded_key_is_known_with_its_default() -> None:
+    # Given
+    known = {entry.key: entry for entry in known_keys()}
+    # Then
+    for recorded in recorded_keys("broker"):
+        entry = known[recorded["key"]]
+        assert entry.default == recorded["default"]
+        assert entry.dynamic == recorded.get("dynamic", False)
+        assert entry.deprecated == recorded.get("deprecated", False)
+        assert entry.type.startswith(recorded["type"])
+
+
+def test_the_limiter_keys_are_converted_to_bytes_and_seconds() -> None:
+    # When
+    limits = config(
+        maxTopicListInFlightHeapMemSizeMB="50",
+        maxTopicListInFlightHeapMemSizePermitsAcquireQueueSize="3",
+        maxTopicListInFlightHeapMemSizePermitsAcquireTimeoutMillis="3000",
+        maxTopicListInFlightDirectMemSizeMB="0",
+    ).topic_list_limits
+    # Then
+    assert limits == TopicListLimits(
+        heap_max_bytes=52_428_800, heap_queue_size=3, heap_timeout_seconds=3.0, direct_max_bytes=0
+    )
+    assert limits.heap.max_bytes == 52_428_800
+    assert limits.direct.max_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("profile", "estimate", "buffers"),
+    [
+        ("pulsar", SizeEstimate.LAST, ResponseBuffers.PRIVATE),
+        ("floodgate", SizeEstimate.EXACT, ResponseBuffers.SHARED),
+    ],
+)
+def test_the_profile_sets_what_is_not_chosen(
+    profile: str, estimate: SizeEstimate, buffers: ResponseBuffers
+) -> None:
+    # When
+    by_profile = config(floodgateProfile=profile)
+    chosen = config(floodgateProfile=profile, floodgateSizeEstimate="proposal")
+    # Then
+    assert by_profile.profile is Profile(profile)
+    assert (by_profile.size_estimate, by_profile.response_buffers) == (estimate, buffers)
+    assert (chosen.size_estimate, chosen.response_buffers) == (SizeEstimate.PROPOSAL, buffers)
+
+
+@pytest.mark.parametrize(
+    ("properties", "url", "warned"),
+    [
+        ({}, "memory:local", False),
+        ({"metadataStoreUrl": "memory:local"}, "memory:local", False),
+        ({"metadataStoreUrl": "sqlite:///a.sqlite"}, "sqlite:///a.sqlite", False),
+        ({"metadataStoreUrl": "postgresql://u:p@h/d"}, "postgresql://u:p@h/d", False),
+        ({"metadataStoreUrl": "postgres:///d?host=/tmp"}, "postgres:///d?host=/tmp", False),
+        ({"metadataStoreUrl": "zk:localhost:2181"}, "memory:local", True),
+        ({"metadataStoreUrl": "localhost:2181"}, "memory:local", True),
+        ({"zookeeperServers": "localhost:2181"}, "memory:local", True),
+        (
+            {"metadataStoreUrl": "zk:a", "floodgateMetadataStoreUrl": "sqlite:////x/y"},
+            "sqlite:////x/y",
+            False,
+        ),
+    ],
+)
+def test_our_own_store_key_decides_and_a_foreign_store_is_warned_of(
+    properties: dict[str, str], url: str, warned: bool
+) -> None:
+    # When
+    made = config(**properties)
+    # Then
+    assert made.metadata_store_url == url
+    assert len(loud(made.notices)) == warned
+    assert all(
+        notice.level == "warning"
+        for notice in made.notices
+        if notice.sentence in loud(made.notices)
+    )
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("zk:a", "sqlite:", "sqlite:///", "memory:", "sqlite://host/x"),
+        *("postgresql:", "postgresql://", "postgresql://host:port/d", "postgresql://[::1/d"),
+    ],
+)
+def test_our_own_store_key_takes_only_our_stores(url: str) -> None:
+    assert problems(floodgateMetadataStoreUrl=url) == (
+        f"floodgateMetadataStoreUrl={url!r}: expected memory:local, sqlite:///path or "
+        "postgresql://user@host:port/database",
+    )
+
+
+@pytest.mark.parametrize("url", ["postgresql://u:s3cret@h/d", "postgresql://h/d?password=s3cret"])
+def test_a_configuration_shows_its_store_without_the_password(url: str) -> None:
+    made = config(metadataStoreUrl=url)
+    assert made.metadata_store_url == url
+    for shown in (repr(made), str(made)):
+        assert "s3cret" not in shown
+        assert "***" in shown
+        assert "default_num_partitions=1" in shown
+
+
+@pytest.mark.parametrize("key", ["metadataStoreUrl", "floodgateMetadataStoreUrl"])
+def test_a_password_in_a_store_url_is_never_shown(key: str) -> None:
+    # When
+    (refused,) = problems(**{key: "postgresql://u:s3cret@host:port/d?password=s3cret"})
+    # Then
+    assert "postgresql://u:***@host:port/d?password=***" in refused
+    assert "s3cret" not in refused
+
+
+@pytest.mark.parametrize("given", [{}, {"bindAddress": ""}, {"bindAddress": "127.0.0.1"}])
+def test_a_broker_that_is_not_told_where_listens_on_the_loopback(given: dict[str, str]) -> None:
+    # When
+    made = config(**given)
+    # Then
+    assert (made.bind_address, made.advertised_address) == ("127.0.0.1", "127.0.0.1")
+    assert made.notices == ()
+
+
+@pytest.mark.parametrize("bind", ["0.0.0.0", "::", "10.1.2.3", "broker.example"])
+def test_an_address_that_others_reach_is_honoured_and_warned_of_once(bind: str) -> None:
+    # When
+    made = config(bindAddress=bind, advertisedAddress="broker")
+    # Then
+    assert made.bind_address == bind
+    (notice,) = made.notices
+    assert notice.level == "warning"
+    assert f"bindAddress={bind}: there is no authentication" in notice.sentence
+
+
+@pytest.mark.parametrize("bind", ["localhost", "127.0.0.2", "::1"])
+def test_an_address_that_only_this_machine_reaches_is_not_warned_of(bind: str) -> None:
+    assert config(bindAddress=bind).notices == ()
+
+
+def test_an_ipv6_address_may_be_written_as_in_a_url() -> None:
+    # When
+    made = config(bindAddress="[::1]")
+    # Then
+    assert (made.bind_address, made.advertised_address) == ("::1", "::1")
+    assert made.notices == ()
+
+
+@pytest.mark.parametrize(
+    ("bind", "advertised"),
+    [("0.0.0.0", "127.0.0.1"), ("::", "::1"), ("127.0.0.1", "127.0.0.1"), ("10.1.2.3", "10.1.2.3")],
+)
+def test_clients_are_told_where_the_broker_listens(bind: str, advertised: str) -> None:
+    assert config(bindAddress=bind).advertised_address == advertised
+    assert config(bindAddress=bind, advertisedAddress="broker").advertised_address == "broker"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("authenticationEnabled", "true"),
+        ("authorizationEnabled", "true"),
+        ("haProxyProtocolEnabled", "true"),
+        ("webServiceHaProxyProtocolEnabled", "true"),
+        ("tlsEnabled", "true"),
+        ("brokerServicePortTls", "6651"),
+        ("webServicePortTls", "Optional[8443]"),
+    ],
+)
+def test_a_key_that_protects_is_never_ignored(key: str, value: str) -> None:
+    # When
+    (problem,) = problems(**{key: value})
+    # Then
+    assert problem.startswith(key)
+    assert "does not support" in problem
+
+
+def test_everything_that_is_wrong_is_told_at_once() -> None:
+    # When
+    found = problems(
+        webServicePort="x",
+        numIOThreads="many",
+        authenticationEnabled="true",
+        pulsarChannelWriteBufferHighWaterMark="1000",
+        pulsarChannelWriteBufferLowWaterMark="1001",
+        floodgateAdmissionPolicy="fifo",
+        floodgateTopicListMaxBytesPerTenant="1000",
+        pulsarResourcesExtendedClassName="com.example.Mine",
+        maxMessageSize="0",
+        defaultNumPartitions="0",
+    )
+    # Then
+    assert [problem.split("=")[0] for problem in found] == [
+        "webServicePort",
+        "numIOThreads",
+        "authenticationEnabled",
+        "floodgateTopicListMaxBytesPerTenant",
+        "pulsarChannelWriteBufferLowWaterMark",
+        "pulsarResourcesExtendedClassName",
+        "maxMessageSize",
+        "defaultNumPartitions",
+    ]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "floodgateTopicListMaxBytesPerConnection",
+        "floodgateTopicListMaxBytesPerNamespace",
+        "floodgateTopicListMaxBytesPerTenant",
+        "floodgateTopicListOverdraftMaxBytes",
+    ],
+)
+def test_what_only_fair_admission_has_is_refused_with_fifo(key: str) -> None:
+    # When
+    (problem,) = problems(floodgateProfile="pulsar", **{key: "1000"})
+    # Then
+    assert problem.startswith(f"{key}=1000")
+    assert "floodgateAdmissionPolicy=fair" in problem
+
+
+def test_the_profile_chooses_the_admission_policy_and_its_key_another() -> None:
+    # When
+    rules = {
+        (profile, policy): BrokerConfig.from_properties(
+            {"floodgateProfile": profile, "floodgateAdmissionPolicy": policy}
+        ).admission.policy.value
+        for profile in ("pulsar", "floodgate")
+        for policy in ("", "fifo", "fair")
+    }
+    # Then
+    assert rules == {
+        ("pulsar", ""): "fifo",
+        ("pulsar", "fifo"): "fifo",
+        ("pulsar", "fair"): "fair",
+        ("floodgate", ""): "fair",
+        ("floodgate", "fifo"): "fifo",
+        ("floodgate", "fair"): "fair",
+    }
+
+
+def test_caps_and_overdraft_reach_the_rules() -> None:
+    # When
+    rules = BrokerConfig.from_properties(
+        {
+            "floodgateTopicListMaxBytesPerConnection": "1",
+            "floodgateTopicListMaxBytesPerNamespace": "2",
+            "floodgateTopicListMaxBytesPerTenant": "3",
+            "floodgateTopicListOverdraftMaxBytes": "4",
+        }
+    ).admission
+    # Then
+    assert rules == AdmissionRules(AdmissionPolicy.FAIR, 4, ShareCaps(1, 2, 3))
+
+
+def test_wrong_water_marks_name_both_keys() -> None:
+    # When
+    (problem,) = problems(pulsarChannelWriteBufferHighWaterMark="16k")
+    # Then
+    assert "pulsarChannelWriteBufferLowWaterMark=32768" in problem
+    assert "pulsarChannelWriteBufferHighWaterMark=16384" in problem
+
+
+def test_plain_keys_reach_their_fields() -> None:
+    # When
+    made = config(
+        clusterName="c1",
+        brokerServicePort="0",
+        webServicePort="Optional[1]",
+        maxMessageSize="1000",
+        maxConcurrentLookupRequest="5",
+        enableBrokerTopicListWatcher="false",
+        topicsPatternRegexImplementation="JDK",
+        allowAutoTopicCreationType="partitioned",
+        brokerShutdownTimeoutMs="1500",
+        pulsarChannelWriteBufferHighWaterMark="2m",
+        pulsarChannelPauseReceivingRequestsIfUnwritable="true",
+        floodgateSocketSendBufferBytes="65536",
+        floodgateSnapshotCacheMB="2",
+        floodgateImportDirectory="imports",
+    )
+    # Then
+    assert (made.cluster_name, made.broker_service_port, made.web_service_port) == ("c1", 0, 1)
+    assert (made.max_message_size, made.max_concurrent_lookup_requests) == (1000, 5)
+    assert made.enable_broker_topic_list_watcher is False
+    assert made.topics_pattern_regex_implementation is RegexImplementation.JDK
+    assert made.allow_auto_topic_creation_type is TopicType.PARTITIONED
+    assert made.broker_shutdown_timeout_seconds == 1.5
+    assert made.flow.rules.marks == WriteBufferMarks(2 * 1024 * 1024, 32768)
+    assert (made.socket_send_buffer_bytes, made.snapshot_cache_max_bytes) == (65536, 2097152)
+    assert str(made.import_directory) == "imports"
+
+
+def test_a_configuration_is_frozen_and_takes_its_own_field_names() -> None:
+    # Given
+    made = BrokerConfig(max_message_size=7)
+    # Then
+    assert made.max_message_size == 7
+    with pytest.raises(ValidationError):
+        made.max_message_size = 8  # type: ignore[misc]
+    with pytest.raises(ValidationError):
+        BrokerConfig(no_such_field=1)  # type: ignore[call-arg]

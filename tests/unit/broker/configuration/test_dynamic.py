@@ -1,0 +1,373 @@
+"""Configuration at run time: what may be changed, what is kept, what is in force."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.configuration.config import BrokerConfig
+from broker.configuration.dynamic import FLOODGATE_DYNAMIC_KEYS, DynamicConfiguration
+from broker.configuration.runtime_values import MASK
+from broker.errors import Refusal, RefusedError
+from broker.stores.changes import StoreError
+from broker.stores.memory import MemoryStore
+from tests.support.clocks.settle import settle
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+
+LOOKUPS = "maxConcurrentLookupRequest"
+HEAP_MB = "maxTopicListInFlightHeapMemSizeMB"
+HIGH = "pulsarChannelWriteBufferHighWaterMark"
+LOW = "pulsarChannelWriteBufferLowWaterMark"
+
+
+class SharedStore(MemoryStore):
+    """A store that another process may write to."""
+
+    def __init__(self, kept: Mapping[str, str] | None = None) -> None:
+        super().__init__()
+        self.kept = dict(kept or {})
+        self.tell: Callable[[], None] = lambda: None
+        self.fails = False
+
+    async def configuration(self) -> Mapping[str, str]:
+        if self.fails:
+            raise StoreError("the disk is full")
+        return dict(self.kept)
+
+    async def set_configuration(self, key: str, value: str | None) -> None:
+        if self.fails:
+            raise StoreError("the disk is full")
+        if value is None:
+            self.kept.pop(key, None)
+        else:
+            self.kept[key] = value
+
+    def on_configuration(self, callback: Callable[[], None]) -> None:
+        self.tell = callback
+
+
+class Dynamic:
+    """A dynamic configuration, its store, and what was put in force, in order."""
+
+    def __init__(self, keys: Mapping[str, str], kept: Mapping[str, str] | None) -> None:
+        self.store = SharedStore(kept)
+        self.in_force: list[BrokerConfig] = []
+        self.started_with = BrokerConfig.from_properties(keys)
+        self.dynamic = DynamicConfiguration(self.started_with, self.store, self.in_force.append)
+
+    @property
+    def config(self) -> BrokerConfig:
+        assert self.in_force[-1] is self.dynamic.config
+        return self.in_force[-1]
+
+
+@pytest.fixture
+async def make() -> AsyncIterator[Callable[..., object]]:
+    made: list[Dynamic] = []
+
+    async def start(kept: Mapping[str, str] | None = None, **keys: str) -> Dynamic:
+        one = Dynamic(keys, kept)
+        made.append(one)
+        await one.dynamic.start()
+        return one
+
+    yield start
+    for one in made:
+        await one.dynamic.close()
+
+
+async def refused(work: object) -> str:
+    with pytest.raises(RefusedError) as caught:
+        await work  # type: ignore[misc]
+    assert caught.value.refusal is Refusal.PRECONDITION_FAILED
+    return caught.value.reason
+
+
+async def test_a_value_is_kept_and_put_in_force(make: Callable[..., Dynamic]) -> None:
+    # Given
+    one = await make()
+    # When
+    await one.dynamic.set(LOOKUPS, "7")
+    # Then
+    assert one.config.max_concurrent_lookup_requests == 7
+    assert one.store.kept == {LOOKUPS: "7"} == await one.dynamic.values()
+    assert one.dynamic.runtime()[LOOKUPS] == "7"
+
+
+async def test_deleting_a_value_brings_back_that_of_the_file(make: Callable[..., Dynamic]) -> None:
+    # Given
+    one = await make(**{LOOKUPS: "9"})
+    await one.dynamic.set(LOOKUPS, "7")
+    # When
+    await one.dynamic.delete(LOOKUPS)
+    await one.dynamic.delete(LOOKUPS)
+    # Then
+    assert one.config.max_concurrent_lookup_requests == 9
+    assert one.store.kept == {}
+    assert one.dynamic.runtime()[LOOKUPS] == "9"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "figure"),
+    [
+        (HEAP_MB, "7", lambda c: c.topic_list_limits.heap_max_bytes == 7 * 2**20),
+        (
+            "maxTopicListInFlightDirectMemSizePermitsAcquireQueueSize",
+            "3",
+            lambda c: c.topic_list_limits.direct_queue_size == 3,
+        ),
+        (
+            "maxTopicListInFlightHeapMemSizePermitsAcquireTimeoutMillis",
+            "250",
+            lambda c: c.topic_list_limits.heap_timeout_seconds == 0.25,
+        ),
+        (HIGH, "70000", lambda c: c.flow.rules.marks.high_bytes == 70_000),
+        (LOW, "20000", lambda c: c.flow.rules.marks.low_bytes == 20_000),
+    ],
+)
+async def test_the_limiter_and_the_water_marks_change_at_run_time(
+    make: Callable[..., Dynamic], key: str, value: str, figure: Callable[[BrokerConfig], bool]
+) -> None:
+    # Given
+    one = await make()
+    # When
+    await one.dynamic.set(key, value)
+    # Then
+    assert figure(one.config)
+    assert key in one.dynamic.names
+
+
+@pytest.mark.parametrize("key", FLOODGATE_DYNAMIC_KEYS)
+async def test_as_shipped_the_limiter_and_the_water_marks_do_not_change(
+    make: Callable[..., Dynamic], key: str
+) -> None:
+    # Given
+    one = await make(floodgateProfile="pulsar")
+    # When
+    reason = await refused(one.dynamic.set(key, "7"))
+    # Then
+    assert reason == "Can't update non-dynamic configuration"
+    assert key not in one.dynamic.names
+    assert one.store.kept == {}
+
+
+@pytest.mark.parametrize("key", ["noSuchKey", "maxMessageSize", ""])
+@pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
+async def test_other_keys_do_not_change_at_run_time(
+    make: Callable[..., Dynamic], key: str, profile: str
+) -> None:
+    # Given
+    one = await make(floodgateProfile=profile)
+    # When
+    update, delete = (
+        await refused(one.dynamic.set(key, "7")),
+        await refused(one.dynamic.delete(key)),
+    )
+    # Then
+    assert update.startswith("Can't update non-dynamic configuration")
+    assert delete.startswith("Can't delete non-dynamic configuration")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        (LOOKUPS, "abc", "maxConcurrentLookupRequest='abc': expected a whole number"),
+        ("allowAutoTopicCreation", "maybe", "'maybe': expected true or false"),
+        ("defaultNumPartitions", "0", "defaultNumPartitions=0: Input should be greater than"),
+        (LOW, "100000", "the low mark must not be above the high mark"),
+        (LOW, "0", "set at least 1"),
+        (LOOKUPS, " ", "deleting it brings the file's back"),
+        (LOOKUPS, "null", "deleting it brings the file's back"),
+    ],
+)
+async def test_a_value_that_does_not_fit_is_refused_in_a_sentence(
+    make: Callable[..., Dynamic], key: str, value: str, sentence: str
+) -> None:
+    # Given
+    one = await make()
+    before = one.config
+    # When
+    reason = await refused(one.dynamic.set(key, value))
+    # Then
+    assert sentence in reason
+    assert one.config == before
+    assert one.store.kept == {}
+
+
+async def test_as_shipped_a_bad_value_is_kept_without_effect(
+    make: Callable[..., Dynamic], caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    one = await make(floodgateProfile="pulsar")
+    await one.dynamic.set(LOOKUPS, "7")
+    # When
+    with caplog.at_level(logging.WARNING):
+        await one.dynamic.set(LOOKUPS, "abc")
+    # Then
+    assert await one.dynamic.values() == {LOOKUPS: "abc"}
+    assert one.config.max_concurrent_lookup_requests == 7
+    assert "'abc'" in caplog.text
+
+
+async def test_what_was_kept_wins_over_the_file_at_the_next_start(
+    make: Callable[..., Dynamic],
+) -> None:
+    # When
+    one = await make({LOOKUPS: "7", HEAP_MB: "5"}, **{LOOKUPS: "9"})
+    # Then
+    assert one.config.max_concurrent_lookup_requests == 7
+    assert one.config.topic_list_limits.heap_max_bytes == 5 * 2**20
+
+
+async def test_a_kept_value_that_fits_no_more_is_a_warning_and_the_others_hold(
+    make: Callable[..., Dynamic], caplog: pytest.LogCaptureFixture
+) -> None:
+    # When
+    with caplog.at_level(logging.WARNING):
+        one = await make({LOOKUPS: "abc", "defaultNumPartitions": "4"})
+    # Then
+    assert one.config.default_num_partitions == 4
+    assert one.config.max_concurrent_lookup_requests == 50_000
+    assert "set at run time, and without effect: maxConcurrentLookupRequest='abc'" in caplog.text
+
+
+async def test_kept_values_that_need_each_other_hold_beside_a_bad_one(
+    make: Callable[..., Dynamic],
+) -> None:
+    # When: the low mark fits only once the high one is taken
+    one = await make({LOW: "100000", HIGH: "200000", LOOKUPS: "abc"})
+    # Then
+    marks = one.config.flow.rules.marks
+    assert (marks.low_bytes, marks.high_bytes) == (100_000, 200_000)
+
+
+async def test_a_key_of_another_version_is_left_alone(make: Callable[..., Dynamic]) -> None:
+    # When
+    one = await make({"noSuchKey": "1", "maxMessageSize": "7"})
+    # Then
+    assert one.config == one.started_with
+
+
+async def test_what_another_broker_changes_is_followed(make: Callable[..., Dynamic]) -> None:
+    # Given
+    one = await make()
+    # When
+    one.store.kept[LOOKUPS] = "7"
+    one.store.tell()
+    await settle()
+    there = one.config.max_concurrent_lookup_requests
+    del one.store.kept[LOOKUPS]
+    one.store.tell()
+    await settle()
+    # Then
+    assert (there, one.config.max_concurrent_lookup_requests) == (7, 50_000)
+
+
+async def test_a_store_that_cannot_be_read_leaves_what_is_in_force(
+    make: Callable[..., Dynamic], caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    one = await make({LOOKUPS: "7"})
+    one.store.fails = True
+    # When
+    with caplog.at_level(logging.WARNING):
+        one.store.tell()
+        await settle()
+    one.store.fails = False
+    one.store.kept[LOOKUPS] = "8"
+    one.store.tell()
+    await settle()
+    # Then
+    assert "cannot be read: the disk is full" in caplog.text
+    assert one.config.max_concurrent_lookup_requests == 8
+
+
+@pytest.mark.parametrize("work", ["set", "delete"])
+async def test_what_cannot_be_kept_is_not_put_in_force(
+    make: Callable[..., Dynamic], work: str
+) -> None:
+    # Given
+    one = await make({LOOKUPS: "7"})
+    one.store.fails = True
+    # When
+    with pytest.raises(StoreError):
+        await {
+            "set": lambda: one.dynamic.set(LOOKUPS, "9"),
+            "delete": lambda: one.dynamic.delete(LOOKUPS),
+        }[work]()
+    # Then
+    assert one.config.max_concurrent_lookup_requests == 7
+
+
+async def test_of_changes_at_once_the_one_kept_last_is_in_force(
+    make: Callable[..., Dynamic],
+) -> None:
+    # Given
+    one = await make()
+    # When
+    await asyncio.gather(*[one.dynamic.set(LOOKUPS, str(n)) for n in range(1, 9)])
+    # Then
+    assert one.store.kept == {LOOKUPS: str(one.config.max_concurrent_lookup_requests)}
+
+
+async def test_changes_of_different_keys_hold_together(make: Callable[..., Dynamic]) -> None:
+    # Given
+    one = await make()
+    # When
+    await one.dynamic.set(HIGH, "200000")
+    await one.dynamic.set(LOW, "100000")
+    stuck = await refused(one.dynamic.delete(HIGH))
+    # Then
+    assert one.config.flow.rules.marks.low_bytes == 100_000
+    assert "the low mark must not be above the high mark" in stuck
+
+
+async def test_what_was_changed_by_hand_in_the_configuration_stays() -> None:
+    # Given: limits below a megabyte, which no key can say
+    started_with = BrokerConfig.from_properties({})
+    small = started_with.topic_list_limits.model_copy(update={"heap_max_bytes": 1_000})
+    started_with = started_with.model_copy(update={"topic_list_limits": small})
+    dynamic = DynamicConfiguration(started_with, MemoryStore(), lambda _: None)
+    # When
+    await dynamic.set(LOOKUPS, "7")
+    # Then
+    assert dynamic.config.topic_list_limits.heap_max_bytes == 1_000
+    assert dynamic.config.max_concurrent_lookup_requests == 7
+
+
+async def test_secrets_are_masked(make: Callable[..., Dynamic]) -> None:
+    # Given
+    one = await make(
+        {"brokerClientAuthenticationParameters": "token:abc"},
+        metadataStoreUrl="postgresql://floodgate:hush@db/x?password=hush",
+        tlsKeyStorePassword="hush",
+        brokerClientTlsKeyStorePassword="",
+    )
+    # When
+    shown = one.dynamic.runtime()
+    # Then
+    assert shown["tlsKeyStorePassword"] == MASK
+    assert shown["brokerClientTlsKeyStorePassword"] == ""
+    assert shown["metadataStoreUrl"] == f"postgresql://floodgate:{MASK}@db/x?password={MASK}"
+    assert await one.dynamic.values() == {"brokerClientAuthenticationParameters": MASK}
+    assert "hush" not in repr(one.config.given)
+
+
+@pytest.mark.parametrize(
+    ("profile", "pause", "policy"), [("pulsar", "false", "fifo"), ("floodgate", "true", "fair")]
+)
+async def test_the_values_in_force_are_those_of_the_profile(
+    make: Callable[..., Dynamic], profile: str, pause: str, policy: str
+) -> None:
+    # When
+    shown = (await make(floodgateProfile=profile)).dynamic.runtime()
+    # Then
+    assert shown["pulsarChannelPauseReceivingRequestsIfUnwritable"] == pause
+    assert shown["floodgateAdmissionPolicy"] == policy
+    assert shown["floodgateProfile"] == profile
+    assert shown["maxMessageSize"] == "5242880"

@@ -1,0 +1,57 @@
+"""How many properties a listing request may have, and how large."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.configuration.property_bounds import PropertyBounds, TooManyPropertiesError, as_mapping
+
+BOUNDS = PropertyBounds(max_properties=3, max_bytes=12)
+
+
+@pytest.mark.parametrize(
+    "fits", [{}, {"a": "1", "b": "2", "c": "3"}, {"key": "123456789"}, {"k": "\u00e9" * 5}]
+)
+def test_what_is_within_the_bounds_is_taken(fits: dict[str, str]) -> None:
+    BOUNDS.check(fits)
+
+
+@pytest.mark.parametrize(
+    ("beyond", "told"),
+    [
+        (
+            dict.fromkeys("abcd", ""),
+            "4 properties: a listing request may have 3 (floodgateMaxListingProperties)",
+        ),
+        (
+            {"key": "1234567890"},
+            "13 bytes of properties: a listing request may have 12 "
+            "(floodgateMaxListingPropertiesBytes)",
+        ),
+        (
+            {"k": "\u00e9" * 6},
+            "13 bytes of properties: a listing request may have 12 "
+            "(floodgateMaxListingPropertiesBytes)",
+        ),
+    ],
+)
+def test_what_is_beyond_is_told_with_the_bound_and_its_key(
+    beyond: dict[str, str], told: str
+) -> None:
+    with pytest.raises(TooManyPropertiesError) as caught:
+        BOUNDS.check(beyond)
+    assert str(caught.value) == told
+
+
+def test_a_bound_of_0_is_none() -> None:
+    PropertyBounds(0, 0).check({str(number): "x" * 100 for number in range(10_000)})
+
+
+def test_half_a_character_has_a_size() -> None:
+    BOUNDS.check({"k": "\ud800"})
+
+
+def test_of_a_key_given_twice_the_last_value_holds() -> None:
+    pairs = [pb.KeyValue(key="a", value="1"), pb.KeyValue(key="a", value="2")]
+    assert as_mapping(pairs) == {"a": "2"}

@@ -1,0 +1,96 @@
+"""Parquet as others write it: other types, orders and files beside each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from broker.imports import files as topic_files
+from broker.imports.importer import ImportFailedError, import_topics
+from broker.stores.memory import MemoryStore
+from broker.stores.property_rows import PROPERTIES_TYPE
+from tests.support.stores.topic_stores import A, B, base, names, selected, topic
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FROM_FILE = [("from", "file")]
+LARGE = pa.map_(pa.large_string(), pa.large_string())
+NOT_NULL = pa.map_(pa.string(), pa.field("value", pa.string(), nullable=False))
+
+
+def table(*topics: str, properties: pa.MapType | None = None) -> pa.Table:
+    """Topics of A, described in a type of properties."""
+    rows = pa.table({"namespace": [str(A)] * len(topics), "topic": topics})
+    if properties is None:
+        return rows
+    return rows.append_column("properties", pa.array([FROM_FILE] * len(topics), properties))
+
+
+async def refusal(path: Path) -> str:
+    with pytest.raises(ImportFailedError) as caught:
+        await import_topics(MemoryStore(), path)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [None, LARGE, NOT_NULL, pa.map_(pa.string(), pa.large_string())])
+async def test_files_of_a_folder_may_differ_in_the_type_of_their_properties(
+    tmp_path: Path, kind: pa.MapType | None
+) -> None:
+    # Given
+    pq.write_table(table(base("a"), properties=kind), tmp_path / "0.parquet")
+    pq.write_table(table(base("b"), properties=PROPERTIES_TYPE), tmp_path / "1.parquet")
+    pq.write_table(table(base("c"), properties=kind), tmp_path / "2.parquet")
+    store = MemoryStore()
+    # When
+    await import_topics(store, tmp_path)
+    # Then
+    assert await names(store) == [base("a"), base("b"), base("c")]
+    described = [topic("b")] if kind is None else [topic("a"), topic("b"), topic("c")]
+    assert await selected(store, **{"from": "file"}) == described
+
+
+@pytest.mark.parametrize("kind", [PROPERTIES_TYPE, pa.struct({"a": pa.int64(), "b": pa.int64()})])
+async def test_a_namespace_is_whole_whatever_columns_stand_before_it(
+    tmp_path: Path, kind: pa.DataType
+) -> None:
+    # Given
+    name = "properties" if kind == PROPERTIES_TYPE else "other"
+    value = FROM_FILE if kind == PROPERTIES_TYPE else {"a": 1, "b": 2}
+    rows = [base("a"), base("b"), f"persistent://{B}/c"]
+    columns = {name: pa.array([value] * 3, kind), "namespace": [str(A), str(A), str(B)]}
+    path, store, applied = tmp_path / "t.parquet", MemoryStore(), []
+    pq.write_table(pa.table({**columns, "topic": rows}), path, row_group_size=1)
+    # When
+    await import_topics(store, path, applied.append)
+    # Then
+    assert applied == [2, 3]
+
+
+@pytest.mark.parametrize("twice", ["namespace", "topic", "properties"])
+async def test_a_column_that_is_there_twice_is_named(tmp_path: Path, twice: str) -> None:
+    # Given
+    rows = table(base("a"), properties=PROPERTIES_TYPE)
+    pq.write_table(rows.append_column(twice, rows[twice]), tmp_path / "t.parquet")
+    # Then
+    assert await refusal(tmp_path) == f"{tmp_path}/t.parquet has the column {twice} twice"
+
+
+async def test_a_file_that_is_replaced_before_its_rows_are_read_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    path, groups = tmp_path / "t.parquet", topic_files._row_groups
+    pq.write_table(table(base("a")), path)
+
+    def then_replaced(file: Path) -> list[object]:
+        found = list(groups(file))
+        file.write_bytes(b"PAR1")
+        return found
+
+    monkeypatch.setattr(topic_files, "_row_groups", then_replaced)
+    # Then
+    assert f"{path} is not a readable Parquet file" in await refusal(path)

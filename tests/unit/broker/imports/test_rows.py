@@ -1,0 +1,235 @@
+"""Which rows of a file are topics that may be, and the sentence for each that is none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from broker.imports.importer import ImportFailedError, import_topics
+from broker.imports.rows import partition_counts
+from broker.stores.memory import MemoryStore
+from broker.stores.property_rows import PROPERTIES_TYPE
+from broker.topics.properties import MAX_PROPERTIES, MAX_PROPERTY_BYTES
+from broker.topics.rules import MAX_PARTITIONS
+from proto.names import MAX_NAME_BYTES, NamespaceName
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+START = "persistent://tenant/a/"
+GOOD = f"{START}good"
+ROOM = MAX_PROPERTY_BYTES - len(f"{GOOD}0")
+"""Bytes of a property's key and value that a topic of such a name has room for."""
+
+
+def as_text(values: Sequence[bytes | None]) -> pa.StringArray:
+    """A column that says it is text, whatever bytes it holds."""
+    return pa.array(values, pa.binary()).view(pa.string())
+
+
+def as_text_map(rows: Sequence[object]) -> pa.MapArray:
+    """The same of properties."""
+    column = pa.array(rows, pa.map_(pa.binary(), pa.binary()))
+    texts = [part.view(pa.string()) for part in (column.keys, column.items)]
+    return pa.MapArray.from_arrays(column.offsets, *texts)
+
+
+async def imported(path: Path, table: pa.Table, *, skip_invalid: bool = False) -> MemoryStore:
+    pq.write_table(table, path / "t.parquet")
+    store = MemoryStore()
+    await import_topics(store, path / "t.parquet", skip_invalid=skip_invalid)
+    return store
+
+
+async def refusal(path: Path, table: pa.Table) -> list[str]:
+    """The lines for the invalid rows."""
+    with pytest.raises(ImportFailedError) as caught:
+        await imported(path, table)
+    return str(caught.value).splitlines()[1:-1]
+
+
+def of_names(*topics: str) -> pa.Table:
+    return pa.table({"namespace": ["tenant/a"] * len(topics), "topic": topics})
+
+
+def described(properties: pa.MapArray) -> pa.Table:
+    """A topic a row of properties."""
+    topics = of_names(*(f"{GOOD}{n}" for n in range(len(properties))))
+    return topics.append_column("properties", properties)
+
+
+# -- names ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("local", "fault"),
+    [
+        ("x" * MAX_NAME_BYTES, "bytes, a name may have 2,048"),
+        ("ü" * (MAX_NAME_BYTES // 2), "bytes, a name may have 2,048"),
+        ("a\nb", "has a control character, such as an end of line"),
+        ("a\x7f", "has a control character, such as an end of line"),
+        ("\u3000", "is not a full topic name"),
+        ("\u2003 ", "is not a full topic name"),
+        ("a/b", "is not a full topic name"),
+        ("-partition-0", "is a partition of a topic without a name"),
+        ("-partition-007", "is a partition of a topic without a name"),
+        ("\u3000 -partition-99999999999", "is a partition of a topic without a name"),
+    ],
+)
+async def test_a_name_that_rest_refuses_is_not_imported(
+    tmp_path: Path, local: str, fault: str
+) -> None:
+    # When
+    (line,) = await refusal(tmp_path, of_names(GOOD, f"{START}{local}"))
+    # Then
+    assert line.startswith("  row 2: ")
+    assert fault in line
+    assert len(line) < 250
+
+
+async def test_the_longest_name_is_imported(tmp_path: Path) -> None:
+    # Given
+    longest = START + "x" * (MAX_NAME_BYTES - len(START))
+    # When
+    store = await imported(tmp_path, of_names(longest))
+    # Then
+    assert (await store.snapshot(NamespaceName.parse("tenant/a"))).exists(longest)
+
+
+@pytest.mark.parametrize("namespaces", [1, 40])
+async def test_a_topic_of_another_namespace_is_named(tmp_path: Path, namespaces: int) -> None:
+    # Given
+    spaces = [f"tenant/n{n}" for n in range(namespaces)]
+    topics = [f"non-persistent://{space}/t" for space in spaces] + ["persistent://tenant/n/t"]
+    rows = pa.table({"namespace": [*spaces, spaces[0]], "topic": topics})
+    # When
+    (line,) = await refusal(tmp_path, rows)
+    # Then
+    assert line.startswith(f"  row {namespaces + 1}: 'persistent://tenant/n/t' is not a full ")
+    assert "in namespace 'tenant/n0'" in line
+
+
+# -- encodings --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("column", ["namespace", "topic"])
+async def test_names_that_are_not_utf8_are_invalid_rows(tmp_path: Path, column: str) -> None:
+    # Given
+    good = {"namespace": [b"tenant/a"] * 3, "topic": [GOOD.encode()] * 3}
+    good[column] = [good[column][0], b"caf\xe9", b"\xff"]
+    rows = pa.table({name: as_text(values) for name, values in good.items()})
+    # When
+    lines = await refusal(tmp_path, rows)
+    # Then
+    assert lines == ["  row 2: b'caf\\xe9' is not UTF-8", "  row 3: b'\\xff' is not UTF-8"]
+
+
+async def test_rows_that_are_not_utf8_can_be_left_out(tmp_path: Path) -> None:
+    # Given
+    topics = [f"{GOOD}{n}".encode() for n in range(3)]
+    topics[1] += b"\xff"
+    rows = pa.table({"namespace": ["tenant/a"] * 3, "topic": as_text(topics)})
+    # When
+    store = await imported(tmp_path, rows, skip_invalid=True)
+    # Then
+    snapshot = await store.snapshot(NamespaceName.parse("tenant/a"))
+    assert list(snapshot.persistent.names()) == [topics[0], topics[2]]
+
+
+@pytest.mark.parametrize("pair", [(b"\xff", b"v"), (b"k", b"\xff")])
+async def test_properties_that_are_not_utf8_are_invalid_rows(
+    tmp_path: Path, pair: tuple[bytes, bytes]
+) -> None:
+    # When
+    lines = await refusal(tmp_path, described(as_text_map([[(b"k", b"v")], [], [pair], []])))
+    # Then
+    assert lines == ["  row 3: b'\\xff' is not UTF-8"]
+
+
+# -- properties -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pairs", "fault"),
+    [
+        ([("k" * ROOM, "v")], "have 2,561 bytes together, and may have 2,560"),
+        ([("k", "v" * ROOM)], "the property 'k' is too large"),
+        ([("k", "ü" * (ROOM // 2 + 1))], "the property 'k' is too large"),
+        ([("a\0b", "v")], "has a NUL character"),
+        ([("k", "\0")], "has a NUL character"),
+        ([(f"k{n}", "") for n in range(MAX_PROPERTIES + 1)], "65 properties: a topic may have 64"),
+    ],
+)
+async def test_properties_that_rest_refuses_are_not_imported(
+    tmp_path: Path, pairs: list[tuple[str, str]], fault: str
+) -> None:
+    # Given
+    column = pa.array([[("k", "v")], [], None, pairs], PROPERTIES_TYPE)
+    # When
+    (line,) = await refusal(tmp_path, described(column))
+    # Then
+    assert line.startswith(f"  row 4: '{GOOD}3': ")
+    assert fault in line
+
+
+async def test_the_largest_properties_are_imported(tmp_path: Path) -> None:
+    # Given
+    largest = {f"{n:02}": "v" * (ROOM - 2) for n in range(MAX_PROPERTIES)}
+    column = pa.array([[], list(largest.items())], PROPERTIES_TYPE)
+    # When
+    store = await imported(tmp_path, described(column))
+    # Then
+    assert await store.properties(NamespaceName.parse("tenant/a"), f"{GOOD}1") == largest
+
+
+# -- partitions -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("index", [MAX_PARTITIONS, 2_147_483_646, 2**31 - 1])
+async def test_a_partition_that_no_topic_may_have_is_not_imported(
+    tmp_path: Path, index: int
+) -> None:
+    # When
+    (line,) = await refusal(tmp_path, of_names(f"{START}x-partition-{index}", GOOD))
+    # Then
+    assert line == (
+        f"  row 1: '{START}x-partition-{index}' is partition {index}; a topic has at most 100,000"
+    )
+
+
+async def test_the_last_partition_and_names_that_only_look_like_one_are_imported(
+    tmp_path: Path,
+) -> None:
+    # Given
+    rows = of_names(
+        f"{START}x-partition-99999", f"{START}y-partition-{2**31}", f"{START}z-012345678"
+    )
+    # When
+    store = await imported(tmp_path, rows)
+    # Then
+    snapshot = await store.snapshot(NamespaceName.parse("tenant/a"))
+    assert dict(snapshot.partitioned) == {f"{START}x": MAX_PARTITIONS}
+
+
+@pytest.mark.parametrize("digits", ["2147483648", "9" * 18, "9" * 5_000])
+def test_a_name_that_only_looks_like_a_partition_hides_no_partitions(digits: str) -> None:
+    # Given
+    rows = pa.chunked_array([[f"{START}a-partition-{index}" for index in (0, digits, 1)]])
+    # Then
+    assert partition_counts(rows) == {f"{START}a": 2}
+
+
+async def test_kinds_of_faults_come_in_the_order_of_their_rows(tmp_path: Path) -> None:
+    # Given
+    topics = [b"broken", b"\xff", GOOD.encode(), f"{START}p-partition-100000".encode(), None, b"x"]
+    rows = pa.table({"namespace": ["tenant/a"] * len(topics), "topic": as_text(topics)})
+    # When
+    lines = await refusal(tmp_path, rows)
+    # Then
+    numbers = [int(line.split(":")[0].removeprefix("  row ")) for line in lines]
+    assert numbers == list(np.flatnonzero([1, 1, 0, 1, 1, 1]) + 1)

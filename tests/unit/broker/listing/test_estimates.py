@@ -1,0 +1,156 @@
+"""How much heap a listing reserves before it is made."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.listing.estimates import ListingEstimates
+from limiter.memory.size_estimate import SizeEstimate
+from proto.names import NamespaceName
+from tests.support.clocks.settle import started
+
+NAMESPACE = NamespaceName.parse("tenant/ns")
+OTHER = NamespaceName.parse("tenant/other")
+PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
+ALL = pb.CommandGetTopicsOfNamespace.ALL
+
+
+class Lister:
+    """Knows a size, or does not."""
+
+    def __init__(self, known: int | None = None) -> None:
+        self.known = known
+
+    def known_bytes(
+        self, namespace: NamespaceName, mode: int, properties: dict[str, str]
+    ) -> int | None:
+        return None if properties else self.known
+
+
+class Listing:
+    """What an estimate looks at: 10 names of this heap estimate."""
+
+    def __init__(self, estimated_bytes: int) -> None:
+        self.estimated_bytes = estimated_bytes
+
+    def __len__(self) -> int:
+        return 10
+
+
+def estimates(policy: SizeEstimate, known: int | None = None) -> ListingEstimates:
+    return ListingEstimates(policy, Lister(known), as_shipped=False)
+
+
+@pytest.mark.parametrize("known", [0, 7_000_000])
+async def test_exact_says_what_the_store_knows(known: int) -> None:
+    # Given
+    made = estimates(SizeEstimate.EXACT, known)
+    made.of(NAMESPACE, PERSISTENT).actual(Listing(5))
+    # Then
+    assert await made.of(NAMESPACE, PERSISTENT).size() == known
+
+
+async def test_exact_falls_back_to_the_last_size_and_first_to_a_guess() -> None:
+    # Given
+    made = estimates(SizeEstimate.EXACT)
+    before = await made.of(NAMESPACE, PERSISTENT).size()
+    # When
+    made.of(NAMESPACE, PERSISTENT).actual(Listing(123))
+    # Then
+    assert before == 10_240
+    assert await made.of(NAMESPACE, PERSISTENT).size() == 123
+    assert await made.of(NAMESPACE, ALL).size() == 10_240
+    assert await made.of(OTHER, PERSISTENT).size() == 10_240
+
+
+async def test_proposal_remembers_nothing() -> None:
+    # Given
+    made = estimates(SizeEstimate.PROPOSAL, 5)
+    # When
+    made.of(NAMESPACE, PERSISTENT).actual(Listing(500))
+    # Then
+    assert await made.of(NAMESPACE, PERSISTENT).size() == 1_024
+
+
+async def test_last_waits_for_the_first_measurement_of_its_key_only() -> None:
+    # Given
+    made = estimates(SizeEstimate.LAST, 5)
+    first = made.of(NAMESPACE, PERSISTENT)
+    guessed = await first.size()
+    second = await started(made.of(NAMESPACE, PERSISTENT).size())
+    other = await made.of(OTHER, PERSISTENT).size()
+    waited = not second.done()
+    # When
+    first.actual(Listing(777))
+    # Then
+    assert (guessed, other, waited) == (10_240, 10_240, True)
+    assert await second == 777
+
+
+async def test_last_lets_waiters_go_on_when_the_measurement_fails() -> None:
+    # Given
+    made = estimates(SizeEstimate.LAST)
+    first = made.of(NAMESPACE, PERSISTENT)
+    await first.size()
+    second = await started(made.of(NAMESPACE, PERSISTENT).size())
+    # When
+    first.failed()
+    # Then
+    assert await second == 10_240
+
+
+@pytest.mark.parametrize(
+    ("policy", "charged"),
+    [(SizeEstimate.EXACT, 500), (SizeEstimate.LAST, 500), (SizeEstimate.PROPOSAL, 180)],
+)
+def test_a_listing_is_charged_its_estimate_and_by_the_proposal_its_names_only(
+    policy: SizeEstimate, charged: int
+) -> None:
+    assert estimates(policy).of(NAMESPACE, PERSISTENT).actual(Listing(500)) == charged
+
+
+async def test_a_forgotten_size_is_no_estimate() -> None:
+    # Given
+    made = estimates(SizeEstimate.EXACT)
+    made.of(NAMESPACE, PERSISTENT).actual(Listing(123))
+    # When
+    made.of(NAMESPACE, PERSISTENT).forget()
+    # Then
+    assert await made.of(NAMESPACE, PERSISTENT).size() == 10_240
+
+
+def test_what_was_refused_is_known_to_have_been_refused() -> None:
+    # Given
+    made = estimates(SizeEstimate.EXACT)
+    # When
+    before = [made.of(NAMESPACE, PERSISTENT).refused_before(500) for _ in range(3)]
+    # Then
+    assert before == [False, True, True]
+    assert not made.of(OTHER, PERSISTENT).refused_before(500)
+
+
+async def test_exact_remembers_a_plug_ins_lists_by_their_properties() -> None:
+    # Given
+    made = estimates(SizeEstimate.EXACT, known=7_000_000)
+    first = await made.of(NAMESPACE, PERSISTENT, {"a": "1"}).size()
+    # When
+    made.of(NAMESPACE, PERSISTENT, {"a": "1", "b": "2"}).actual(Listing(123))
+    # Then
+    assert first == 10_240
+    assert await made.of(NAMESPACE, PERSISTENT, {"b": "2", "a": "1"}).size() == 123
+    assert await made.of(NAMESPACE, PERSISTENT, {"a": "1|b=2"}).size() == 10_240
+    assert await made.of(NAMESPACE, PERSISTENT).size() == 7_000_000
+    assert made.expected_bytes(NAMESPACE, PERSISTENT, {"a": "1", "b": "2"}) == 123
+    assert made.expected_bytes(NAMESPACE, PERSISTENT, {"a": "1"}) is None
+    assert made.expected_bytes(NAMESPACE, PERSISTENT) == 7_000_000
+
+
+async def test_last_guesses_by_namespace_and_mode_only() -> None:
+    # Given
+    made = estimates(SizeEstimate.LAST)
+    # When
+    made.of(NAMESPACE, PERSISTENT, {"a": "1"}).actual(Listing(123))
+    # Then
+    assert await made.of(NAMESPACE, PERSISTENT).size() == 123
+    assert await made.of(NAMESPACE, PERSISTENT, {"b": "2"}).size() == 123

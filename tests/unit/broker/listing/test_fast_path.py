@@ -1,0 +1,113 @@
+"""Listings that are answered in the turn in which they are asked for, and those that are not."""
+
+from __future__ import annotations
+
+import proto.PulsarApi_pb2 as pb
+from broker.cnx import BrokerParts, ServerCnx, ServerCnxState
+from broker.stores.changes import TopicChanges
+from proto.frames import encode_command
+from proto.names import NamespaceName
+from tests.support.clocks.settle import settle
+from tests.support.processes.cluster import topic_names
+from tests.support.processes.commands import Wire
+from tests.unit.broker.test_cnx_states import parts
+
+NAMESPACE = NamespaceName.parse("tenant/ns")
+NAMES = topic_names("tenant/ns", 10)
+Type = pb.BaseCommand
+
+
+def asking(*request_ids: int) -> bytes:
+    """Return the frames of listing requests."""
+    requests = [
+        pb.CommandGetTopicsOfNamespace(request_id=one, namespace=str(NAMESPACE))
+        for one in request_ids
+    ]
+    return b"".join(
+        encode_command(
+            pb.BaseCommand(type=Type.GET_TOPICS_OF_NAMESPACE, getTopicsOfNamespace=request)
+        )
+        for request in requests
+    )
+
+
+class Client:
+    """A connected client of a broker with some topics."""
+
+    def __init__(self, of: BrokerParts) -> None:
+        self.parts = of
+        self.wire = Wire(ServerCnx(of))
+        self.wire.cnx.state = ServerCnxState.CONNECTED
+
+    @staticmethod
+    async def of_a_broker_with_topics(**keys: str) -> Client:
+        of = parts(**keys)
+        await of.topics_handler._lister._store.apply(
+            NAMESPACE, TopicChanges([name.encode() for name in NAMES])
+        )
+        return Client(of)
+
+    def answered(self) -> list[int]:
+        """Return the request ids of the listings that came."""
+        answers = self.wire.answers()
+        assert all(len(one.getTopicsOfNamespaceResponse.topics) == len(NAMES) for one in answers)
+        return [one.getTopicsOfNamespaceResponse.request_id for one in answers]
+
+
+async def test_a_listing_that_needs_no_wait_is_answered_at_once() -> None:
+    # Given
+    client = await Client.of_a_broker_with_topics()
+    # When
+    for request_id in (1, 2):
+        client.wire.transport.peer_sends(asking(request_id))
+        # Then
+        assert client.answered() == [request_id]
+
+
+async def test_of_those_that_come_together_the_first_is_answered_at_once() -> None:
+    # Given
+    client = await Client.of_a_broker_with_topics()
+    # When
+    client.wire.transport.peer_sends(asking(1, 2, 3))
+    # Then
+    assert client.answered() == [1]
+    await settle()
+    assert client.answered() == [2, 3]
+
+
+async def test_nothing_goes_past_what_is_under_way_for_the_same_client() -> None:
+    # Given
+    client = await Client.of_a_broker_with_topics()
+    client.wire.transport.peer_sends(asking(1, 2))
+    # When
+    client.wire.transport.peer_sends(asking(3))
+    # Then
+    assert client.answered() == [1]
+    await settle()
+    assert client.answered() == [2, 3]
+
+
+async def test_a_full_house_refuses_also_what_needs_no_wait() -> None:
+    # Given
+    client = await Client.of_a_broker_with_topics(maxConcurrentLookupRequest="1")
+    place = client.parts.lookups.try_acquire("another")
+    assert place is not None
+    # When
+    client.wire.transport.peer_sends(asking(1))
+    # Then
+    (refused,) = client.wire.answers()
+    assert refused.error.error == pb.TooManyRequests
+    place.release()
+    client.wire.transport.peer_sends(asking(2))
+    assert client.answered() == [2]
+
+
+async def test_as_shipped_every_listing_is_a_task() -> None:
+    # Given
+    client = await Client.of_a_broker_with_topics(floodgateProfile="pulsar")
+    # When
+    client.wire.transport.peer_sends(asking(1))
+    # Then
+    assert client.answered() == []
+    await settle()
+    assert client.answered() == [1]

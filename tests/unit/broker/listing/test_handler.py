@@ -1,0 +1,796 @@
+"""One listing request, from its estimate to the outbound queue, and each way to be refused."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.errors import RequestError, UnansweredRequestError
+from broker.listing.estimates import ListingEstimates
+from broker.listing.handler import MAX_WAITS, GetTopicsHandler
+from broker.listing.lister import TopicLister
+from broker.listing.responses import AnswerRules
+from broker.patterns.filter import PatternFilter, PatternRules
+from broker.patterns.pattern import RegexImplementation
+from broker.stores.changes import StoreError, TopicChanges
+from broker.stores.memory import MemoryStore
+from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
+from limiter.memory.response_memory import PrivateMemory, SharedMemory
+from limiter.memory.size_estimate import SizeEstimate
+from proto.frames import DEFAULT_MAX_MESSAGE_BYTES
+from proto.names import NamespaceName
+from proto.topic_hash import topics_hash
+from proto.transport.connection import Connection
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle, started
+from tests.support.processes.cluster import held, topic_names
+from tests.support.processes.commands import Wire
+
+NAMESPACE = NamespaceName.parse("tenant/ns")
+NAMES = topic_names("tenant/ns", 100)
+ESTIMATE = sum(len(name) + 32 for name in NAMES)
+HASH = topics_hash(NAMES)
+MODE = pb.CommandGetTopicsOfNamespace
+HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
+PLENTY = 1_000_000
+
+
+class Setup:
+    """A handler over a store in memory, and a connection without a socket."""
+
+    def __init__(
+        self,
+        heap: int = PLENTY,
+        direct: int = PLENTY,
+        *,
+        as_shipped: bool = False,
+        estimate: SizeEstimate = SizeEstimate.EXACT,
+        pattern_length: int = 50,
+        max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
+        queue: int = 10,
+        private: bool = False,
+    ) -> None:
+        self.clock = ManualClock()
+        self.limiter = AsyncDualMemoryLimiter(
+            MemoryLimit(heap, queue, 25), MemoryLimit(direct, queue, 25), self.clock
+        )
+        self.store = MemoryStore()
+        lister = TopicLister(self.store)
+        pattern_filter = PatternFilter(
+            PatternRules(
+                enabled=pattern_length > 0,
+                max_length=pattern_length,
+                implementation=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
+                share=not as_shipped,
+            ),
+        )
+        private = private or as_shipped
+        self.memory = PrivateMemory(self.limiter) if private else SharedMemory(self.limiter)
+        self.handler = GetTopicsHandler(
+            lister,
+            pattern_filter,
+            ListingEstimates(estimate, lister, as_shipped=as_shipped),
+            self.memory,
+            AnswerRules(
+                as_shipped=as_shipped,
+                private_buffers=private,
+                max_message_bytes=max_message_bytes,
+            ),
+        )
+        self.wire = Wire(Connection())
+
+    async def fill(self) -> Setup:
+        """Put the topics in."""
+        await self.store.apply(NAMESPACE, TopicChanges([name.encode() for name in NAMES]))
+        return self
+
+    async def serve(self, request_id: int = 1, **fields: object) -> None:
+        """Serve one request."""
+        request = MODE(request_id=request_id, namespace=str(NAMESPACE), **fields)
+        await self.handler.serve(request, NAMESPACE, self.wire.cnx)
+
+    def answer(self) -> pb.CommandGetTopicsOfNamespaceResponse:
+        """Return the one answer that came."""
+        (command,) = self.wire.answers()
+        assert command.type == pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE
+        return command.getTopicsOfNamespaceResponse
+
+
+async def refused(setup: Setup, **fields: object) -> RequestError:
+    with pytest.raises(RequestError) as caught:
+        await setup.serve(**fields)
+    assert setup.wire.answers() == []
+    return caught.value
+
+
+@pytest.mark.parametrize("as_shipped", [False, True])
+async def test_a_listing_is_answered_and_nothing_stays_held(as_shipped: bool) -> None:
+    # Given
+    setup = await Setup(as_shipped=as_shipped).fill()
+    # When
+    await setup.serve(7)
+    # Then
+    answer = setup.answer()
+    assert list(answer.topics) == NAMES
+    assert (answer.request_id, answer.topics_hash) == (7, HASH)
+    assert (answer.filtered, answer.changed) == (False, True)
+    assert held(setup.limiter) == {}
+
+
+@pytest.mark.parametrize("as_shipped", [False, True])
+async def test_the_direct_permit_stays_until_the_last_byte_is_with_the_kernel(
+    as_shipped: bool,
+) -> None:
+    # Given
+    setup = await Setup(as_shipped=as_shipped).fill()
+    setup.wire.transport.reads_at_once = False
+    # When
+    await setup.serve()
+    # Then
+    size = setup.wire.transport.get_write_buffer_size()
+    assert held(setup.limiter) == {"direct bytes": size - 8}
+    setup.wire.transport.peer_reads(size - 1)
+    assert held(setup.limiter) == {"direct bytes": size - 8}
+    setup.wire.transport.peer_reads(1)
+    assert held(setup.limiter) == {}
+
+
+async def test_shared_answers_are_charged_once_and_private_ones_each() -> None:
+    for as_shipped, times in ((False, 1), (True, 3)):
+        # Given
+        setup = await Setup(as_shipped=as_shipped).fill()
+        setup.wire.transport.reads_at_once = False
+        # When
+        for number in range(3):
+            await setup.serve(number)
+        # Then
+        one = setup.wire.transport.get_write_buffer_size() - 8
+        assert setup.limiter.acquired_permits(DIRECT) // one == times
+
+
+@pytest.mark.parametrize("waits", [False, True])
+async def test_a_longer_request_id_is_no_other_answer(waits: bool) -> None:
+    # Given: two request ids of which one takes a byte more than the other
+    setup = await Setup().fill()
+    setup.wire.transport.reads_at_once = False
+    blocker = await setup.limiter.acquire(DIRECT, PLENTY) if waits else None
+    # When
+    tasks = [await started(setup.serve(number)) for number in (127, 128)]
+    if blocker is not None:
+        setup.limiter.release(blocker)
+    await asyncio.gather(*tasks)
+    # Then
+    size = setup.wire.transport.get_write_buffer_size() - 8
+    assert held(setup.limiter) == {"direct bytes": size}
+    setup.wire.transport.reads_at_once = True
+    setup.wire.transport.peer_reads(2 * size)
+    assert len(setup.wire.answers()) == 2
+
+
+async def test_what_a_pattern_keeps_is_paid_for_by_who_asks_with_it() -> None:
+    # Given: listings that wait after their heap was charged
+    setup = await Setup().fill()
+    snapshot, may_go_on = setup.store.snapshot, asyncio.Event()
+
+    async def later(namespace: NamespaceName) -> object:
+        await may_go_on.wait()
+        return await snapshot(namespace)
+
+    setup.store.snapshot = later
+    patterns = (None, "a/b/.*1", "a/b/.*2", "a/b/.*2")
+    requests = [{} if pattern is None else {"topics_pattern": pattern} for pattern in patterns]
+    # When
+    waiting = [
+        await started(setup.serve(number, **fields)) for number, fields in enumerate(requests)
+    ]
+    # Then: the listing itself, and once for each distinct pattern
+    assert setup.limiter.acquired_permits(HEAP) == 3 * ESTIMATE
+    may_go_on.set()
+    await asyncio.gather(*waiting)
+    assert held(setup.limiter) == {}
+
+
+async def test_a_namespace_that_does_not_exist_is_empty() -> None:
+    # Given
+    setup = Setup()
+    # When
+    await setup.serve()
+    # Then
+    answer = setup.answer()
+    assert list(answer.topics) == []
+    assert (answer.topics_hash, answer.changed) == ("00000000", True)
+
+
+async def test_the_clients_own_right_hash_is_answered_with_nothing_new() -> None:
+    # Given
+    setup = await Setup().fill()
+    # When
+    await setup.serve(topics_hash=HASH)
+    # Then
+    answer = setup.answer()
+    assert list(answer.topics) == []
+    assert (answer.topics_hash, answer.changed) == (HASH, False)
+
+
+@pytest.mark.parametrize("wrong", ["", "00000000", HASH.upper() + "0"])
+async def test_another_hash_is_answered_with_everything(wrong: str) -> None:
+    # Given
+    setup = await Setup().fill()
+    # When
+    await setup.serve(topics_hash=wrong)
+    # Then
+    answer = setup.answer()
+    assert list(answer.topics) == NAMES
+    assert answer.changed
+
+
+@pytest.mark.parametrize("as_shipped", [False, True])
+@pytest.mark.parametrize("pattern", ["tenant/ns/.*7", "persistent://tenant/ns/.*7"])
+async def test_a_pattern_is_applied_by_the_broker(pattern: str, as_shipped: bool) -> None:
+    # Given
+    setup = await Setup(as_shipped=as_shipped).fill()
+    kept = [name for name in NAMES if name.endswith("7")]
+    # When
+    await setup.serve(topics_pattern=pattern)
+    # Then
+    answer = setup.answer()
+    assert list(answer.topics) == kept
+    assert (answer.filtered, answer.topics_hash) == (True, topics_hash(kept))
+
+
+async def test_a_pattern_and_the_hash_of_what_it_keeps_go_together() -> None:
+    # Given
+    setup = await Setup().fill()
+    kept = [name for name in NAMES if name.endswith("7")]
+    # When
+    await setup.serve(topics_pattern="tenant/ns/.*7", topics_hash=topics_hash(kept))
+    # Then
+    answer = setup.answer()
+    assert (list(answer.topics), answer.filtered, answer.changed) == ([], True, False)
+
+
+@pytest.mark.parametrize("longest", [0, 5])
+async def test_a_pattern_that_is_not_evaluated_here_leaves_the_list_whole(longest: int) -> None:
+    # Given
+    setup = await Setup(pattern_length=longest).fill()
+    # When
+    await setup.serve(topics_pattern="tenant/ns/.*7")
+    # Then
+    answer = setup.answer()
+    assert list(answer.topics) == NAMES
+    assert not answer.filtered
+
+
+@pytest.mark.parametrize("pattern", ["[", "kafka://tenant/ns/.*", "(?P<x"])
+async def test_a_pattern_that_cannot_be_compiled_is_a_metadata_error(pattern: str) -> None:
+    # Given
+    setup = await Setup().fill()
+    # When
+    error = await refused(setup, topics_pattern=pattern)
+    # Then
+    assert error.server_error == pb.MetadataError
+    assert held(setup.limiter) == {}
+
+
+async def test_a_store_that_fails_is_a_metadata_error() -> None:
+    # Given
+    setup = Setup()
+
+    async def fail(_: NamespaceName) -> None:
+        raise StoreError("the disk is full")
+
+    setup.store.snapshot = fail
+    # When
+    error = await refused(setup)
+    # Then
+    assert (error.server_error, error.message) == (pb.MetadataError, "the disk is full")
+    assert held(setup.limiter) == {}
+
+
+async def test_an_exact_estimate_reserves_just_what_the_listing_needs() -> None:
+    # Given
+    setup, during = await Setup().fill(), []
+    find = setup.store.snapshot
+
+    async def look(namespace: NamespaceName) -> object:
+        during.append(setup.limiter.acquired_permits(HEAP))
+        return await find(namespace)
+
+    setup.store.snapshot = look
+    # When
+    await setup.serve()
+    # Then
+    assert during == [ESTIMATE]
+
+
+@pytest.mark.parametrize(
+    ("estimate", "expected"),
+    [
+        (SizeEstimate.LAST, [10_240, ESTIMATE, ESTIMATE]),
+        (SizeEstimate.PROPOSAL, [1_024, 1_024, 1_024]),
+    ],
+)
+async def test_the_shipped_estimates_reserve_what_they_say(
+    estimate: SizeEstimate, expected: list[int]
+) -> None:
+    # Given
+    setup, during = await Setup(as_shipped=True, estimate=estimate).fill(), []
+    find = setup.store.snapshot
+
+    async def look(namespace: NamespaceName) -> object:
+        during.append(setup.limiter.acquired_permits(HEAP))
+        return await find(namespace)
+
+    setup.store.snapshot = look
+    # When
+    for number in range(3):
+        await setup.serve(number)
+    # Then
+    assert during == expected
+
+
+async def test_a_failed_first_measurement_lets_the_others_go_on() -> None:
+    # Given
+    setup = await Setup(as_shipped=True, estimate=SizeEstimate.LAST).fill()
+    all_of_it = await setup.limiter.acquire(HEAP, PLENTY)
+    first = await started(setup.serve(1))
+    second = await started(setup.serve(2))
+    assert setup.limiter.queue_size(HEAP) == 1
+    # When
+    first.cancel()
+    await settle()
+    # Then
+    assert setup.limiter.queue_size(HEAP) == 1
+    setup.limiter.release(all_of_it)
+    await second
+    assert setup.answer().request_id == 2
+
+
+@pytest.mark.parametrize("as_shipped", [False, True])
+async def test_a_full_heap_queue_is_too_many_requests(as_shipped: bool) -> None:
+    # Given
+    setup = await Setup(as_shipped=as_shipped, queue=1).fill()
+    all_of_it = await setup.limiter.acquire(HEAP, PLENTY)
+    waiting = await started(setup.limiter.acquire(HEAP, 1))
+    # When
+    error = await refused(setup)
+    # Then
+    assert error.server_error == pb.TooManyRequests
+    assert error.message == "Failed due to heap memory limit exceeded"
+    setup.limiter.release(all_of_it)
+    setup.limiter.release(await waiting)
+    assert held(setup.limiter) == {}
+
+
+@pytest.mark.parametrize(("as_shipped", "heap"), [(False, 0), (True, ESTIMATE)])
+async def test_a_wait_for_direct_memory_keeps_the_heap_as_shipped_only(
+    as_shipped: bool, heap: int
+) -> None:
+    # Given
+    setup = await Setup(as_shipped=as_shipped).fill()
+    all_of_it = await setup.limiter.acquire(DIRECT, PLENTY)
+    waiting = await started(refused(setup))
+    assert setup.limiter.acquired_permits(HEAP) == heap
+    # When
+    setup.clock.advance(25)
+    error = await waiting
+    # Then
+    assert error.server_error == pb.TooManyRequests
+    assert error.message == "Cannot acquire permits for direct memory"
+    setup.limiter.release(all_of_it)
+    assert held(setup.limiter) == {}
+
+
+def change(setup: Setup, added: list[str]) -> object:
+    return setup.store.apply(NAMESPACE, TopicChanges([name.encode() for name in added]))
+
+
+async def waiting_for_direct_memory(setup: Setup, times: int) -> tuple[object, list[object]]:
+    """Let so many wait for the same; return the permit they wait for, and their tasks."""
+    everything = await setup.limiter.acquire(DIRECT, PLENTY)
+    return everything, [await started(setup.serve(1 + number)) for number in range(times)]
+
+
+@pytest.mark.parametrize(("private", "charges"), [(False, 1), (True, 3)])
+async def test_who_waited_for_the_same_direct_memory_sends_the_same_under_it(
+    private: bool, charges: int
+) -> None:
+    # Given
+    setup = await Setup(private=private).fill()
+    setup.wire.transport.reads_at_once = False
+    everything, waiting = await waiting_for_direct_memory(setup, 3)
+    # When
+    setup.limiter.release(everything)
+    await asyncio.gather(*waiting)
+    # Then
+    size = setup.wire.transport.get_write_buffer_size() - 8
+    assert held(setup.limiter) == {"direct bytes": charges * size}
+    setup.wire.transport.reads_at_once = True
+    setup.wire.transport.peer_reads(3 * PLENTY)
+    assert len(setup.wire.answers()) == 3
+    assert held(setup.limiter) == {}
+
+
+@pytest.mark.parametrize("private", [False, True])
+async def test_a_list_that_grew_meanwhile_is_paid_for_in_full(private: bool) -> None:
+    # Given
+    setup = await Setup(private=private).fill()
+    everything, waiting = await waiting_for_direct_memory(setup, 2)
+    more = topic_names("tenant/ns-more", 50)
+    # When
+    await change(setup, more)
+    setup.limiter.release(everything)
+    await asyncio.gather(*waiting)
+    # Then
+    answers = [one.getTopicsOfNamespaceResponse for one in setup.wire.answers()]
+    assert [sorted(one.topics) for one in answers] == [sorted(NAMES + more)] * 2
+    assert held(setup.limiter) == {}
+
+
+async def test_a_list_that_grows_whenever_it_may_be_sent_is_refused_in_the_end() -> None:
+    # Given: it grows at each making, and others take what was free
+    setup = await Setup().fill()
+    snapshot, others = setup.store.snapshot, []
+
+    async def grown(namespace: NamespaceName) -> object:
+        await change(setup, topic_names(f"tenant/ns-{len(others)}", 1))
+        if (free := setup.limiter.available_permits(DIRECT)) > 0:
+            others.append(await setup.limiter.acquire(DIRECT, free))
+        return await snapshot(namespace)
+
+    setup.store.snapshot = grown
+    waiting = await started(refused(setup))
+    # When
+    for _ in range(MAX_WAITS):
+        setup.limiter.release(others[-1])
+        await settle()
+    # Then
+    assert (await waiting).message == "Cannot acquire permits for direct memory"
+    assert len(others) == 1 + MAX_WAITS
+    for one in others:
+        setup.limiter.release(one)
+    assert held(setup.limiter) == {}
+
+
+async def test_who_leaves_while_his_answer_is_made_again_leaves_nothing() -> None:
+    # Given: direct memory is granted, heap is not
+    setup = await Setup().fill()
+    everything, (waiting,) = await waiting_for_direct_memory(setup, 1)
+    all_heap = await setup.limiter.acquire(HEAP, PLENTY)
+    setup.limiter.release(everything)
+    await settle()
+    assert setup.limiter.acquired_permits(DIRECT) > 0
+    # When
+    setup.memory.cancel_owner(setup.wire.cnx)
+    # Then
+    assert setup.limiter.acquired_permits(DIRECT) == 0
+    setup.limiter.release(all_heap)
+    waiting.cancel()
+    await settle()
+    assert held(setup.limiter) == {}
+
+
+async def test_a_refused_heap_gives_back_the_direct_memory_that_was_waited_for() -> None:
+    # Given
+    setup = await Setup().fill()
+    everything, (waiting,) = await waiting_for_direct_memory(setup, 1)
+    all_heap = await setup.limiter.acquire(HEAP, PLENTY)
+    setup.limiter.release(everything)
+    await settle()
+    # When
+    setup.clock.advance(25)
+    # Then
+    with pytest.raises(RequestError, match="heap memory limit exceeded"):
+        await waiting
+    setup.limiter.release(all_heap)
+    assert held(setup.limiter) == {}
+
+
+async def test_profile_pulsar_refuses_an_oversized_list_once_and_then_answers_nothing() -> None:
+    # Given
+    shipped = Setup(heap=ESTIMATE - 1, as_shipped=True, estimate=SizeEstimate.PROPOSAL)
+    last = Setup(heap=10_240, as_shipped=True, estimate=SizeEstimate.LAST)
+    names = topic_names("tenant/ns", 300)
+    for setup in (await shipped.fill(), last):
+        await setup.store.apply(NAMESPACE, TopicChanges([name.encode() for name in names]))
+        # When
+        first = await refused(setup)
+        # Then
+        assert first.server_error == pb.MetadataError
+        assert first.message.startswith("java.lang.IllegalArgumentException: Requested permits=")
+        assert held(setup.limiter) == {}
+    with pytest.raises(UnansweredRequestError):
+        await last.serve(2)
+    assert held(last.limiter) == {}
+
+
+async def test_a_list_above_the_direct_limit_is_refused_by_each_profile_in_its_own_words() -> None:
+    # Given
+    ours, shipped = Setup(direct=2_000), Setup(direct=2_000, as_shipped=True)
+    # When
+    own = await refused(await ours.fill())
+    theirs = await refused(await shipped.fill())
+    # Then
+    assert own.server_error == pb.TooManyRequests
+    assert "limit of 2000 bytes: raise maxTopicListInFlightDirectMemSizeMB" in own.message
+    assert theirs.server_error == pb.MetadataError
+    assert held(ours.limiter) == held(shipped.limiter) == {}
+
+
+async def test_requests_for_one_pattern_share_its_evaluation_also_when_the_first_leaves() -> None:
+    # Given
+    setup = Setup()
+    many = [name.encode() for name in topic_names("tenant/ns", 5_000, 100)]
+    await setup.store.apply(NAMESPACE, TopicChanges(many))
+    listing = (await setup.store.snapshot(NAMESPACE)).listing(MODE.PERSISTENT)
+    shared = setup.handler._pattern_filter
+    asked = [
+        asyncio.get_running_loop().create_task(shared.filter(listing, "tenant/ns/.*7x*"))
+        for _ in range(3)
+    ]
+    await asyncio.sleep(0)
+    # When
+    asked[0].cancel()
+    # Then
+    found = [await task for task in asked[1:]]
+    assert len(found[0]) == 500
+    assert found[0] is found[1]
+    assert len(shared._running) == 0
+
+
+@pytest.mark.parametrize("as_shipped", [True, False])
+async def test_a_request_that_leaves_the_wait_for_the_first_size_resets_nobodys(
+    as_shipped: bool,
+) -> None:
+    # Given
+    setup = await Setup(as_shipped=as_shipped, estimate=SizeEstimate.LAST).fill()
+    all_of_it = await setup.limiter.acquire(HEAP, PLENTY)
+    first, leaves, stays = [await started(setup.serve(number)) for number in range(3)]
+    # When
+    leaves.cancel()
+    await settle()
+    # Then
+    assert setup.limiter.queue_size(HEAP) == 1
+    setup.limiter.release(all_of_it)
+    await asyncio.gather(first, stays)
+    assert [one.getTopicsOfNamespaceResponse.request_id for one in setup.wire.answers()] == [0, 2]
+    assert held(setup.limiter) == {}
+
+
+async def test_profile_pulsar_with_exact_estimates_refuses_once_before_it_is_silent() -> None:
+    # Given
+    setup = await Setup(heap=ESTIMATE - 1, as_shipped=True).fill()
+    # When
+    first = await refused(setup)
+    # Then
+    assert first.server_error == pb.MetadataError
+    for number in (2, 3):
+        with pytest.raises(UnansweredRequestError):
+            await setup.serve(number)
+    assert held(setup.limiter) == {}
+
+
+@pytest.mark.parametrize(
+    ("as_shipped", "waiting"), [(True, 2), (False, 1)], ids=["as shipped", "ours"]
+)
+async def test_a_failure_resets_anothers_measurement_as_shipped_only(
+    as_shipped: bool, waiting: int
+) -> None:
+    # Given: one that has its estimate of a measurement that failed; one that measures, one behind
+    setup = Setup(as_shipped=as_shipped, estimate=SizeEstimate.LAST)
+    setup.memory = setup.handler._memory = PrivateMemory(setup.limiter)
+    await setup.fill()
+    all_of_it = await setup.limiter.acquire(HEAP, PLENTY)
+    first, second = [await started(setup.serve(number)) for number in range(2)]
+    first.cancel()
+    await settle()
+    measures, behind = [await started(setup.serve(number)) for number in (2, 3)]
+    assert setup.limiter.queue_size(HEAP) == 2
+    # When
+    second.cancel()
+    await settle()
+    # Then
+    assert setup.limiter.queue_size(HEAP) == waiting
+    setup.limiter.release(all_of_it)
+    await asyncio.gather(measures, behind)
+    assert held(setup.limiter) == {}
+
+
+LONG_NAMES = topic_names("tenant/ns", 100, 300)
+LONG_FRAME_BYTES = 8 + 2 + 5 + 2 + 100 * (3 + 300) + 14
+FRAME_PADDING = 10_240
+
+
+async def with_long_names(max_message_bytes: int, *, as_shipped: bool = False) -> Setup:
+    """Return a setup whose one listing is a frame of LONG_FRAME_BYTES."""
+    setup = Setup(max_message_bytes=max_message_bytes, as_shipped=as_shipped)
+    await setup.store.apply(NAMESPACE, TopicChanges([name.encode() for name in LONG_NAMES]))
+    return setup
+
+
+async def test_the_largest_frame_a_client_takes_is_sent() -> None:
+    # Given
+    setup = await with_long_names(LONG_FRAME_BYTES - FRAME_PADDING)
+    # When
+    await setup.serve()
+    # Then
+    assert list(setup.answer().topics) == LONG_NAMES
+
+
+async def test_a_larger_one_is_refused_for_good_before_it_waits_for_direct_memory() -> None:
+    # Given
+    setup = await with_long_names(LONG_FRAME_BYTES - FRAME_PADDING - 1)
+    others = await setup.limiter.acquire(DIRECT, PLENTY)
+    # When
+    error = await refused(setup)
+    # Then
+    assert error.server_error == pb.NotAllowedError
+    assert error.message == (
+        f"the answer of {LONG_FRAME_BYTES} bytes is larger than the frame limit of "
+        f"{LONG_FRAME_BYTES - 1} bytes: raise maxMessageSize on broker and proxy, or ask with a "
+        "pattern that keeps less"
+    )
+    setup.limiter.release(others)
+    assert held(setup.limiter) == {}
+
+
+async def test_what_a_pattern_keeps_of_it_is_sent() -> None:
+    # Given
+    setup = await with_long_names(1)
+    # When
+    await setup.serve(topics_pattern="tenant/ns/.*1x*")
+    # Then
+    assert len(setup.answer().topics) == 10
+
+
+async def test_who_has_the_list_already_is_told_that_it_is_right() -> None:
+    # Given
+    setup = await with_long_names(1)
+    # When
+    await setup.serve(topics_hash=topics_hash(LONG_NAMES))
+    # Then
+    assert not setup.answer().changed
+
+
+async def test_as_shipped_a_frame_of_any_size_is_sent() -> None:
+    # Given
+    setup = await with_long_names(1, as_shipped=True)
+    # When
+    await setup.serve()
+    # Then
+    assert list(setup.answer().topics) == LONG_NAMES
+
+
+def ask_at_once(setup: Setup, *, alone: bool = False, **fields: object) -> bool:
+    """Ask for what needs no wait; tell whether it was answered."""
+    request = MODE(request_id=1, namespace=str(NAMESPACE), **fields)
+    return setup.handler.at_once.answer(request, NAMESPACE, setup.wire.cnx, alone=alone)
+
+
+@pytest.mark.parametrize(("fields", "changed"), [({}, True), ({"topics_hash": "00000000"}, False)])
+async def test_an_empty_namespace_is_answered_at_once_also_without_any_memory(
+    fields: dict[str, str], changed: bool
+) -> None:
+    # Given
+    setup = Setup()
+    await setup.limiter.acquire(HEAP, PLENTY)
+    await setup.limiter.acquire(DIRECT, PLENTY)
+    # When
+    answered = ask_at_once(setup, **fields)
+    # Then
+    assert answered
+    answer = setup.answer()
+    assert (list(answer.topics), answer.topics_hash) == ([], "00000000")
+    assert (answer.filtered, answer.changed) == (False, changed)
+
+
+async def test_the_answer_at_once_is_the_one_that_others_get() -> None:
+    # Given
+    at_once, served = Setup(), Setup()
+    # When
+    ask_at_once(at_once)
+    await served.serve()
+    # Then
+    assert at_once.answer() == served.answer()
+
+
+@pytest.mark.parametrize("fields", [{"topics_pattern": "((("}, {"topics_pattern": ".*"}])
+async def test_a_pattern_is_looked_at_also_where_there_is_nothing(fields: dict[str, str]) -> None:
+    assert not ask_at_once(Setup(), **fields)
+
+
+async def test_whoever_has_topics_or_is_as_shipped_is_served_in_turn() -> None:
+    # Given
+    filled, shipped = await Setup().fill(), Setup(as_shipped=True)
+    # When, Then
+    assert not ask_at_once(filled)
+    assert not ask_at_once(shipped)
+    assert (filled.wire.answers(), shipped.wire.answers()) == ([], [])
+
+
+@pytest.mark.parametrize("private", [False, True])
+@pytest.mark.parametrize("fields", [{}, {"topics_hash": HASH}, {"topics_hash": "00000000"}])
+async def test_a_listing_at_once_is_the_one_that_others_get(
+    fields: dict[str, str], private: bool
+) -> None:
+    # Given
+    at_once = await Setup(private=private).fill()
+    served = await Setup(private=private).fill()
+    # When
+    answered = ask_at_once(at_once, alone=True, **fields)
+    await served.serve(**fields)
+    # Then
+    assert answered
+    assert at_once.answer() == served.answer()
+    assert held(at_once.limiter) == {}
+    assert at_once.limiter.statistics() == served.limiter.statistics()
+
+
+async def test_a_listing_at_once_pays_until_the_kernel_has_the_last_byte() -> None:
+    # Given
+    setup = await Setup().fill()
+    setup.wire.transport.reads_at_once = False
+    # When
+    assert ask_at_once(setup, alone=True)
+    # Then
+    size = setup.wire.transport.get_write_buffer_size()
+    assert held(setup.limiter) == {"direct bytes": size - 8}
+    assert ask_at_once(setup, alone=True)
+    assert held(setup.limiter) == {"direct bytes": size - 8}
+    for _ in range(2):
+        setup.wire.transport.peer_reads(size)
+    assert held(setup.limiter) == {}
+
+
+@pytest.mark.parametrize("budget", [HEAP, DIRECT])
+async def test_a_listing_whose_memory_is_not_free_waits_its_turn(budget: LimitType) -> None:
+    # Given
+    setup = await Setup().fill()
+    others = await setup.limiter.acquire(budget, PLENTY - ESTIMATE // 2)
+    before = setup.limiter.statistics()
+    # When, Then
+    assert not ask_at_once(setup, alone=True)
+    assert setup.limiter.statistics() == before
+    assert setup.wire.answers() == []
+    setup.limiter.release(others)
+    assert ask_at_once(setup, alone=True)
+
+
+async def test_what_is_too_large_is_refused_in_its_turn() -> None:
+    too_large_for_heap = await Setup(heap=ESTIMATE - 1).fill()
+    too_large_for_a_frame = await with_long_names(1)
+    for setup in (too_large_for_heap, too_large_for_a_frame):
+        assert not ask_at_once(setup, alone=True)
+        assert setup.wire.answers() == []
+
+
+@pytest.mark.parametrize("estimate", [SizeEstimate.LAST, SizeEstimate.PROPOSAL])
+async def test_who_guesses_sizes_reserves_them_in_turn(estimate: SizeEstimate) -> None:
+    setup = await Setup(estimate=estimate).fill()
+    assert not ask_at_once(setup, alone=True)
+
+
+async def test_a_peer_that_is_gone_costs_nothing_at_once() -> None:
+    # Given
+    setup = await Setup().fill()
+    setup.wire.transport.abort()
+    # When
+    assert ask_at_once(setup, alone=True)
+    # Then
+    assert held(setup.limiter) == {}
+
+
+async def test_a_private_answer_at_once_is_bytes_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    setup = await Setup(private=True).fill()
+    pieces: list[list[bytes]] = []
+    monkeypatch.setattr(setup.wire.transport, "writelines", pieces.append)
+    # When
+    assert ask_at_once(setup, alone=True)
+    # Then: no block was handed out
+    assert pieces == []
+    assert list(setup.answer().topics) == NAMES

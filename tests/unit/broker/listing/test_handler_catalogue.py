@@ -1,0 +1,264 @@
+"""Upstream's cases of AsyncDualMemoryLimiterUtilTest about writing under a direct permit.
+
+What acquireDirectMemoryPermitsAndWriteAndFlush does there is GetTopicsHandler and Connection
+here: direct memory of the command's size is acquired, the answer is queued, and the memory comes
+back when the kernel has its last byte or never will. The error handler is the RequestError that
+the connection answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+import broker.listing.responses
+import proto.PulsarApi_pb2 as pb
+from broker.errors import NO_DIRECT_MEMORY, RequestError
+from broker.listing.estimates import ListingEstimates
+from broker.listing.handler import GetTopicsHandler
+from broker.listing.lister import TopicLister
+from broker.listing.responses import AnswerRules
+from broker.patterns.filter import PatternFilter, PatternRules
+from broker.patterns.pattern import RegexImplementation
+from broker.stores.changes import TopicChanges
+from broker.stores.memory import MemoryStore
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
+from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
+from limiter.memory.response_memory import PrivateMemory, SharedMemory
+from limiter.memory.size_estimate import SizeEstimate
+from proto.names import NamespaceName
+from proto.topics_response import TopicsResponse
+from proto.transport.connection import Connection
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle, started
+from tests.support.processes.cluster import held
+from tests.support.processes.commands import Wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DIRECT = LimitType.DIRECT_MEMORY
+NAMESPACE = NamespaceName.parse("tenant/ns")
+NAME = "persistent://tenant/ns/topic"
+
+
+class Writing:
+    """A handler whose one namespace has one topic, and a connection without a socket.
+
+    The two ways that belong together: as shipped (fifo, every answer bytes of its own), and fair
+    with answers that share their bytes.
+    """
+
+    def __init__(
+        self, direct: int = 10_000, timeout_seconds: float = 5.0, *, shipped: bool
+    ) -> None:
+        self.clock = ManualClock()
+        policy = AdmissionPolicy.FIFO if shipped else AdmissionPolicy.FAIR
+        self.limiter = AsyncDualMemoryLimiter(
+            MemoryLimit(10_000, 100, 5.0),
+            MemoryLimit(direct, 100, timeout_seconds),
+            self.clock,
+            rules=AdmissionRules(policy),
+        )
+        self.store = MemoryStore()
+        lister = TopicLister(self.store)
+        self.memory = PrivateMemory(self.limiter) if shipped else SharedMemory(self.limiter)
+        self.handler = GetTopicsHandler(
+            lister,
+            PatternFilter(
+                PatternRules(
+                    enabled=False,
+                    max_length=0,
+                    implementation=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
+                    share=not shipped,
+                ),
+            ),
+            ListingEstimates(SizeEstimate.EXACT, lister, as_shipped=shipped),
+            self.memory,
+            AnswerRules(as_shipped=shipped, private_buffers=shipped),
+        )
+        self.wire = Wire(Connection())
+
+    async def fill(self) -> Writing:
+        """Put the topic in."""
+        await self.store.apply(NAMESPACE, TopicChanges([NAME.encode()]))
+        return self
+
+    async def write(self, request_id: int = 1) -> None:
+        """Serve one request."""
+        request = pb.CommandGetTopicsOfNamespace(request_id=request_id, namespace=str(NAMESPACE))
+        await self.handler.serve(request, NAMESPACE, self.wire.cnx)
+
+    @property
+    def writes(self) -> list[int]:
+        """The sizes of the writes to the transport."""
+        return self.wire.transport.writes
+
+
+WAYS = pytest.mark.parametrize("shipped", [True, False], ids=["as shipped", "fair, shared"])
+
+
+@WAYS
+async def test_an_answer_is_one_write_and_gives_its_memory_back(shipped: bool) -> None:
+    """Upstream: AsyncDualMemoryLimiterUtilTest case 7."""
+    # Given
+    writing = await Writing(shipped=shipped).fill()
+    writing.wire.transport.reads_at_once = False
+    # When
+    await writing.write()
+    # Then
+    (size,) = writing.writes
+    assert held(writing.limiter) == {"direct bytes": size - 8}
+    writing.wire.transport.peer_reads(size)
+    assert held(writing.limiter) == {}
+    (answer,) = writing.wire.answers()
+    assert list(answer.getTopicsOfNamespaceResponse.topics) == [NAME]
+
+
+@WAYS
+async def test_without_direct_memory_in_time_nothing_is_written(shipped: bool) -> None:
+    """Upstream: AsyncDualMemoryLimiterUtilTest case 8."""
+    # Given
+    writing = await Writing(100, 0.1, shipped=shipped).fill()
+    await writing.limiter.acquire(DIRECT, 100, owner="holder")
+    waiting = await started(writing.write())
+    # When
+    writing.clock.advance(0.1)
+    # Then
+    with pytest.raises(RequestError) as caught:
+        await waiting
+    assert (caught.value.server_error, caught.value.message) == (
+        pb.TooManyRequests,
+        NO_DIRECT_MEMORY,
+    )
+    assert writing.writes == []
+    assert held(writing.limiter) == {"direct bytes": 100}
+
+
+def fails_to_assemble(*args: object, **kwargs: object) -> TopicsResponse:
+    raise MemoryError("no room to assemble")
+
+
+def fails_to_join(response: TopicsResponse) -> TopicsResponse:
+    raise MemoryError("no room to join")
+
+
+def write_fails(data: bytes) -> None:
+    raise RuntimeError("Write failed")
+
+
+@pytest.mark.parametrize(
+    ("shipped", "owner", "name", "fails"),
+    [
+        (True, broker.listing.responses, "topics_response", fails_to_assemble),
+        (False, broker.listing.responses, "topics_response", fails_to_assemble),
+        (True, TopicsResponse, "joined", fails_to_join),
+    ],
+    ids=["as shipped", "fair, shared", "as shipped, when granted"],
+)
+async def test_an_answer_that_cannot_be_made_fails_and_leaks_nothing(
+    shipped: bool,
+    owner: object,
+    name: str,
+    fails: Callable[..., TopicsResponse],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Upstream: AsyncDualMemoryLimiterUtilTest case 9."""
+    # Given
+    writing = await Writing(shipped=shipped).fill()
+    monkeypatch.setattr(owner, name, fails)
+    # When, Then
+    with pytest.raises(MemoryError, match="no room"):
+        await writing.write()
+    assert writing.writes == []
+    assert held(writing.limiter) == {}
+
+
+@WAYS
+async def test_a_write_that_raises_ends_the_connection_and_leaks_nothing(
+    shipped: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Upstream: AsyncDualMemoryLimiterUtilTest case 10.
+
+    What fails is here the connection, not the request: nothing may follow half an answer.
+    """
+    # Given
+    writing = await Writing(shipped=shipped).fill()
+    monkeypatch.setattr(writing.wire.transport, "write", write_fails)
+    # When
+    await writing.write()
+    await settle()
+    # Then
+    assert writing.wire.cnx.closed
+    assert "Write failed" in caplog.text
+    assert held(writing.limiter) == {}
+
+
+@WAYS
+async def test_a_later_write_that_raises_ends_the_connection_and_leaks_nothing(
+    shipped: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Upstream: AsyncDualMemoryLimiterUtilTest case 10, where the peer has to read first."""
+    # Given
+    writing = await Writing(shipped=shipped).fill()
+    writing.wire.transport.reads_at_once = False
+    await writing.write(1)
+    await writing.write(2)
+    monkeypatch.setattr(writing.wire.transport, "write", write_fails)
+    # When
+    writing.wire.transport.peer_reads(1_000)
+    await settle()
+    # Then
+    assert writing.wire.cnx.closed
+    assert "Write failed" in caplog.text
+    assert held(writing.limiter) == {}
+
+
+@WAYS
+async def test_an_answer_nobody_wants_any_more_is_not_written(shipped: bool) -> None:
+    """Upstream: AsyncDualMemoryLimiterUtilTest case 11: its flag is here the peer that left."""
+    # Given
+    writing = await Writing(100, shipped=shipped).fill()
+    holder = await writing.limiter.acquire(DIRECT, 100, owner="holder")
+    waiting = await started(writing.write())
+    # When
+    writing.memory.cancel_owner(writing.wire.cnx)
+    writing.limiter.release(holder)
+    # Then
+    with pytest.raises(RequestError, match=NO_DIRECT_MEMORY):
+        await waiting
+    assert writing.writes == []
+    assert held(writing.limiter) == {}
+
+
+@WAYS
+async def test_ten_answers_at_once_are_ten_writes(shipped: bool) -> None:
+    """Upstream: AsyncDualMemoryLimiterUtilTest case 12."""
+    # Given
+    writing = await Writing(shipped=shipped).fill()
+    # When
+    await asyncio.gather(*(writing.write(number) for number in range(10)))
+    # Then
+    assert len(writing.writes) == 10
+    answers = [answer.getTopicsOfNamespaceResponse for answer in writing.wire.answers()]
+    assert [(answer.request_id, *answer.topics) for answer in answers] == [
+        (number, NAME) for number in range(10)
+    ]
+    assert held(writing.limiter) == {}
+
+
+@WAYS
+async def test_a_peer_lost_after_the_answer_was_queued_is_no_error(shipped: bool) -> None:
+    """Upstream: AsyncDualMemoryLimiterUtilTest case 13."""
+    # Given
+    writing = await Writing(shipped=shipped).fill()
+    writing.wire.transport.reads_at_once = False
+    await writing.write()
+    assert writing.limiter.acquired_permits(DIRECT) > 0
+    # When
+    writing.wire.transport.breaks(ConnectionResetError("Socket write failed"))
+    # Then
+    assert held(writing.limiter) == {}
+    assert writing.wire.answers() == []

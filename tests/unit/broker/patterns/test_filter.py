@@ -1,0 +1,290 @@
+"""Patterns on listings: what they cost, who shares them, and who they may hold up."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import itertools
+import weakref
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.patterns import filter as module
+from broker.patterns.cache import ListingCache
+from broker.patterns.filter import PatternFilter, PatternRules
+from broker.patterns.pattern import LinearTime, RegexImplementation
+from broker.topic_lists.listing import TopicListing
+from broker.topic_lists.sequence import TopicSequence
+from tests.support.clocks.settle import started
+from tests.support.processes.cluster import until
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from broker.topic_lists.block import Mask
+
+NAMES = [f"persistent://a/b/t-{number:05d}".ljust(200, "x").encode() for number in range(8_000)]
+EVEN = "a/b/t-[0-9]*[02468]x*"
+
+
+def listing_of(names: list[bytes]) -> TopicListing:
+    return TopicListing(TopicSequence.from_sorted(names))
+
+
+def pattern_filter(*, share: bool = True, cache_bytes: int = 0) -> PatternFilter:
+    return PatternFilter(
+        PatternRules(
+            enabled=True,
+            max_length=50,
+            implementation=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
+            share=share,
+        ),
+        ListingCache(cache_bytes),
+    )
+
+
+@pytest.fixture
+def matched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many names each call of the engine was given; every step is a turn of its own."""
+    counts: list[int] = []
+    matching = LinearTime.matching
+
+    def counted(self: LinearTime, paths: pa.StringArray) -> Mask:
+        counts.append(len(paths))
+        return matching(self, paths)
+
+    monkeypatch.setattr(LinearTime, "matching", counted)
+    monkeypatch.setattr(module, "TURN_SECONDS", -1)
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("pattern", "applies"),
+    [("a" * 50, True), ("a" * 51, False), ("\U0001f600" * 25, True), ("\U0001f600" * 26, False)],
+)
+def test_a_pattern_is_as_long_as_java_finds_it(pattern: str, applies: bool) -> None:
+    assert pattern_filter().applies_to(pattern) == applies
+
+
+@pytest.mark.parametrize("share", [True, False])
+async def test_a_pattern_that_keeps_everything_copies_nothing(share: bool) -> None:
+    # Given
+    listing = listing_of(NAMES)
+    # When
+    kept = await pattern_filter(share=share).filter(listing, "a/b/t-.*")
+    # Then
+    assert kept is listing
+
+
+async def test_a_block_that_is_kept_whole_is_the_same_block() -> None:
+    # Given
+    listing = listing_of(NAMES)
+    # When
+    kept = await pattern_filter().filter(listing, "a/b/t-0[0-4].*|a/b/t-03.*x")
+    # Then
+    (before,), (after,) = listing.sequences, kept.sequences
+    assert list(after.names()) == NAMES[:5_000]
+    assert set(list(after.wire_parts)[:-1]) <= set(before.wire_parts)
+    assert len(after.wire_parts) > 10
+
+
+async def test_what_a_pattern_keeps_is_what_a_new_sequence_of_it_would_be() -> None:
+    # Given
+    even = [name for name in NAMES if int(name[19:24]) % 2 == 0]
+    # When
+    kept = await pattern_filter().filter(listing_of(NAMES), EVEN)
+    # Then
+    (sequence,), expected = kept.sequences, TopicSequence.from_sorted(even)
+    assert list(sequence.names()) == even
+    assert sequence.totals == expected.totals
+
+
+async def test_only_the_blocks_that_a_patterns_beginning_allows_are_matched(
+    matched: list[int],
+) -> None:
+    # When
+    kept = await pattern_filter().filter(listing_of(NAMES), "a/b/t-0412[0-9]x*")
+    # Then
+    assert [name.encode() for name in kept.names()] == NAMES[4_120:4_130]
+    assert sum(matched) < 1_000
+
+
+async def test_an_evaluation_goes_on_while_somebody_waits_and_ends_with_the_last(
+    matched: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given: hundreds of turns
+    monkeypatch.setattr(module, "FIRST_STEP_NAMES", 8)
+    monkeypatch.setattr(module, "_SHORT_STEP_SECONDS", 0)
+    listing, patterns = listing_of(NAMES), pattern_filter()
+    first, second = (asyncio.create_task(patterns.filter(listing, EVEN)) for _ in range(2))
+    await until(lambda: matched)
+    # When
+    first.cancel()
+    await asyncio.sleep(0)
+    under_way, before = len(patterns._running), len(matched)
+    second.cancel()
+    await asyncio.gather(first, second, return_exceptions=True)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    # Then
+    assert (under_way, len(patterns._running)) == (1, 0)
+    assert len(matched) <= before + 1
+    assert len(asyncio.all_tasks()) == 1
+
+
+async def test_a_turn_is_one_evaluations_however_many_are_under_way(matched: list[int]) -> None:
+    # Given
+    listing, patterns = listing_of(NAMES), pattern_filter()
+    tasks = [asyncio.create_task(patterns.filter(listing, f"{EVEN}|{n}")) for n in range(10)]
+    most = before = 0
+    # When
+    while not all(task.done() for task in tasks):
+        await asyncio.sleep(0)
+        most, before = max(most, len(matched) - before), len(matched)
+    # Then
+    assert len(matched) >= 10
+    assert most == 1
+
+
+async def test_a_pattern_that_takes_long_is_matched_with_fewer_names_at_a_time(
+    matched: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given: each look at the clock is 10 ms after the one before
+    moments = itertools.count()
+    monkeypatch.setattr(module, "perf_counter", lambda: next(moments) / 100)
+    # When
+    await pattern_filter().filter(listing_of(NAMES[:3_000]), EVEN)
+    # Then
+    assert matched[:4] == [2_048, 512, 128, 32]
+    assert sum(matched) == 3_000
+
+
+async def test_a_large_pattern_begins_with_few_names(matched: list[int]) -> None:
+    # When
+    await pattern_filter().filter(listing_of(NAMES[:100]), "a/b/.*(?:[x-z].{99}){5}|q")
+    # Then: 99 times five, and three instructions or more for a character of any kind
+    assert 0 < matched[0] < 65_536 / (3 * 99 * 5)
+    assert sum(matched) == 100
+
+
+async def test_a_first_look_at_a_listing_is_remembered_for_other_patterns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    listing, patterns = listing_of(NAMES), pattern_filter(cache_bytes=50_000_000)
+    await patterns.filter(listing, EVEN)
+    made: list[int] = []
+    monkeypatch.setattr("broker.patterns.path_columns.BlockRun", made.append)
+    # When
+    kept = await patterns.filter(listing, "a/b/t-.*7x*")
+    # Then: no block was put together with its neighbours again
+    assert len(kept) == 800
+    assert made == []
+
+
+async def test_a_result_is_remembered_for_its_version_and_pattern(matched: list[int]) -> None:
+    # Given
+    listing, patterns = listing_of(NAMES), pattern_filter(cache_bytes=10_000_000)
+    first = await patterns.filter(listing, EVEN)
+    evaluated = len(matched)
+    # When
+    again = await patterns.filter(listing, EVEN)
+    # Then
+    assert again is first
+    assert len(matched) == evaluated
+    assert await patterns.filter(listing_of(NAMES), EVEN) is not first
+    assert await patterns.filter(listing, "a/b/t-0.*") is not first
+
+
+async def test_that_everything_is_kept_is_remembered_too(matched: list[int]) -> None:
+    # Given
+    listing, patterns = listing_of(NAMES), pattern_filter(cache_bytes=10_000)
+    await patterns.filter(listing, "a/b/t-.*")
+    evaluated = len(matched)
+    # When, Then
+    assert await patterns.filter(listing, "a/b/t-.*") is listing
+    assert len(matched) == evaluated
+
+
+async def test_as_shipped_every_request_is_evaluated(matched: list[int]) -> None:
+    # Given
+    listing, patterns = listing_of(NAMES), pattern_filter(share=False, cache_bytes=10_000_000)
+    # When
+    first = await patterns.filter(listing, EVEN)
+    evaluated = sum(matched)
+    # Then
+    assert await patterns.filter(listing, EVEN) is not first
+    assert sum(matched) == 2 * evaluated
+
+
+async def test_what_is_remembered_keeps_no_old_version_in_memory() -> None:
+    # Given
+    patterns = pattern_filter(cache_bytes=10_000_000)
+    cache = patterns._cache
+    listing = listing_of(NAMES)
+    await patterns.filter(listing, EVEN)
+    await patterns.filter(listing, "a/b/t-.*")
+    assert cache.statistics().entries == 2
+    gone = weakref.ref(listing)
+    # When
+    del listing
+    await asyncio.sleep(0)
+    gc.collect()
+    # Then
+    assert gone() is None
+    assert (cache.statistics().entries, cache.statistics().bytes) == (0, 0)
+
+
+async def test_the_columns_of_partitioned_names_are_made_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    names = sorted(f"persistent://a/b/t-{n}-partition-{n % 7}".encode() for n in range(4_000))
+    listing, patterns = listing_of(names), pattern_filter(cache_bytes=10_000_000)
+    first = await patterns.filter(listing, "a/b/t-.?")
+    made: list[int] = []
+    monkeypatch.setattr("broker.topic_lists.block_run.without_partitions", made.append)
+    # When
+    again = await patterns.filter(listing, "a/b/t-[0-9]")
+    # Then
+    assert len(first) == 10
+    assert list(again.names()) == list(first.names())
+    assert made == []
+
+
+async def test_no_two_new_patterns_are_compiled_in_one_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    listing, patterns = listing_of(NAMES[:10]), pattern_filter()
+    compiled: list[str] = []
+    compiling = LinearTime.__init__
+
+    def counted(self: LinearTime, text: str) -> None:
+        compiled.append(text)
+        compiling(self, text)
+
+    monkeypatch.setattr(LinearTime, "__init__", counted)
+    # When
+    asked = [
+        asyncio.create_task(patterns.filter(listing, f"a/b/t-.*(new|{number})"))
+        for number in range(4)
+    ]
+    before, most = 0, 0
+    while not all(task.done() for task in asked):
+        await asyncio.sleep(0)
+        before, most = len(compiled), max(most, len(compiled) - before)
+    # Then
+    assert (len(compiled), most) == (4, 1)
+
+
+async def test_a_pattern_that_was_compiled_before_waits_for_no_turn() -> None:
+    # Given
+    listing, patterns = listing_of(NAMES[:10]), pattern_filter(cache_bytes=10_000_000)
+    await patterns.filter(listing, "a/b/t-[0-8]")
+    async with patterns._turn:
+        # When
+        again = await started(patterns.filter(listing, "a/b/t-[0-8]"))
+        # Then
+        assert again.done()

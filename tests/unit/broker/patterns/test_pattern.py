@@ -1,0 +1,293 @@
+"""Patterns as a real broker applies them, and patterns that nobody should have to wait for."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from itertools import combinations, compress
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from broker.patterns import pattern as patterns
+from broker.patterns.errors import InvalidPatternError
+from broker.patterns.literal_search import taken_apart
+from broker.patterns.pattern import (
+    LinearTime,
+    RegexImplementation,
+    compile_pattern,
+    compiled_before,
+    remove_domain_scheme,
+)
+from proto.topic_hash import java_order
+
+FALLBACK = RegexImplementation.RE2J_WITH_JDK_FALLBACK
+ENGINES = pytest.mark.parametrize(
+    "implementation", [RegexImplementation.RE2J, RegexImplementation.JDK, FALLBACK]
+)
+GOLD = [
+    f"persistent://public/gold/{name}"
+    for name in (
+        "alpha-1",
+        "alpha-2",
+        "beta-1",
+        "gamma.x",
+        "parted-partition-0",
+        "parted-partition-1",
+        "parted-partition-2",
+    )
+]
+
+
+def kept(
+    pattern: str, names: list[str], implementation: RegexImplementation = FALLBACK
+) -> list[str]:
+    encoded = [name.encode() for name in names]
+    mask = compile_pattern(pattern, implementation).mask(encoded)
+    return list(compress(names, mask))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "without_scheme"),
+    [
+        ("persistent://t/ns/.*", "t/ns/.*"),
+        ("non-persistent://t/ns/.*", "t/ns/.*"),
+        ("^persistent://t/ns/.*", "^t/ns/.*"),
+        ("t/ns/.*", "t/ns/.*"),
+        ("persistent://t/ns/a://b", "t/ns/a"),
+    ],
+)
+def test_the_scheme_is_taken_off_and_what_stands_before_it_stays(
+    pattern: str, without_scheme: str
+) -> None:
+    assert remove_domain_scheme(pattern) == without_scheme
+
+
+@pytest.mark.parametrize("domain", ["foo", "", "(persistent|non-persistent)"])
+def test_another_domain_is_refused(domain: str) -> None:
+    with pytest.raises(InvalidPatternError) as caught:
+        compile_pattern(f"{domain}://t/ns/.*", FALLBACK)
+    assert str(caught.value) == f"Does not support topic domain: {domain}"
+
+
+@pytest.mark.parametrize("pattern", ["persistent://", "^persistent://", "://", "persistent://://"])
+def test_a_domain_with_nothing_behind_it_is_refused(pattern: str) -> None:
+    with pytest.raises(InvalidPatternError, match="nothing stands behind ://") as caught:
+        compile_pattern(pattern, FALLBACK)
+    assert caught.value.java_text == (
+        "java.lang.ArrayIndexOutOfBoundsException: Index 1 out of bounds for length 1"
+    )
+
+
+@ENGINES
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (".*", GOLD),
+        ("persistent://public/gold/.*", GOLD),
+        ("non-persistent://public/gold/alpha.*", GOLD[:2]),
+        ("public/gold/alpha", []),
+        ("^public/gold/alpha-\\d$", GOLD[:2]),
+        ("public/gold/(alpha|beta)-1", [GOLD[0], GOLD[2]]),
+        ("public/gold/alpha-1|public/gold/beta-1", [GOLD[0], GOLD[2]]),
+        ("persistent://public/gold/parted", GOLD[4:]),
+        ("public/gold/parted-partition-1", []),
+        ("", []),
+        ("(?i)PUBLIC/GOLD/ALPHA-1", GOLD[:1]),
+    ],
+)
+def test_the_whole_path_without_its_partition_must_match(
+    implementation: RegexImplementation, pattern: str, expected: list[str]
+) -> None:
+    assert kept(pattern, GOLD, implementation) == expected
+
+
+@ENGINES
+def test_names_that_are_not_ascii_match_by_character(implementation: RegexImplementation) -> None:
+    # Given
+    names = ["persistent://t/ns/tópico", "non-persistent://t/ns/t\U0001f600pico"]
+    # When, Then
+    assert kept("t/ns/t.pico", names, implementation) == names
+
+
+@ENGINES
+def test_only_a_java_int_at_the_end_is_a_partition(implementation: RegexImplementation) -> None:
+    # Given
+    largest, larger, padded = (
+        "persistent://t/ns/x-partition-2147483647",
+        "persistent://t/ns/x-partition-2147483648",
+        "persistent://t/ns/x-partition-01",
+    )
+    # When, Then
+    names = [largest, larger, padded]
+    assert kept("t/ns/x", names, implementation) == [largest]
+    assert kept("t/ns/x-partition-.*", names, implementation) == [larger, padded]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.one_of(st.integers(0, 2**32), st.sampled_from([2**31 - 1, 2**31])).map(str)
+    | st.from_regex(r"[0-9]{1,11}", fullmatch=True)
+)
+def test_both_engines_agree_on_what_a_partition_is(index: str) -> None:
+    # Given
+    names = [f"persistent://t/ns/x-partition-{index}"]
+    # When, Then
+    linear = kept("t/ns/x", names, RegexImplementation.RE2J)
+    assert linear == kept("t/ns/x", names, RegexImplementation.JDK)
+
+
+def test_look_around_falls_back_to_the_other_engine() -> None:
+    assert kept("persistent://public/gold/(?!alpha).*", GOLD) == GOLD[2:]
+    assert kept(r"public/gold/(.)\w+(-1|\.x)", GOLD) == [GOLD[0], GOLD[2], GOLD[3]]
+
+
+def test_without_the_fallback_look_around_is_refused() -> None:
+    with pytest.raises(InvalidPatternError, match="invalid or unsupported Perl syntax"):
+        compile_pattern("public/gold/(?!alpha).*", RegexImplementation.RE2J)
+
+
+@pytest.mark.parametrize("pattern", [r"public/gold/\Qgamma.x", r"public/gold/\Qgamma.x\E"])
+def test_a_quotation_may_be_left_open(pattern: str) -> None:
+    assert kept(pattern, [*GOLD, "persistent://public/gold/gamma-x"]) == [GOLD[3]]
+
+
+def test_a_pattern_cannot_leave_the_whole_match() -> None:
+    with pytest.raises(InvalidPatternError):
+        compile_pattern("nothing)|(?:.*", RegexImplementation.RE2J)
+
+
+def test_a_pattern_that_would_never_end_is_stopped() -> None:
+    # Given
+    pattern = compile_pattern(r"t/ns/(?!x)(?:(?:a|a)*)*b", FALLBACK)
+    # When, Then
+    with pytest.raises(InvalidPatternError, match=r"takes more than 0\.05 s on one name"):
+        pattern.mask([b"persistent://t/ns/" + b"a" * 40])
+
+
+def test_a_part_of_a_column_is_matched_as_if_it_were_alone() -> None:
+    # Given: one with a line break, which a pattern's ``.`` is not
+    paths = ["t/n/1x", "t/n/1\nx", "t/n/2x", "t/m/x"]
+    pattern, column = LinearTime("t/n/.*x"), pa.array(paths)
+    for begin, end in combinations(range(len(paths) + 1), 2):
+        # When
+        found = pattern.matching(column.slice(begin, end - begin))
+        # Then
+        assert found.tolist() == [True, False, True, False][begin:end]
+    # Then: what is not in the part costs it nothing either
+    search = taken_apart("t/n/.*x")
+    assert search is not None
+    assert search.matching(column.slice(2)) is not None
+
+
+def test_a_linear_engine_takes_the_same_pattern_in_stride() -> None:
+    assert kept("t/ns/(?:(?:a|a)*)*b", ["persistent://t/ns/" + "a" * 40]) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("t/n/x", "t/n/x-partition-0"),
+        ("t/n/[a-x]", "t/n/x-partition-12"),
+        ("t/n/x(!!)?", "t/n/x-partition-0"),
+        ("t/n/(a|x~)", "t/n/x~-partition-0"),
+        ("t/n/.", "t/n/\uffff"),
+        ("t/n/\u00e9.", "t/n/\u00e9\U0010ffff"),
+        ("(?i)T/n/K", "t/n/\u212a"),
+        (".*", "\U0010ffff-partition-0"),
+    ],
+)
+def test_what_matches_lies_within_the_range_that_the_beginning_gives(
+    pattern: str, path: str
+) -> None:
+    # Given
+    compiled = LinearTime(pattern)
+    key = java_order(path.encode())
+    # When, Then
+    assert compiled.mask([b"persistent://" + path.encode()]).all()
+    assert compiled.low <= key <= compiled.high
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "t/n/.*a|t/m/.*b",
+        "t/n/.*a|b",
+        "t/n/.*+",
+        "t/n/.*?a",
+        "t/n/.*^a",
+        r"t/n/.*\ba",
+        r"t/n/.*\Qa.*",
+        "(?i)t/n/.*a",
+        "t/n/.*(?i)a",
+        "t/(n|m)/.*a",
+        "t/n/.*a$b",
+        "t/n/a",
+        "t/n/.*(a|(b|c))",
+        "t/n/.*[[:alpha:]]",
+        "t/n/é.*a",
+    ],
+)
+def test_what_might_change_its_meaning_is_not_taken_apart(pattern: str) -> None:
+    assert taken_apart(pattern) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "beginning", "rest"),
+    [
+        ("t/n/.*", "t/n/", r"(?:)\z"),
+        ("t/n/.*-7", "t/n/", r"(?:-7)\z"),
+        ("t/n/.*-7.*", "t/n/", "-7"),
+        (r"t/n/.*-7\.*", "t/n/", r"(?:-7\.*)\z"),
+        (r"t/n/a\.b.*(x|y)[0-9]{2}$", "t/n/a.b", r"(?:(x|y)[0-9]{2})\z"),
+        (".*", "", r"(?:)\z"),
+    ],
+)
+def test_a_beginning_and_what_is_looked_for_behind_it(
+    pattern: str, beginning: str, rest: str
+) -> None:
+    assert taken_apart(pattern) == (beginning, rest)
+
+
+def test_a_beginning_leaves_out_what_has_another() -> None:
+    # Given
+    compiled = LinearTime("t/n/orders-7.*")
+    # When, Then
+    assert compiled.low > b"t/n/orders-6zzz"
+    assert compiled.high < b"t/n/orders-8"
+
+
+def test_the_same_pattern_is_compiled_once() -> None:
+    assert compile_pattern("a/b/c", FALLBACK) is compile_pattern("a/b/c", FALLBACK)
+
+
+def test_the_pattern_unused_for_longest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    monkeypatch.setattr(patterns, "_compiled", OrderedDict())
+    monkeypatch.setattr(patterns, "MAX_COMPILED", 2)
+    oldest = compile_pattern("a/b/oldest", FALLBACK)
+    compile_pattern("a/b/unused", FALLBACK)
+    # When
+    compile_pattern("a/b/oldest", FALLBACK)
+    compile_pattern("a/b/newest", FALLBACK)
+    # Then
+    assert compiled_before("a/b/oldest", FALLBACK) is oldest
+    assert compiled_before("a/b/unused", FALLBACK) is None
+    assert len(patterns._compiled) == 2
+
+
+LARGE = [r"\pL{99}", r"[\pL]{99}", r"(\pL|\d){60}", r"(?i)\pL{90}"]
+
+
+@pytest.mark.parametrize("pattern", LARGE)
+def test_what_takes_re2_long_to_compile_is_the_backtracking_engines(pattern: str) -> None:
+    """It runs in a process of its own."""
+    assert not compile_pattern(pattern, FALLBACK).linear
+    with pytest.raises(InvalidPatternError, match="too large"):
+        compile_pattern(pattern, RegexImplementation.RE2J)
+
+
+@pytest.mark.parametrize("pattern", [".{1000}", "(?i)[a-z0-9]{1000}", r"\w{1000}", r"\pL{5}"])
+def test_what_people_write_is_re2s(pattern: str) -> None:
+    assert compile_pattern(pattern, RegexImplementation.RE2J).linear

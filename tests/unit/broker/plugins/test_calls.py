@@ -1,0 +1,211 @@
+"""Calls of a listing plug-in: whatever it does costs one request a clear error."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.plugins.calls import MAX_OVERDUE_CALLS, ResourceCalls, ResourcesError
+from broker.topic_lists.listing import TopicListing
+from broker.topic_lists.sequence import TopicSequence
+from proto.names import NamespaceName
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle, started
+from tests.unit.broker.plugins.plug_ins import AtOnce, Scripted, Stubborn
+
+NAME = "my.module:Plugin"
+NAMESPACE = NamespaceName.parse("tenant/ns")
+PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
+SOME = {"team": "x"}
+TOPIC = "persistent://tenant/ns/a"
+
+
+class Setup:
+    """A plug-in and its calls, with a time of 30 s."""
+
+    def __init__(self, plug_in: Scripted | None = None) -> None:
+        self.clock = ManualClock()
+        self.plug_in = plug_in or Scripted()
+        self.calls = ResourceCalls(self.plug_in, NAME, 30.0, self.clock)
+
+    async def listed(self) -> TopicListing:
+        return await self.calls.list_topics(NAMESPACE, PERSISTENT, SOME)
+
+    async def refusal(self) -> str:
+        with pytest.raises(ResourcesError) as caught:
+            await self.listed()
+        return str(caught.value)
+
+
+async def test_a_plug_in_is_asked_for_namespace_mode_and_properties() -> None:
+    # Given
+    setup = Setup()
+    setup.plug_in.answer = [TOPIC]
+    # When
+    listing = await setup.listed()
+    # Then
+    assert setup.plug_in.asked == [("tenant/ns", PERSISTENT, SOME)]
+    assert list(listing.names()) == [TOPIC]
+    assert setup.calls.failures_total == 0
+
+
+async def test_a_listing_is_handed_on_as_it_is() -> None:
+    # Given
+    setup = Setup()
+    setup.plug_in.answer = TopicListing(TopicSequence.from_names([TOPIC.encode()]))
+    # Then
+    assert await setup.listed() is setup.plug_in.answer
+
+
+async def test_what_a_plug_in_does_to_its_properties_is_its_own_affair() -> None:
+    # Given
+    class Greedy(Scripted):
+        async def list_topics_of_namespace(self, namespace, mode, properties):
+            properties.clear()
+            return []
+
+    given = dict(SOME)
+    # When
+    await Setup(Greedy()).calls.list_topics(NAMESPACE, PERSISTENT, given)
+    # Then
+    assert given == SOME
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (ValueError("no index"), "failed: ValueError: no index"),
+        (SystemExit(3), "failed: SystemExit: 3"),
+        (asyncio.CancelledError(), "was cancelled by itself"),
+        (MemoryError(), "failed: MemoryError: "),
+        (None, "answered NoneType where a list of names was expected"),
+        (["persistent://tenant/other/a"], "answered 'persistent://tenant/other/a', which is no"),
+    ],
+    ids=repr,
+)
+async def test_a_plug_in_that_fails_is_named(answer: object, told: str) -> None:
+    # Given
+    setup = Setup()
+    setup.plug_in.answer = answer
+    # Then
+    sentence = await setup.refusal()
+    assert sentence.startswith(f"pulsarResourcesExtendedClassName={NAME} {told}")
+    assert (setup.calls.failures_total, setup.calls.under_way) == (1, 0)
+    # And the next request is served
+    setup.plug_in.answer = [TOPIC]
+    assert len(await setup.listed()) == 1
+
+
+async def test_a_plug_in_that_answers_at_once_is_told_how_to_write_it() -> None:
+    assert "answered with list at once; write it as async def" in await Setup(AtOnce()).refusal()
+
+
+async def test_a_list_that_breaks_when_it_is_looked_at_is_a_failure() -> None:
+    # Given
+    class Trap(list):
+        def __len__(self) -> int:
+            raise KeyError("trap")
+
+    setup = Setup()
+    setup.plug_in.answer = Trap()
+    # Then
+    assert "answered what cannot be read: KeyError: 'trap'" in await setup.refusal()
+
+
+async def test_a_plug_in_that_hangs_is_given_up_in_time() -> None:
+    # Given
+    setup = Setup()
+    setup.plug_in.go_on.clear()
+    asking = await started(setup.listed())
+    # When
+    setup.clock.advance(29.9)
+    await settle()
+    still = asking.done()
+    setup.clock.advance(0.1)
+    # Then
+    with pytest.raises(ResourcesError, match=r"within 30 s \(floodgateResourcesTimeoutMs\)"):
+        await asking
+    assert not still
+    await settle()
+    assert (setup.plug_in.cancelled, setup.calls.overdue, setup.calls.under_way) == (1, 0, 0)
+
+
+async def test_a_plug_in_that_does_not_let_itself_be_cancelled_keeps_nobody() -> None:
+    # Given
+    setup = Setup(Stubborn())
+    setup.plug_in.go_on.clear()
+    asking = await started(setup.listed())
+    # When
+    setup.clock.advance(30.0)
+    await settle()
+    # Then
+    assert "did not answer" in str(asking.exception())
+    assert (setup.calls.under_way, setup.calls.overdue) == (0, 1)
+    setup.plug_in.go_on.set()
+    await settle()
+    assert setup.calls.overdue == 0
+
+
+async def test_a_caller_that_leaves_ends_the_call() -> None:
+    # Given
+    setup = Setup()
+    setup.plug_in.go_on.clear()
+    asking = await started(setup.listed())
+    # When
+    asking.cancel()
+    await settle()
+    # Then
+    assert asking.cancelled()
+    assert (setup.plug_in.cancelled, setup.calls.overdue, setup.calls.under_way) == (1, 0, 0)
+    assert setup.calls.failures_total == 0
+
+
+async def test_calls_that_never_end_are_bounded() -> None:
+    # Given
+    setup = Setup(Stubborn())
+    setup.plug_in.go_on.clear()
+    stuck = [await started(setup.listed()) for _ in range(MAX_OVERDUE_CALLS)]
+    setup.clock.advance(30.0)
+    await asyncio.gather(*stuck, return_exceptions=True)
+    # When
+    told = await setup.refusal()
+    # Then
+    assert f"is stuck: {MAX_OVERDUE_CALLS} calls still run after their time" in told
+    assert len(setup.plug_in.asked) == MAX_OVERDUE_CALLS
+    # And once they end, it is asked again
+    setup.plug_in.go_on.set()
+    await settle()
+    assert len(await setup.listed()) == 0
+
+
+async def test_many_who_leave_in_one_moment_refuse_nobody() -> None:
+    # Given
+    setup = Setup()
+    setup.plug_in.go_on.clear()
+    leaving = [await started(setup.listed()) for _ in range(MAX_OVERDUE_CALLS + 1)]
+    for one in leaving:
+        one.cancel()
+    # When: they have left, and what they asked for has not ended yet
+    await asyncio.sleep(0)
+    setup.plug_in.go_on.set()
+    overdue = setup.calls.overdue
+    # Then
+    assert len(await setup.listed()) == 0
+    assert overdue == MAX_OVERDUE_CALLS + 1
+
+
+async def test_the_first_failure_of_a_kind_is_logged_with_its_stack(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given
+    setup = Setup()
+    # When
+    for error in (ValueError("a"), ValueError("b"), KeyError("c")):
+        setup.plug_in.answer = error
+        await setup.refusal()
+    # Then
+    said = [record.message.split(" ", 1)[1] for record in caplog.records]
+    assert said == ["failed: ValueError: a", "failed: KeyError: 'c'"]
+    assert all(record.exc_info for record in caplog.records)

@@ -1,0 +1,193 @@
+"""The connection that listens: how it notices that it is lost, and how it comes back."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.stores.changes import StoreError
+from broker.stores.postgresql.listener import (
+    ANSWER_SECONDS,
+    HEARTBEAT_SECONDS,
+    LONGEST_RETRY_SECONDS,
+    NotificationListener,
+)
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class FakeConnection:
+    """A connection that a test notifies, breaks or makes deaf."""
+
+    def __init__(self) -> None:
+        self.listeners: dict[str, Callable[..., None]] = {}
+        self.ended: list[Callable[[object], None]] = []
+        self.asked = 0
+        self.answers = asyncio.Event()
+        self.answers.set()
+        self.closed = False
+
+    async def add_listener(self, channel: str, callback: Callable[..., None]) -> None:
+        self.listeners[channel] = callback
+
+    def add_termination_listener(self, callback: Callable[[object], None]) -> None:
+        self.ended.append(callback)
+
+    async def execute(self, _: str) -> str:
+        self.asked += 1
+        await self.answers.wait()
+        return "SELECT 1"
+
+    def is_closed(self) -> bool:
+        return self.closed
+
+    def terminate(self) -> None:
+        self.closed = True
+        for callback in self.ended:
+            callback(self)
+
+
+class FakeServer:
+    """Makes connections, or refuses to."""
+
+    def __init__(self) -> None:
+        self.made: list[FakeConnection] = []
+        self.up = True
+        self.attempts = 0
+
+    async def connect(self) -> FakeConnection:
+        self.attempts += 1
+        if not self.up:
+            raise StoreError("out of reach")
+        self.made.append(FakeConnection())
+        return self.made[-1]
+
+
+class Listening:
+    """A listener and what it heard."""
+
+    def __init__(self) -> None:
+        self.server, self.clock = FakeServer(), ManualClock()
+        self.heard: list[str] = []
+        self.reconnections = 0
+        self.listener = NotificationListener(
+            self.server.connect, {"topics": self.heard.append}, self.again, self.clock
+        )
+
+    def again(self) -> None:
+        self.reconnections += 1
+
+    async def advance(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+        await settle()
+
+
+async def test_notifications_are_handed_on() -> None:
+    # Given
+    case = Listening()
+    await case.listener.open()
+    # When
+    case.server.made[0].listeners["topics"](None, 1, "topics", "7 3")
+    # Then
+    assert case.heard == ["7 3"]
+    assert case.reconnections == 0
+    await case.listener.close()
+
+
+async def test_a_server_that_cannot_be_reached_at_first_is_an_error() -> None:
+    # Given
+    case = Listening()
+    case.server.up = False
+    # Then
+    with pytest.raises(StoreError):
+        await case.listener.open()
+    await case.listener.close()
+
+
+async def test_a_lost_connection_is_made_again_and_that_is_told() -> None:
+    # Given
+    case = Listening()
+    await case.listener.open()
+    await settle()
+    # When
+    case.server.made[0].terminate()
+    await settle()
+    # Then
+    assert case.listener.connected
+    assert case.reconnections == 1
+    case.server.made[1].listeners["topics"](None, 1, "topics", "7 4")
+    assert case.heard == ["7 4"]
+    await case.listener.close()
+
+
+async def test_attempts_become_rarer_and_do_not_end() -> None:
+    # Given
+    case = Listening()
+    await case.listener.open()
+    await settle()
+    case.server.up = False
+    # When
+    case.server.made[0].terminate()
+    await settle()
+    assert not case.listener.connected
+    for _ in range(600):
+        await case.advance(0.1)
+    in_a_minute = case.server.attempts
+    # Then
+    assert 60 / LONGEST_RETRY_SECONDS < in_a_minute < 30
+    case.server.up = True
+    await case.advance(LONGEST_RETRY_SECONDS)
+    assert case.listener.connected
+    assert case.reconnections == 1
+    await case.listener.close()
+
+
+async def test_a_connection_that_answers_is_kept() -> None:
+    # Given
+    case = Listening()
+    await case.listener.open()
+    await settle()
+    # When
+    for _ in range(3):
+        await case.advance(HEARTBEAT_SECONDS)
+    # Then
+    assert case.server.made[0].asked == 3
+    assert case.server.attempts == 1
+    await case.listener.close()
+
+
+async def test_a_connection_that_answers_no_more_is_lost() -> None:
+    # Given
+    case = Listening()
+    await case.listener.open()
+    await settle()
+    case.server.made[0].answers.clear()
+    # When
+    await case.advance(HEARTBEAT_SECONDS)
+    await case.advance(ANSWER_SECONDS / 2)
+    assert case.server.attempts == 1
+    await case.advance(ANSWER_SECONDS / 2)
+    # Then
+    assert case.server.made[0].closed
+    assert case.listener.connected
+    assert case.reconnections == 1
+    await case.listener.close()
+
+
+async def test_a_listener_that_is_closed_connects_no_more() -> None:
+    # Given
+    case = Listening()
+    await case.listener.open()
+    await settle()
+    # When
+    await case.listener.close()
+    await case.advance(60)
+    # Then
+    assert case.server.made[0].closed
+    assert case.server.attempts == 1
+    assert not case.listener.connected

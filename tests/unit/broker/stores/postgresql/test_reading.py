@@ -1,0 +1,136 @@
+"""A namespace is read in parts, whatever it is that there is much of."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.stores.changes import TopicChanges
+from broker.stores.conditions import MANY_NAMES
+from broker.stores.feed import MAX_TOLD_NAMES, Change
+from broker.stores.postgresql import reading
+from broker.stores.postgresql.view import KnownNamespace
+from broker.stores.snapshots.snapshot import NamespaceSnapshot
+from tests.support.stores.topic_stores import A, base, opened, postgresql, told, topic
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from broker.stores.postgresql.driver import Row
+
+MANY = 3 * reading.ROWS_PER_FETCH + 1
+
+
+class RowsOf:
+    """A connection to a database of one namespace; remembers how much it was asked for at once."""
+
+    def __init__(self, names: Sequence[bytes], bases: Sequence[bytes]) -> None:
+        self._tables = {
+            "topics": [(name,) for name in names],
+            "partitioned": [(b, 2) for b in bases],
+        }
+        self.handed: list[int] = []
+
+    @asynccontextmanager
+    async def transaction(self, **_: object) -> AsyncIterator[None]:
+        yield
+
+    async def fetchrow(self, *_: object) -> Row:
+        return (7, 3)
+
+    async def fetch(self, query: str, *_: object) -> list[Row]:
+        rows = next(rows for table, rows in self._tables.items() if f".{table} " in query)
+        self.handed.append(len(rows))
+        return list(rows)
+
+    async def cursor(self, query: str, *_: object) -> Fetched:
+        return Fetched(await self.fetch(query), self.handed)
+
+
+class Fetched:
+    """Rows that are handed over some at a time."""
+
+    def __init__(self, rows: list[Row], handed: list[int]) -> None:
+        self._rows, self._handed = rows, handed
+        handed.pop()
+
+    async def fetch(self, n: int) -> list[Row]:
+        part, self._rows = self._rows[:n], self._rows[n:]
+        self._handed.append(len(part))
+        return part
+
+
+@pytest.mark.parametrize("many", ["names", "partition counts"])
+async def test_names_and_partition_counts_are_taken_some_at_a_time(many: str) -> None:
+    # Given
+    much, little = [b"%d" % n for n in range(MANY)], [b"x"]
+    connection = RowsOf(*((much, little) if many == "names" else (little, much)))
+    # When
+    found = await reading.read_namespace(connection, "tenant/a", None)
+    # Then
+    assert max(connection.handed) == reading.ROWS_PER_FETCH
+    assert found is not None
+    assert found.known == KnownNamespace(7, 3)
+    assert (len(found.names), len(found.partitioned)) == (
+        (MANY, 1) if many == "names" else (1, MANY)
+    )
+
+
+async def test_a_snapshot_of_many_counts_and_few_names_is_built_beside_the_loop(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    counts = {base(f"p{n}"): 1 for n in range(MANY_NAMES + 1)}
+    async with opened(postgresql(postgresql_url)) as store:
+        await store.apply(A, TopicChanges([topic("t")], partitioned=counts))
+    build, threads = NamespaceSnapshot.from_rows, set[threading.Thread]()
+
+    def noticed(*rows: object) -> NamespaceSnapshot:
+        threads.add(threading.current_thread())
+        return build(*rows)
+
+    monkeypatch.setattr(NamespaceSnapshot, "from_rows", staticmethod(noticed))
+    # When
+    async with opened(postgresql(postgresql_url)) as store:
+        snapshot = await store.snapshot(A)
+    # Then
+    assert dict(snapshot.partitioned) == counts
+    assert threads
+    assert threading.current_thread() not in threads
+
+
+async def test_a_change_of_many_counts_is_told_as_list_again(postgresql_url: str) -> None:
+    # Given
+    counts = {base(f"p{n}"): 1 for n in range(MAX_TOLD_NAMES + 1)}
+    async with (
+        opened(postgresql(postgresql_url)) as store,
+        opened(postgresql(postgresql_url)) as other,
+    ):
+        await store.create_namespace(A)
+        await other.snapshot(A)
+        feed = other.changes()
+        # When
+        version = await store.apply(A, TopicChanges(partitioned=counts))
+        # Then
+        assert await told(feed, 1) == [Change(A, version, complete=False)]
+        assert dict((await other.snapshot(A)).partitioned) == counts
+
+
+async def test_a_broker_that_is_behind_takes_the_log_some_changes_at_a_time(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    monkeypatch.setattr(reading, "CHANGES_PER_FETCH", 3)
+    async with opened(postgresql(postgresql_url)) as store:
+        for n in range(8):
+            await store.apply(A, TopicChanges([topic(f"t{n}")]))
+        async with store._use() as connection:
+            newest = await reading.read_version(connection, str(A))
+            # When
+            log = await reading.read_log(connection, KnownNamespace(newest.id, 1), newest)
+    # Then
+    assert [change.version for change in log] == list(range(2, 9))
+    assert [list(change.added) for change in log] == [[topic(f"t{n}")] for n in range(1, 8)]

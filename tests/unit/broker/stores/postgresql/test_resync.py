@@ -1,0 +1,99 @@
+"""What is brought up to date: one task a thing, until it has worked."""
+
+from __future__ import annotations
+
+import asyncio
+
+from broker.stores.changes import StoreError
+from broker.stores.postgresql.resync import LONGEST_RETRY_SECONDS, CatchUps
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
+
+
+class Work:
+    """Counts what is done; waits and fails as a test says."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.go_on = asyncio.Event()
+        self.go_on.set()
+        self.failures = 0
+
+    async def __call__(self, key: str) -> None:
+        await self.go_on.wait()
+        if self.failures:
+            self.failures -= 1
+            raise StoreError("out of reach")
+        self.done.append(key)
+
+
+async def test_what_is_wanted_often_while_it_is_under_way_is_done_once_more() -> None:
+    # Given
+    work = Work()
+    catch_ups = CatchUps(work, ManualClock())
+    work.go_on.clear()
+    catch_ups.want("a")
+    await settle()
+    # When
+    for _ in range(5):
+        catch_ups.want("a")
+    work.go_on.set()
+    await settle()
+    # Then
+    assert work.done == ["a", "a"]
+    assert len(catch_ups) == 0
+
+
+async def test_two_things_do_not_wait_for_each_other() -> None:
+    # Given
+    waits = asyncio.Event()
+    done: list[str] = []
+
+    async def work(key: str) -> None:
+        if key == "slow":
+            await waits.wait()
+        done.append(key)
+
+    catch_ups = CatchUps(work, ManualClock())
+    # When
+    catch_ups.want("slow")
+    catch_ups.want("fast")
+    await settle()
+    # Then
+    assert done == ["fast"]
+    waits.set()
+    await settle()
+    assert done == ["fast", "slow"]
+
+
+async def test_what_fails_is_tried_again_later() -> None:
+    # Given
+    work, clock = Work(), ManualClock()
+    work.failures = 4
+    catch_ups = CatchUps(work, clock)
+    # When
+    catch_ups.want("a")
+    await settle()
+    assert work.failures == 3
+    for _ in range(4):
+        assert work.done == []
+        clock.advance(LONGEST_RETRY_SECONDS)
+        await settle()
+    # Then
+    assert work.done == ["a"]
+
+
+async def test_closing_gives_up_what_is_under_way() -> None:
+    # Given
+    work = Work()
+    work.go_on.clear()
+    catch_ups = CatchUps(work, ManualClock())
+    catch_ups.want("a")
+    await settle()
+    # When
+    await catch_ups.close()
+    work.go_on.set()
+    await settle()
+    # Then
+    assert work.done == []
+    assert len(catch_ups) == 0

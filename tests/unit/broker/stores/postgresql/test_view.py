@@ -1,0 +1,140 @@
+"""What a broker tells of a namespace that others change, too; without a database."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.stores.feed import Change, ChangeFeeds
+from broker.stores.postgresql import view as postgresql_view
+from broker.stores.postgresql.view import (
+    NOT_THERE,
+    KnownNamespace,
+    LoggedChange,
+    NamespaceView,
+    in_sequence,
+    net_changes,
+    to_tell,
+)
+from broker.stores.snapshots.cache import SnapshotCache
+from broker.stores.store import NamespaceSnapshot
+from tests.support.stores.topic_stores import A, B, topic
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+KNOWN = KnownNamespace(7, 3)
+LOG = [LoggedChange(4, added=[topic("a")]), LoggedChange(5, removed=[topic("a")])]
+
+
+def newest(version: int, number: int = 7) -> KnownNamespace:
+    return KnownNamespace(number, version)
+
+
+def test_what_the_log_has_is_told_change_by_change() -> None:
+    assert to_tell(A, KNOWN, newest(5), LOG) == [
+        Change(A, 4, [topic("a")], ()),
+        Change(A, 5, (), [topic("a")]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("log", "version", "number"),
+    [
+        (LOG[1:], 5, 7),  # the first was pruned
+        (LOG[:1], 5, 7),  # more than is worth reading
+        ([LOG[0], LoggedChange(5, complete=False)], 5, 7),  # a large change
+        (LOG, 5, 8),  # another namespace of the same name
+        ((), 5, 7),
+    ],
+)
+def test_anything_else_is_told_as_one_change_without_names(
+    log: Sequence[LoggedChange], version: int, number: int
+) -> None:
+    assert not in_sequence(KNOWN, newest(version, number), log)
+    assert to_tell(A, KNOWN, newest(version, number), log) == [Change(A, version, complete=False)]
+
+
+def test_a_namespace_that_is_gone_is_told_with_a_version_of_its_own() -> None:
+    assert to_tell(A, KNOWN, KnownNamespace(NOT_THERE, 4), ()) == [Change(A, 4, complete=False)]
+
+
+def test_nothing_is_told_of_what_nobody_looked_at_or_what_did_not_change() -> None:
+    assert to_tell(A, None, newest(5), LOG) == []
+    assert to_tell(A, KNOWN, KNOWN, ()) == []
+
+
+def test_later_changes_stand_above_earlier_ones() -> None:
+    # When
+    net = net_changes(
+        [
+            LoggedChange(1, added=[b"a", b"b"], partitioned={"p": 1, "q": 2}),
+            LoggedChange(2, removed=[b"a"], added=[b"c"], partitioned={"p": 0}),
+            LoggedChange(3, added=[b"a"], removed=[b"b"]),
+        ]
+    )
+    # Then
+    assert sorted(net.added) == [b"a", b"c"]
+    assert list(net.removed) == [b"b"]
+    assert net.partitioned == {"p": 0, "q": 2}
+
+
+async def test_a_reader_finds_the_snapshot_of_what_it_is_told() -> None:
+    # Given
+    cache, feeds = SnapshotCache(10_000), ChangeFeeds()
+    view, feed = NamespaceView(cache, feeds), feeds.open()
+    reader = asyncio.get_running_loop().create_task(anext(feed))
+    await asyncio.sleep(0)
+    # When
+    view.show(A, newest(4), NamespaceSnapshot(4), [Change(A, 4)])
+    # Then
+    assert (await reader).version == 4
+    assert cache.peek(A).version == 4
+    assert view.known(A) == newest(4)
+    assert view.name_of(7) == A
+
+
+def test_a_version_without_a_snapshot_ends_the_one_that_is_kept() -> None:
+    # Given
+    cache = SnapshotCache(10_000)
+    view = NamespaceView(cache, ChangeFeeds())
+    view.show(A, newest(4), NamespaceSnapshot(4))
+    # When
+    view.show(A, newest(5), None)
+    # Then
+    assert cache.peek(A) is None
+
+
+def test_a_number_leads_to_its_namespace_only_while_it_is_there() -> None:
+    # Given
+    view = NamespaceView(SnapshotCache(10_000), ChangeFeeds())
+    view.show(A, newest(4), None)
+    # When
+    view.show(A, KnownNamespace(NOT_THERE, 5), None)
+    view.show(B, KnownNamespace(NOT_THERE, 0), None)
+    # Then
+    assert view.name_of(7) is None
+    assert view.name_of(NOT_THERE) is None
+    view.show(A, newest(6, 9), None)
+    assert view.name_of(9) == A
+
+
+def test_once_some_are_forgotten_what_is_unknown_is_to_be_listed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(postgresql_view, "MAX_KNOWN_NAMESPACES", 1)
+    cache = SnapshotCache(10_000)
+    view = NamespaceView(cache, ChangeFeeds())
+    assert view.known(B) is None
+    view.show(A, newest(4), NamespaceSnapshot(4))
+    # When
+    view.show(B, newest(1, 8), None)
+    # Then
+    assert len(view) == 1
+    assert cache.peek(A) is None
+    assert view.name_of(7) is None
+    forgotten = view.known(A)
+    assert to_tell(A, forgotten, newest(5), LOG) == [Change(A, 5, complete=False)]

@@ -1,0 +1,64 @@
+"""The names of some rows, in steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from broker.stores.snapshots.selected_rows import ROWS_PER_STEP, names_at_rows
+from broker.topic_lists.sequence import TopicSequence
+
+NAMES = [b"persistent://tenant/ns/topic-%06d" % number for number in range(30_000)]
+SEQUENCE = TopicSequence.from_sorted(NAMES)
+
+
+def taken(rows: np.ndarray, names: TopicSequence = SEQUENCE) -> tuple[TopicSequence, int]:
+    """Return the names at some rows, and how many steps it took."""
+    work, steps = names_at_rows(names, rows), 0
+    try:
+        while True:
+            next(work)
+            steps += 1
+    except StopIteration as done:
+        return done.value, steps
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.arange(0),
+        np.array([0]),
+        np.array([29_999]),
+        np.arange(0, 30_000, 1_000),
+        np.arange(0, 30_000, 3),
+        np.arange(10_000, 20_000),
+        np.arange(29_999),
+    ],
+    ids=len,
+)
+def test_the_names_at_rows_are_those(rows: np.ndarray) -> None:
+    # When
+    sequence, _ = taken(rows)
+    # Then
+    expected = TopicSequence.from_sorted([NAMES[row] for row in rows])
+    assert list(sequence.names()) == list(expected.names())
+    assert sequence.hash == expected.hash
+
+
+@pytest.mark.parametrize("names", [SEQUENCE, TopicSequence.from_sorted(NAMES[:3])], ids=len)
+def test_all_rows_are_the_very_same_sequence(names: TopicSequence) -> None:
+    assert taken(np.arange(len(names)), names)[0] is names
+
+
+def test_blocks_that_are_taken_whole_are_shared() -> None:
+    # When
+    sequence, _ = taken(np.arange(1, 30_000))
+    # Then
+    shared = set(map(id, SEQUENCE.blocks())) & set(map(id, sequence.blocks()))
+    assert len(shared) == len(list(SEQUENCE.blocks())) - 1
+
+
+@pytest.mark.parametrize("count", [ROWS_PER_STEP + 1, 15_000])
+def test_many_rows_take_several_steps(count: int) -> None:
+    rows = np.linspace(0, 29_999, count).astype(np.int64)
+    assert taken(np.unique(rows))[1] > 1

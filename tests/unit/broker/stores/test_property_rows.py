@@ -1,0 +1,113 @@
+"""Properties on their way into a store."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from broker.stores.property_rows import (
+    PROPERTIES_TYPE,
+    PropertyRows,
+    pair_of_text,
+    pair_text,
+    pair_texts,
+)
+
+
+def rows(*properties: object) -> PropertyRows:
+    names = [b"topic-%d" % number for number in range(len(properties))]
+    return PropertyRows(names, pa.array(properties, PROPERTIES_TYPE))
+
+
+def texts(made: PropertyRows) -> tuple[list[int], list[bytes]]:
+    counts, pairs = pair_texts(made.column)
+    return counts.tolist(), pairs.to_pylist()
+
+
+def test_a_row_has_its_properties() -> None:
+    # Given
+    made = rows([("a", "1"), ("b", "2")], [], None)
+    # Then
+    assert [made.of(row) for row in range(3)] == [{"a": "1", "b": "2"}, {}, {}]
+    assert texts(made) == ([2, 0, 0], [b"1:a:1", b"1:b:2"])
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ([("a", "1"), ("b", "2"), ("a", "3")], {"a": "3", "b": "2"}),
+        ([("a", "1"), ("b", None)], {"a": "1"}),
+        ([("a", "1"), ("a", None)], {}),
+    ],
+)
+def test_of_a_key_given_twice_the_last_value_holds_and_null_is_none(
+    given: list[tuple[str, str | None]], kept: dict[str, str]
+) -> None:
+    # Given
+    made = rows([("x", "0")], given, [("a", "9")])
+    # Then
+    assert made.of(1) == kept
+    counts, pairs = texts(made)
+    assert counts == [1, len(kept), 1]
+    assert dict(map(pair_of_text, pairs[1:-1])) == kept
+
+
+def test_a_part_of_a_column_is_read_as_that_part() -> None:
+    # Given
+    whole = rows([("a", "1")], None, [("b", "2")], [("c", "3"), ("d", "4")], None)
+    # When
+    part = PropertyRows([b"x", b"y", b"z"], whole.column.slice(1, 3))
+    # Then
+    assert texts(part) == ([0, 1, 2], [b"1:b:2", b"1:c:3", b"1:d:4"])
+    assert part.of(1) == {"b": "2"}
+
+
+def test_large_strings_are_strings() -> None:
+    # Given
+    kind = pa.map_(pa.large_string(), pa.large_string())
+    # Then
+    assert texts(PropertyRows([b"x"], pa.array([[("a", "1")]], kind))) == ([1], [b"1:a:1"])
+
+
+def test_triples_have_each_name_and_each_key_once() -> None:
+    # Given
+    column = pa.array([[("a", "1")], [("b", "2"), ("b", "3")], [("c", None)]], PROPERTIES_TYPE)
+    # When
+    made = PropertyRows([b"x", b"y", b"x"], column)
+    # Then
+    assert list(made.triples()) == [(b"y", "b", "3")]
+
+
+def test_rows_are_filtered_with_their_names() -> None:
+    # When
+    made = rows([("a", "1")], [("b", "2")], [("c", "3")]).filter([True, False, True])
+    # Then
+    assert made.names == [b"topic-0", b"topic-2"]
+    assert list(made.triples()) == [(b"topic-0", "a", "1"), (b"topic-2", "c", "3")]
+
+
+def test_many_topics_may_have_the_same_properties() -> None:
+    # When
+    made = PropertyRows.same_for_all([b"x", b"y"], {"a": "1", "b": "2"})
+    # Then
+    assert [made.of(0), made.of(1)] == [{"a": "1", "b": "2"}] * 2
+
+
+@pytest.mark.parametrize(
+    "pair", [("", ""), ("a", ""), ("", "a"), ("1:a", ":"), ("é", "\U0001f600"), ("a:1", "b:2")]
+)
+def test_a_pairs_text_is_read_back(pair: tuple[str, str]) -> None:
+    text = pair_text(*pair)
+    assert text is not None
+    assert pair_of_text(text) == pair
+
+
+def test_no_two_pairs_have_one_text() -> None:
+    parts = ["", "1", ":", "a", "1:", ":1", "a:", "1:a", "1:a:", "11:a"]
+    pairs = [(key, value) for key in parts for value in parts]
+    assert len({pair_text(*pair) for pair in pairs}) == len(pairs)
+
+
+def test_half_a_character_is_in_no_text() -> None:
+    assert pair_text("\ud800", "v") is None
+    assert pair_text("k", "\udfff") is None

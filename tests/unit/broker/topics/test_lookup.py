@@ -1,0 +1,246 @@
+"""LOOKUP and PARTITIONED_METADATA: where a topic is, and how many partitions it has."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.errors import RequestError, UnansweredRequestError
+from broker.stores.changes import StoreError, TopicChanges
+from broker.stores.memory import MemoryStore
+from broker.topics.lookup import LookupHandler
+from broker.topics.rules import TopicRules
+from broker.topics.service import TopicService
+from proto.names import NamespaceName
+
+NAMESPACE = NamespaceName.parse("tenant/ns")
+PLAIN, PARTED = "persistent://tenant/ns/plain", "persistent://tenant/ns/parted"
+TOPICS = TopicChanges(
+    [PLAIN.encode(), *(f"{PARTED}-partition-{n}".encode() for n in range(4))], (), {PARTED: 4}
+)
+INVALID = ["", " ", "topic://tenant/ns/x", "tenant/ns", "persistent://a/b/c/d", "persistent://a/b/"]
+
+
+async def handler(
+    url: str = "pulsar://10.0.0.1:6650",
+    allowed: bool = True,
+    partitions: int = 0,
+    as_shipped: bool = False,
+) -> LookupHandler:
+    store = MemoryStore()
+    await store.apply(NAMESPACE, TOPICS)
+    rules = TopicRules(auto_creation=allowed, auto_partitions=partitions)
+    topics = TopicService(store, lambda: rules)
+    return LookupHandler(store, lambda: url, topics, as_shipped=as_shipped)
+
+
+def lookup_of(topic: str, **fields: object) -> pb.CommandLookupTopic:
+    return pb.CommandLookupTopic(topic=topic, request_id=3, **fields)
+
+
+def partitions_of(topic: str, **fields: object) -> pb.CommandPartitionedTopicMetadata:
+    return pb.CommandPartitionedTopicMetadata(topic=topic, request_id=3, **fields)
+
+
+@pytest.mark.parametrize("topic", [PLAIN, PARTED, "tenant/ns/plain", "persistent://tenant/ns/new"])
+async def test_this_broker_serves_every_topic_of_its_namespaces(topic: str) -> None:
+    # When
+    found = await (await handler()).lookup(lookup_of(topic))
+    # Then
+    assert found.request_id == 3
+    assert found.response == pb.CommandLookupTopicResponse.Connect
+    assert found.brokerServiceUrl == "pulsar://10.0.0.1:6650"
+    assert found.authoritative
+
+
+@pytest.mark.parametrize(
+    ("url", "through"),
+    [
+        ("pulsar://127.0.0.1:6650", True),
+        ("pulsar://localhost:6650", True),
+        ("pulsar://[::1]:6650", True),
+        ("pulsar://10.0.0.1:6650", False),
+        ("pulsar://broker.example:6650", False),
+    ],
+)
+async def test_a_loopback_address_is_reached_through_the_service_url(
+    url: str, through: bool
+) -> None:
+    # When
+    found = await (await handler(url)).lookup(lookup_of(PLAIN))
+    # Then
+    assert found.proxy_through_service_url is through
+
+
+@pytest.mark.parametrize("topic", INVALID)
+@pytest.mark.parametrize("kind", ["lookup", "partitions"])
+async def test_an_invalid_topic_name_is_refused(kind: str, topic: str) -> None:
+    # Given
+    handled = await handler()
+    request = lookup_of(topic) if kind == "lookup" else partitions_of(topic)
+    # When
+    with pytest.raises(RequestError) as caught:
+        await getattr(handled, kind)(request)
+    # Then
+    assert caught.value.server_error == pb.InvalidTopicName
+    assert caught.value.message.startswith("Invalid topic name: ")
+
+
+@pytest.mark.parametrize("kind", ["lookup", "partitions"])
+async def test_a_namespace_that_does_not_exist_is_not_found(kind: str) -> None:
+    # Given
+    handled = await handler()
+    topic = "persistent://tenant/nowhere/t"
+    request = lookup_of(topic) if kind == "lookup" else partitions_of(topic)
+    # When
+    with pytest.raises(RequestError) as caught:
+        await getattr(handled, kind)(request)
+    # Then
+    assert caught.value.server_error == pb.TopicNotFound
+    assert caught.value.message == "Namespace not found"
+
+
+@pytest.mark.parametrize("listener", ["", "  "])
+async def test_a_blank_listener_is_none(listener: str) -> None:
+    assert await (await handler()).lookup(lookup_of(PLAIN, advertised_listener_name=listener))
+
+
+async def test_an_unknown_listener_is_named() -> None:
+    # When
+    with pytest.raises(RequestError) as caught:
+        await (await handler()).lookup(lookup_of(PLAIN, advertised_listener_name="external"))
+    # Then
+    assert caught.value.server_error == pb.ServiceNotReady
+    assert "external" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("topic", "count"), [(PARTED, 4), (PLAIN, 0), (f"{PARTED}-partition-1", 0)]
+)
+async def test_known_topics_have_their_partitions(topic: str, count: int) -> None:
+    # When
+    answer = await (await handler(allowed=False)).partitions(partitions_of(topic))
+    # Then
+    assert answer.request_id == 3
+    assert answer.response == pb.CommandPartitionedTopicMetadataResponse.Success
+    assert answer.partitions == count
+
+
+async def test_the_namespace_is_looked_for_before_the_listener() -> None:
+    # Given
+    request = lookup_of("persistent://tenant/nowhere/t", advertised_listener_name="external")
+    # When
+    with pytest.raises(RequestError) as caught:
+        await (await handler()).lookup(request)
+    # Then
+    assert caught.value.server_error == pb.TopicNotFound
+
+
+@pytest.mark.parametrize("index", ["4", "9", "2147483647"])
+async def test_nobodys_question_makes_a_partition_that_a_topic_does_not_have(index: str) -> None:
+    # When
+    with pytest.raises(RequestError) as caught:
+        await (await handler()).partitions(partitions_of(f"{PARTED}-partition-{index}"))
+    # Then
+    assert (caught.value.server_error, caught.value.message) == (pb.TopicNotFound, "")
+
+
+@pytest.mark.parametrize("partitions", [0, 2])
+@pytest.mark.parametrize("name", [f"{PLAIN}-partition-0", "persistent://tenant/ns/no-partition-1"])
+async def test_a_partition_of_no_partitioned_topic_is_a_topic_that_may_come(
+    name: str, partitions: int
+) -> None:
+    # Given
+    handled = await handler(partitions=partitions)
+    # When / Then
+    assert (await handled.partitions(partitions_of(name))).partitions == 0
+    with pytest.raises(RequestError) as caught:
+        await handled.partitions(partitions_of(name, metadata_auto_creation_enabled=False))
+    assert caught.value.server_error == pb.TopicNotFound
+
+
+async def test_without_creation_a_missing_namespace_is_not_named() -> None:
+    # Given
+    request = partitions_of("persistent://tenant/no/t", metadata_auto_creation_enabled=False)
+    # When
+    with pytest.raises(RequestError) as caught:
+        await (await handler()).partitions(request)
+    # Then
+    assert (caught.value.server_error, caught.value.message) == (pb.TopicNotFound, "")
+
+
+@pytest.mark.parametrize(
+    ("as_shipped", "code"), [(True, pb.ServiceNotReady), (False, pb.InvalidTopicName)]
+)
+async def test_a_partition_of_a_topic_without_a_name_is_refused(
+    as_shipped: bool, code: int
+) -> None:
+    # Given
+    handled = await handler(as_shipped=as_shipped)
+    nameless = "persistent://tenant/ns/-partition-0"
+    # When
+    with pytest.raises(RequestError) as caught:
+        await handled.lookup(lookup_of(nameless))
+    with pytest.raises(UnansweredRequestError if as_shipped else RequestError):
+        await handled.partitions(partitions_of(nameless))
+    # Then
+    assert caught.value.server_error == code
+    assert "must not be blank" in caught.value.message
+
+
+@pytest.mark.parametrize(("allowed", "wanted"), [(False, True), (True, False), (False, False)])
+async def test_a_missing_topic_is_not_found_unless_both_sides_want_it_made(
+    allowed: bool, wanted: bool
+) -> None:
+    # Given
+    handled = await handler(allowed=allowed, partitions=2)
+    request = partitions_of(f"{PLAIN}-new", metadata_auto_creation_enabled=wanted)
+    # When
+    with pytest.raises(RequestError) as caught:
+        await handled.partitions(request)
+    # Then
+    assert caught.value.server_error == pb.TopicNotFound
+
+
+async def test_a_missing_topic_without_partitions_comes_with_its_first_producer() -> None:
+    # Given
+    handled = await handler()
+    # When
+    answer = await handled.partitions(partitions_of(f"{PLAIN}-new"))
+    # Then
+    assert answer.partitions == 0
+    assert len((await handled._store.snapshot(NAMESPACE)).persistent) == 5
+
+
+async def test_a_missing_partitioned_topic_is_made_once_with_all_its_partitions() -> None:
+    # Given
+    handled = await handler(partitions=3)
+    # When
+    counts = [
+        (await handled.partitions(partitions_of(f"{PLAIN}-new"))).partitions for _ in range(2)
+    ]
+    # Then
+    snapshot = await handled._store.snapshot(NAMESPACE)
+    assert counts == [3, 3]
+    assert snapshot.version == 2
+    assert snapshot.partitioned[f"{PLAIN}-new"] == 3
+    assert len(snapshot.persistent) == 8
+
+
+@pytest.mark.parametrize("failing", ["snapshot", "apply"])
+async def test_a_store_that_fails_is_a_metadata_error(failing: str) -> None:
+    # Given
+    handled = await handler(partitions=3)
+
+    async def fail(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    setattr(handled._store, failing, fail)
+    # When
+    with pytest.raises(RequestError) as caught:
+        await handled.partitions(partitions_of(f"{PLAIN}-new"))
+    # Then
+    assert (caught.value.server_error, caught.value.message) == (
+        pb.MetadataError,
+        "the disk is full",
+    )

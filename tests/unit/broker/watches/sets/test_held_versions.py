@@ -1,0 +1,87 @@
+"""Versions that are held count once, and only while they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+
+from broker.watches.names.sorted_names import SortedNames
+from broker.watches.sets.held_versions import HeldVersions
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+T = TypeVar("T")
+
+
+def taken(steps: Generator[None, None, T]) -> T:
+    try:
+        while True:
+            next(steps)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+
+
+def names_of(*names: bytes) -> SortedNames:
+    return SortedNames.from_sorted(names)
+
+
+@pytest.fixture
+def versions() -> HeldVersions:
+    return HeldVersions()
+
+
+def test_a_version_counts_once_however_many_hold_it(versions: HeldVersions) -> None:
+    # Given
+    names = names_of(b"a", b"b")
+    # When
+    versions.hold(names)
+    versions.hold(names)
+    # Then
+    assert versions.own_bytes == names.own_bytes > 0
+    versions.release(names)
+    assert versions.own_bytes == names.own_bytes
+    versions.release(names)
+    assert versions.own_bytes == 0
+
+
+@pytest.mark.parametrize("holders", [1, 2])
+@pytest.mark.parametrize("known", [False, True], ids=["a new version", "one that others hold"])
+def test_an_exchange_is_a_hold_and_a_release(
+    versions: HeldVersions, holders: int, known: bool
+) -> None:
+    # Given
+    before, after = names_of(b"a", b"b"), names_of(b"a", b"b", b"c")
+    for _ in range(holders):
+        versions.hold(before)
+    if known:
+        versions.hold(after)
+    # When
+    versions.exchange(before, after)
+    # Then
+    assert versions.own_bytes == after.own_bytes + (before.own_bytes if holders > 1 else 0)
+    assert taken(versions.like(names_of(b"a", b"b", b"c"))) is after
+    again = names_of(b"a", b"b")
+    assert taken(versions.like(again)) is (before if holders > 1 else again)
+
+
+def test_an_exchange_for_itself_changes_nothing(versions: HeldVersions) -> None:
+    names = names_of(b"a")
+    versions.hold(names)
+    versions.exchange(names, names)
+    assert versions.own_bytes == names.own_bytes
+    versions.release(names)
+    assert versions.own_bytes == 0
+
+
+def test_a_version_of_the_same_crc_but_other_names_is_not_alike(
+    versions: HeldVersions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    monkeypatch.setattr(SortedNames, "crc", 7)
+    versions.hold(names_of(b"a", b"b"))
+    other = names_of(b"a", b"c")
+    # When, Then
+    assert taken(versions.like(other)) is other

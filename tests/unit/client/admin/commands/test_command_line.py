@@ -1,0 +1,458 @@
+"""``floodgate-admin``: what it asks, what it writes, how it fails."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from client.admin.commands.command_line import main
+from client.admin.commands.output import MAX_KEY_COLUMNS
+from proto.version import VERSION
+from tests.support.peers.stand_in_admin import DONE, Given, given, refused, stand_in_admin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import TextIO
+
+    from tests.support.peers.stand_in_admin import StandInAdmin
+
+    Run = Callable[..., tuple[int, str, str]]
+
+LISTING = "GET /admin/v2/{}/acme/orders"
+PERSISTENT, NON_PERSISTENT = LISTING.format("persistent"), LISTING.format("non-persistent")
+TOPIC = "/admin/v2/persistent/acme/orders/eu"
+
+
+@contextlib.contextmanager
+def in_a_thread() -> Iterator[StandInAdmin]:
+    """Run a stand-in beside a command line that has a loop of its own."""
+    started, stop = threading.Event(), asyncio.Event()
+    running: list[tuple[asyncio.AbstractEventLoop, StandInAdmin]] = []
+
+    async def serve() -> None:
+        async with stand_in_admin() as stand_in:
+            running.append((asyncio.get_running_loop(), stand_in))
+            started.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    assert started.wait(10)
+    loop, stand_in = running[0]
+    try:
+        yield stand_in
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
+
+
+@pytest.fixture
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInAdmin]:
+    with in_a_thread() as running:
+        monkeypatch.setenv("FLOODGATE_ADMIN_URL", running.url)
+        yield running
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run_line(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["floodgate-admin", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        return int(ended.value.code or 0), out, err
+
+    return run_line
+
+
+# -- what is asked --------------------------------------------------------------------------------
+
+ASKED = {
+    "topics create acme/orders/eu -p team=red,tier=1": (
+        f"PUT {TOPIC}", '{"team": "red", "tier": "1"}',
+    ),
+    "topics create acme/orders/eu -m team=red --metadata tier=1": (
+        f"PUT {TOPIC}", '{"team": "red", "tier": "1"}',
+    ),
+    "topics delete acme/orders/eu -f": (f"DELETE {TOPIC}?force=true", ""),
+    "topics create-partitioned-topic acme/orders/eu -p 4": (f"PUT {TOPIC}/partitions", "4"),
+    "topics create-partitioned-topic acme/orders/eu -p 4 -m a=b": (
+        f"PUT {TOPIC}/partitions", '{"partitions": 4, "properties": {"a": "b"}}',
+    ),
+    "topics update-partitioned-topic acme/orders/eu --partitions 8 -ulo -f": (
+        f"POST {TOPIC}/partitions?updateLocalTopicOnly=true&force=true", "8",
+    ),
+    "topics delete-partitioned-topic acme/orders/eu": (f"DELETE {TOPIC}/partitions", ""),
+    "topics update-properties acme/orders/eu -p a=1 -p b=2": (
+        f"PUT {TOPIC}/properties", '{"a": "1", "b": "2"}',
+    ),
+    "topics remove-properties acme/orders/eu -k a": (f"DELETE {TOPIC}/properties?key=a", ""),
+    "namespaces create acme/orders -b 8 -c a,b": (
+        "PUT /admin/v2/namespaces/acme/orders",
+        '{"bundles": {"numBundles": 8}, "replication_clusters": ["a", "b"]}',
+    ),
+    "namespaces delete acme/orders -f": ("DELETE /admin/v2/namespaces/acme/orders?force=true", ""),
+    "tenants create acme -r ann,bob -c one": (
+        "PUT /admin/v2/tenants/acme",
+        '{"adminRoles": ["ann", "bob"], "allowedClusters": ["one"]}',
+    ),
+    "tenants delete acme": ("DELETE /admin/v2/tenants/acme", ""),
+    "brokers update-dynamic-config -c key -v 1": ("POST /admin/v2/brokers/configuration/key/1", ""),
+    "brokers update-dynamic-config --config key --value 1": (
+        "POST /admin/v2/brokers/configuration/key/1", "",
+    ),
+    "brokers delete-dynamic-config --config key": (
+        "DELETE /admin/v2/brokers/configuration/key", "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", ASKED)
+def test_pulsar_admins_words_ask_what_pulsar_admin_asks(
+    line: str, stand_in: StandInAdmin, run: Run
+) -> None:
+    asked, body = ASKED[line]
+    stand_in.answers[asked] = DONE
+    assert run(*line.split())[0] == 0
+    assert (stand_in.asked[0].line, stand_in.asked[0].body) == (asked, body)
+
+
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [
+        ("", {PERSISTENT, NON_PERSISTENT}),
+        ("-td persistent", {PERSISTENT}),
+        ("--topic-domain non_persistent", {NON_PERSISTENT}),
+        ("-td persistent -ist", {f"{PERSISTENT}?includeSystemTopic=true"}),
+        ("-td persistent -b 0x0_0x1", {f"{PERSISTENT}?bundle=0x0_0x1"}),
+        ("-td persistent -p a=1,b=2", {f"{PERSISTENT}?properties=a%3D1%2Cb%3D2"}),
+        ("-td persistent --property a=1", {f"{PERSISTENT}?properties=a%3D1"}),
+    ],
+)
+def test_a_listing_asks_for_what_its_options_say(
+    words: str, lines: set[str], stand_in: StandInAdmin, run: Run
+) -> None:
+    stand_in.answers.update(dict.fromkeys(lines, given([])))
+    assert run("topics", "list", "acme/orders", *words.split())[0] == 0
+    assert set(stand_in.lines) == lines
+
+
+# -- what is written ------------------------------------------------------------------------------
+
+
+def test_names_go_out_one_a_line(stand_in: StandInAdmin, run: Run) -> None:
+    stand_in.answers = {PERSISTENT: given(["p1", "p2"]), NON_PERSISTENT: given(["n1"])}
+    assert run("topics", "list", "acme/orders") == (0, "p1\np2\nn1\n", "")
+
+
+@pytest.mark.parametrize("names", [[], ["one"], ["one", "two", 'a"b\n']])
+def test_names_are_one_array_in_json(names: list[str], stand_in: StandInAdmin, run: Run) -> None:
+    stand_in.answers = {PERSISTENT: given(names), NON_PERSISTENT: given(names)}
+    status, out, _ = run("topics", "list", "acme/orders", "--json")
+    assert (status, json.loads(out)) == (0, names * 2)
+
+
+def test_a_name_cannot_command_the_terminal(stand_in: StandInAdmin, run: Run) -> None:
+    stand_in.answers["GET /admin/v2/tenants"] = given(["ok", "a\x1b[2Jb\nc"])
+    assert run("tenants", "list")[1] == "ok\na\\x1b[2Jb\\nc\n"
+
+
+def test_a_refusal_cannot_command_the_terminal(stand_in: StandInAdmin, run: Run) -> None:
+    stand_in.answers["GET /admin/v2/tenants"] = refused(412, "no\x1b[2J")
+    assert "no\\x1b[2J" in run("tenants", "list")[2]
+
+
+def test_an_object_is_two_aligned_columns(stand_in: StandInAdmin, run: Run) -> None:
+    body = {"a": 1, "long": {"er": True, "list": ["x", "y"]}, "none": None, "empty": []}
+    stand_in.answers["GET /admin/v2/tenants/acme"] = given(body)
+    assert run("tenants", "get", "acme")[1] == (
+        "a          1\nlong.er    true\nlong.list  x, y\nnone       -\nempty      -\n"
+    )
+
+
+def test_a_very_long_key_does_not_push_all_values_away(stand_in: StandInAdmin, run: Run) -> None:
+    long = "k" * 100
+    stand_in.answers["GET /admin/v2/brokers/configuration/values"] = given({long: "1", "b": "2"})
+    out = run("brokers", "get-all-dynamic-config")[1]
+    assert out == f"b{' ' * (MAX_KEY_COLUMNS - 1)}  2\n{long}  1\n"
+
+
+def test_policies_that_are_not_set_are_left_out_for_people_only(
+    stand_in: StandInAdmin, run: Run
+) -> None:
+    body = {"set": 1, "not_set": None}
+    stand_in.answers["GET /admin/v2/namespaces/acme/orders"] = given(body)
+    assert run("namespaces", "policies", "acme/orders")[1] == "set  1\n"
+    assert json.loads(run("namespaces", "policies", "acme/orders", "--json")[1]) == body
+
+
+def test_bundles_are_ranges_that_a_listing_takes(stand_in: StandInAdmin, run: Run) -> None:
+    body = {"boundaries": ["0x0", "0x8", "0xf"], "numBundles": 2}
+    stand_in.answers["GET /admin/v2/namespaces/acme/orders/bundles"] = given(body)
+    assert run("namespaces", "bundles", "acme/orders")[1] == "0x0_0x8\n0x8_0xf\n"
+
+
+def test_the_cluster_that_is_asked_is_marked(stand_in: StandInAdmin, run: Run) -> None:
+    stand_in.answers["GET /admin/v2/clusters"] = given(["one", "two"])
+    stand_in.answers["GET /admin/v2/brokers/configuration/runtime"] = given({"clusterName": "two"})
+    assert run("clusters", "list", "-c")[1] == "one\ntwo(*)\n"
+
+
+def test_a_change_is_said_in_a_sentence(stand_in: StandInAdmin, run: Run) -> None:
+    stand_in.answers[f"PUT {TOPIC}"] = DONE
+    assert run("topics", "create", "acme/orders/eu")[1] == "Created persistent://acme/orders/eu.\n"
+    out = run("topics", "create", "acme/orders/eu", "--json")[1]
+    assert json.loads(out) == {"created": "persistent://acme/orders/eu"}
+
+
+@pytest.mark.parametrize(
+    ("words", "path", "answer", "out", "value"),
+    [
+        ("brokers version", "/admin/v2/brokers/version", b"4.2.4", "4.2.4", {"version": "4.2.4"}),
+        ("brokers healthcheck", "/admin/v2/brokers/health", b"ok", "ok", {"health": "ok"}),
+        (
+            "topics bundle-range acme/orders/eu",
+            "/lookup/v2/topic/persistent/acme/orders/eu/bundle",
+            b"0x0_0x8",
+            "0x0_0x8",
+            {"bundleRange": "0x0_0x8"},
+        ),
+        (
+            "topics lookup acme/orders/eu",
+            "/lookup/v2/topic/persistent/acme/orders/eu",
+            b'{"brokerUrl":"pulsar://b:1"}',
+            "pulsar://b:1",
+            {"brokerUrl": "pulsar://b:1"},
+        ),
+    ],
+)
+def test_a_text_is_bare_for_people_and_a_member_for_machines(
+    words: str, path: str, answer: bytes, out: str, value: object, stand_in: StandInAdmin, run: Run
+) -> None:
+    stand_in.answers[f"GET {path}"] = Given((answer,))
+    assert run(*words.split())[1] == f"{out}\n"
+    assert json.loads(run(*words.split(), "--json")[1]) == value
+
+
+def test_the_limiters_table_is_the_servers(stand_in: StandInAdmin, run: Run) -> None:
+    path = "GET /admin/v2/floodgate/limiter"
+    stand_in.answers[f"{path}?format=table"] = Given((b"HEAP\n  0 of 1\n",))
+    stand_in.answers[path] = given({"heap": 0})
+    assert run("floodgate", "limiter")[1] == "HEAP\n  0 of 1\n"
+    assert json.loads(run("floodgate", "limiter", "--json")[1]) == {"heap": 0}
+
+
+def test_an_import_says_what_it_read(stand_in: StandInAdmin, run: Run) -> None:
+    body = {"topics": 12_345, "namespaces": 1, "seconds": 0.26}
+    stand_in.answers["POST /admin/v2/floodgate/import"] = given(body)
+    out = run("floodgate", "import", "/data")[1]
+    assert out == "Imported 12,345 topics of 1 namespace in 0.3 s.\n"
+    assert json.loads(stand_in.asked[0].body) == {"path": "/data"}
+
+
+def test_who_stops_reading_ends_it_quietly(
+    stand_in: StandInAdmin, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stand_in.answers = {PERSISTENT: given(["x" * 100] * 10_000), NON_PERSISTENT: given([])}
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as nobody_reads:
+        monkeypatch.setattr(sys, "stdout", nobody_reads)
+        monkeypatch.setattr(sys, "argv", ["floodgate-admin", "topics", "list", "acme/orders"])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert (ended.value.code or 0, capfd.readouterr().err) == (0, "")
+
+
+@pytest.mark.parametrize("words", ["brokers get-runtime-config", "tenants list --json"])
+def test_who_stops_reading_ends_any_answer_without_a_failure(
+    words: str,
+    stand_in: StandInAdmin,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    stand_in.answers = {
+        "GET /admin/v2/brokers/configuration/runtime": given({"key": "value"}),
+        "GET /admin/v2/tenants": given(["acme"]),
+    }
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as nobody_reads:
+        assert status_with(nobody_reads, words, monkeypatch) == 0
+    assert capfd.readouterr().err == ""
+
+
+def test_a_closed_standard_output_is_written_nowhere(
+    stand_in: StandInAdmin, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stand_in.answers["GET /admin/v2/tenants"] = given(["acme"])
+    assert status_with(None, "tenants list", monkeypatch) == 0
+    sys.stdout.close()
+    assert capfd.readouterr().err == ""
+
+
+def test_a_full_disk_is_one_sentence(
+    stand_in: StandInAdmin, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stand_in.answers["GET /admin/v2/tenants"] = given(["acme"])
+    with Path("/dev/full").open("w") as full:
+        assert status_with(full, "tenants list", monkeypatch) == 1
+    assert capfd.readouterr().err == (
+        "floodgate-admin: cannot write to standard output: No space left on device\n"
+    )
+
+
+def status_with(output: TextIO | None, words: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return the exit status of a call that writes to this output."""
+    monkeypatch.setattr(sys, "stdout", output)
+    monkeypatch.setattr(sys, "argv", ["floodgate-admin", *words.split()])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+# -- how it fails ---------------------------------------------------------------------------------
+
+
+def test_a_refusal_is_one_sentence_with_the_servers_reason_and_a_hint(
+    stand_in: StandInAdmin, run: Run
+) -> None:
+    stand_in.answers["PUT /admin/v2/namespaces/none/n"] = refused(404, "Tenant does not exist")
+    assert run("namespaces", "create", "none/n") == (
+        1,
+        "",
+        "floodgate-admin: cannot create the namespace none/n: Tenant does not exist (HTTP 404); "
+        "`floodgate-admin tenants list` shows what there is\n",
+    )
+
+
+def test_a_refusal_in_json_has_status_and_reason(stand_in: StandInAdmin, run: Run) -> None:
+    stand_in.answers["GET /admin/v2/tenants"] = refused(401, "who are you?")
+    status, out, err = run("tenants", "list", "--json")
+    assert (status, out) == (1, "")
+    assert json.loads(err) == {
+        "error": "cannot list the tenants: who are you? (HTTP 401)",
+        "status": 401,
+        "reason": "who are you?",
+    }
+
+
+def test_nobody_at_the_address_is_told_how_to_name_another(run: Run) -> None:
+    assert run("--admin-url", "http://127.0.0.1:1", "tenants", "list") == (
+        1,
+        "",
+        "floodgate-admin: cannot list the tenants: http://127.0.0.1:1 cannot be reached "
+        "(Connection refused); start the broker, or name its web port with --admin-url or "
+        "FLOODGATE_ADMIN_URL\n",
+    )
+
+
+def test_a_list_that_breaks_off_is_an_error_after_what_came(
+    stand_in: StandInAdmin, run: Run
+) -> None:
+    line = LISTING.format("persistent")
+    stand_in.answers[line] = Given((b'["one","two"', b',"thr'), breaks=True)
+    status, out, err = run("topics", "list", "acme/orders", "-td", "persistent")
+    assert (status, out) == (1, "one\ntwo\n")
+    assert "broke off" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("topics list acme", "'acme' is no namespace: write tenant/namespace"),
+        ("topics create a/b", "Invalid short topic name 'a/b'"),
+        ("topics list a/b -p team", "'team' is no key=value: write k1=v1,k2=v2"),
+        ("topics create a/b/c -p =red", "'=red' is no key=value"),
+        (
+            "topics create-partitioned-topic a/b/c -p 0",
+            "Input should be greater than or equal to 1",
+        ),
+        ("topics lst", "No such command 'lst'. Did you mean 'list'?"),
+        ("--request-timeout 0 tenants list", "Input should be greater than or equal to 1"),
+    ],
+)
+def test_a_wrong_command_line_is_told_and_nobody_is_asked(
+    words: str, sentence: str, stand_in: StandInAdmin, run: Run
+) -> None:
+    status, out, err = run(*words.split())
+    assert (status, out, stand_in.asked) == (2, "", [])
+    assert sentence in err
+    status, out, err = run("--json", *words.split())
+    assert (status, out) == (2, "")
+    assert sentence in json.loads(err)["error"]
+
+
+@pytest.mark.parametrize(
+    "words", ["topics list acme/{}", "topics create acme/orders/{}", "tenants create {}", "{}"]
+)
+def test_an_argument_that_is_not_utf_8_is_shown_as_it_came(
+    words: str, stand_in: StandInAdmin, run: Run
+) -> None:
+    given_words = words.format("a\udcff").split()
+    status, out, err = run(*given_words)
+    assert (status, out, stand_in.asked) == (2, "", [])
+    assert err.endswith("a\\xff' is not UTF-8: write names and values in UTF-8\n")
+    assert err.count("\n") == 1
+    assert json.loads(run("--json", *given_words)[2])["error"] in err
+
+
+def test_an_address_that_is_none_is_a_wrong_command_line(run: Run) -> None:
+    status, _, err = run("--admin-url", "localhost:8080", "tenants", "list")
+    assert status == 2
+    assert "'localhost:8080' is no web address" in err
+
+
+# -- options of the whole program -----------------------------------------------------------------
+
+
+def test_the_address_behind_the_verb_wins_over_that_before_it_and_over_the_environment(
+    stand_in: StandInAdmin, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    stand_in.answers["GET /admin/v2/tenants"] = given(["here"])
+    monkeypatch.setenv("FLOODGATE_ADMIN_URL", "http://127.0.0.1:1")
+    here = ["--admin-url", stand_in.url]
+    assert run("tenants", "list")[0] == 1
+    assert run(*here, "tenants", "list")[1] == "here\n"
+    assert run("--admin-url", "http://127.0.0.1:1", "tenants", "list", *here)[1] == "here\n"
+
+
+def test_a_silent_server_is_waited_for_as_long_as_asked(stand_in: StandInAdmin, run: Run) -> None:
+    stand_in.answers["GET /admin/v2/brokers/version"] = Given((b"4.", None))
+    status, _, err = run("brokers", "version", "--request-timeout", "1")
+    assert status == 1
+    assert "sent nothing for 1 s" in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["", "topics", "namespaces", "tenants", "clusters", "brokers", "floodgate", "topics list"],
+)
+def test_every_level_has_examples(words: str, run: Run) -> None:
+    status, out, _ = run(*words.split(), "--help")
+    assert status == 0
+    assert f"Examples:\n floodgate-admin {words}" in "\n".join(map(str.rstrip, out.splitlines()))
+
+
+@pytest.mark.parametrize("words", ["-h", "topics -h", "topics list -h"])
+def test_h_is_help_on_every_level(run: Run, words: str) -> None:
+    status, out, _ = run(*words.split())
+    assert (status, "Usage:" in out) == (0, True)
+
+
+def test_version_is_told(run: Run) -> None:
+    assert run("--version")[:2] == (0, f"Floodgate {VERSION}\n")
+
+
+def test_help_is_without_colour_where_nobody_sees_it(run: Run) -> None:
+    assert "\x1b" not in run("topics", "list", "--help")[1]

@@ -1,0 +1,608 @@
+"""Who takes nothing of what it was sent goes after all others, and takes nobody with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from limiter.admission.fair import MEMBERS_LOOKED_AT
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
+from limiter.semaphore.async_semaphore import AsyncSemaphore
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.limiters import fair
+
+if TYPE_CHECKING:
+    from limiter.permits.account import Waiter
+    from limiter.permits.permit import Permit
+
+NS = "public/default"
+
+
+def held(semaphore: AsyncSemaphore, size: int, owner: object) -> Permit:
+    """Take what is free."""
+    return semaphore.request(size, owner=owner).result()
+
+
+class Full:
+    """A semaphore of 100 permits, all held by one who gives back what the test says."""
+
+    def __init__(self, policy: AdmissionPolicy = AdmissionPolicy.FAIR) -> None:
+        self.semaphore = AsyncSemaphore(100, 100, 25.0, ManualClock(), rules=AdmissionRules(policy))
+        self._held = held(self.semaphore, 100, "blocker")
+
+    def gives_back(self, size: int) -> None:
+        waiter = self.semaphore.request_update(self._held, self._held.size - size)
+        self._held = waiter.result()
+
+
+# -- after all others -----------------------------------------------------------------------------
+
+
+def test_a_deferred_account_goes_after_who_asked_later() -> None:
+    # Given
+    full = Full()
+    deferred = full.semaphore.request(10, owner="slow")
+    other = full.semaphore.request(10, owner="other")
+    # When
+    full.semaphore.defer("slow")
+    full.gives_back(10)
+    # Then
+    assert (deferred.done, other.done) == (False, True)
+
+
+def test_a_deferred_account_goes_after_who_comes_later() -> None:
+    # Given
+    full = Full()
+    full.semaphore.defer("slow")
+    deferred = full.semaphore.request(10, owner="slow")
+    # When
+    other = full.semaphore.request(10, owner="other")
+    full.gives_back(10)
+    # Then
+    assert (deferred.done, other.done) == (False, True)
+
+
+def test_a_deferred_account_that_holds_nothing_goes_after_who_holds_something() -> None:
+    # Given
+    full = Full()
+    full.gives_back(20)
+    held(full.semaphore, 10, "other")
+    held(full.semaphore, 10, "filler")
+    full.semaphore.defer("slow")
+    hungry = full.semaphore.request(10, owner="slow")
+    more = full.semaphore.request(10, owner="other")
+    # When
+    full.gives_back(10)
+    # Then
+    assert (hungry.done, more.done) == (False, True)
+
+
+def test_a_deferred_account_is_not_passed_over_because_it_asks_for_less() -> None:
+    # Given: as long as others wait, they are who may go before one another
+    full = Full()
+    full.semaphore.defer("slow")
+    small = full.semaphore.request(5, owner="slow")
+    large = full.semaphore.request(50, owner="other")
+    # When
+    full.gives_back(20)
+    # Then
+    assert (small.done, large.done) == (False, False)
+    full.gives_back(30)
+    assert (small.done, large.done) == (False, True)
+
+
+def test_when_nobody_else_waits_a_deferred_account_is_served() -> None:
+    # Given
+    full = Full()
+    full.semaphore.defer("slow")
+    deferred = full.semaphore.request(10, owner="slow")
+    # When
+    full.gives_back(10)
+    # Then
+    assert deferred.done
+
+
+# -- a part of the limit ---------------------------------------------------------------------------
+
+
+def deferred_of(semaphore: AsyncSemaphore, *sizes: int) -> list[Waiter]:
+    """Let each of so many deferred accounts ask."""
+    semaphore.defer(*range(len(sizes)))
+    return [semaphore.request(size, owner=owner) for owner, size in enumerate(sizes)]
+
+
+def test_deferred_accounts_hold_at_most_half_of_the_limit_together() -> None:
+    # Given
+    semaphore = fair(100)
+    first, second = deferred_of(semaphore, 30, 30)
+    # When
+    other = semaphore.request(60, owner="other")
+    # Then: what is free is left for who is not deferred
+    assert (first.done, second.done, other.done) == (True, False, True)
+
+
+def test_what_a_deferred_account_gives_back_is_the_next_ones() -> None:
+    # Given
+    semaphore = fair(100)
+    first, second = deferred_of(semaphore, 30, 30)
+    # When
+    semaphore.release(first.result())
+    # Then
+    assert second.done
+
+
+def test_one_request_of_a_deferred_account_may_be_larger_than_half() -> None:
+    # Given
+    semaphore = fair(100)
+    large, small = deferred_of(semaphore, 80, 5)
+    # Then
+    assert (large.done, small.done) == (True, False)
+    semaphore.release(large.result())
+    assert small.done
+
+
+def test_who_is_deferred_no_more_has_all_there_is() -> None:
+    # Given
+    semaphore = fair(100)
+    _, second = deferred_of(semaphore, 30, 30)
+    # When
+    semaphore.undefer(1)
+    # Then
+    assert second.done
+
+
+def test_who_waits_at_the_part_of_the_deferred_waits_for_others() -> None:
+    # Given
+    semaphore = fair(100)
+    deferred_of(semaphore, 30, 30)
+    # When
+    contention = semaphore.contention()
+    # Then: so that who holds it is closed
+    assert contention is not None
+    assert contention.owner == 1
+
+
+def test_what_deferred_accounts_share_is_a_part_of_theirs() -> None:
+    # Given
+    semaphore = fair(100)
+    semaphore.defer("a", "b", "c")
+    holder = semaphore.share(NS)
+    for owner in ("a", "b"):
+        semaphore.join(holder, owner)
+    semaphore.request(40, owner=holder).result()
+    # When
+    third = semaphore.request(20, owner="c")
+    # Then
+    assert not third.done
+    semaphore.disband(holder)
+    assert third.done
+
+
+def test_when_nobody_waits_a_deferred_account_is_served_at_once() -> None:
+    # Given
+    semaphore = fair(100)
+    semaphore.defer("slow")
+    # When, Then
+    assert semaphore.request(10, owner="slow").done
+
+
+def test_of_deferred_accounts_a_small_request_may_go_before_a_large_one() -> None:
+    # Given
+    full = Full()
+    for owner in ("slow", "slower"):
+        full.semaphore.defer(owner)
+    large = full.semaphore.request(50, owner="slow")
+    small = full.semaphore.request(5, owner="slower")
+    # When
+    full.gives_back(20)
+    # Then
+    assert (large.done, small.done) == (False, True)
+
+
+def test_growth_of_a_deferred_account_still_goes_first() -> None:
+    # Given: it is admitted work, and ends
+    full = Full()
+    full.gives_back(10)
+    permit = held(full.semaphore, 10, "slow")
+    full.semaphore.defer("slow")
+    other = full.semaphore.request(10, owner="other")
+    growth = full.semaphore.request_update(permit, 20)
+    # When
+    full.gives_back(10)
+    # Then
+    assert (growth.done, other.done) == (True, False)
+
+
+def test_all_accounts_of_who_stands_for_many_are_deferred() -> None:
+    # Given
+    full = Full()
+    full.semaphore.exempt_from_share("proxy")
+    before = full.semaphore.request(10, owner="proxy", namespace="t/one")
+    full.semaphore.defer("proxy")
+    after = full.semaphore.request(10, owner="proxy", namespace="t/two")
+    other = full.semaphore.request(10, owner="other", namespace="t/one")
+    # When
+    full.gives_back(10)
+    # Then
+    assert [one.done for one in (before, after, other)] == [False, False, True]
+
+
+# -- within its share -----------------------------------------------------------------------------
+
+
+def test_a_deferred_account_is_served_within_its_share() -> None:
+    # Given: three accounts, so that a share is 25
+    full = Full()
+    full.gives_back(50)
+    held(full.semaphore, 20, "slow")
+    held(full.semaphore, 30, "other")
+    full.semaphore.defer("slow")
+    within = full.semaphore.request(5, owner="slow")
+    # When
+    full.gives_back(5)
+    # Then
+    assert within.done
+
+
+def test_a_deferred_account_is_lent_nothing_beyond_its_share() -> None:
+    # Given: alone, a share is 50
+    semaphore = fair(1_000)
+    held(semaphore, 400, "slow")
+    semaphore.defer("slow")
+    # When
+    beyond = semaphore.request(101, owner="slow")
+    # Then
+    assert not beyond.done
+    assert semaphore.contention() is None
+
+
+def nine_accounts() -> tuple[AsyncSemaphore, Permit]:
+    """Return a full semaphore with small shares, and a permit of 28 that can be given back."""
+    semaphore = fair(100)
+    for number in range(7):
+        held(semaphore, 1, number)
+    held(semaphore, 8, "slow")
+    held(semaphore, 8, "other")
+    held(semaphore, 49, "blocker")
+    return semaphore, held(semaphore, 28, "gives back")
+
+
+def test_what_is_lent_goes_to_the_others() -> None:
+    # Given: both hold their share; the deferred one asks for less
+    semaphore, permit = nine_accounts()
+    deferred, other = semaphore.request(5, owner="slow"), semaphore.request(6, owner="other")
+    semaphore.defer("slow")
+    # When half of what is free is enough for one of them
+    semaphore.release(permit)
+    # Then
+    assert (deferred.done, other.done) == (False, True)
+
+
+def test_who_waited_for_its_share_is_lent_again_when_it_is_deferred_no_more() -> None:
+    # Given
+    semaphore, permit = nine_accounts()
+    waiter = semaphore.request(5, owner="slow")
+    semaphore.defer("slow")
+    semaphore.release(permit)
+    waited = not waiter.done
+    # When
+    semaphore.undefer("slow")
+    # Then
+    assert waited
+    assert waiter.done
+
+
+def test_a_deferred_account_is_served_when_its_share_rises() -> None:
+    # Given: three accounts, so that a share is 25
+    semaphore = fair(100)
+    held(semaphore, 20, "slow")
+    others = [held(semaphore, 10, owner) for owner in ("one", "two")]
+    semaphore.defer("slow")
+    waiter = semaphore.request(20, owner="slow")
+    waited = not waiter.done
+    # When the others leave
+    for permit in others:
+        semaphore.release(permit)
+    # Then
+    assert waited
+    assert waiter.done
+
+
+# -- no more --------------------------------------------------------------------------------------
+
+
+def test_who_is_deferred_no_more_goes_before_who_comes_later() -> None:
+    # Given
+    full = Full()
+    waiter = full.semaphore.request(10, owner="slow")
+    full.semaphore.defer("slow")
+    # When
+    full.semaphore.undefer("slow")
+    later = full.semaphore.request(10, owner="later")
+    full.gives_back(10)
+    # Then
+    assert (waiter.done, later.done) == (True, False)
+
+
+def test_who_has_left_is_deferred_no_more_should_it_come_again() -> None:
+    # Given
+    full = Full()
+    full.semaphore.defer("slow")
+    full.semaphore.request(10, owner="slow")
+    # When
+    full.semaphore.cancel_owner("slow")
+    again = full.semaphore.request(10, owner="slow")
+    later = full.semaphore.request(10, owner="later")
+    full.gives_back(10)
+    # Then
+    assert (again.done, later.done) == (True, False)
+
+
+def test_who_held_nothing_when_it_was_deferred_is_deferred_when_it_asks() -> None:
+    # Given: it held something before, so that its account may be kept
+    full = Full()
+    full.gives_back(10)
+    full.semaphore.release(held(full.semaphore, 10, "slow"))
+    full.semaphore.defer("slow")
+    held(full.semaphore, 10, "filler")
+    # When
+    deferred = full.semaphore.request(10, owner="slow")
+    other = full.semaphore.request(10, owner="other")
+    full.gives_back(10)
+    # Then
+    assert (deferred.done, other.done) == (False, True)
+
+
+def test_who_is_undeferred_while_it_holds_nothing_is_not_deferred_when_it_asks() -> None:
+    # Given: its account is kept, deferred
+    full = Full()
+    full.gives_back(10)
+    permit = held(full.semaphore, 10, "slow")
+    full.semaphore.defer("slow")
+    full.semaphore.release(permit)
+    # When
+    full.semaphore.undefer("slow")
+    held(full.semaphore, 10, "filler")
+    waiter = full.semaphore.request(10, owner="slow")
+    later = full.semaphore.request(10, owner="later")
+    full.gives_back(10)
+    # Then
+    assert (waiter.done, later.done) == (True, False)
+
+
+def test_to_undefer_who_was_not_deferred_is_harmless() -> None:
+    # Given
+    semaphore = fair(100)
+    # When
+    semaphore.undefer("other")
+    # Then
+    assert semaphore.request(10, owner="other").done
+
+
+# -- what is shared -------------------------------------------------------------------------------
+
+
+class Shared(Full):
+    """A request of 10 that sharers wait for together, and one of a stranger who came before."""
+
+    def __init__(self, *sharers: object) -> None:
+        super().__init__()
+        self.holder = self.semaphore.share(NS)
+        for sharer in sharers:
+            self.semaphore.join(self.holder, sharer)
+        self.waiter = self.semaphore.request(10, owner=self.holder)
+
+    def goes_before_a_newcomer(self) -> bool:
+        newcomer = self.semaphore.request(10, owner="newcomer")
+        self.gives_back(10)
+        assert self.waiter.done is not newcomer.done
+        return self.waiter.done
+
+
+@pytest.mark.parametrize("deferred", ["one", "two"])
+def test_a_shared_request_waits_with_a_sharer_that_is_not_deferred(deferred: str) -> None:
+    # Given
+    shared = Shared("one", "two")
+    # When
+    shared.semaphore.defer(deferred)
+    # Then
+    assert shared.goes_before_a_newcomer()
+
+
+def test_a_shared_request_goes_last_when_all_its_sharers_are_deferred() -> None:
+    # Given
+    shared = Shared("one", "two")
+    # When
+    shared.semaphore.defer("one")
+    shared.semaphore.defer("two")
+    # Then
+    assert not shared.goes_before_a_newcomer()
+
+
+@pytest.mark.parametrize("first", ["one", "two"])
+def test_a_shared_request_goes_with_the_first_sharer_that_is_deferred_no_more(first: str) -> None:
+    # Given
+    shared = Shared("one", "two")
+    shared.semaphore.defer("one")
+    shared.semaphore.defer("two")
+    # When
+    shared.semaphore.undefer(first)
+    # Then
+    assert shared.goes_before_a_newcomer()
+
+
+def test_a_shared_request_goes_with_who_joins_and_is_not_deferred() -> None:
+    # Given
+    shared = Shared("one")
+    shared.semaphore.defer("one")
+    # When
+    shared.semaphore.join(shared.holder, "two")
+    # Then
+    assert shared.goes_before_a_newcomer()
+
+
+def test_a_shared_request_goes_with_who_joins_though_it_has_a_request_of_its_own() -> None:
+    # Given
+    shared = Shared("one")
+    shared.semaphore.defer("one")
+    own = shared.semaphore.request(5, owner="two")
+    # When
+    shared.semaphore.join(shared.holder, "two")
+    shared.semaphore.abandon(own)
+    # Then
+    assert shared.waiter.account is not None
+    assert shared.waiter.account.owner == "two"
+    assert shared.goes_before_a_newcomer()
+
+
+def test_a_shared_request_goes_with_the_others_when_its_last_punctual_sharer_leaves() -> None:
+    # Given
+    shared = Shared("one", "two")
+    shared.semaphore.defer("one")
+    # When
+    shared.semaphore.cancel_owner("two")
+    # Then
+    assert not shared.waiter.done
+    assert not shared.goes_before_a_newcomer()
+
+
+def test_one_punctual_sharer_is_found_among_many_deferred_ones() -> None:
+    # Given
+    many = list(range(3 * MEMBERS_LOOKED_AT))
+    shared = Shared(*many)
+    # When
+    for number in many[:-1]:
+        shared.semaphore.defer(number)
+    # Then
+    assert shared.waiter.account is not None
+    assert shared.waiter.account.owner == many[-1]
+    assert shared.goes_before_a_newcomer()
+
+
+def test_a_punctual_sharer_who_came_last_is_found_when_another_leaves() -> None:
+    # Given
+    many = list(range(3 * MEMBERS_LOOKED_AT))
+    shared = Shared(*many)
+    for number in many:
+        shared.semaphore.defer(number)
+    for owner in ("first", "second"):
+        shared.semaphore.join(shared.holder, owner)
+    # When
+    shared.semaphore.cancel_owner("first")
+    # Then
+    assert shared.goes_before_a_newcomer()
+
+
+def test_a_shared_request_rather_goes_last_than_with_a_sharer_who_holds_its_share() -> None:
+    # Given
+    full = Full()
+    full.gives_back(60)
+    held(full.semaphore, 60, "big")
+    full.semaphore.defer("slow")
+    holder = full.semaphore.share(NS)
+    for owner in ("big", "slow"):
+        full.semaphore.join(holder, owner)
+    waiter = full.semaphore.request(10, owner=holder)
+    # When nobody else waits
+    full.gives_back(10)
+    # Then
+    assert waiter.done
+
+
+def test_own_requests_of_a_deferred_sharer_do_not_go_with_the_shared_one() -> None:
+    # Given
+    shared = Shared("one", "two")
+    own = shared.semaphore.request(10, owner="one")
+    # When
+    shared.semaphore.defer("one")
+    shared.gives_back(10)
+    newcomer = shared.semaphore.request(10, owner="newcomer")
+    shared.gives_back(10)
+    # Then
+    assert [one.done for one in (shared.waiter, newcomer, own)] == [True, True, False]
+
+
+# -- as shipped -----------------------------------------------------------------------------------
+
+
+def test_strict_order_knows_no_deferral() -> None:
+    # Given
+    full = Full(AdmissionPolicy.FIFO)
+    first = full.semaphore.request(10, owner="slow")
+    second = full.semaphore.request(10, owner="other")
+    # When
+    full.semaphore.defer("slow")
+    full.gives_back(10)
+    # Then
+    assert (first.done, second.done) == (True, False)
+
+
+# -- whatever happens -----------------------------------------------------------------------------
+
+OWNERS = st.sampled_from(["a", "b", "c", "proxy"])
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("ask"), OWNERS, st.integers(1, 60)),
+        st.tuples(st.just("ask together"), st.integers(0, 1), st.integers(1, 60)),
+        st.tuples(st.just("join"), OWNERS, st.integers(0, 1)),
+        st.tuples(st.just("give back"), st.integers(0, 5), st.just(0)),
+        st.tuples(st.sampled_from(["defer", "undefer", "cancel"]), OWNERS, st.just(0)),
+    ),
+    max_size=50,
+)
+
+
+class History:
+    """Requests, sharers, deferrals and ends in any order."""
+
+    def __init__(self) -> None:
+        self.semaphore = fair(100)
+        self.semaphore.exempt_from_share("proxy")
+        self.holders = [self.semaphore.share(NS) for _ in range(2)]
+        self.waiters: list[Waiter] = []
+
+    def does(self, what: str, whose: str | int, number: int) -> None:
+        semaphore = self.semaphore
+        if what == "ask":
+            self.waiters.append(semaphore.request(number, owner=whose, namespace=NS))
+        elif what == "ask together" and self.holders[int(whose)].references:
+            self.waiters.append(semaphore.request(number, owner=self.holders[int(whose)]))
+        elif what == "join":
+            semaphore.join(self.holders[number], whose)
+        elif what == "give back":
+            self.gives_back(int(whose))
+        elif what == "cancel":
+            semaphore.cancel_owner(whose)
+        elif what in ("defer", "undefer"):
+            (semaphore.defer if what == "defer" else semaphore.undefer)(whose)
+
+    @property
+    def held(self) -> list[Permit]:
+        return [one.permit for one in self.waiters if one.permit is not None and one.permit.size]
+
+    def gives_back(self, number: int) -> None:
+        if self.held:
+            self.semaphore.release(self.held[number % len(self.held)])
+
+
+@settings(max_examples=300, deadline=None)
+@given(STEPS)
+def test_whoever_is_deferred_nobody_waits_for_ever_and_no_permit_is_lost(
+    steps: list[tuple[str, str | int, int]],
+) -> None:
+    # Given
+    history = History()
+    semaphore = history.semaphore
+    # When
+    for what, whose, number in steps:
+        history.does(what, whose, number)
+        assert semaphore.acquired_permits == sum(permit.size for permit in history.held) <= 100
+        assert history.held or not semaphore.queue_size
+    while history.held:
+        history.gives_back(0)
+    # Then
+    assert all(waiter.done for waiter in history.waiters)
+    assert (semaphore.acquired_permits, semaphore.queue_size) == (0, 0)

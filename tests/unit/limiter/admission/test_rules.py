@@ -1,0 +1,42 @@
+"""The rules of admission as configuration."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+
+import pytest
+
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules, ShareCaps
+
+
+def test_policies_have_the_names_of_the_configuration() -> None:
+    assert AdmissionPolicy("fifo") is AdmissionPolicy.FIFO
+    assert AdmissionPolicy("fair") is AdmissionPolicy.FAIR
+
+
+def test_the_rules_are_as_shipped_unless_told_otherwise() -> None:
+    # Given
+    rules = AdmissionRules()
+    # Then
+    assert rules.policy is AdmissionPolicy.FIFO
+    assert rules.caps == ShareCaps(per_connection=0, per_namespace=0, per_tenant=0)
+
+
+@pytest.mark.parametrize(("limit", "overdraft_max"), [(1_000, 100), (109, 10), (9, 1), (1, 1)])
+def test_an_overdraft_is_a_tenth_of_the_limit_and_never_nothing(
+    limit: int, overdraft_max: int
+) -> None:
+    assert AdmissionRules().overdraft_max(limit) == overdraft_max
+
+
+@pytest.mark.parametrize("configured", [0, 7])
+def test_an_overdraft_is_what_is_configured_whatever_the_limit(configured: int) -> None:
+    # Given
+    rules = AdmissionRules(overdraft_max_permits=configured)
+    # Then
+    assert rules.overdraft_max(1_000) == configured
+
+
+def test_rules_do_not_change() -> None:
+    with pytest.raises(FrozenInstanceError):
+        AdmissionRules().policy = AdmissionPolicy.FAIR  # type: ignore[misc]

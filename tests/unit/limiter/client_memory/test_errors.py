@@ -1,0 +1,44 @@
+"""A refusal says what a caller needs to tell its user."""
+
+from __future__ import annotations
+
+import pytest
+
+from limiter.client_memory.errors import (
+    MemoryBufferIsFullError,
+    MemoryReserveCancelledError,
+    MemoryReserveClosedError,
+    MemoryReserveError,
+    MemoryReserveQueueFullError,
+    MemoryReserveTimeoutError,
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (
+            MemoryBufferIsFullError(5, 101, 100),
+            "Client memory buffer is full: 101 bytes are reserved, the limit is 100; "
+            "5 more were asked for",
+        ),
+        (
+            MemoryReserveQueueFullError(5, 101, 100, 3),
+            "Client memory buffer is full: 101 bytes are reserved, the limit is 100; "
+            "5 more were asked for, and 3 callers wait already",
+        ),
+        (
+            MemoryReserveTimeoutError(30.0),
+            "Client memory was not granted within 30.000 seconds",
+        ),
+        (MemoryReserveCancelledError(), "The request for client memory was cancelled"),
+        (MemoryReserveClosedError(), "The memory limit controller is closed"),
+    ],
+)
+def test_a_refusal_says_why(error: MemoryReserveError, sentence: str) -> None:
+    assert isinstance(error, MemoryReserveError)
+    assert str(error) == sentence
+
+
+def test_who_handles_a_full_buffer_handles_a_full_queue_of_waiters() -> None:
+    assert issubclass(MemoryReserveQueueFullError, MemoryBufferIsFullError)

@@ -1,0 +1,539 @@
+"""Client memory: who is admitted, who waits, and in what order; upstream's cases are named."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import FrozenInstanceError
+from typing import TYPE_CHECKING
+
+import pytest
+
+from limiter.client_memory.errors import (
+    MemoryBufferIsFullError,
+    MemoryReserveCancelledError,
+    MemoryReserveClosedError,
+    MemoryReserveQueueFullError,
+    MemoryReserveTimeoutError,
+)
+from limiter.client_memory.memory_limit_controller import DEFAULT_LIMIT_BYTES, MemoryLimitController
+from limiter.client_memory.reservation import MemoryLimitStatistics, ReserveOutcome
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle, started
+
+if TYPE_CHECKING:
+    from limiter.client_memory.reservation import Reservation
+
+
+class Pool:
+    """A controller on a manual clock, and what it told its observer."""
+
+    def __init__(self, limit_bytes: int = 100, max_waiters: int = 10) -> None:
+        self.clock = ManualClock()
+        self.outcomes: list[tuple[ReserveOutcome, float]] = []
+        self.memory = MemoryLimitController(
+            limit_bytes,
+            max_waiters,
+            self.clock,
+            lambda outcome, seconds: self.outcomes.append((outcome, seconds)),
+        )
+
+    def fill(self, count: int) -> list[Reservation]:
+        """Return ``count`` reservations of one byte, each of them admitted."""
+        return [self.memory.reserve_nowait(1) for _ in range(count)]
+
+
+# -- upstream's cases -------------------------------------------------------------------------
+
+
+def test_one_request_may_exceed_the_limit_and_the_next_may_not() -> None:
+    """MemoryLimitControllerTest.testLimit."""
+    # Given
+    pool = Pool(100)
+    held = pool.fill(101)
+    assert pool.memory.current_usage == 101
+    # When, Then
+    assert pool.memory.try_reserve(1) is None
+    assert pool.memory.current_usage == 101
+    held.pop().release()
+    assert pool.memory.current_usage == 100
+    assert pool.memory.try_reserve(1) is not None
+    assert pool.memory.current_usage == 101
+
+
+async def test_one_release_serves_all_who_fit() -> None:
+    """MemoryLimitControllerTest.testBlocking."""
+    # Given
+    pool = Pool(100)
+    pool.fill(98)
+    holder = pool.memory.reserve_nowait(3)
+    waiting = [await started(pool.memory.reserve(1)) for _ in range(3)]
+    assert not any(task.done() for task in waiting)
+    # When
+    holder.release()
+    await settle()
+    # Then
+    assert all(task.done() for task in waiting)
+    assert pool.memory.current_usage == 101
+
+
+async def test_each_release_serves_one_who_waits() -> None:
+    """MemoryLimitControllerTest.testStepRelease."""
+    # Given
+    pool = Pool(100)
+    held = pool.fill(101)
+    waiting = [await started(pool.memory.reserve(1)) for _ in range(3)]
+    # When, Then
+    for served in (1, 2, 3):
+        held.pop().release()
+        await settle()
+        assert [task.done() for task in waiting] == [True] * served + [False] * (3 - served)
+    assert pool.memory.current_usage == 101
+
+
+@pytest.mark.parametrize("limit_bytes", [0, -1])
+def test_without_a_limit_usage_is_counted_and_its_fraction_is_zero(limit_bytes: int) -> None:
+    """MemoryLimitControllerTest, limit 0: the fraction was not a number once."""
+    # Given
+    pool = Pool(limit_bytes)
+    # When
+    held = [pool.memory.reserve_nowait(1 << 40) for _ in range(3)]
+    # Then
+    assert not pool.memory.is_memory_limited
+    assert pool.memory.current_usage == 3 << 40
+    assert pool.memory.current_usage_fraction == 0.0
+    for reservation in held:
+        reservation.release()
+    assert pool.memory.current_usage == 0
+
+
+async def test_a_negative_size_is_an_error_at_once() -> None:
+    """MemoryLimitControllerTest, negative sizes: usage fell and nobody was woken once."""
+    # Given
+    pool = Pool(100)
+    sentence = "^A reservation cannot be negative: -1 bytes$"
+    # When, Then
+    with pytest.raises(ValueError, match=sentence):
+        pool.memory.try_reserve(-1)
+    with pytest.raises(ValueError, match=sentence):
+        pool.memory.reserve_nowait(-1)
+    with pytest.raises(ValueError, match=sentence):
+        pool.memory.force_reserve(-1)
+    with pytest.raises(ValueError, match=sentence):
+        await pool.memory.reserve(-1)
+    assert pool.memory.current_usage == pool.memory.statistics().reservations == 0
+    assert pool.outcomes == []
+
+
+# -- who is admitted --------------------------------------------------------------------------
+
+
+def test_the_limit_is_the_clients_default() -> None:
+    assert MemoryLimitController().statistics().limit_bytes == DEFAULT_LIMIT_BYTES == 67_108_864
+
+
+async def test_a_request_larger_than_the_limit_is_served() -> None:
+    # Given
+    pool = Pool(100)
+    holder = pool.memory.reserve_nowait(1_000)
+    oversized = await started(pool.memory.reserve(5_000))
+    # When
+    holder.release()
+    # Then
+    assert (await oversized).size == 5_000
+    assert pool.memory.current_usage_fraction == 50.0
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_above_the_limit_even_nothing_is_refused(size: int) -> None:
+    pool = Pool(100)
+    pool.memory.force_reserve(101)
+    assert pool.memory.try_reserve(size) is None
+
+
+def test_who_does_not_wait_is_told_the_figures() -> None:
+    # Given
+    pool = Pool(100)
+    pool.memory.force_reserve(101)
+    # When
+    with pytest.raises(MemoryBufferIsFullError) as caught:
+        pool.memory.reserve_nowait(7)
+    # Then
+    figures = (caught.value.size_bytes, caught.value.usage_bytes, caught.value.limit_bytes)
+    assert figures == (7, 101, 100)
+
+
+def test_what_has_arrived_is_counted_whatever_the_limit() -> None:
+    # Given
+    pool = Pool(100)
+    pool.memory.force_reserve(101)
+    # When
+    arrived = pool.memory.force_reserve(500)
+    # Then
+    assert arrived.size == 500
+    assert pool.memory.current_usage == 601
+    assert pool.memory.is_memory_limited
+
+
+# -- waiting ----------------------------------------------------------------------------------
+
+
+async def test_waiters_are_served_in_the_order_of_asking_whatever_their_size() -> None:
+    # Given
+    pool = Pool(100)
+    held = pool.fill(101)
+    large = await started(pool.memory.reserve(500))
+    small = await started(pool.memory.reserve(1))
+    # When
+    held.pop().release()
+    await settle()
+    # Then
+    assert (large.done(), small.done()) == (True, False)
+    (await large).release()
+    assert (await small).size == 1
+
+
+async def test_a_newcomer_does_not_overtake_who_waits() -> None:
+    # Given: the one who comes at the moment of the release, before any waiter has run.
+    pool = Pool(100)
+    held = pool.fill(101)
+    waiting = await started(pool.memory.reserve(1))
+    # When
+    held.pop().release()
+    newcomer = pool.memory.try_reserve(1)
+    # Then
+    assert newcomer is None
+    assert (await waiting).size == 1
+
+
+def test_a_newcomer_inside_a_callback_does_not_overtake_who_waits() -> None:
+    # Given: a grant crosses the threshold while two wait and usage allows both.
+    pool = Pool(100)
+    holder = pool.memory.force_reserve(101)
+    first, second = pool.memory.request(50), pool.memory.request(50)
+    newcomers: list[object] = []
+    pool.memory.register_trigger(lambda: newcomers.append(pool.memory.try_reserve(1)), 0.5)
+    # When
+    holder.release()
+    # Then
+    assert newcomers == [None]
+    assert (first.done, second.done) == (True, True)
+
+
+def test_a_callback_that_releases_does_not_turn_the_order() -> None:
+    # Given
+    pool = Pool(100)
+    holder, other = pool.memory.force_reserve(51), pool.memory.force_reserve(50)
+    first, second = pool.memory.request(100), pool.memory.request(1)
+    settled_before: list[bool] = []
+
+    def release_more() -> None:
+        settled_before.append(first.done)
+        other.release()
+
+    pool.memory.register_trigger(release_more, 0.9)
+    # When
+    holder.release()
+    # Then
+    assert settled_before == [True]
+    assert second.done
+
+
+async def test_a_release_wakes_nobody_who_must_go_on_waiting() -> None:
+    # Given
+    pool = Pool(100)
+    holder = pool.memory.force_reserve(150)
+    first, second = pool.memory.request(1), pool.memory.request(1)
+    # When
+    holder.resize(101)
+    # Then
+    assert not first.done
+    holder.resize(100)
+    assert (first.done, second.done) == (True, False)
+
+
+async def test_the_queue_of_waiters_is_bounded() -> None:
+    # Given
+    pool = Pool(100, max_waiters=2)
+    holder = pool.memory.force_reserve(101)
+    waiting = [await started(pool.memory.reserve(1)) for _ in range(2)]
+    # When
+    with pytest.raises(MemoryReserveQueueFullError) as caught:
+        await pool.memory.reserve(1)
+    # Then
+    assert caught.value.waiters == 2
+    assert pool.outcomes[-1] == (ReserveOutcome.QUEUE_FULL, 0.0)
+    assert pool.memory.statistics().rejected_total == 1
+    holder.release()
+    assert [(await task).size for task in waiting] == [1, 1]
+
+
+def test_at_least_one_may_wait() -> None:
+    with pytest.raises(ValueError, match="max_waiters is at least 1, not 0"):
+        MemoryLimitController(100, 0)
+
+
+async def test_who_waits_too_long_is_refused() -> None:
+    # Given
+    pool = Pool(100)
+    holder = pool.memory.force_reserve(101)
+    waiting = await started(pool.memory.reserve(1, timeout_seconds=30.0))
+    patient = await started(pool.memory.reserve(2))
+    # When
+    pool.clock.advance(29.9)
+    assert pool.memory.statistics().waiters == 2
+    pool.clock.advance(0.1)
+    # Then
+    with pytest.raises(MemoryReserveTimeoutError) as caught:
+        await waiting
+    assert caught.value.waited_seconds == pytest.approx(30.0)
+    assert pool.memory.statistics().timeouts_total == 1
+    holder.release()
+    assert (await patient).size == pool.memory.current_usage == 2
+
+
+def test_a_timeout_of_nothing_ends_before_time_passes() -> None:
+    # Given
+    pool = Pool(100)
+    pool.memory.force_reserve(101)
+    waiter = pool.memory.request(1, timeout_seconds=0.0)
+    # When
+    pool.clock.advance(0.0)
+    # Then
+    assert isinstance(waiter.error, MemoryReserveTimeoutError)
+
+
+async def test_without_a_timeout_a_caller_waits_without_end() -> None:
+    # Given
+    pool = Pool(100)
+    holder = pool.memory.force_reserve(101)
+    waiting = await started(pool.memory.reserve(1))
+    # When
+    pool.clock.advance(1e9)
+    # Then
+    assert pool.memory.statistics().waiters == 1
+    holder.release()
+    await waiting
+
+
+async def test_who_was_served_does_not_time_out() -> None:
+    # Given
+    pool = Pool(100)
+    holder = pool.memory.force_reserve(101)
+    waiting = await started(pool.memory.reserve(1, timeout_seconds=30.0))
+    # When
+    holder.release()
+    pool.clock.advance(60.0)
+    # Then
+    assert (await waiting).size == 1
+    assert pool.memory.statistics().timeouts_total == 0
+
+
+# -- leaving ----------------------------------------------------------------------------------
+
+
+async def test_a_cancelled_caller_leaves_the_queue() -> None:
+    # Given
+    pool = Pool(100)
+    holder = pool.memory.force_reserve(101)
+    leaving = await started(pool.memory.reserve(1))
+    staying = await started(pool.memory.reserve(2))
+    # When
+    leaving.cancel()
+    await settle()
+    # Then
+    assert leaving.cancelled()
+    assert pool.memory.statistics().waiters == 1
+    holder.release()
+    assert (await staying).size == pool.memory.current_usage == 2
+    assert [outcome for outcome, _ in pool.outcomes][1:] == [
+        ReserveOutcome.CANCELLED,
+        ReserveOutcome.RESERVED,
+    ]
+
+
+async def test_a_caller_cancelled_in_the_turn_of_its_grant_leaks_nothing() -> None:
+    # Given
+    pool = Pool(100)
+    holder = pool.memory.force_reserve(101)
+    leaving = await started(pool.memory.reserve(200))
+    staying = await started(pool.memory.reserve(2))
+    # When
+    holder.release()
+    assert pool.memory.current_usage == 200
+    leaving.cancel()
+    await settle()
+    # Then
+    assert leaving.cancelled()
+    assert (await staying).size == pool.memory.current_usage == 2
+
+
+async def test_memory_freed_in_the_turn_of_a_cancellation_goes_to_the_next() -> None:
+    # Given
+    pool = Pool(100)
+    holder = pool.memory.force_reserve(101)
+    leaving = await started(pool.memory.reserve(200))
+    staying = await started(pool.memory.reserve(2))
+    # When: cancelled first, and its task has had no turn to say so.
+    leaving.cancel()
+    holder.release()
+    # Then
+    assert pool.memory.current_usage == 2
+    assert (await staying).size == 2
+    await settle()
+    assert leaving.cancelled()
+    outcomes = [outcome for outcome, _ in pool.outcomes]
+    assert outcomes.count(ReserveOutcome.CANCELLED) == 1
+
+
+async def test_a_caller_cancelled_in_the_turn_of_its_timeout_ends_once() -> None:
+    # Given
+    pool = Pool(100)
+    pool.memory.force_reserve(101)
+    leaving = await started(pool.memory.reserve(1, timeout_seconds=30.0))
+    # When
+    leaving.cancel()
+    pool.clock.advance(30.0)
+    await settle()
+    # Then
+    assert leaving.cancelled()
+    assert [outcome for outcome, _ in pool.outcomes][1:] == [ReserveOutcome.TIMED_OUT]
+
+
+def test_a_request_can_be_abandoned_without_a_task() -> None:
+    # Given
+    pool = Pool(100)
+    granted = pool.memory.request(101)
+    waiting = pool.memory.request(1)
+    # When
+    pool.memory.abandon(waiting)
+    pool.memory.abandon(granted)
+    pool.memory.abandon(granted)
+    # Then
+    assert granted.result().released
+    with pytest.raises(MemoryReserveCancelledError):
+        waiting.result()
+    assert pool.memory.current_usage == pool.memory.statistics().waiters == 0
+
+
+# -- closing ----------------------------------------------------------------------------------
+
+
+async def test_close_wakes_who_waits_and_refuses_who_comes() -> None:
+    """The C++ client's close; the Java controller has none."""
+    # Given
+    pool = Pool(100)
+    pool.memory.force_reserve(101)
+    waiting = [await started(pool.memory.reserve(1)) for _ in range(2)]
+    # When
+    pool.memory.close()
+    assert pool.memory.statistics().waiters == 0
+    pool.memory.close()
+    # Then
+    answers = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [type(answer) for answer in answers] == [MemoryReserveClosedError] * 2
+    with pytest.raises(MemoryReserveClosedError):
+        await pool.memory.reserve(1)
+    with pytest.raises(MemoryReserveClosedError):
+        pool.memory.try_reserve(1)
+    assert [outcome for outcome, _ in pool.outcomes].count(ReserveOutcome.CLOSED) == 4
+
+
+def test_what_is_held_at_close_can_be_resized_and_released() -> None:
+    # Given
+    pool = Pool(100)
+    held = pool.memory.force_reserve(50)
+    # When
+    pool.memory.close()
+    arrived = pool.memory.force_reserve(10)
+    held.resize(60)
+    # Then
+    assert pool.memory.current_usage == 70
+    held.release()
+    arrived.release()
+    assert pool.memory.current_usage == 0
+
+
+def test_a_closed_controller_triggers_nothing() -> None:
+    # Given
+    pool = Pool(100)
+    runs: list[int] = []
+    pool.memory.register_trigger(lambda: runs.append(1), 0.95, repeat_seconds=1.0)
+    pool.memory.force_reserve(95)
+    # When
+    pool.memory.close()
+    pool.memory.force_reserve(100).release()
+    pool.clock.advance(60.0)
+    # Then
+    assert runs == [1]
+
+
+# -- who watches ------------------------------------------------------------------------------
+
+
+def test_every_request_ends_in_one_outcome_with_the_seconds_it_waited() -> None:
+    # Given
+    pool = Pool(100, max_waiters=2)
+    holder = pool.memory.reserve_nowait(90)
+    pool.memory.force_reserve(11)
+    # When
+    pool.memory.try_reserve(1)
+    pool.memory.request(1, timeout_seconds=2.0)
+    pool.memory.request(1)
+    pool.clock.advance(5.0)
+    holder.release()
+    # Then
+    assert pool.outcomes == [
+        (ReserveOutcome.RESERVED, 0.0),
+        (ReserveOutcome.FORCED, 0.0),
+        (ReserveOutcome.BUFFER_FULL, 0.0),
+        (ReserveOutcome.TIMED_OUT, 2.0),
+        (ReserveOutcome.RESERVED, 5.0),
+    ]
+
+
+def test_the_high_water_mark_stays_when_usage_falls() -> None:
+    # Given
+    pool = Pool(100)
+    pool.memory.force_reserve(150).release()
+    # When
+    pool.memory.force_reserve(10)
+    # Then
+    assert pool.memory.statistics().high_water_bytes == 150
+
+
+def test_statistics_are_a_snapshot() -> None:
+    # Given
+    pool = Pool(100, max_waiters=5)
+    pool.memory.register_trigger(lambda: None)
+    small, _ = pool.memory.reserve_nowait(20), pool.memory.force_reserve(130)
+    pool.memory.try_reserve(1)
+    waiter = pool.memory.request(1, timeout_seconds=1.0)
+    pool.clock.advance(1.0)
+    assert isinstance(waiter.error, MemoryReserveTimeoutError)
+    small.release()
+    pool.memory.request(1)
+    # When
+    figures = pool.memory.statistics()
+    pool.memory.close()
+    # Then
+    assert figures == MemoryLimitStatistics(
+        limit_bytes=100,
+        usage_bytes=130,
+        high_water_bytes=150,
+        waiters=1,
+        max_waiters=5,
+        reservations=1,
+        rejected_total=1,
+        timeouts_total=1,
+        triggers_fired_total=1,
+        triggers_failed_total=0,
+    )
+    with pytest.raises(FrozenInstanceError):
+        figures.waiters = 0  # type: ignore[misc]
+
+
+def test_a_controller_shows_its_state() -> None:
+    pool = Pool(100)
+    pool.memory.force_reserve(101)
+    pool.memory.request(1)
+    assert repr(pool.memory) == "<MemoryLimitController 101/100 bytes with 1 waiting>"

@@ -1,0 +1,286 @@
+"""A trigger runs when usage rises to its threshold, and harms nobody who reserves."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from limiter.client_memory.memory_limit_controller import SHRINK_THRESHOLD, MemoryLimitController
+from limiter.client_memory.reservation import Reservation
+from tests.support.clocks.manual_clock import ManualClock
+
+
+class Pool:
+    """A controller of 100 bytes whose trigger notes the usage it meets."""
+
+    def __init__(self, limit_bytes: int = 100) -> None:
+        self.clock = ManualClock()
+        self.memory = MemoryLimitController(limit_bytes, clock=self.clock)
+        self.seen: list[int] = []
+
+    def note(self) -> None:
+        self.seen.append(self.memory.current_usage)
+
+
+@pytest.mark.parametrize(
+    ("before", "size", "runs"), [(0, 94, 0), (0, 95, 1), (94, 1, 1), (94, 0, 0), (95, 1, 0)]
+)
+def test_a_trigger_runs_when_its_threshold_is_crossed_from_below(
+    before: int, size: int, runs: int
+) -> None:
+    """MemoryLimitControllerTest, trigger cases: once for each crossing."""
+    # Given
+    pool = Pool()
+    pool.memory.force_reserve(before)
+    pool.memory.register_trigger(pool.note, SHRINK_THRESHOLD)
+    # When
+    pool.memory.force_reserve(size)
+    # Then
+    assert pool.seen == [before + size] * runs
+    assert pool.memory.statistics().triggers_fired_total == runs
+
+
+def test_a_trigger_runs_again_after_usage_fell_below() -> None:
+    """MemoryLimitControllerTest, trigger cases: once for each crossing."""
+    # Given
+    pool = Pool()
+    pool.memory.register_trigger(pool.note)
+    prefetched = pool.memory.force_reserve(96)
+    pool.memory.force_reserve(4)
+    # When
+    prefetched.release()
+    pool.memory.force_reserve(91)
+    # Then
+    assert pool.seen == [96, 95]
+
+
+def test_every_way_to_take_memory_can_cross() -> None:
+    # Given
+    pool = Pool()
+    pool.memory.register_trigger(pool.note)
+    ways = [
+        lambda: pool.memory.try_reserve(95),
+        lambda: pool.memory.request(95).result(),
+        lambda: pool.memory.force_reserve(95),
+    ]
+    # When
+    for way in ways:
+        reservation = way()
+        assert isinstance(reservation, Reservation)
+        reservation.release()
+    pool.memory.force_reserve(1).adjust(94)
+    # Then
+    assert pool.seen == [95, 95, 95, 95]
+
+
+def test_memory_granted_to_a_waiter_can_cross() -> None:
+    # Given
+    pool = Pool()
+    holder = pool.memory.force_reserve(101)
+    pool.memory.request(97)
+    pool.memory.register_trigger(pool.note)
+    # When
+    holder.release()
+    # Then
+    assert pool.seen == [97]
+
+
+def test_a_callback_that_reserves_is_not_entered_again() -> None:
+    # Given
+    pool = Pool()
+    depths: list[int] = []
+
+    def crosses_again() -> None:
+        depths.append(pool.memory.current_usage)
+        held.release()
+        pool.memory.force_reserve(95)
+
+    pool.memory.register_trigger(crosses_again)
+    # When
+    held = pool.memory.force_reserve(60)
+    pool.memory.force_reserve(40)
+    # Then
+    assert depths == [100]
+    assert pool.memory.current_usage == 135
+
+
+def test_several_clients_have_a_trigger_each() -> None:
+    # Given
+    pool = Pool()
+    calls: list[str] = []
+    pool.memory.register_trigger(lambda: calls.append("first"), 0.5)
+    pool.memory.register_trigger(lambda: calls.append("second"), 0.5)
+    pool.memory.register_trigger(lambda: calls.append("higher"), 0.95)
+    # When
+    pool.memory.force_reserve(50)
+    # Then
+    assert calls == ["first", "second"]
+
+
+def test_a_removed_trigger_does_not_run() -> None:
+    # Given
+    pool = Pool()
+    trigger = pool.memory.register_trigger(pool.note)
+    # When
+    trigger.remove()
+    trigger.remove()
+    pool.memory.force_reserve(100)
+    # Then
+    assert pool.seen == []
+
+
+def test_a_trigger_that_an_earlier_one_removes_does_not_run() -> None:
+    # Given
+    pool = Pool()
+    pool.memory.register_trigger(lambda: second.remove())
+    second = pool.memory.register_trigger(pool.note)
+    # When
+    pool.memory.force_reserve(100)
+    # Then
+    assert pool.seen == []
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("no consumer"), asyncio.CancelledError()])
+def test_what_a_callback_raises_does_not_reach_who_reserves(
+    error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    pool = Pool()
+
+    def fails() -> None:
+        raise error
+
+    pool.memory.register_trigger(fails)
+    pool.memory.register_trigger(pool.note)
+    # When
+    with caplog.at_level(logging.ERROR, "limiter.client_memory.triggers"):
+        reservation = pool.memory.try_reserve(100)
+    # Then
+    assert reservation is not None
+    assert pool.memory.current_usage == reservation.size == 100
+    assert pool.seen == [100]
+    assert "A memory trigger failed" in caplog.text
+    figures = pool.memory.statistics()
+    assert (figures.triggers_fired_total, figures.triggers_failed_total) == (2, 1)
+
+
+def test_a_callback_that_raised_runs_at_the_next_crossing() -> None:
+    # Given
+    pool = Pool()
+    pool.memory.register_trigger(lambda: pool.seen.append(1 // 0))
+    # When
+    pool.memory.force_reserve(95).release()
+    pool.memory.force_reserve(95).release()
+    # Then
+    assert pool.memory.statistics().triggers_failed_total == 2
+
+
+# -- repetition -------------------------------------------------------------------------------
+
+
+def test_a_trigger_does_not_repeat_unless_asked() -> None:
+    # Given
+    pool = Pool()
+    pool.memory.register_trigger(pool.note)
+    # When
+    pool.memory.force_reserve(100)
+    pool.clock.advance(3600.0)
+    # Then
+    assert pool.seen == [100]
+
+
+def test_a_repeating_trigger_runs_for_as_long_as_usage_stays_up() -> None:
+    # Given
+    pool = Pool()
+    pool.memory.register_trigger(pool.note, 0.95, repeat_seconds=1.0)
+    held = pool.memory.force_reserve(95)
+    # When
+    pool.clock.advance(2.5)
+    held.adjust(-1)
+    pool.clock.advance(60.0)
+    # Then
+    assert pool.seen == [95, 95, 95]
+
+
+def test_a_new_crossing_puts_the_repetition_off() -> None:
+    # Given
+    pool = Pool()
+    pool.memory.register_trigger(pool.note, 0.95, repeat_seconds=1.0)
+    held = pool.memory.force_reserve(95)
+    # When
+    pool.clock.advance(0.6)
+    held.adjust(-1)
+    held.adjust(1)
+    pool.clock.advance(0.6)
+    # Then
+    assert pool.seen == [95, 95]
+    pool.clock.advance(0.4)
+    assert pool.seen == [95, 95, 95]
+
+
+def test_a_removed_trigger_does_not_repeat() -> None:
+    # Given
+    pool = Pool()
+    trigger = pool.memory.register_trigger(pool.note, 0.95, repeat_seconds=1.0)
+    pool.memory.force_reserve(95)
+    # When
+    trigger.remove()
+    pool.clock.advance(60.0)
+    # Then
+    assert pool.seen == [95]
+    assert trigger.timer is None
+
+
+def test_a_trigger_that_removes_itself_does_not_repeat() -> None:
+    # Given
+    pool = Pool()
+
+    def once() -> None:
+        pool.note()
+        trigger.remove()
+
+    trigger = pool.memory.register_trigger(once, 0.95, repeat_seconds=1.0)
+    # When
+    pool.memory.force_reserve(95)
+    pool.clock.advance(60.0)
+    # Then
+    assert pool.seen == [95]
+    assert trigger.timer is None
+
+
+# -- thresholds -------------------------------------------------------------------------------
+
+
+def test_without_a_limit_no_trigger_runs() -> None:
+    pool = Pool(0)
+    pool.memory.register_trigger(pool.note)
+    pool.memory.force_reserve(1_000_000)
+    assert pool.seen == []
+
+
+def test_a_threshold_is_rounded_down_to_whole_bytes_and_is_one_at_least() -> None:
+    # Given
+    small, tiny = Pool(10), Pool(1)
+    small.memory.register_trigger(small.note, 0.95)
+    tiny.memory.register_trigger(tiny.note, 0.95)
+    # When
+    small.memory.force_reserve(9)
+    tiny.memory.force_reserve(1)
+    # Then
+    assert (small.seen, tiny.seen) == ([9], [1])
+
+
+@pytest.mark.parametrize("threshold", [0.0, -0.5, float("nan")])
+def test_a_threshold_of_nothing_is_an_error(threshold: float) -> None:
+    pool = Pool()
+    with pytest.raises(ValueError, match="fraction above 0"):
+        pool.memory.register_trigger(pool.note, threshold)
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0])
+def test_a_repetition_without_a_pause_is_an_error(seconds: float) -> None:
+    pool = Pool()
+    with pytest.raises(ValueError, match="more than 0 seconds"):
+        pool.memory.register_trigger(pool.note, 0.95, seconds)

@@ -1,0 +1,197 @@
+"""Rules of AsyncDualMemoryLimiter and MemoryHold beyond upstream's cases."""
+
+from __future__ import annotations
+
+import pytest
+
+from limiter.errors import (
+    PermitAcquireCancelledError,
+    PermitAcquireQueueFullError,
+    PermitAcquireTimeoutError,
+    PermitTooLargeError,
+)
+from limiter.memory.dual_limiter import (
+    AsyncDualMemoryLimiter,
+    DualStatistics,
+    LimitType,
+    MemoryHold,
+    MemoryLimit,
+)
+from limiter.permits.permit import AcquireOutcome, SemaphoreStatistics
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle, started
+
+HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
+
+
+def dual(
+    heap_bytes: int = 1000, direct_bytes: int = 1000, queue: int = 10
+) -> AsyncDualMemoryLimiter:
+    return AsyncDualMemoryLimiter(
+        MemoryLimit(heap_bytes, queue, 5.0), MemoryLimit(direct_bytes, queue, 5.0), ManualClock()
+    )
+
+
+async def test_an_update_without_waiting_grows_what_fits() -> None:
+    # Given
+    limiter = dual()
+    permit = await limiter.acquire(HEAP, 100)
+    # When
+    grown = limiter.try_update(permit, 1000)
+    # Then
+    assert grown is not None
+    assert (grown.size, permit.size) == (1000, 0)
+
+
+async def test_an_update_without_waiting_that_does_not_fit_changes_nothing() -> None:
+    # Given
+    limiter = dual()
+    permit, _ = await limiter.acquire(HEAP, 100), await limiter.acquire(HEAP, 900)
+    # When
+    grown = limiter.try_update(permit, 101)
+    # Then
+    assert grown is None
+    assert permit.size == 100
+    assert (limiter.acquired_permits(HEAP), limiter.queue_size(HEAP)) == (1000, 0)
+
+
+async def test_an_update_without_waiting_does_not_overtake() -> None:
+    # Given
+    limiter = dual()
+    permit, _ = await limiter.acquire(HEAP, 100), await limiter.acquire(HEAP, 800)
+    limiter.request(HEAP, 500)
+    # When, Then
+    assert limiter.try_update(permit, 150) is None
+    assert limiter.queue_size(HEAP) == 1
+
+
+async def test_an_update_without_waiting_says_what_can_never_be() -> None:
+    # Given
+    limiter = dual(queue=1)
+    permit, _ = await limiter.acquire(HEAP, 100), await limiter.acquire(HEAP, 900)
+    limiter.request(HEAP, 1)
+    # When, Then
+    with pytest.raises(PermitTooLargeError):
+        limiter.try_update(permit, 1001)
+    with pytest.raises(PermitAcquireQueueFullError):
+        limiter.try_update(permit, 101)
+    assert permit.size == 100
+
+
+async def test_a_hold_that_fails_to_grow_keeps_and_then_returns_the_old_amount() -> None:
+    # Given
+    clock = ManualClock()
+    limit = MemoryLimit(1000, 10, 5.0)
+    limiter = AsyncDualMemoryLimiter(limit, limit, clock)
+    await limiter.acquire(HEAP, 800)
+    sizes = []
+
+    async def work() -> None:
+        async with limiter.hold(HEAP, 100) as hold:
+            try:
+                await hold.resize(300)
+            finally:
+                sizes.append(hold.size)
+
+    working = await started(work())
+    # When
+    clock.advance(5.0)
+    # Then
+    with pytest.raises(PermitAcquireTimeoutError):
+        await working
+    assert sizes == [100]
+    assert limiter.acquired_permits(HEAP) == 800
+
+
+async def test_a_hold_that_is_cancelled_as_it_grows_leaves_nothing() -> None:
+    # Given
+    limiter = dual()
+    other = await limiter.acquire(HEAP, 900)
+
+    async def work() -> None:
+        async with limiter.hold(HEAP, 100) as hold:
+            await hold.resize(300)
+
+    working = await started(work())
+    # When
+    limiter.release(other)
+    working.cancel()
+    await settle()
+    # Then
+    assert working.cancelled()
+    assert limiter.acquired_permits(HEAP) == 0
+
+
+async def test_a_hold_can_be_resized_only_inside_its_block() -> None:
+    # Given
+    hold: MemoryHold = dual().hold(HEAP, 100)
+    # When, Then
+    assert hold.size == 0
+    with pytest.raises(RuntimeError, match="outside"):
+        await hold.resize(200)
+
+
+async def test_a_hold_that_was_never_entered_releases_nothing() -> None:
+    # Given
+    limiter = dual()
+    # When
+    await limiter.hold(HEAP, 100).__aexit__(None, None, None)
+    # Then
+    assert limiter.acquired_permits(HEAP) == 0
+
+
+async def test_cancel_owner_reaches_both_budgets() -> None:
+    # Given
+    limiter = dual(100, 200)
+    await limiter.acquire(HEAP, 100, owner="gone")
+    await limiter.acquire(DIRECT, 200, owner="gone")
+    waiting = limiter.request(HEAP, 1, owner="gone")
+    # When
+    limiter.cancel_owner("gone")
+    # Then
+    assert isinstance(waiting.error, PermitAcquireCancelledError)
+    assert [limiter.acquired_permits(one) for one in LimitType] == [0, 0]
+
+
+async def test_an_abandoned_request_is_forgotten() -> None:
+    # Given
+    limiter = dual(100)
+    granted, waiting = limiter.request(HEAP, 100), limiter.request(HEAP, 50)
+    # When
+    limiter.abandon(HEAP, granted)
+    # Then
+    assert waiting.done
+    limiter.abandon(HEAP, waiting)
+    assert limiter.acquired_permits(HEAP) == 0
+
+
+async def test_statistics_and_observer_tell_the_budgets_apart() -> None:
+    # Given
+    seen: list[tuple[LimitType, AcquireOutcome]] = []
+    limiter = dual(100, 200, queue=3)
+    await limiter.acquire(HEAP, 1)  # nobody watches yet
+    # When
+    limiter.statistics()  # what was granted until now has been told
+    limiter.observe_with(
+        lambda limit_type, outcome, _, count: seen.extend([(limit_type, outcome)] * count)
+    )
+    await limiter.acquire(HEAP, 10)
+    await limiter.acquire(DIRECT, 20)
+    statistics = limiter.statistics()
+    # Then
+    assert seen == [(HEAP, AcquireOutcome.GRANTED), (DIRECT, AcquireOutcome.GRANTED)]
+    assert statistics == DualStatistics(
+        SemaphoreStatistics(100, 11, 89, 0, 3, 11), SemaphoreStatistics(200, 20, 180, 0, 3, 20)
+    )
+
+
+async def test_one_budget_may_be_unbounded() -> None:
+    # Given
+    limiter = dual(0, 100)
+    # When
+    permit = await limiter.acquire(HEAP, 10**12)
+    # Then
+    assert permit.size == 10**12
+    assert limiter.acquired_permits(HEAP) == 0
+    with pytest.raises(PermitTooLargeError):
+        await limiter.acquire(DIRECT, 101)

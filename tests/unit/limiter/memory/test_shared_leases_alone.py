@@ -1,0 +1,148 @@
+"""A lease of one owner is held alone, and shared from the moment another joins."""
+
+from __future__ import annotations
+
+import pytest
+
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
+from limiter.errors import PermitAcquireCancelledError
+from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
+from limiter.memory.shared_leases import SharedLeases
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle, started
+
+DIRECT = LimitType.DIRECT_MEMORY
+POLICIES = pytest.mark.parametrize("policy", list(AdmissionPolicy))
+
+
+class Budget:
+    """Leases on 1,000 bytes."""
+
+    def __init__(self, policy: AdmissionPolicy) -> None:
+        limit = MemoryLimit(1000, 10, 5.0)
+        self.limiter = AsyncDualMemoryLimiter(
+            limit, limit, ManualClock(), rules=AdmissionRules(policy)
+        )
+        self.leases = SharedLeases(self.limiter, DIRECT)
+
+    @property
+    def held(self) -> tuple[int, int, int]:
+        """What all, the first and the second hold."""
+        pinned = [self.limiter.pinned_by(owner)[DIRECT] for owner in ("first", "second")]
+        return self.limiter.acquired_permits(DIRECT), *pinned
+
+
+@POLICIES
+async def test_what_one_owner_holds_is_his_until_another_joins(policy: AdmissionPolicy) -> None:
+    # Given
+    budget = Budget(policy)
+    first = await budget.leases.acquire("answer", 600, "first", "t/ns")
+    alone = budget.held
+    # When
+    second = await budget.leases.acquire("answer", 600, "second", "t/ns")
+    together = budget.held
+    first.release()
+    left = budget.held
+    second.release()
+    # Then
+    assert (alone, together) == ((600, 600, 0), (600, 300, 300))
+    assert (left, budget.held, len(budget.leases)) == ((600, 0, 600), (0, 0, 0), 0)
+
+
+@POLICIES
+async def test_two_references_of_one_owner_are_one_charge(policy: AdmissionPolicy) -> None:
+    # Given
+    budget = Budget(policy)
+    references = [await budget.leases.acquire("answer", 600, "first") for _ in range(2)]
+    # When
+    references[0].release()
+    after_one = budget.held
+    references[1].release()
+    # Then
+    assert (after_one, budget.held) == ((600, 600, 0), (0, 0, 0))
+    assert len(budget.leases) == 0
+
+
+@POLICIES
+async def test_a_lease_that_nobody_joined_is_forgotten_with_its_owners_release(
+    policy: AdmissionPolicy,
+) -> None:
+    # Given
+    budget = Budget(policy)
+    reference = await budget.leases.acquire("answer", 600, "first")
+    # When
+    reference.release()
+    # Then
+    assert (len(budget.leases), budget.held) == (0, (0, 0, 0))
+
+
+@POLICIES
+async def test_who_joins_while_it_grows_has_the_growth_too(policy: AdmissionPolicy) -> None:
+    # Given
+    budget = Budget(policy)
+    first = await budget.leases.acquire("answer", 300, "first")
+    blocker = await budget.limiter.acquire(DIRECT, 600, None, "other")
+    growing = await started(first.grow(800))
+    second = await budget.leases.acquire("answer", 300, "second")
+    also_growing = await started(second.grow(800))
+    # When
+    growing.cancel()
+    await settle()
+    first.release()
+    budget.limiter.release(blocker)
+    await also_growing
+    # Then
+    assert budget.held == (800, 0, 800)
+    second.release()
+    assert budget.held == (0, 0, 0)
+
+
+@POLICIES
+async def test_an_owner_that_leaves_gives_back_what_it_held_alone(policy: AdmissionPolicy) -> None:
+    # Given
+    budget = Budget(policy)
+    reference = await budget.leases.acquire("answer", 600, "first")
+    waiting = await started(budget.leases.acquire("other answer", 600, "second"))
+    # When
+    budget.leases.cancel_owner("first")
+    await settle()
+    # Then
+    assert (reference.size, (await waiting).size) == (0, 600)
+    with pytest.raises(PermitAcquireCancelledError):
+        await reference.granted()
+    (await waiting).release()
+    assert budget.held == (0, 0, 0)
+
+
+@POLICIES
+async def test_a_lease_that_its_owner_lost_is_opened_anew(policy: AdmissionPolicy) -> None:
+    # Given an owner whose permits the limiter took back
+    budget = Budget(policy)
+    lost = await budget.leases.acquire("answer", 600, "first")
+    budget.limiter.cancel_owner("first")
+    # When
+    second = await budget.leases.acquire("answer", 700, "second")
+    # Then
+    with pytest.raises(PermitAcquireCancelledError):
+        await lost.grow(800)
+    lost.release()
+    assert budget.held == (700, 0, 700)
+    second.release()
+    assert budget.held == (0, 0, 0)
+
+
+@POLICIES
+async def test_what_is_shared_already_cannot_be_shared_out_again(policy: AdmissionPolicy) -> None:
+    # Given
+    semaphore = Budget(policy).limiter.semaphore(DIRECT)
+    permit = semaphore.acquire_at_once(600, "first")
+    assert permit is not None
+    semaphore.share_held(permit)
+    # Then
+    with pytest.raises(ValueError, match="only what one owner holds alone"):
+        semaphore.share_held(permit)
+
+
+@POLICIES
+async def test_who_has_no_name_is_not_granted_at_once(policy: AdmissionPolicy) -> None:
+    assert Budget(policy).limiter.semaphore(DIRECT).acquire_at_once(600, None) is None

@@ -1,0 +1,358 @@
+"""The ledger: who took what and when, and who has not given it back."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
+from limiter.errors import PermitAcquireCancelledError
+from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
+from limiter.memory.shared_leases import SharedLeases
+from limiter.permits.ledger import (
+    RECENT_EVENTS,
+    EventTotal,
+    Ledger,
+    LedgerEntry,
+    LedgerEvent,
+    LedgerHolding,
+    LedgerStatistics,
+    UnbalancedLedgerError,
+    check_all_balanced,
+)
+from limiter.semaphore.async_semaphore import AsyncSemaphore
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import started
+
+ACQUIRED, UPDATED, RELEASED = LedgerEvent
+NS = "public/default"
+POLICIES = pytest.mark.parametrize("policy", AdmissionPolicy)
+
+
+class Peer:
+    """An owner as a server has them."""
+
+    def __init__(self, number: int) -> None:
+        self.address = f"10.0.0.{number}:5000"
+
+
+def address(owner: object) -> str:
+    return owner.address if isinstance(owner, Peer) else "unnamed"
+
+
+class Budget:
+    """A semaphore of 1,000 bytes with a ledger."""
+
+    def __init__(
+        self, policy: AdmissionPolicy = AdmissionPolicy.FAIR, max_bytes: int = 1000
+    ) -> None:
+        self.clock = ManualClock()
+        rules = AdmissionRules(policy)
+        self.semaphore = AsyncSemaphore(max_bytes, 10, 5.0, self.clock, rules=rules)
+        self.ledger = Ledger(self.clock, address, "heap memory")
+        self.semaphore.record_with(self.ledger)
+
+    def events(self) -> list[tuple[LedgerEvent, int]]:
+        """The oldest first."""
+        return [(entry.event, entry.size_bytes) for entry in reversed(self.ledger.recent())]
+
+
+@POLICIES
+async def test_every_step_is_recorded_with_holder_bytes_and_age(policy: AdmissionPolicy) -> None:
+    # Given
+    budget, peer = Budget(policy), Peer(1)
+    # When
+    permit = await budget.semaphore.acquire(100, None, peer, NS)
+    budget.clock.advance(2.0)
+    permit = await budget.semaphore.update(permit, 300)
+    budget.clock.advance(3.0)
+    budget.semaphore.release(permit)
+    budget.clock.advance(1.0)
+    # Then
+    assert budget.ledger.recent() == [
+        LedgerEntry(RELEASED, peer.address, NS, 300, 5.0, 1.0),
+        LedgerEntry(UPDATED, peer.address, NS, 300, 2.0, 4.0),
+        LedgerEntry(ACQUIRED, peer.address, NS, 100, 0.0, 6.0),
+    ]
+
+
+@POLICIES
+async def test_requests_without_an_owner_are_recorded_too(policy: AdmissionPolicy) -> None:
+    # Given
+    budget = Budget(policy)
+    # When
+    budget.semaphore.release(await budget.semaphore.acquire(100))
+    # Then
+    assert budget.events() == [(ACQUIRED, 100), (RELEASED, 100)]
+    assert {entry.owner for entry in budget.ledger.recent()} == {"unnamed"}
+
+
+@POLICIES
+async def test_totals_count_events_and_bytes_by_kind(policy: AdmissionPolicy) -> None:
+    # Given
+    budget = Budget(policy)
+    first = await budget.semaphore.acquire(100, None, Peer(1), NS)
+    second = await budget.semaphore.acquire(200, None, Peer(2), NS)
+    # When
+    first = await budget.semaphore.update(first, 50)
+    second = await budget.semaphore.update(second, 250)
+    budget.semaphore.release(first)
+    # Then
+    assert budget.ledger.statistics() == LedgerStatistics(
+        acquired=EventTotal(2, 300),
+        updated=EventTotal(2, 300),
+        released=EventTotal(1, 50),
+        live_permits=1,
+    )
+
+
+@POLICIES
+async def test_an_exchanged_permit_is_as_old_as_the_first(policy: AdmissionPolicy) -> None:
+    # Given
+    budget = Budget(policy)
+    first = await budget.semaphore.acquire(100, None, Peer(1), NS)
+    budget.clock.advance(2.0)
+    # When
+    second = await budget.semaphore.update(first, 300)
+    budget.clock.advance(1.0)
+    # Then
+    assert budget.ledger.age_seconds(second) == 3.0
+    assert budget.ledger.age_seconds(first) is None
+
+
+async def test_giving_back_twice_is_one_event() -> None:
+    # Given
+    budget = Budget()
+    first = await budget.semaphore.acquire(100, None, Peer(1), NS)
+    second = await budget.semaphore.update(first, 300)
+    # When
+    for permit in (first, second, second, first):
+        budget.semaphore.release(permit)
+    # Then
+    assert budget.events() == [(ACQUIRED, 100), (UPDATED, 300), (RELEASED, 300)]
+
+
+async def test_growth_of_a_permit_that_was_given_back_is_a_new_one() -> None:
+    # Given
+    budget = Budget()
+    permit = await budget.semaphore.acquire(100, None, Peer(1), NS)
+    budget.semaphore.release(permit)
+    budget.clock.advance(2.0)
+    # When
+    grown = await budget.semaphore.update(permit, 300)
+    # Then
+    assert budget.events() == [(ACQUIRED, 100), (RELEASED, 100), (ACQUIRED, 300)]
+    assert budget.ledger.age_seconds(grown) == 0.0
+
+
+async def test_an_update_that_lost_its_caller_is_an_update_back() -> None:
+    # Given
+    budget = Budget()
+    permit = await budget.semaphore.acquire(100, None, Peer(1), NS)
+    budget.clock.advance(2.0)
+    waiter = budget.semaphore.request_update(permit, 300)
+    # When
+    budget.semaphore.abandon(waiter)
+    # Then
+    assert budget.events() == [(ACQUIRED, 100), (UPDATED, 300), (UPDATED, 100)]
+    assert budget.ledger.age_seconds(permit) == 2.0
+
+
+async def test_who_waits_is_recorded_when_it_is_granted() -> None:
+    # Given
+    budget = Budget()
+    everything = await budget.semaphore.acquire(1000, None, Peer(1), NS)
+    waiter = budget.semaphore.request(400, None, Peer(2), NS)
+    before = budget.events()
+    # When
+    budget.clock.advance(1.0)
+    budget.semaphore.release(everything)
+    budget.clock.advance(4.0)
+    # Then
+    assert before == [(ACQUIRED, 1000)]
+    assert budget.events() == [(ACQUIRED, 1000), (RELEASED, 1000), (ACQUIRED, 400)]
+    assert waiter.permit is not None
+    assert budget.ledger.age_seconds(waiter.permit) == 4.0
+
+
+async def test_what_is_not_limited_is_not_recorded() -> None:
+    # Given
+    budget = Budget(max_bytes=0)
+    # When
+    await budget.semaphore.acquire(100, None, Peer(1), NS)
+    # Then
+    assert budget.events() == []
+    budget.ledger.check_balanced()
+
+
+async def test_the_oldest_events_are_forgotten() -> None:
+    # Given
+    budget = Budget()
+    # When
+    for size in range(1, RECENT_EVENTS + 1):
+        budget.semaphore.release(await budget.semaphore.acquire(size, None, Peer(1), NS))
+    # Then
+    assert len(budget.ledger.recent(2 * RECENT_EVENTS)) == RECENT_EVENTS
+    assert budget.events()[0] == (ACQUIRED, RECENT_EVENTS // 2 + 1)
+    assert budget.ledger.statistics().acquired.events == RECENT_EVENTS
+    assert [entry.event for entry in budget.ledger.recent(1)] == [RELEASED]
+
+
+async def test_an_unbalanced_ledger_names_each_holder_with_bytes_and_age() -> None:
+    # Given
+    budget = Budget()
+    await budget.semaphore.acquire(100, None, Peer(1), NS)
+    budget.clock.advance(7.0)
+    for _ in range(2):
+        await budget.semaphore.acquire(200, None, Peer(2), "public/other")
+    budget.clock.advance(1.5)
+    # When
+    with pytest.raises(UnbalancedLedgerError) as caught:
+        budget.ledger.check_balanced()
+    # Then
+    assert caught.value.holdings == (
+        LedgerHolding("heap memory", Peer(2).address, "public/other", 400, 2, 1.5),
+        LedgerHolding("heap memory", Peer(1).address, NS, 100, 1, 8.5),
+    )
+    assert str(caught.value) == (
+        "the ledger is not balanced: "
+        "10.0.0.2:5000 still holds 400 bytes of heap memory for public/other, taken 1.5 s ago; "
+        "10.0.0.1:5000 still holds 100 bytes of heap memory for public/default, taken 8.5 s ago"
+    )
+
+
+async def test_a_long_list_of_holders_is_cut_with_the_number_of_the_others() -> None:
+    # Given
+    budget = Budget()
+    for number in range(8):
+        await budget.semaphore.acquire(10 + number, None, Peer(number))
+    # When
+    with pytest.raises(UnbalancedLedgerError) as caught:
+        budget.ledger.check_balanced()
+    # Then
+    sentence = str(caught.value)
+    assert sentence.startswith(
+        "the ledger is not balanced: 10.0.0.7:5000 still holds 17 bytes of heap memory, taken"
+    )
+    assert sentence.count("still holds") == 5
+    assert sentence.endswith("; and 3 more")
+    assert len(caught.value.holdings) == 8
+
+
+async def test_a_ledger_is_balanced_when_all_came_back() -> None:
+    # Given
+    budget = Budget()
+    kept, peer = await budget.semaphore.acquire(100, None, Peer(1), NS), Peer(2)
+    await budget.semaphore.acquire(100, None, peer, NS)
+    # When
+    budget.semaphore.release(kept)
+    budget.semaphore.cancel_owner(peer)
+    # Then
+    budget.ledger.check_balanced()
+
+
+async def test_one_error_names_the_holders_of_every_budget() -> None:
+    # Given
+    limit = MemoryLimit(1000, 10, 5.0)
+    clock = ManualClock()
+    limiter = AsyncDualMemoryLimiter(limit, limit, clock)
+    ledgers = [Ledger(clock, address, f"{one.value} memory") for one in LimitType]
+    for limit_type, ledger in zip(LimitType, ledgers, strict=True):
+        limiter.record_with(limit_type, ledger)
+    check_all_balanced(ledgers)
+    # When
+    for limit_type in LimitType:
+        await limiter.acquire(limit_type, 100, None, Peer(1), NS)
+    with pytest.raises(UnbalancedLedgerError) as caught:
+        check_all_balanced(ledgers)
+    # Then
+    assert [holding.budget for holding in caught.value.holdings] == ["heap memory", "direct memory"]
+
+
+async def test_what_several_share_names_three_of_them_and_how_many_more() -> None:
+    # Given
+    budget = Budget()
+    holder, peers = budget.semaphore.share(NS), [Peer(number) for number in range(5)]
+    for peer in peers:
+        budget.semaphore.join(holder, peer)
+    await budget.semaphore.acquire(600, None, holder)
+    # When
+    budget.semaphore.leave(holder, peers[0])
+    (holding,) = budget.ledger.holdings()
+    # Then
+    assert holding.owner == "10.0.0.1:5000, 10.0.0.2:5000, 10.0.0.3:5000 and 1 more"
+    assert (holding.namespace, holding.size_bytes) == (NS, 600)
+
+
+async def test_a_shared_lease_is_one_permit_until_the_last_reference() -> None:
+    # Given
+    limit = MemoryLimit(1000, 10, 5.0)
+    clock = ManualClock()
+    limiter = AsyncDualMemoryLimiter(limit, limit, clock)
+    ledger = Ledger(clock, address)
+    limiter.record_with(LimitType.DIRECT_MEMORY, ledger)
+    leases, peers = SharedLeases(limiter, LimitType.DIRECT_MEMORY), [Peer(1), Peer(2)]
+    first, second = [await leases.acquire("answer", 600, peer, NS) for peer in peers]
+    # When
+    first.release()
+    live_before_the_last = ledger.statistics().live_permits
+    second.release()
+    # Then
+    assert live_before_the_last == 1
+    assert ledger.statistics().live_permits == 0
+    assert [entry.owner for entry in ledger.recent()] == [peers[0].address] * 2
+
+
+async def test_a_permit_whose_sharers_have_all_left_keeps_the_name_it_was_taken_under() -> None:
+    # Given: what should never be, so it takes a hand in the books
+    budget, peer = Budget(), Peer(1)
+    holder = budget.semaphore.share(NS)
+    budget.semaphore.join(holder, peer)
+    await budget.semaphore.acquire(600, None, holder)
+    # When
+    holder.left_by(*holder.members(), 1)
+    # Then
+    assert [holding.owner for holding in budget.ledger.holdings()] == [peer.address]
+
+
+async def test_the_ledger_keeps_no_owner_alive() -> None:
+    # Given
+    budget, peer = Budget(), Peer(1)
+    gone = weakref.ref(peer)
+    budget.semaphore.release(await budget.semaphore.acquire(100, None, peer, NS))
+    budget.semaphore.cancel_owner(peer)
+    # When
+    del peer
+    gc.collect()
+    # Then
+    assert gone() is None
+    assert [entry.owner for entry in budget.ledger.recent()] == [Peer(1).address] * 2
+
+
+async def test_a_caller_that_is_cancelled_as_it_is_granted_leaves_the_ledger_balanced() -> None:
+    # Given
+    budget, peer = Budget(), Peer(2)
+    everything = await budget.semaphore.acquire(1000, None, Peer(1), NS)
+    waiting = await started(budget.semaphore.acquire(400, None, peer, NS))
+    # When
+    budget.semaphore.release(everything)
+    budget.semaphore.cancel_owner(peer)
+    # Then
+    budget.ledger.check_balanced()
+    assert budget.events()[-2:] == [(ACQUIRED, 400), (RELEASED, 400)]
+    assert (await waiting).size == 0
+
+
+async def test_a_cancelled_wait_is_no_event() -> None:
+    # Given
+    budget, peer = Budget(), Peer(2)
+    await budget.semaphore.acquire(1000, None, Peer(1), NS)
+    waiting = await started(budget.semaphore.acquire(400, None, peer, NS))
+    # When
+    budget.semaphore.cancel_owner(peer)
+    # Then
+    with pytest.raises(PermitAcquireCancelledError):
+        await waiting
+    assert budget.events() == [(ACQUIRED, 1000)]

@@ -1,0 +1,109 @@
+"""What a waiter tells, and when."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from contextlib import suppress
+
+import pytest
+
+from limiter.client_memory.errors import MemoryReserveCancelledError
+from limiter.client_memory.reservation import MemoryWaiter
+from limiter.errors import PermitAcquireCancelledError
+from limiter.permits.account import Waiter
+from limiter.permits.permit import Permit
+from tests.support.clocks.settle import started
+
+
+def test_a_permit_is_emptied_once() -> None:
+    # Given
+    permit = Permit(5, None)
+    # When
+    taken = permit.take(), permit.take()
+    # Then
+    assert taken == (5, 0)
+    assert repr(permit) == "<Permit 0>"
+
+
+def test_a_waiting_request_has_no_result() -> None:
+    with pytest.raises(RuntimeError, match="still waiting"):
+        Waiter(1, None, None).result()
+
+
+def test_a_refused_request_raises_why() -> None:
+    # Given
+    waiter = Waiter(1, None, None)
+    # When
+    waiter.settle(None, PermitAcquireCancelledError())
+    # Then
+    with pytest.raises(PermitAcquireCancelledError):
+        waiter.result()
+
+
+def test_callbacks_run_in_the_turn_of_the_answer_and_at_once_after_it() -> None:
+    # Given
+    waiter = Waiter(1, None, None)
+    calls: list[str] = []
+    waiter.on_done(lambda: calls.append("before"))
+    # When
+    waiter.settle(Permit(1, None), None)
+    waiter.on_done(lambda: calls.append("after"))
+    # Then
+    assert calls == ["before", "after"]
+
+
+async def test_who_waits_goes_on_when_the_request_is_done() -> None:
+    # Given
+    waiter = Waiter(1, None, None)
+    waiting = await started(waiter.wait())
+    assert not waiting.done()
+    # When
+    waiter.settle(Permit(1, None), None)
+    # Then
+    await waiting
+    await waiter.wait()
+
+
+async def test_the_answer_for_a_caller_that_was_cancelled_is_still_recorded() -> None:
+    # Given
+    waiter = Waiter(1, None, None)
+    waiting = await started(waiter.wait())
+    waiting.cancel()
+    # When
+    waiter.settle(Permit(1, None), None)
+    # Then
+    assert waiter.result().size == 1
+
+
+class Kept:
+    """What a request that is refused held until then."""
+
+
+@pytest.mark.parametrize("kind", ["permit", "client memory"])
+def test_who_is_refused_lets_go_of_everything_at_once(kind: str) -> None:
+    # Given: no collector comes by
+    gc.collect()
+    gc.disable()
+    ended: list[weakref.ref[Kept]] = []
+
+    def refused() -> None:
+        waiter: Waiter | MemoryWaiter
+        if kind == "permit":
+            waiter = Waiter(1)
+            waiter.settle(None, PermitAcquireCancelledError())
+        else:
+            waiter = MemoryWaiter(1)
+            waiter.settle(None, MemoryReserveCancelledError())
+        kept = Kept()
+        ended.append(weakref.ref(kept))
+        waiter.result()
+
+    # When
+    try:
+        with suppress(PermitAcquireCancelledError, MemoryReserveCancelledError):
+            refused()
+        # Then
+        assert ended[0]() is None
+    finally:
+        gc.enable()

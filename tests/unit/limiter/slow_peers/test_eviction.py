@@ -1,0 +1,983 @@
+"""Who does not read is closed when others wait for what it holds, and nobody else is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import count, pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+import limiter.slow_peers.eviction
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
+from limiter.errors import PermitAcquireTimeoutError
+from limiter.flow.causes import CloseReason
+from limiter.flow.totals import FlowTotals
+from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
+from limiter.slow_peers.eviction import SlowPeers
+from limiter.slow_peers.peer import SlowPeerRules
+from limiter.slow_peers.write_progress import WriteProgress
+from tests.support.clocks.counting_clock import CountingClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from limiter.permits.account import Waiter
+
+HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
+BUDGETS = pytest.mark.parametrize(("one", "other"), [(HEAP, DIRECT), (DIRECT, HEAP)])
+LIMIT = 1_000
+ONLY_GRACE = SlowPeerRules(grace_seconds=3.0, max_unwritable_seconds=0)
+ONLY_UNWRITABLE = SlowPeerRules(grace_seconds=0, max_unwritable_seconds=60)
+ONLY_RATE = SlowPeerRules(0, 0, min_drain_bytes_per_second=100)
+
+
+class Peer:
+    """A connection that acknowledges as many bytes as the test says."""
+
+    def __init__(self, world: World, name: str, *, ends_at_once: bool = True) -> None:
+        self.name = name
+        self.progress = WriteProgress()
+        self.many_clients = False
+        self.writable = True
+        self.outstanding = True
+        self.acknowledged = 0
+        self.samples = 0
+        self.ends_at_once = ends_at_once
+        self.asked = 0
+        self.greeted = True
+        self.closings: list[float] = []
+        self.sentence = ""
+        self._world = world
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def sample_progress(self, now: float) -> None:
+        self.samples += 1
+        self.progress.sample(self.acknowledged, now, outstanding=self.outstanding)
+
+    def ask_whether_it_reads(self) -> bool:
+        self.asked += self.greeted
+        return self.greeted
+
+    def fails(self) -> bool:
+        raise RuntimeError("it cannot be asked")
+
+    def close_slow(self, sentence: str) -> None:
+        self.closings.append(self._world.seconds)
+        self.sentence = sentence
+        if self.ends_at_once:
+            self.ends()
+
+    def ends(self) -> None:
+        self._world.limiter.cancel_owner(self)
+        self._world.watch.ended(self)
+
+
+class World:
+    """A process with two budgets of 1,000 bytes; times are seconds since its start."""
+
+    def __init__(
+        self,
+        rules: SlowPeerRules = ONLY_GRACE,
+        timeout_seconds: float = 25.0,
+        policy: AdmissionPolicy = AdmissionPolicy.FAIR,
+    ) -> None:
+        self.clock = CountingClock()
+        limit = MemoryLimit(LIMIT, 1_000, timeout_seconds)
+        self.limiter = AsyncDualMemoryLimiter(
+            limit, limit, self.clock, rules=AdmissionRules(policy)
+        )
+        self.totals = FlowTotals(self.clock)
+        self.watch = SlowPeers(self.limiter, rules, self.totals, self.clock)
+        self._began = self.clock.now()
+
+    @property
+    def seconds(self) -> float:
+        return round(self.clock.now() - self._began, 6)
+
+    @property
+    def closed(self) -> dict[CloseReason, int]:
+        return dict(+Counter(self.totals.closed))
+
+    def peer(
+        self,
+        name: str,
+        pins: int = 0,
+        budget: LimitType = DIRECT,
+        *,
+        ends_at_once: bool = True,
+        many_clients: bool = False,
+    ) -> Peer:
+        """Connect a peer that holds so much and was just sent something."""
+        peer = Peer(self, name, ends_at_once=ends_at_once)
+        if many_clients:
+            peer.many_clients = True
+            self.limiter.exempt_from_share(peer)
+        if pins:
+            self.asks(pins, peer, budget).result()
+        self.watch.sent(peer)
+        return peer
+
+    def asks(self, size: int, owner: object = "healthy", budget: LimitType = DIRECT) -> Waiter:
+        return self.limiter.request(budget, size, owner, "public/default")
+
+    def passes(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+
+def refused(waiter: Waiter) -> bool:
+    return isinstance(waiter.error, PermitAcquireTimeoutError)
+
+
+# -- contention -----------------------------------------------------------------------------------
+
+
+@BUDGETS
+def test_a_peer_without_progress_is_closed_after_the_grace_and_what_it_held_is_granted(
+    one: LimitType, other: LimitType
+) -> None:
+    # Given
+    world = World()
+    stuck = world.peer("stuck", LIMIT, one)
+    waiter = world.asks(10, budget=one)
+    # When, Then
+    world.passes(2.99)
+    assert not waiter.done
+    world.passes(0.11)
+    assert stuck.closings == [pytest.approx(3.0, abs=0.1)]
+    assert waiter.result().size == 10
+    assert world.closed == {CloseReason.CONTENTION: 1}
+    assert world.limiter.acquired_permits(one) == 10
+    assert world.limiter.acquired_permits(other) == 0
+
+
+def test_who_is_closed_is_told_why() -> None:
+    # Given
+    world = World()
+    stuck = world.peer("stuck", LIMIT)
+    world.asks(10)
+    # When
+    world.passes(3.1)
+    # Then
+    assert stuck.sentence.startswith("it took nothing for 3.0 s while others wait")
+    assert "floodgateSlowPeerGraceMs" in stuck.sentence
+
+
+def test_each_byte_that_is_acknowledged_begins_the_grace_anew() -> None:
+    # Given
+    world = World()
+    slow = world.peer("slow", LIMIT)
+    world.asks(10)
+    # When
+    for _ in range(5):
+        world.passes(2.5)
+        slow.acknowledged += 1
+    world.passes(2.9)
+    # Then
+    assert slow.closings == []
+    world.passes(0.4)
+    assert slow.closings == [pytest.approx(12.5 + 3.1, abs=0.15)]
+
+
+def test_while_nobody_waits_nobody_is_closed() -> None:
+    # Given
+    world = World()
+    stuck = world.peer("stuck", LIMIT)
+    # When
+    world.passes(600.0)
+    # Then
+    assert stuck.closings == []
+    assert len(world.watch) == 1
+
+
+def test_who_is_late_already_is_closed_within_an_interval_when_somebody_begins_to_wait() -> None:
+    # Given
+    world = World()
+    stuck = world.peer("stuck", LIMIT)
+    world.passes(10.05)
+    # When
+    waiter = world.asks(10)
+    world.passes(0.11)
+    # Then
+    assert stuck.closings == [pytest.approx(10.15)]
+    assert waiter.done
+
+
+def test_at_most_one_is_closed_in_an_interval_and_the_longest_without_progress_first() -> None:
+    # Given
+    world = World()
+    peers = {}
+    for name in "abcd":
+        peers[name] = world.peer(name, 250)
+        world.passes(0.3)
+    for name in "ac":
+        world.passes(1.0)
+        peers[name].acknowledged += 1
+    world.passes(10.0)
+    # When all are late
+    world.asks(LIMIT)
+    world.passes(1.0)
+    # Then
+    in_order = sorted(peers.values(), key=lambda peer: peer.closings)
+    assert [peer.name for peer in in_order] == ["b", "d", "a", "c"]
+    moments = [peer.closings[0] for peer in in_order]
+    assert all(later - before >= 0.0999 for before, later in pairwise(moments))
+    assert world.closed == {CloseReason.CONTENTION: 4}
+
+
+def test_all_who_are_late_are_closed_one_an_interval() -> None:
+    # Given
+    world = World()
+    peers = [world.peer(str(number), 100) for number in range(10)]
+    world.passes(5.0)
+    # When
+    world.asks(LIMIT)
+    world.passes(1.05)
+    # Then
+    moments = sorted(moment for peer in peers for moment in peer.closings)
+    assert moments == [pytest.approx(5.1 + 0.1 * number, abs=0.02) for number in range(10)]
+
+
+def test_no_more_are_closed_than_is_needed() -> None:
+    # Given
+    world = World()
+    peers = [world.peer(str(number), 250) for number in range(4)]
+    waiter = world.asks(100)
+    # When
+    world.passes(30.0)
+    # Then
+    assert waiter.done
+    assert sum(bool(peer.closings) for peer in peers) == 1
+
+
+@BUDGETS
+def test_who_pins_nothing_of_the_budget_that_is_waited_for_is_not_closed(
+    one: LimitType, other: LimitType
+) -> None:
+    # Given
+    world = World()
+    world.asks(LIMIT, "honest", one)
+    in_nobodys_way = world.peer("stuck", LIMIT, other)
+    waiter = world.asks(10, budget=one)
+    # When
+    world.passes(24.0)
+    # Then
+    assert not waiter.done
+    assert in_nobodys_way.closings == []
+
+
+def test_of_two_late_ones_the_one_in_the_way_is_closed_though_the_other_is_later() -> None:
+    # Given
+    world = World()
+    elsewhere = world.peer("elsewhere", LIMIT, HEAP)
+    world.passes(1.0)
+    in_the_way = world.peer("in the way", LIMIT, DIRECT)
+    world.asks(10, budget=DIRECT)
+    # When
+    world.passes(10.0)
+    # Then
+    assert (len(elsewhere.closings), len(in_the_way.closings)) == (0, 1)
+
+
+def test_a_part_of_what_is_shared_pins_memory_too() -> None:
+    # Given
+    world = World()
+    shared = world.limiter.share("public/default")
+    peers = [world.peer(name) for name in "ab"]
+    for peer in peers:
+        shared.join(peer)
+    world.asks(LIMIT, shared)
+    waiter = world.asks(10)
+    # When
+    world.passes(3.5)
+    # Then
+    assert [len(peer.closings) for peer in peers] == [1, 1]
+    assert waiter.done
+
+
+def test_who_waits_for_itself_is_not_closed() -> None:
+    # Given: its growth waits for what an honest one holds
+    world = World()
+    growing = world.peer("growing", 500)
+    world.asks(500, "honest")
+    (account,) = [one for one in world.limiter.semaphore(DIRECT).accounts() if one.owner is growing]
+    (permit,) = account.permits
+    growth = world.limiter.semaphore(DIRECT).request_update(permit, 600)
+    # When
+    world.passes(24.0)
+    # Then
+    assert not growth.done
+    assert growing.closings == []
+
+
+def test_who_has_nothing_outstanding_is_not_closed() -> None:
+    # Given
+    world = World()
+    idle = world.peer("idle", LIMIT)
+    idle.outstanding = False
+    world.asks(10)
+    # When
+    world.passes(24.0)
+    # Then
+    assert idle.closings == []
+
+
+def test_who_is_sent_something_again_has_a_whole_grace() -> None:
+    # Given
+    world = World()
+    peer = world.peer("peer", LIMIT)
+    peer.outstanding = False
+    world.asks(10)
+    world.passes(10.0)
+    # When
+    peer.outstanding = True
+    world.watch.sent(peer)
+    world.passes(2.9)
+    # Then
+    assert peer.closings == []
+    world.passes(0.5)
+    assert peer.closings == [pytest.approx(13.0, abs=0.2)]
+
+
+def test_what_is_sent_in_addition_does_not_begin_the_grace_anew() -> None:
+    # Given
+    world = World()
+    stuck = world.peer("stuck", LIMIT)
+    world.asks(10)
+    # When
+    for _ in range(31):
+        world.watch.sent(stuck)
+        world.passes(0.1)
+    # Then
+    assert len(stuck.closings) == 1
+
+
+@pytest.mark.parametrize("acknowledges", [True, False])
+def test_a_proxy_is_not_closed_while_it_makes_any_progress(acknowledges: bool) -> None:
+    # Given
+    world = World()
+    proxy = world.peer("proxy", LIMIT, many_clients=True)
+    world.asks(10)
+    # When
+    for _ in range(8):
+        world.passes(2.8)
+        proxy.acknowledged += acknowledges
+    # Then
+    assert bool(proxy.closings) is not acknowledges
+
+
+def test_without_a_grace_nobody_is_closed_for_contention_and_no_timeout_is_put_off() -> None:
+    # Given
+    world = World(ONLY_UNWRITABLE, timeout_seconds=2.0)
+    stuck = world.peer("stuck", LIMIT)
+    waiter = world.asks(10)
+    # When
+    world.passes(2.01)
+    # Then
+    assert refused(waiter)
+    world.asks(10)
+    world.passes(30.0)
+    assert stuck.closings == []
+
+
+def test_under_strict_order_who_waits_behind_the_peers_own_request_counts() -> None:
+    # Given: as long as it stands first, the others wait for what it holds as well
+    world = World(policy=AdmissionPolicy.FIFO)
+    stuck = world.peer("stuck", LIMIT)
+    world.asks(10, stuck)
+    behind = world.asks(10)
+    # When
+    world.passes(3.2)
+    # Then
+    assert len(stuck.closings) == 1
+    assert behind.done
+
+
+@pytest.mark.parametrize("rules", [SlowPeerRules(3.0, 60.0, 0), SlowPeerRules(3.0, 0, 100)])
+def test_who_ends_a_turn_after_it_was_closed_is_closed_and_counted_once(
+    rules: SlowPeerRules,
+) -> None:
+    # Given: two rules apply in one turn, because somebody begins to wait just before
+    world = World(rules)
+    stuck = world.peer("stuck", LIMIT, ends_at_once=False)
+    stuck.writable = False
+    world.passes(59.95 if rules.max_unwritable_seconds else 9.95)
+    world.asks(10)
+    # When
+    world.passes(0.06)
+    # Then
+    assert len(stuck.closings) == 1
+    assert sum(world.closed.values()) == 1
+
+
+def test_with_more_connections_than_are_looked_at_in_time_no_honest_one_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given: what is known of most of them is older than the grace
+    monkeypatch.setattr(limiter.slow_peers.eviction, "SAMPLES_A_TICK", 2)
+    world = World()
+    peers = [world.peer(str(number), 50) for number in range(20)]
+    # When
+    for tenths in range(500):
+        if tenths == 300:
+            world.asks(LIMIT)
+        for peer in peers:
+            peer.acknowledged += 1
+        world.passes(0.1)
+    # Then
+    assert [peer.closings for peer in peers] == [[]] * 20
+
+
+# -- no progress without contention ---------------------------------------------------------------
+
+
+def test_who_is_unwritable_for_too_long_is_closed_though_nobody_waits() -> None:
+    # Given
+    world = World(ONLY_UNWRITABLE)
+    stuck = world.peer("stuck")
+    stuck.writable = False
+    # When, Then
+    world.passes(59.9)
+    assert stuck.closings == []
+    world.passes(0.7)
+    assert stuck.closings == [pytest.approx(60.0, abs=0.5)]
+    assert world.closed == {CloseReason.UNWRITABLE: 1}
+    assert "floodgateMaxUnwritableSeconds" in stuck.sentence
+
+
+def test_without_that_rule_who_is_unwritable_is_not_closed_while_nobody_waits() -> None:
+    # Given
+    world = World(ONLY_GRACE)
+    stuck = world.peer("stuck")
+    stuck.writable = False
+    # When
+    world.passes(600.0)
+    # Then
+    assert stuck.closings == []
+
+
+def test_who_is_writable_may_take_nothing_for_as_long_as_it_likes() -> None:
+    # Given
+    world = World(ONLY_UNWRITABLE)
+    peer = world.peer("peer")
+    # When
+    world.passes(600.0)
+    # Then
+    assert peer.closings == []
+
+
+def test_who_is_unwritable_and_makes_progress_is_not_closed() -> None:
+    # Given
+    world = World(ONLY_UNWRITABLE)
+    slow = world.peer("slow")
+    slow.writable = False
+    # When
+    for _ in range(20):
+        world.passes(59.0)
+        slow.acknowledged += 1
+    # Then
+    assert slow.closings == []
+
+
+def test_several_are_closed_in_one_turn_when_nobody_waits() -> None:
+    # Given
+    world = World(ONLY_UNWRITABLE)
+    peers = [world.peer(str(number)) for number in range(5)]
+    for peer in peers:
+        peer.writable = False
+    # When
+    world.passes(60.6)
+    # Then
+    assert world.closed == {CloseReason.UNWRITABLE: 5}
+
+
+@pytest.mark.parametrize(("bytes_a_second", "closed"), [(99, True), (101, False)])
+def test_who_takes_less_than_the_least_rate_is_closed(bytes_a_second: int, closed: bool) -> None:
+    # Given
+    world = World(ONLY_RATE)
+    peer = world.peer("peer")
+    peer.writable = False
+    # When
+    for _ in range(25):
+        peer.acknowledged += bytes_a_second
+        world.passes(1.0)
+    # Then
+    assert bool(peer.closings) is closed
+    if closed:
+        assert peer.closings == [pytest.approx(10.0, abs=0.6)]
+        assert world.closed == {CloseReason.DRAIN_RATE: 1}
+        assert "floodgateMinDrainRateBytesPerSecond=100" in peer.sentence
+
+
+@pytest.mark.parametrize(("bytes_a_second", "closed"), [(1, False), (0, True)])
+def test_a_proxy_may_be_slow_but_not_stand_still(bytes_a_second: int, closed: bool) -> None:
+    # Given
+    world = World(ONLY_RATE)
+    proxy = world.peer("proxy", many_clients=True)
+    proxy.writable = False
+    # When
+    for _ in range(25):
+        proxy.acknowledged += bytes_a_second
+        world.passes(1.0)
+    # Then
+    assert bool(proxy.closings) is closed
+
+
+def test_who_asks_for_little_is_not_judged_by_how_much_it_takes() -> None:
+    # Given: always something on its way, never more than the kernel has a place for
+    world = World(ONLY_RATE)
+    peer = world.peer("peer")
+    for _ in range(25):
+        peer.acknowledged += 1
+        world.passes(1.0)
+    # When: time is counted from the moment in which it is unwritable
+    peer.writable = False
+    world.passes(9.0)
+    # Then
+    assert peer.closings == []
+
+
+def test_without_a_least_rate_nobody_is_judged_by_it() -> None:
+    # Given
+    world = World(ONLY_GRACE)
+    peer = world.peer("peer")
+    # When
+    world.passes(600.0)
+    # Then
+    assert peer.closings == []
+
+
+# -- who waits behind the others ------------------------------------------------------------------
+
+
+def granted_first(world: World, stuck: Peer, held: Waiter) -> str:
+    """Let the stuck one ask before a healthy one; say who gets what is given back."""
+    by_stuck, by_healthy = world.asks(400, stuck), world.asks(400, "healthy")
+    world.limiter.semaphore(DIRECT).release(held.result())
+    assert by_stuck.done is not by_healthy.done
+    return "stuck" if by_stuck.done else "healthy"
+
+
+@pytest.mark.parametrize(("seconds", "first"), [(1.4, "stuck"), (1.6, "healthy")])
+def test_from_half_the_grace_on_who_takes_nothing_waits_behind_the_others(
+    seconds: float, first: str
+) -> None:
+    # Given: others wait, so that it is looked at often
+    world = World()
+    stuck = world.peer("stuck")
+    world.asks(LIMIT, "busy", HEAP)
+    world.asks(1, "waiting", HEAP)
+    world.asks(600, "other")
+    held = world.asks(400, "honest")
+    # When
+    world.passes(seconds)
+    # Then
+    assert granted_first(world, stuck, held) == first
+
+
+def test_who_takes_something_again_waits_behind_nobody() -> None:
+    # Given
+    world = World()
+    peer = world.peer("peer")
+    world.asks(600, "other")
+    held = world.asks(400, "honest")
+    world.passes(2.6)
+    # When
+    peer.acknowledged += 1
+    world.passes(0.6)
+    # Then
+    assert granted_first(world, peer, held) == "stuck"
+
+
+def test_who_has_taken_everything_waits_behind_nobody() -> None:
+    # Given
+    world = World()
+    peer = world.peer("peer")
+    world.asks(600, "other")
+    held = world.asks(400, "honest")
+    world.passes(2.6)
+    # When
+    peer.outstanding = False
+    world.passes(0.6)
+    # Then
+    assert granted_first(world, peer, held) == "stuck"
+
+
+def test_without_a_grace_nobody_waits_behind_the_others() -> None:
+    # Given
+    world = World(ONLY_UNWRITABLE)
+    peer = world.peer("peer")
+    world.asks(600, "other")
+    held = world.asks(400, "honest")
+    # When
+    world.passes(30.0)
+    # Then
+    assert granted_first(world, peer, held) == "stuck"
+
+
+def test_when_a_deferred_peer_ends_nothing_is_known_of_it_any_more() -> None:
+    # Given
+    world = World()
+    peer = world.peer("peer")
+    world.asks(600, "other")
+    held = world.asks(400, "honest")
+    world.passes(2.6)
+    # When
+    world.watch.ended(peer)
+    # Then
+    assert len(world.watch) == 0
+    assert granted_first(world, peer, held) == "stuck"
+
+
+# -- timeouts that are put off --------------------------------------------------------------------
+
+
+def test_a_timeout_is_put_off_until_the_peer_in_the_way_is_closed() -> None:
+    # Given
+    world = World(timeout_seconds=2.0)
+    world.peer("stuck", LIMIT)
+    waiter = world.asks(10)
+    # When
+    world.passes(3.2)
+    # Then
+    assert waiter.result().size == 10
+
+
+def test_a_timeout_is_put_off_no_longer_once_the_peer_takes_something() -> None:
+    # Given
+    world = World(timeout_seconds=2.0)
+    slow = world.peer("slow", LIMIT)
+    waiter = world.asks(10)
+    # When, Then
+    world.passes(2.4)
+    assert not waiter.done
+    slow.acknowledged += 1
+    world.passes(0.3)
+    assert refused(waiter)
+
+
+def test_a_timeout_is_not_put_off_for_peers_that_take_what_they_are_sent() -> None:
+    # Given
+    world = World(timeout_seconds=2.0)
+    honest = world.peer("honest", LIMIT)
+    waiter = world.asks(10)
+    # When
+    for _ in range(21):
+        honest.acknowledged += 1
+        world.passes(0.1)
+    # Then
+    assert refused(waiter)
+
+
+def test_a_timeout_is_put_off_for_who_holds_the_other_budget_because_its_holders_wait_for_it() -> (
+    None
+):
+    # Given heap that is held by one who waits for direct memory, which a silent peer pins
+    world = World(timeout_seconds=2.0)
+    world.peer("stuck", LIMIT, DIRECT)
+    world.asks(LIMIT, "honest", HEAP)
+    waiter = world.asks(10, budget=HEAP)
+    # When
+    world.passes(2.01)
+    # Then
+    assert not waiter.done
+
+
+def test_a_timeout_is_not_put_off_for_who_holds_nothing() -> None:
+    # Given
+    world = World(timeout_seconds=2.0)
+    world.peer("stuck")
+    world.asks(LIMIT, "honest", DIRECT)
+    waiter = world.asks(10, budget=DIRECT)
+    # When
+    world.passes(2.01)
+    # Then
+    assert refused(waiter)
+
+
+def test_the_timeout_of_who_takes_nothing_is_not_put_off() -> None:
+    # Given two stuck peers in each other's way
+    world = World(timeout_seconds=2.0)
+    first = world.peer("first", 500)
+    world.peer("second", 500)
+    waiter = world.asks(100, first)
+    # When
+    world.passes(2.01)
+    # Then
+    assert refused(waiter)
+
+
+def test_the_timeout_of_who_stands_in_its_own_way_is_not_put_off() -> None:
+    # Given: nobody else holds anything, and it is not deferred yet
+    world = World(timeout_seconds=1.0)
+    peer = world.peer("peer", LIMIT)
+    waiter = world.asks(10, peer)
+    # When
+    world.passes(1.01)
+    # Then
+    assert refused(waiter)
+
+
+def test_a_timeout_is_not_put_off_before_anybody_was_closed() -> None:
+    # Given
+    world = World(timeout_seconds=0.3)
+    world.asks(LIMIT, "honest")
+    waiter = world.asks(10)
+    # When
+    world.passes(0.31)
+    # Then
+    assert refused(waiter)
+
+
+def two_that_take_turns(world: World) -> Callable[[float], None]:
+    """Let two peers hold all and read now and then: one of them is always within its grace."""
+    peers = [world.peer("even", LIMIT // 2), world.peer("odd", LIMIT // 2)]
+    turn = count()
+
+    def pass_seconds(seconds: float) -> None:
+        peers[next(turn) % 2].acknowledged += 1
+        world.passes(seconds)
+
+    return pass_seconds
+
+
+def test_a_timeout_is_put_off_by_twice_the_grace_and_half_a_second_at_most() -> None:
+    # Given
+    world = World(timeout_seconds=2.0)
+    pass_seconds = two_that_take_turns(world)
+    waiter = world.asks(LIMIT)
+    # When, Then
+    for _ in range(8):
+        pass_seconds(1.0)
+    pass_seconds(0.49)
+    assert not waiter.done
+    world.passes(0.02)
+    assert refused(waiter)
+
+
+def test_nobody_is_refused_while_silent_peers_are_being_closed() -> None:
+    # Given so many that closing them takes longer than any bound
+    world = World(timeout_seconds=2.0)
+    for number in range(100):
+        world.peer(str(number), LIMIT // 100)
+    waiter = world.asks(LIMIT)
+    # When
+    world.passes(12.9)
+    assert not waiter.done
+    world.passes(1.0)
+    # Then
+    assert waiter.permit is not None
+
+
+def test_after_a_peer_was_closed_an_overdue_request_has_half_a_second_more() -> None:
+    # Given: what the closed one held goes to another, who gives it back later
+    world = World(timeout_seconds=1.0)
+    world.peer("stuck", LIMIT)
+    world.passes(2.5)
+    first = world.asks(LIMIT, "first")
+    second = world.asks(LIMIT, "second")
+    # When
+    world.passes(1.0)
+    # Then the overdue second one is granted in time, or refused when that time is over
+    assert first.done
+    assert not second.done
+    world.passes(0.2)
+    assert refused(second)
+
+
+def test_the_more_time_that_is_given_ends_with_its_bound_to_the_millisecond() -> None:
+    # Given
+    world = World(SlowPeerRules(3.02, 0, 0), timeout_seconds=2.0)
+    pass_seconds = two_that_take_turns(world)
+    waiter = world.asks(LIMIT)
+    # When, Then
+    for _ in range(8):
+        pass_seconds(1.0)
+    pass_seconds(0.539)
+    assert not waiter.done
+    world.passes(0.002)
+    assert refused(waiter)
+
+
+# -- what it costs --------------------------------------------------------------------------------
+
+
+def test_nothing_runs_while_nothing_is_outstanding() -> None:
+    # Given
+    world = World()
+    peer = world.peer("peer")
+    world.passes(1.0)
+    peer.outstanding = False
+    world.passes(1.0)
+    # When
+    armed, samples = world.clock.armed, peer.samples
+    world.passes(3_600.0)
+    # Then
+    assert (world.clock.armed, peer.samples) == (armed, samples)
+    assert len(world.watch) == 0
+
+
+def test_it_runs_again_when_something_is_sent_again() -> None:
+    # Given
+    world = World()
+    peer = world.peer("peer")
+    peer.outstanding = False
+    world.passes(10.0)
+    samples = peer.samples
+    # When
+    peer.outstanding = True
+    world.watch.sent(peer)
+    world.passes(1.0)
+    # Then
+    assert peer.samples == samples + 2
+
+
+def test_peers_are_looked_at_twice_a_second_and_ten_times_while_somebody_waits() -> None:
+    # Given
+    world = World(SlowPeerRules(60.0, 0, 0))
+    peer = world.peer("peer", LIMIT)
+    world.passes(10.05)
+    in_quiet = peer.samples
+    # When
+    world.asks(10)
+    world.passes(10.0)
+    # Then
+    assert in_quiet == 20
+    assert peer.samples - in_quiet == pytest.approx(100, abs=1)
+
+
+def test_peers_that_come_do_not_put_off_the_next_look() -> None:
+    # Given
+    world = World()
+    first = world.peer("first")
+    # When
+    for number in range(10):
+        world.passes(0.3)
+        world.peer(str(number))
+    world.passes(0.1)
+    # Then
+    assert first.samples == 6
+
+
+def test_so_many_are_looked_at_in_one_turn_and_the_others_come_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(limiter.slow_peers.eviction, "SAMPLES_A_TICK", 2)
+    world = World()
+    peers = [world.peer(str(number)) for number in range(5)]
+    # When, Then
+    seen = []
+    for _ in range(5):
+        world.passes(0.5)
+        seen.append([peer.samples for peer in peers])
+    assert seen == [
+        [1, 1, 0, 0, 0],
+        [1, 1, 1, 1, 0],
+        [2, 1, 1, 1, 1],
+        [2, 2, 2, 1, 1],
+        [2, 2, 2, 2, 2],
+    ]
+
+
+def test_an_error_of_ours_with_one_peer_does_not_end_the_watch_over_the_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    world = World()
+    broken, stuck = world.peer("broken"), world.peer("stuck", LIMIT)
+    monkeypatch.setattr(broken, "sample_progress", lambda _: 1 // 0)
+    world.asks(10)
+    # When
+    world.passes(3.2)
+    # Then
+    assert len(stuck.closings) == 1
+    assert "broken" in caplog.text
+    assert len(world.watch) == 0
+
+
+# -- off, and the end -----------------------------------------------------------------------------
+
+
+def test_with_every_rule_off_nobody_is_watched() -> None:
+    # Given
+    world = World(SlowPeerRules(0, 0, 0))
+    # When
+    peer = world.peer("peer", LIMIT)
+    world.passes(600.0)
+    # Then
+    assert not world.watch.watches
+    assert (len(world.watch), peer.samples, world.clock.armed) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("rules", [ONLY_GRACE, ONLY_UNWRITABLE, ONLY_RATE])
+def test_any_one_rule_is_enough_to_watch(rules: SlowPeerRules) -> None:
+    # Given
+    world = World(rules)
+    # When
+    peer = world.peer("peer")
+    world.passes(1.1)
+    # Then
+    assert peer.samples == 2
+
+
+def test_after_a_stop_nobody_is_watched_and_nobody_closed() -> None:
+    # Given
+    world = World(SlowPeerRules(3.0, 60.0, 100), timeout_seconds=300.0)
+    stuck = world.peer("stuck", LIMIT)
+    stuck.writable = False
+    world.passes(2.0)
+    # When
+    world.watch.stop()
+    world.watch.stop()
+    assert world.clock.live == 0
+    armed = world.clock.armed
+    world.watch.sent(stuck)
+    waiter = world.asks(10)
+    world.passes(120.0)
+    # Then
+    assert stuck.closings == []
+    assert not waiter.done
+    assert (len(world.watch), world.clock.armed) == (0, armed + 1)  # the request's own timer
+    assert world.clock.live == 1
+
+
+def test_after_a_stop_no_timeout_is_put_off() -> None:
+    # Given
+    world = World(timeout_seconds=2.0)
+    world.peer("stuck", LIMIT)
+    waiter = world.asks(10)
+    # When
+    world.watch.stop()
+    world.passes(2.01)
+    # Then
+    assert refused(waiter)
+
+
+def test_after_a_stop_nobody_waits_behind_the_others() -> None:
+    # Given
+    world = World()
+    stuck = world.peer("stuck")
+    world.asks(600, "other")
+    held = world.asks(400, "honest")
+    world.passes(2.6)
+    # When
+    world.watch.stop()
+    # Then
+    assert granted_first(world, stuck, held) == "stuck"
+
+
+def test_who_ends_while_others_are_looked_at_is_not_looked_at() -> None:
+    # Given: closing the first one ends the second, too
+    world = World(ONLY_UNWRITABLE)
+    first, second = world.peer("first"), world.peer("second")
+    first.writable = second.writable = False
+    ends = first.ends
+    first.ends = lambda: (ends(), second.ends())  # type: ignore[method-assign, func-returns-value]
+    # When
+    world.passes(60.6)
+    # Then
+    assert (len(first.closings), len(second.closings)) == (1, 0)
+    assert second.samples == first.samples - 1

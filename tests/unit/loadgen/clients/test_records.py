@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from loadgen.clients.answers import AnswerChecker
+from loadgen.clients.peer_record import PeerEnd, PeerRecord
+from loadgen.clients.records import Outcome, RequestRecord, TaskFacts, TaskReport, report_rows
+from loadgen.scenario import NamespaceExpectation
+from tests.support.peers.stand_in_broker import listing_body, topic_names
+
+NAMES = topic_names("load/ns", 5)
+
+
+def answered(names: list[str], expected_topics: int) -> RequestRecord:
+    checker = AnswerChecker(filtered=False)
+    body = checker.body(NamespaceExpectation(name="load/ns", topics=expected_topics))
+    body.feed(memoryview(listing_body(names)))
+    return RequestRecord(
+        3, "load/ns", 0.0, 0.1, 0.2, 0.3, Outcome.ANSWERED, answer=checker.submit(body)
+    )
+
+
+def test_an_answer_is_verified_when_the_rows_are_made() -> None:
+    # When
+    rows = report_rows(1, [answered(NAMES, 5), answered(NAMES, 6)]).to_pylist()
+    # Then
+    assert [row["outcome"] for row in rows] == ["answered", "wrong"]
+    assert rows[1]["reason"] == "the answer for load/ns lists 5 topics, expected 6"
+    assert [row["topics"] for row in rows] == [5, 5]
+
+
+def test_a_report_survives_its_journey_as_bytes() -> None:
+    # Given
+    record = RequestRecord(0, "load/ns", 0.0, outcome=Outcome.UNREACHABLE, reason="refused")
+    peers = (PeerRecord(4, "load/ns", 1.0, 2.5, PeerEnd.CLOSED, bytes=7),)
+    facts = TaskFacts(2, 1, 0.01, 0.02, 1e9, attempt=0, connections_lost=3)
+    report = TaskReport(report_rows(2, [record]), facts, peers)
+    # When
+    copy = TaskReport.from_bytes(report.to_bytes())
+    # Then
+    assert copy.facts == report.facts
+    assert copy.peers == report.peers
+    assert copy.rows.equals(report.rows)
+    assert copy.rows.to_pylist()[0]["started_seconds"] is None

@@ -1,0 +1,314 @@
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from loadgen.__main__ import main
+from loadgen.clients.counters import StormCounters
+from loadgen.commands.run_outcome import fail_if_invalid, show
+from loadgen.commands.scenario_options import (
+    ScenarioKind,
+    make_scenario,
+    stuck_namespaces,
+    wanted_namespaces,
+)
+from loadgen.commands.sizes import parse_read_rate, parse_size
+from loadgen.errors import ExitCode, LoadgenError, UsageError
+from loadgen.run.run import RunOptions, RunResult, execute
+from loadgen.scenario import NamespaceExpectation, StormScenario
+from loadgen.scenarios.stuck.scenario import StuckScenario
+from tests.support.runs.stuck_runs import summary_json, unharmed
+
+SCENARIO = StormScenario(
+    service_url="pulsar://127.0.0.1:1", namespaces=(NamespaceExpectation(name="a/b"),), clients=4
+)
+SUMMARY = {
+    "schema_version": 1,
+    "name": "n",
+    "label": "n",
+    "clients": 4,
+    "answered": 3,
+    "refused": {"TooManyRequests: full": 1},
+    "wrong": 0,
+    "timeout": 0,
+    "disconnected": 0,
+    "unreachable": 0,
+    "latency_seconds": {"p50": 1, "p90": 1, "p99": 1, "p999": 1, "max": 1},
+    "service_latency_seconds": None,
+    "bytes": 1,
+    "duration_seconds": 1,
+    "start_error_seconds_max": 0.0,
+    "client_start_error_seconds_max": 0.0,
+    "generator_limited": False,
+    "interrupted": False,
+    "processes": {},
+}
+
+
+def result(**changes) -> RunResult:
+    return RunResult(Path("out/runs/n"), {**SUMMARY, **changes}, ("it is wrong",))
+
+
+def write_manifest(directory: Path) -> Path:
+    entry = {"topics": 3, "hash": "0badcafe", "name_bytes": 9}
+    namespaces = {"a/one": entry, "a/two": {**entry, "topics": 4}}
+    content = {"schema_version": 1, "seed": 1, "topics": 7, "shape": {}, "namespaces": namespaces}
+    (directory / "manifest.json").write_text(json.dumps(content))
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("100kB/s", 100_000), ("1MiB/s", 1_048_576), ("0", 0), ("1.5 M", 1_500_000),
+        ("64KiB", 65_536), ("10K", 10_000), ("12345B/s", 12_345), ("1MB", 1_000_000),
+        ("100kb/s", 100_000), ("64kib", 65_536),
+    ],
+)  # fmt: skip
+def test_read_rates(text: str, rate: float) -> None:
+    assert parse_read_rate(text) == rate
+
+
+@pytest.mark.parametrize("text", ["fast", "-1", "", "1TB", "1kb/min"])
+def test_other_read_rates_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--read-rate"):
+        parse_read_rate(text)
+
+
+def test_a_wrong_read_rate_is_quoted_as_it_was_typed() -> None:
+    with pytest.raises(UsageError, match=r"^--read-rate '1xx' is not"):
+        parse_read_rate("1xx")
+
+
+def test_other_sizes_are_refused_by_the_name_of_their_option() -> None:
+    assert parse_size("--receive-buffer", "64KiB") == 65_536
+    with pytest.raises(UsageError, match=r"^--receive-buffer 'big' is .* such as 100kB or 1MiB$"):
+        parse_size("--receive-buffer", "big")
+
+
+def test_a_corpus_names_the_namespaces_and_what_they_hold(tmp_path) -> None:
+    found = wanted_namespaces(write_manifest(tmp_path), [])
+    assert [(each.name, each.topics, each.hash) for each in found] == [
+        ("a/one", 3, "0badcafe"),
+        ("a/two", 4, "0badcafe"),
+    ]
+
+
+def test_named_namespaces_of_a_corpus_are_chosen_from_it(tmp_path) -> None:
+    corpus = write_manifest(tmp_path)
+    assert [each.topics for each in wanted_namespaces(corpus, ["a/two"])] == [4]
+    with pytest.raises(UsageError, match=r"a/three is not in .*manifest\.json"):
+        wanted_namespaces(corpus, ["a/three"])
+
+
+def test_without_a_corpus_nothing_is_known_of_a_namespace() -> None:
+    assert wanted_namespaces(None, ["a/b"]) == (NamespaceExpectation(name="a/b"),)
+    with pytest.raises(UsageError, match="--corpus DIR"):
+        wanted_namespaces(None, [])
+    with pytest.raises(UsageError, match="tenant/namespace"):
+        wanted_namespaces(None, ["public"])
+
+
+def test_a_wrong_parameter_is_named_by_its_option() -> None:
+    values = SCENARIO.model_dump(exclude={"kind"})
+    with pytest.raises(UsageError, match=r"--read-rate -1"):
+        make_scenario(ScenarioKind.STORM, **{**values, "read_rate_bytes_per_second": -1})
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "sentence"),
+    [
+        ("storm", {"stuck_pipelined": 9}, "--stuck-pipelined belongs to --scenario stuck: leave"),
+        ("storm", {"stuck_namespaces": ()}, "--stuck-namespace belongs to --scenario stuck"),
+        ("stuck", {"spread_seconds": 3.0}, "--spread-seconds belongs to --scenario storm: leave"),
+        ("stuck", {"seed": 1}, "--seed belongs to --scenario storm: leave it out with stuck"),
+        ("stuck", {"stuck_peers": -1}, "--stuck-peers -1: must be at least 0"),
+        ("stuck", {"interval_seconds": 0.0}, "--interval-seconds 0.0: must be at least 0.001"),
+        ("stuck", {"duration_seconds": 1.0}, "^--stuck-at-seconds 2 is not before the end of"),
+    ],
+)
+def test_stuck_options_that_do_not_fit_are_one_sentence(
+    kind: str, options: dict[str, object], sentence: str
+) -> None:
+    given = {"service_url": SCENARIO.service_url, "namespaces": SCENARIO.namespaces}
+    with pytest.raises(UsageError, match=sentence):
+        make_scenario(ScenarioKind(kind), **given, **options)
+
+
+def test_what_was_not_given_takes_the_scenarios_own_default() -> None:
+    given = {"service_url": SCENARIO.service_url, "namespaces": SCENARIO.namespaces}
+    nothing = {"clients": None, "read_rate_bytes_per_second": None, "stuck_peers": None}
+    storm, stuck = (make_scenario(kind, **given, **nothing) for kind in ScenarioKind)
+    assert (storm.clients, storm.read_rate_bytes_per_second) == (1000, 100_000)
+    assert isinstance(stuck, StuckScenario)
+    assert (stuck.clients, stuck.read_rate_bytes_per_second, stuck.stuck_peers) == (10, 0, 1)
+
+
+def test_stuck_namespaces_of_a_corpus_are_chosen_from_it(tmp_path) -> None:
+    corpus = write_manifest(tmp_path)
+    assert stuck_namespaces(corpus, []) is None
+    assert [each.name for each in stuck_namespaces(corpus, ["a/two"])] == ["a/two"]
+    with pytest.raises(UsageError, match=r"^--stuck-namespace a/three is not in"):
+        stuck_namespaces(corpus, ["a/three"])
+
+
+@pytest.mark.parametrize("option", ["--stuck-read-rate", "--stuck-receive-buffer"])
+def test_a_stuck_peers_size_that_is_none_is_refused_by_its_option(
+    option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--service-url", SCENARIO.service_url, "--namespace", "a/b", option, "much"]
+    monkeypatch.setattr("sys.argv", ["loadgen", "run", "--scenario", "stuck", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == ExitCode.USAGE
+    assert f"{option} 'much" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--service-url", "foo"], "loadgen: --service-url 'foo': not of the form pulsar://host"),
+        (
+            ["--service-url", "pulsar+ssl://a:1"],
+            "loadgen: --service-url 'pulsar+ssl://a:1': not of the form pulsar://host:port\n",
+        ),
+        (["--executor", "sprk"], "'sprk' is not one of 'spark', 'process'"),
+        (["--clients", "0"], "loadgen: --clients 0: must be at least 1\n"),
+        (["--corpus", __file__], "a corpus is a folder, as `loadgen topics` makes it\n"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence_before_anything_is_asked(
+    arguments: list[str],
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    given = ["--service-url", SCENARIO.service_url, "--namespace", "a/b", *arguments]
+    monkeypatch.setattr("sys.argv", ["loadgen", "run", *given])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == ExitCode.USAGE
+    assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"executor": "threads"}, "neither spark nor process"),
+        ({"tasks": 5}, "does not fit 4 clients"),
+        ({"name": "a/b"}, "name of a directory"),
+        ({"broker_pid": 1}, "--broker-pid needs --broker-admin-url"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused_before_anything_is_touched(
+    options: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        execute(SCENARIO, RunOptions(**{"name": "n", **options}))
+
+
+def test_an_unreachable_server_is_one_sentence(tmp_path) -> None:
+    with pytest.raises(LoadgenError, match=r"pulsar://127\.0\.0\.1:1 cannot be reached") as caught:
+        execute(SCENARIO, RunOptions("n", out=tmp_path))
+    assert caught.value.exit_code is ExitCode.INTERNAL
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"wrong": 1}, ExitCode.CORRECTNESS),
+        ({"wrong": 1, "generator_limited": True}, ExitCode.CORRECTNESS),
+        ({"generator_limited": True}, ExitCode.GENERATOR_LIMITED),
+        ({"generator_limited": True, "interrupted": True}, ExitCode.INTERRUPTED),
+        ({"wrong": 1, "interrupted": True}, ExitCode.CORRECTNESS),
+        ({"answered": 0, "refused": {}, "unreachable": 4}, ExitCode.INTERNAL),
+    ],
+)
+def test_runs_that_say_nothing_about_the_server_fail(changes, code: ExitCode) -> None:
+    with pytest.raises(LoadgenError) as caught:
+        fail_if_invalid(result(**changes))
+    assert caught.value.exit_code is code
+
+
+def test_peers_that_could_not_connect_fail_the_run() -> None:
+    with pytest.raises(LoadgenError, match=r"2 of 3 stuck peers could not connect; .*\.parquet"):
+        fail_if_invalid(result(stuck={"peers": 3, "unreachable": 2}))
+
+
+def test_a_namespace_that_lists_nothing_fails_the_run_unless_that_is_said() -> None:
+    # Given
+    empty = RunResult(Path("out/runs/n"), SUMMARY, empty_namespaces=("a/b", "a/c"))
+    # When, Then
+    with pytest.raises(LoadgenError, match=r"2 namespaces listed no topics: a/b, a/c\. Check"):
+        fail_if_invalid(empty)
+    fail_if_invalid(empty, allow_empty=True)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
+    """Run the command on a namespace that lists nothing."""
+
+    def listed_nothing(_: object, options: RunOptions) -> RunResult:
+        options.on_progress(StormCounters(connected=1))
+        return RunResult(Path("out/runs/n"), SUMMARY, empty_namespaces=("a/b",))
+
+    monkeypatch.setattr("loadgen.commands.run.execute", listed_nothing)
+    where = ["--service-url", "pulsar://127.0.0.1:1", "--namespace", "a/b"]
+    monkeypatch.setattr(sys, "argv", ["loadgen", "run", *where, *options])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+def test_that_a_namespace_is_empty_is_said_on_the_command_line(monkeypatch) -> None:
+    assert run(monkeypatch) == ExitCode.INTERNAL
+    assert run(monkeypatch, "--allow-empty") == ExitCode.PASSED
+
+
+@pytest.mark.parametrize(
+    ("executor", "first"),
+    [("spark", "starting Spark, which takes some seconds"), ("process", "connecting")],
+)
+def test_what_takes_a_while_is_said_first(monkeypatch, capsys, executor: str, first: str) -> None:
+    run(monkeypatch, "--executor", executor)
+    assert capsys.readouterr().err.startswith(f"{first}\n")
+
+
+def test_with_json_each_line_beside_the_summary_is_json_too(monkeypatch, capsys) -> None:
+    # When
+    run(monkeypatch, "--json")
+    # Then
+    said = capsys.readouterr()
+    progress, error = map(json.loads, said.err.splitlines())
+    assert progress["progress"]["connected"] == 1
+    assert error["error"].startswith("1 namespace listed no topics: a/b.")
+    assert json.loads(said.out) == SUMMARY
+
+
+def test_a_late_generator_is_told_what_to_change() -> None:
+    with pytest.raises(LoadgenError, match="--spread-seconds"):
+        fail_if_invalid(result(generator_limited=True))
+    stuck = summary_json("x", unharmed()) | {"generator_limited": True}
+    with pytest.raises(LoadgenError, match="--interval-seconds"):
+        fail_if_invalid(RunResult(Path("out/runs/n"), stuck))
+
+
+def test_refusals_alone_do_not_fail_a_run() -> None:
+    fail_if_invalid(result(answered=0, refused={"TooManyRequests: full": 4}))
+    assert result().exit_code is ExitCode.PASSED
+
+
+def test_json_is_the_summary_and_nothing_else(capsys) -> None:
+    show(result(), as_json=True)
+    assert json.loads(capsys.readouterr().out) == SUMMARY
+
+
+def test_people_get_a_table_and_the_place_of_everything(capsys) -> None:
+    show(result(), as_json=False)
+    printed = capsys.readouterr().out
+    assert "answered" in printed
+    assert "out/runs/n" in printed

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import http.server
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from loadgen.errors import UsageError
+from loadgen.servers import scrape
+from loadgen.servers.resident_memory import ResidentMemory
+from loadgen.servers.scrape import ScrapeTarget, Series, ServerWatch, kept_samples
+
+PAGE = """# HELP pulsar_broker_topic_list_heap_memory_used_bytes x
+# TYPE pulsar_broker_topic_list_heap_memory_used_bytes gauge
+pulsar_broker_topic_list_heap_memory_used_bytes{cluster="standalone"} 10240.0
+pulsar_broker_topic_list_heap_wait_time_ms{cluster="standalone",quantile="0.5"} NaN
+pulsar_broker_topic_list_heap_wait_time_ms{cluster="standalone",quantile="1.0"} 2.5 1700000000000
+floodgate_topic_list_memory_high_water_bytes{type="heap",cluster="a,b"} 7
+process_cpu_seconds_total 1.5e3
+pulsar_topics_count{cluster="standalone"} 3
+"""
+
+
+def test_kept_samples_lose_the_cluster_and_keep_other_labels() -> None:
+    assert dict(kept_samples(PAGE)) == {
+        "pulsar_broker_topic_list_heap_memory_used_bytes": 10240.0,
+        'pulsar_broker_topic_list_heap_wait_time_ms{quantile="1.0"}': 2.5,
+        'floodgate_topic_list_memory_high_water_bytes{type="heap"}': 7.0,
+        "process_cpu_seconds_total": 1500.0,
+    }
+
+
+def test_a_series_stays_bounded_and_keeps_its_peak(monkeypatch) -> None:
+    # Given
+    monkeypatch.setattr(scrape, "_MOST_POINTS", 100)
+    series = Series()
+    # When
+    for at in range(1000):
+        series.add(at, 5000.0 if at == 501 else at)
+    # Then
+    assert len(series.at) == len(series.values) <= 100
+    assert series.peak == 5000.0
+    assert list(series.at) == sorted(series.at)
+
+
+@contextmanager
+def metrics_server(pages: list[str]):
+    """Serve the pages one after the other, the last one again and again."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            page = pages.pop(0) if len(pages) > 1 else pages[0]
+            self.send_response(200 if self.path == "/metrics/" else 404)
+            self.end_headers()
+            self.wfile.write(page.encode())
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_server_is_watched_until_its_memory_came_back(monkeypatch) -> None:
+    # Given a server that gives its memory back after some looks
+    monkeypatch.setattr(scrape, "SCRAPE_SECONDS", 0.001)
+    used = "pulsar_broker_topic_list_heap_memory_used_bytes 5\n"
+    pages = [used] * 20 + [used.replace("5", "0")]
+    # When the storm is over at once
+    with metrics_server(pages) as url, ServerWatch([ScrapeTarget("broker", url)]) as watch:
+        pass
+    # Then
+    seen = watch.processes["broker"]
+    assert seen.peak("pulsar_broker_topic_list_heap_memory_used_bytes") == 5
+    assert seen.last("pulsar_broker_topic_list_heap_memory_used_bytes") == 0
+    assert len(list(watch.points(lambda at: at))) > 20
+
+
+def test_an_address_without_metrics_is_refused_before_the_storm() -> None:
+    with (
+        metrics_server(["x"]) as url,
+        pytest.raises(UsageError, match=r"404: Not Found\): check --proxy-admin-url"),
+        ServerWatch([ScrapeTarget("proxy", f"{url}/elsewhere")]),
+    ):
+        pass
+    with (
+        pytest.raises(UsageError, match=r"\(Connection refused\): check --proxy-admin-url"),
+        ServerWatch([ScrapeTarget("proxy", url)]),
+    ):
+        pass
+
+
+def test_resident_memory_is_read_from_the_kernels_books(tmp_path) -> None:
+    # Given
+    directory = tmp_path / "42"
+    directory.mkdir()
+    (directory / "status").write_text("Name:\tx\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\n")
+    memory = ResidentMemory("broker", 42, tmp_path)
+    # When
+    idle = memory.reset_high_water_mark()
+    # Then
+    assert (idle, memory.peak_bytes()) == (1024 * 1024, 2048 * 1024)
+    assert (directory / "clear_refs").read_text() == "5"
+
+
+def test_a_process_that_is_not_there_is_named(tmp_path) -> None:
+    with pytest.raises(UsageError, match=r"process 42 \(--proxy-pid\)"):
+        ResidentMemory("proxy", 42, tmp_path).reset_high_water_mark()
+
+
+def test_a_process_that_has_ended_is_told_from_one_without_memory(tmp_path) -> None:
+    (tmp_path / "42").mkdir()
+    (tmp_path / "42" / "status").write_text("Name:\tzombie\n")
+    with pytest.raises(UsageError, match="has ended"):
+        ResidentMemory("proxy", 42, tmp_path).peak_bytes()

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadgen.spark.environment import (
+    bridge_silenced,
+    environment,
+    interrupts_deferred,
+    uninterrupted,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def _ctrl_c_is_heard() -> Iterator[None]:
+    """What a shell starts in the background ignores Ctrl-C from the beginning."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, handler)
+
+
+def test_environment_is_as_before_whatever_was_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    monkeypatch.setenv("LOADGEN_A", "old")
+    before = dict(os.environ)
+    # When
+    with environment({"LOADGEN_A": "new"}):
+        os.environ["LOADGEN_B"] = "set by Spark"
+        assert os.environ["LOADGEN_A"] == "new"
+    # Then
+    assert dict(os.environ) == before
+
+
+def test_ctrl_c_waits_for_the_end_of_the_block() -> None:
+    # Given
+    done = []
+
+    def block() -> None:
+        with uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            done.append("the whole block")
+
+    # When
+    with pytest.raises(KeyboardInterrupt):
+        block()
+    # Then
+    assert done
+
+
+def test_deferred_ctrl_c_is_counted_and_the_handler_put_back() -> None:
+    # Given
+    handler = signal.getsignal(signal.SIGINT)
+    # When
+    with interrupts_deferred() as interrupts:
+        signal.raise_signal(signal.SIGINT)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what Spark does, and worse
+    # Then
+    assert interrupts == [signal.SIGINT]
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_ignored_ctrl_c_stays_ignored() -> None:
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+@pytest.mark.parametrize("name", ["py4j.clientserver", None])
+def test_the_bridges_stack_traces_are_not_printed(
+    name: str | None, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a process that has set up no logging
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    # When
+    with bridge_silenced():
+        logging.getLogger(name).error("cut")
+        if name is None:
+            logging.error("cut")  # noqa: LOG015 - as the bridge does
+    # Then
+    assert capfd.readouterr() == ("", "")
+    assert logging.getLogger().handlers == []

@@ -1,0 +1,103 @@
+"""Ctrl-C does not wait for a JVM: whatever Spark is at, its process is killed."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from py4j.protocol import Py4JNetworkError
+from pyspark import java_gateway
+
+from loadgen.spark import session as spark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SETTINGS = spark.SparkSettings("interrupted", cores=1)
+
+
+@pytest.fixture(autouse=True)
+def _ctrl_c_is_heard() -> Iterator[None]:
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, handler)
+
+
+def launched(monkeypatch: pytest.MonkeyPatch) -> subprocess.Popen[bytes]:
+    """Put a process that does not end by itself in the JVM's place."""
+    process = subprocess.Popen(["sleep", "600"], stdin=subprocess.PIPE)
+    gateway = SimpleNamespace(proc=process, shutdown=lambda: None)
+    monkeypatch.setattr(spark, "launch_gateway", lambda *_: gateway)
+    return process
+
+
+def start() -> None:
+    with tempfile.TemporaryFile() as log, spark._running_session(SETTINGS, Path("/tmp"), log):
+        raise AssertionError("it has started")
+
+
+def test_while_the_jvm_is_launched(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a launch that waits for its JVM, as Spark's does
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def launch(*_: object) -> None:
+        processes.append(java_gateway.Popen(["sleep", "600"]))
+        signal.raise_signal(signal.SIGINT)
+        processes[0].wait()
+        raise Py4JNetworkError("the JVM has gone")
+
+    monkeypatch.setattr(spark, "launch_gateway", launch)
+    # When
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    # Then
+    assert processes[0].returncode == -signal.SIGKILL
+
+
+def test_while_the_session_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    process = launched(monkeypatch)
+
+    def context(**_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+        process.wait()
+        raise Py4JNetworkError("the JVM has gone")
+
+    monkeypatch.setattr(spark, "SparkContext", context)
+    # When
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    # Then
+    assert process.returncode == -signal.SIGKILL
+
+
+def test_while_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a context that waits for its JVM's end, unless that is forgotten; at its own end the
+    # JVM is killed already, not only after the seconds that one has to end by itself
+    process = launched(monkeypatch)
+
+    class Context:
+        _jsc: Any = "alive"
+
+        def __init__(self, **_: object) -> None:
+            pass
+
+        def stop(self) -> None:
+            assert self._jsc is None
+            assert process.wait(60) == -signal.SIGKILL
+
+    def session(context: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(spark, "SparkContext", Context)
+    monkeypatch.setattr(spark, "SparkSession", session)
+    # When
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    # Then
+    assert process.returncode == -signal.SIGKILL

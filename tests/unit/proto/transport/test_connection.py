@@ -1,0 +1,577 @@
+"""A connection over a transport whose peer reads as much as the test says."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import struct
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from limiter.flow.causes import PauseCause
+from limiter.flow.outbound_buffer import OutboundTotals, WriteBufferMarks
+from proto.errors import RemoteProtocolError
+from proto.frames import encode_command
+from proto.transport.connection import BYTES_A_TURN, FRAMES_A_TURN, Connection
+from proto.transport.outbound_queue import HANDOVER_BYTES
+from proto.transport.process_flow import ProcessFlow
+from tests.support.clocks.settle import settle, started
+from tests.support.peers.memory_transport import MemoryTransport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from proto.frames import Frame
+
+FULL = PauseCause.OUTBOUND_BUFFER_FULL
+
+
+def success(request_id: int) -> pb.BaseCommand:
+    return pb.BaseCommand(
+        type=pb.BaseCommand.SUCCESS, success=pb.CommandSuccess(request_id=request_id)
+    )
+
+
+def frames(*request_ids: int) -> bytes:
+    return b"".join(encode_command(success(number)) for number in request_ids)
+
+
+class Peer(Connection):
+    """Keeps what it is told; ``on_frame`` may do more."""
+
+    def __init__(self, marks: WriteBufferMarks | None = None) -> None:
+        self.totals = OutboundTotals()
+        super().__init__(marks=marks, process=ProcessFlow(self.totals))
+        self.taken: list[int] = []
+        self.writability: list[bool] = []
+        self.ends: list[Exception | None] = []
+        self.held_at_end: int | None = None
+        self.on_frame: Callable[[int], object] = lambda _: None
+        self.memory = MemoryTransport(self)
+
+    def frame_received(self, frame: Frame) -> None:
+        request_id = frame.command().success.request_id
+        self.taken.append(request_id)
+        self.on_frame(request_id)
+
+    def writability_changed(self, *, writable: bool) -> None:
+        self.writability.append(writable)
+
+    def lost(self, error: Exception | None) -> None:
+        self.ends.append(error)
+        self.held_at_end = self.totals.pending_bytes
+
+
+def connected(marks: WriteBufferMarks | None = None, *, reads_at_once: bool = False) -> Peer:
+    peer = Peer(marks)
+    peer.memory.reads_at_once = reads_at_once
+    peer.memory.connect()
+    return peer
+
+
+def enqueue(peer: Peer, size: int, calls: list[str], name: str) -> None:
+    """Queue an entry that tells when it has left."""
+    peer.enqueue([b"x" * size], size, lambda: calls.append(name))
+
+
+# -- sending --------------------------------------------------------------------------------------
+
+
+async def test_an_entry_leaves_when_the_peer_has_read_all_of_it() -> None:
+    # Given
+    peer, left = connected(), list[str]()
+    enqueue(peer, 100_000, left, "entry")
+    # When, Then
+    peer.memory.peer_reads(99_999)
+    assert (left, peer.outbound.pending_bytes) == ([], 100_096)
+    peer.memory.peer_reads(1)
+    assert (left, peer.outbound.pending_bytes) == (["entry"], 0)
+
+
+async def test_an_entry_the_kernel_takes_at_once_leaves_at_once() -> None:
+    # Given
+    peer, left = connected(reads_at_once=True), list[str]()
+    # When
+    enqueue(peer, 100_000, left, "entry")
+    # Then
+    assert (left, peer.outbound.pending_bytes) == (["entry"], 0)
+    assert peer.totals.peak_bytes == 100_096
+
+
+async def test_a_large_entry_goes_alone_and_small_ones_leave_together() -> None:
+    # Given
+    peer, left = connected(), list[str]()
+    enqueue(peer, HANDOVER_BYTES + 1, left, "large")
+    for name in ("a", "b", "c"):
+        enqueue(peer, HANDOVER_BYTES // 2, left, name)
+    # When
+    peer.memory.peer_reads(HANDOVER_BYTES + 1)
+    after_the_large = list(left)
+    peer.memory.peer_reads(HANDOVER_BYTES)
+    after_two = list(left)
+    peer.memory.peer_reads(HANDOVER_BYTES)
+    # Then
+    assert (after_the_large, after_two) == (["large"], ["large", "a", "b"])
+    assert left == ["large", "a", "b", "c"]
+    assert peer.memory.writes == [HANDOVER_BYTES + 1, HANDOVER_BYTES, HANDOVER_BYTES // 2]
+
+
+async def test_bytes_leave_in_the_order_they_were_queued() -> None:
+    # Given
+    peer = connected()
+    # When
+    peer.send(success(1))
+    peer.enqueue([frames(2), memoryview(frames(3))], 2 * len(frames(2)))
+    peer.send(success(4))
+    while peer.outbound.pending_bytes:
+        peer.memory.peer_reads(3)
+    # Then
+    assert bytes(peer.memory.received) == frames(1, 2, 3, 4)
+
+
+async def test_an_entry_queued_by_one_that_leaves_goes_last() -> None:
+    # Given
+    peer = connected()
+    peer.enqueue([frames(1)], len(frames(1)), lambda: peer.send(success(3)))
+    peer.send(success(2))
+    # When
+    while peer.outbound.pending_bytes:
+        peer.memory.peer_reads(100)
+    # Then
+    assert bytes(peer.memory.received) == frames(1, 2, 3)
+
+
+async def test_a_transport_that_drains_twice_is_no_matter() -> None:
+    # Given
+    peer, left = connected(), list[str]()
+    enqueue(peer, 10, left, "a")
+    peer.memory.peer_reads(10)
+    # When
+    peer.resume_writing()
+    # Then
+    assert (left, peer.outbound.pending_bytes) == (["a"], 0)
+
+
+async def test_writability_follows_the_marks() -> None:
+    # Given
+    peer = connected(WriteBufferMarks(1_000, 500))
+    # When, Then
+    enqueue(peer, 904, [], "a")
+    assert peer.writability == []
+    enqueue(peer, 104, [], "b")
+    assert peer.writability == [False]
+    peer.memory.peer_reads(903)
+    assert peer.writability == [False]
+    peer.memory.peer_reads(1)
+    assert peer.writability == [False, True]
+    assert peer.outbound.pending_bytes == 200
+
+
+@pytest.mark.parametrize("how", ["breaks", "abort"])
+async def test_every_entry_gives_back_what_it_holds_once_when_the_connection_is_lost(
+    how: str,
+) -> None:
+    # Given
+    peer, left = connected(), list[str]()
+    for name in ("handed over", "queued"):
+        enqueue(peer, HANDOVER_BYTES, left, name)
+    # When
+    if how == "breaks":
+        peer.memory.breaks(ConnectionResetError("gone"))
+    else:
+        peer.abort()
+        await settle()
+    # Then: before anybody learns of the loss
+    assert left == ["handed over", "queued"]
+    assert (peer.held_at_end, peer.totals.pending_bytes) == (0, 0)
+    assert [type(error) for error in peer.ends] == [
+        ConnectionResetError if how == "breaks" else type(None)
+    ]
+    assert peer.closed
+
+
+@pytest.mark.parametrize("how", ["never connected", "closed", "aborted", "lost"])
+async def test_an_entry_for_nobody_gives_back_what_it_holds_at_once(how: str) -> None:
+    # Given
+    peer, left = Peer(), list[str]()
+    if how != "never connected":
+        peer.memory.connect()
+    if how == "closed":
+        peer.close()
+    elif how == "aborted":
+        peer.abort()
+    elif how == "lost":
+        peer.memory.breaks()
+    # When
+    enqueue(peer, 10, left, "entry")
+    # Then
+    assert left == ["entry"]
+    assert (peer.outbound.pending_bytes, bytes(peer.memory.received)) == (0, b"")
+
+
+# -- receiving ------------------------------------------------------------------------------------
+
+
+async def test_frames_are_handled_as_they_become_complete() -> None:
+    # Given
+    peer, data = connected(), frames(1, 2, 3)
+    # When
+    for start in range(0, len(data), 5):
+        peer.memory.peer_sends(data[start : start + 5])
+    # Then
+    assert peer.taken == [1, 2, 3]
+
+
+async def test_a_lost_connection_keeps_nothing_of_what_it_received() -> None:
+    # Given: a part of a frame
+    peer = connected()
+    peer.memory.peer_sends(frames(1)[:-1])
+    assert peer.decoder.buffered_bytes > 0
+    # When
+    peer.abort()
+    await settle()
+    # Then
+    assert peer.decoder.buffered_bytes == 0
+
+
+async def test_the_gate_stops_between_frames_and_what_is_left_goes_first_afterwards() -> None:
+    # Given
+    peer = connected()
+    peer.on_frame = lambda number: peer.gate.close_for(FULL) if number == 2 else None
+    # When
+    peer.memory.peer_sends(frames(1, 2, 3))
+    peer.memory.peer_sends(frames(4))
+    await settle()
+    # Then
+    assert peer.taken == [1, 2]
+    assert not peer.memory.is_reading()
+    peer.gate.open_for(FULL)
+    assert peer.taken == [1, 2]  # never from within whoever opened it
+    await settle()
+    assert peer.taken == [1, 2, 3, 4]
+    assert peer.memory.is_reading()
+
+
+async def test_a_gate_that_closes_while_it_drains_stops_again() -> None:
+    # Given
+    peer = connected()
+    peer.on_frame = lambda _: peer.gate.close_for(FULL)
+    peer.memory.peer_sends(frames(1, 2, 3))
+    # When
+    peer.gate.open_for(FULL)
+    await settle()
+    # Then
+    assert peer.taken == [1, 2]
+    assert not peer.memory.is_reading()
+
+
+async def test_opening_the_gate_of_a_lost_connection_is_no_matter() -> None:
+    # Given
+    peer = connected()
+    peer.gate.close_for(FULL)
+    peer.memory.peer_sends(frames(1))
+    peer.gate.open_for(FULL)
+    # When
+    peer.memory.breaks()
+    await settle()
+    # Then
+    assert peer.taken == []
+    peer.gate.close_for(FULL)
+
+
+async def test_raw_bytes_follow_what_was_not_decoded() -> None:
+    # Given
+    peer, raw = connected(), list[bytes]()
+    peer.on_frame = lambda _: peer.receive_raw(raw.append)
+    half = frames(3)[:5]
+    # When
+    peer.memory.peer_sends(frames(1, 2) + half)
+    peer.memory.peer_sends(b"and more")
+    # Then
+    assert peer.taken == [1]
+    assert raw == [frames(2) + half, b"and more"]
+
+
+async def test_without_a_residue_raw_mode_begins_with_the_next_chunk() -> None:
+    # Given
+    peer, raw = connected(), list[bytes]()
+    # When
+    peer.receive_raw(raw.append)
+    peer.memory.peer_sends(b"first")
+    # Then
+    assert raw == [b"first"]
+
+
+async def test_frames_are_kept_by_default() -> None:
+    # Given
+    peer = connected()
+    large = pb.BaseCommand(type=pb.BaseCommand.SUCCESS, success=pb.CommandSuccess(request_id=5))
+    large.success.schema.name = "x" * 5_000
+    large.success.schema.schema_data = b""
+    large.success.schema.type = pb.Schema.String
+    # When
+    peer.memory.peer_sends(encode_command(large))
+    # Then
+    assert peer.taken == [5]
+
+
+# -- the boundary ---------------------------------------------------------------------------------
+
+
+def not_utf8() -> bytes:
+    request = pb.CommandGetTopicsOfNamespace(request_id=1, namespace="public/default")
+    command = pb.BaseCommand(
+        type=pb.BaseCommand.GET_TOPICS_OF_NAMESPACE, getTopicsOfNamespace=request
+    )
+    return encode_command(command).replace(b"default", b"\xff" * 7)
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"\xff\xff\xff\xff", "a frame of 4294967295 bytes is announced"),
+        (struct.pack(">IIB", 5, 1, 0xFF), "does not hold a protobuf command"),
+        (not_utf8(), "String field had bad UTF-8"),
+    ],
+)
+async def test_a_peer_that_breaks_the_protocol_is_closed_with_one_sentence(
+    data: bytes, sentence: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    caplog.set_level(logging.INFO)
+    peer, other = connected(), connected()
+    # When
+    peer.memory.peer_sends(frames(1) + data + frames(2))
+    await settle()
+    # Then
+    assert peer.taken == [1]
+    assert (peer.closed, other.closed) == (True, False)
+    (record,) = caplog.records
+    assert sentence in record.getMessage()
+    assert record.getMessage().startswith("closing 192.0.2.1:4711: ")
+    assert record.exc_info is None
+    assert record.levelno == logging.INFO
+
+
+async def test_an_error_of_ours_ends_one_peer_and_says_where(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given
+    peer, other = connected(), connected()
+
+    def fail(_: int) -> None:
+        raise ZeroDivisionError
+
+    peer.on_frame = fail
+    # When
+    peer.memory.peer_sends(frames(1, 2))
+    await settle()
+    # Then
+    assert (peer.taken, peer.closed, other.closed) == ([1], True, False)
+    (record,) = caplog.records
+    assert record.exc_info is not None
+    assert record.levelno == logging.ERROR
+
+
+async def test_a_handler_may_refuse_its_frame() -> None:
+    # Given
+    peer = connected()
+
+    def refuse(_: int) -> None:
+        raise RemoteProtocolError("not now")
+
+    peer.on_frame = refuse
+    # When
+    peer.memory.peer_sends(frames(1, 2))
+    await settle()
+    # Then
+    assert (peer.taken, peer.closed) == ([1], True)
+
+
+# -- ending ---------------------------------------------------------------------------------------
+
+
+async def test_close_lets_queued_entries_leave_first() -> None:
+    # Given
+    peer, left = connected(), list[str]()
+    enqueue(peer, 70_000, left, "a")
+    enqueue(peer, 70_000, left, "b")
+    # When
+    peer.close()
+    peer.close()
+    peer.memory.peer_reads(70_000)
+    await settle()
+    still_open = not peer.closed
+    peer.memory.peer_reads(70_000)
+    await settle()
+    # Then
+    assert still_open
+    assert (left, peer.closed, peer.ends) == (["a", "b"], True, [None])
+    assert len(peer.memory.received) == 140_000
+
+
+async def test_close_with_nothing_queued_closes_at_once() -> None:
+    # Given
+    peer = connected()
+    waiting = await started(peer.wait_closed())
+    # When
+    peer.close()
+    await waiting
+    # Then
+    assert peer.closed
+    assert peer.transport is None
+    peer.abort()
+    peer.close()
+
+
+@pytest.mark.parametrize("raw", [False, True])
+async def test_what_comes_after_close_is_not_taken_and_not_kept(raw: bool) -> None:
+    # Given
+    peer, taken = connected(), list[bytes]()
+    enqueue(peer, 10, [], "still on its way")
+    if raw:
+        peer.receive_raw(taken.append)
+    peer.close()
+    # When: as bytes that were on their way
+    for _ in range(100):
+        peer.data_received(frames(1))
+    # Then
+    assert (peer.taken, taken, peer.decoder.buffered_bytes) == ([], [], 0)
+
+
+async def test_a_handler_that_closes_takes_no_more_frames() -> None:
+    # Given
+    peer = connected()
+    peer.on_frame = lambda _: peer.close()
+    # When
+    peer.memory.peer_sends(frames(1, 2))
+    await settle()
+    # Then
+    assert (peer.taken, peer.closed) == ([1], True)
+
+
+async def test_the_end_of_the_stream_is_the_end() -> None:
+    # Given
+    peer, left = connected(), list[str]()
+    enqueue(peer, 100, left, "unread")
+    # When
+    peer.memory.peer_closes()
+    await settle()
+    # Then
+    assert (left, peer.closed, peer.ends) == (["unread"], True, [None])
+
+
+async def test_who_waits_for_the_end_can_leave() -> None:
+    # Given
+    peer = connected()
+    leaves, stays = await started(peer.wait_closed()), await started(peer.wait_closed())
+    # When
+    leaves.cancel()
+    peer.memory.breaks()
+    await stays
+    # Then
+    assert leaves.cancelled()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (("127.0.0.1", 6650), "127.0.0.1:6650"),
+        (("::1", 6650, 0, 0), "[::1]:6650"),
+        ("/run/pulsar.sock", "/run/pulsar.sock"),
+        (None, "unknown"),
+        ("", "unknown"),
+    ],
+)
+async def test_addresses_are_written_as_people_write_them(name: object, text: str) -> None:
+    # Given
+    peer = Peer()
+    peer.memory._extra["peername"] = name  # type: ignore[attr-defined]
+    # When
+    peer.memory.connect()
+    # Then
+    assert peer.peer == text
+    assert repr(peer) == (f"<Peer {text} <OutboundBuffer 0 bytes, writable> <ReadGate open>>")
+
+
+async def test_a_burst_of_small_frames_takes_turns_with_others() -> None:
+    # Given
+    peer = connected()
+    numbers = list(range(2 * FRAMES_A_TURN + 10))
+    # When
+    peer.memory.peer_sends(frames(*numbers))
+    # Then: no more is read until what came was handled, in turns
+    assert peer.taken == numbers[:FRAMES_A_TURN]
+    assert not peer.memory.is_reading()
+    await asyncio.sleep(0)
+    assert peer.taken == numbers[: 2 * FRAMES_A_TURN]
+    await settle()
+    assert peer.taken == numbers
+    assert peer.memory.is_reading()
+
+
+async def test_a_burst_of_large_frames_takes_turns_by_their_bytes() -> None:
+    # Given: each is a quarter of a turn
+    peer = connected()
+    large = [success(number) for number in range(10)]
+    for command in large:
+        command.success.schema.name = "x" * (BYTES_A_TURN // 4)
+        command.success.schema.schema_data = b""
+        command.success.schema.type = pb.Schema.String
+    # When
+    peer.memory.peer_sends(b"".join(map(encode_command, large)))
+    # Then
+    assert peer.taken == [0, 1, 2, 3]
+    assert not peer.memory.is_reading()
+    await asyncio.sleep(0)
+    assert peer.taken == [0, 1, 2, 3, 4, 5, 6, 7]
+    await settle()
+    assert peer.taken == list(range(10))
+    assert peer.memory.is_reading()
+
+
+async def test_a_frame_that_was_much_work_ends_its_turn() -> None:
+    # Given
+    peer = connected()
+    peer.on_frame = lambda number: setattr(peer, "turn_ended", number in (1, 4))
+    # When
+    peer.memory.peer_sends(frames(*range(5)))
+    # Then
+    assert peer.taken == [0, 1]
+    await asyncio.sleep(0)
+    assert peer.taken == [0, 1, 2, 3, 4]
+    # The next turn is a whole one.
+    await settle()
+    peer.on_frame = lambda _: None
+    peer.memory.peer_sends(frames(5, 6, 7))
+    assert peer.taken == list(range(8))
+
+
+async def test_a_burst_that_ends_with_its_turn_leaves_the_reading_on() -> None:
+    # Given
+    peer = connected()
+    # When
+    peer.memory.peer_sends(frames(*range(FRAMES_A_TURN)))
+    await settle()
+    # Then
+    assert len(peer.taken) == FRAMES_A_TURN
+    assert peer.memory.is_reading()
+
+
+async def test_a_pause_in_the_middle_of_a_burst_outlasts_its_turns() -> None:
+    # Given: the gate is closed by a frame of the second turn
+    peer = connected()
+    last = FRAMES_A_TURN + 3
+    peer.on_frame = lambda number: peer.gate.close_for(FULL) if number == last else None
+    # When
+    peer.memory.peer_sends(frames(*range(2 * FRAMES_A_TURN)))
+    await settle()
+    # Then
+    assert peer.taken[-1] == last
+    assert not peer.memory.is_reading()
+    peer.gate.open_for(FULL)
+    await settle()
+    assert len(peer.taken) == 2 * FRAMES_A_TURN
+    assert peer.memory.is_reading()

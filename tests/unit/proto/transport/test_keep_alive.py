@@ -1,0 +1,120 @@
+"""What a tick of the keep-alive asks for, as shipped and judged by progress."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from proto.transport.keep_alive import CLOSING, KeepAlive, PeerState, Verdict
+
+PING, WAIT = Verdict.SEND_PING, Verdict.WAIT
+HANDSHAKE, SILENT, STUCK = Verdict.CLOSE_HANDSHAKE, Verdict.CLOSE_SILENT, Verdict.CLOSE_STUCK
+BOTH = pytest.mark.parametrize("by_progress", [False, True], ids=["pulsar", "floodgate"])
+
+
+@dataclass
+class Ticking:
+    """A peer over some ticks; everything that is counted goes on from tick to tick."""
+
+    by_progress: bool
+    frames: int = 0
+    acknowledged: int = 0
+
+    def __post_init__(self) -> None:
+        self.keep_alive = KeepAlive(by_progress=self.by_progress)
+
+    def tick(self, what: str = "") -> Verdict:
+        """Let an interval pass in which ``what`` was the case, as words."""
+        words = what.split()
+        self.frames += "heard" in words
+        self.acknowledged += "took" in words
+        return self.keep_alive.tick(
+            PeerState(
+                ready="shaking" not in words,
+                paused="paused" in words,
+                frames_seen=self.frames,
+                acknowledged_bytes=self.acknowledged,
+                outstanding="owes" in words,
+            )
+        )
+
+    def ticks(self, *whats: str) -> list[Verdict]:
+        return [self.tick(what) for what in whats]
+
+
+@pytest.mark.parametrize(
+    ("whats", "pulsar", "floodgate"),
+    [
+        # who reads and answers is asked each time
+        (["", "heard", "heard"], [PING, PING, PING], [PING, PING, PING]),
+        # any frame is an answer
+        (["heard", "heard"], [PING, PING], [PING, PING]),
+        # who does not answer is closed at the next tick
+        (["", ""], [PING, SILENT], [PING, SILENT]),
+        (["heard", "heard", ""], [PING, PING, SILENT], [PING, PING, SILENT]),
+        # an unfinished handshake is closed at the first, whatever else
+        (["shaking"], [HANDSHAKE], [HANDSHAKE]),
+        (["shaking heard"], [HANDSHAKE], [HANDSHAKE]),
+        (["shaking paused"], [HANDSHAKE], [HANDSHAKE]),
+        (["shaking took owes"], [HANDSHAKE], [HANDSHAKE]),
+        # a peer that is not read cannot be heard: as shipped it is asked again and again
+        (["", "paused", "paused", "paused"], [PING] * 4, [PING, WAIT, WAIT, WAIT]),
+        (["paused", "paused"], [PING, PING], [WAIT, WAIT]),
+        # judged by progress it is closed when it took nothing between two ticks
+        (["", "paused owes", "paused owes"], [PING] * 3, [PING, WAIT, STUCK]),
+        (["paused owes", "paused owes"], [PING, PING], [WAIT, STUCK]),
+        # and lives when it took something, however little
+        (["paused owes"] + ["paused owes took"] * 5, [PING] * 6, [WAIT] * 6),
+        (["paused owes", "paused owes took", "paused owes"], [PING] * 3, [WAIT, WAIT, STUCK]),
+        # or was heard: control frames overtake
+        (["paused owes", "paused owes heard"], [PING] * 2, [WAIT, WAIT]),
+        (["paused owes", "paused owes heard", "paused owes"], [PING] * 3, [WAIT, WAIT, STUCK]),
+        # or has had nothing to take in between
+        (["paused owes", "paused", "paused owes"], [PING] * 3, [WAIT, WAIT, WAIT]),
+        # a peer that is read and takes what it is sent need not answer in time
+        (["", "took owes", "took owes"], [PING, SILENT], [PING, WAIT, WAIT]),
+        (["", "took", ""], [PING, SILENT], [PING, WAIT, SILENT]),
+        # a peer that is read and takes nothing must
+        (["", "owes"], [PING, SILENT], [PING, SILENT]),
+        (["owes", "owes heard", "owes heard"], [PING] * 3, [PING] * 3),
+    ],
+)
+def test_verdicts(whats: list[str], pulsar: list[Verdict], floodgate: list[Verdict]) -> None:
+    assert Ticking(by_progress=False).ticks(*whats[: len(pulsar)]) == pulsar
+    assert Ticking(by_progress=True).ticks(*whats) == floodgate
+
+
+def test_as_shipped_a_peer_that_is_read_again_owes_the_answer_still() -> None:
+    # Given: it was asked before and during the pause
+    peer = Ticking(by_progress=False)
+    peer.ticks("", "paused", "paused")
+    # When, Then
+    assert peer.tick() is SILENT
+
+
+def test_judged_by_progress_a_ping_that_could_not_be_answered_does_not_count() -> None:
+    # Given: the pause lasted over a tick; its answer may wait in the socket
+    peer = Ticking(by_progress=True)
+    peer.ticks("", "paused")
+    # When, Then
+    assert peer.tick() is PING
+    assert peer.tick() is SILENT
+
+
+@BOTH
+def test_what_was_heard_while_paused_answers_the_ping_of_before(by_progress: bool) -> None:
+    # Given
+    peer = Ticking(by_progress)
+    peer.ticks("", "paused heard")
+    # When, Then
+    assert peer.tick("heard") is PING
+
+
+@BOTH
+def test_a_peer_that_is_closed_for_its_handshake_is_not_asked(by_progress: bool) -> None:
+    assert Ticking(by_progress).ticks("shaking", "shaking") == [HANDSHAKE, HANDSHAKE]
+
+
+def test_the_verdicts_that_close_are_those_that_say_so() -> None:
+    assert {one for one in Verdict if one.name.startswith("CLOSE")} == CLOSING

@@ -1,0 +1,97 @@
+"""A way of charging in front of a stand-in broker, with a limiter on a clock that tests move."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from client.pool import ConnectionPool
+from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
+from proxy.brokers import SharedBrokerConnections, connect_options
+from proxy.listing.flight import Flight, FlightKey
+from proxy.listing.live_answers import LiveAnswers
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.peers.stand_in_broker import StandInBroker, topic_names
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from proxy.listing.exact_charging import Charging
+
+HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
+PLENTY = 1_000_000
+BIG, SMALL = "public/big", "public/small"
+NAMES = topic_names(BIG, 1_000, 100)
+NAME_BYTES = 100_000
+ESTIMATE_BYTES = NAME_BYTES + 1_000 * 32
+COMMAND_BYTES = pb.BaseCommand(
+    type=pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE,
+    getTopicsOfNamespaceResponse=pb.CommandGetTopicsOfNamespaceResponse(
+        request_id=0, topics=NAMES, filtered=False, topics_hash="12345678", changed=True
+    ),
+).ByteSize()
+
+
+@dataclass
+class Setup:
+    """What a test works with.
+
+    Attributes:
+        charging: What is tested.
+        limiter: Its limiter.
+        broker: What it asks.
+        clock: The limiter's time.
+        held: Heap and direct bytes that were held when each answer was there.
+    """
+
+    charging: Charging
+    limiter: AsyncDualMemoryLimiter
+    broker: StandInBroker
+    clock: ManualClock
+    brokers: SharedBrokerConnections
+    address: tuple[str, int]
+    held: list[tuple[int, int]] = field(default_factory=list)
+
+    async def list_topics(self, namespace: str = BIG) -> list[str]:
+        """Return what a client gets, and give back its direct permit."""
+        request = pb.CommandGetTopicsOfNamespace(request_id=1, namespace=namespace)
+        owner = self.limiter.share(namespace)
+        owner.join("client")
+        key, live = FlightKey(namespace, None), LiveAnswers(self.limiter, remembers=False)
+        flight = Flight(key, request, self.brokers, self.address, owner, live)
+        async with self.charging.charged(flight) as (answer, direct):
+            self.held.append((self.acquired(HEAP), self.acquired(DIRECT)))
+            topics = list(answer.decoded().topics)
+        assert direct is not None
+        self.limiter.release(direct)
+        return topics
+
+    def acquired(self, limit_type: LimitType) -> int:
+        """Return the bytes of a budget that are held."""
+        return self.limiter.acquired_permits(limit_type)
+
+
+@asynccontextmanager
+async def charging_setup(
+    make: Callable[[AsyncDualMemoryLimiter], Charging],
+    heap: int = PLENTY,
+    direct: int = PLENTY,
+    queue: int = 10,
+) -> AsyncIterator[Setup]:
+    """Run a stand-in broker with the namespaces BIG and SMALL for the length of a block."""
+    clock = ManualClock()
+    limiter = AsyncDualMemoryLimiter(
+        MemoryLimit(heap, queue, 25), MemoryLimit(direct, queue, 25), clock
+    )
+    broker = StandInBroker({BIG: NAMES, SMALL: topic_names(SMALL, 3)})
+    server = await broker.serve()
+    pool = ConnectionPool(connect_options(drain_oversized=True), clock)
+    address = ("127.0.0.1", server.sockets[0].getsockname()[1])
+    brokers = SharedBrokerConnections(pool)
+    try:
+        yield Setup(make(limiter), limiter, broker, clock, brokers, address)
+    finally:
+        await pool.close()
+        server.close()

@@ -1,0 +1,244 @@
+"""Exact charging: reserve, let the announced length settle the amount, never wait with a body."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from limiter.memory.dual_limiter import LimitType, MemoryPermit
+from proxy.errors import RequestError, UnansweredRequestError
+from proxy.listing.exact_charging import ExactCharging
+from tests.support.processes.cluster import held, until
+from tests.unit.proxy.listing.charging_setup import (
+    BIG,
+    COMMAND_BYTES,
+    DIRECT,
+    HEAP,
+    NAMES,
+    PLENTY,
+    SMALL,
+    Setup,
+    charging_setup,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+TEXTS = {
+    HEAP: "Failed due to heap memory limit exceeded",
+    DIRECT: "Failed due to direct memory limit exceeded",
+}
+KEYS = {
+    HEAP: "maxTopicListInFlightHeapMemSizeMB",
+    DIRECT: "maxTopicListInFlightDirectMemSizeMB",
+}
+RESERVED = 10_240
+
+
+@asynccontextmanager
+async def exact(*, as_shipped: bool, **limits: int) -> AsyncIterator[Setup]:
+    async with charging_setup(partial(ExactCharging, as_shipped=as_shipped), **limits) as setup:
+        yield setup
+
+
+async def refused(setup: Setup) -> RequestError:
+    with pytest.raises(RequestError) as caught:
+        await setup.list_topics()
+    return caught.value
+
+
+@pytest.mark.parametrize("as_shipped", [True, False])
+async def test_the_announced_length_is_charged_and_no_more(as_shipped: bool) -> None:
+    # Given
+    async with exact(as_shipped=as_shipped) as setup:
+        # When
+        topics = [await setup.list_topics(namespace) for namespace in (BIG, BIG, SMALL)]
+        # Then
+        assert topics == [NAMES, NAMES, setup.broker.names[SMALL]]
+        big, again, (heap, direct) = setup.held
+        assert big == again == (COMMAND_BYTES, COMMAND_BYTES)
+        assert heap == direct < 200
+        assert held(setup.limiter) == {}
+
+
+@pytest.mark.parametrize("lacking", list(LimitType))
+async def test_profile_pulsar_refuses_an_answer_whose_memory_is_not_there_at_once(
+    lacking: LimitType,
+) -> None:
+    # Given
+    async with exact(as_shipped=True) as setup:
+        others = await setup.limiter.acquire(lacking, PLENTY - COMMAND_BYTES + 1)
+        # When
+        error = await refused(setup)
+        # Then
+        assert (error.server_error, error.message) == (pb.TooManyRequests, TEXTS[lacking])
+        assert setup.broker.requests == [BIG]
+        assert held(setup.limiter) == {f"{lacking.value} bytes": others.size}
+
+
+@pytest.mark.parametrize("lacking", list(LimitType))
+async def test_a_full_queue_is_no_reason_to_wait_with_a_body(
+    lacking: LimitType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    async with exact(as_shipped=True, queue=1) as setup:
+        others = await setup.limiter.acquire(lacking, PLENTY - RESERVED)
+        answer, waiting = setup.broker.answer, list[asyncio.Task[MemoryPermit]]()
+
+        def answer_when_somebody_waits(request: pb.CommandGetTopicsOfNamespace) -> bytes:
+            assert setup.acquired(lacking) == PLENTY
+            waiting.append(asyncio.create_task(setup.limiter.acquire(lacking, PLENTY)))
+            return answer(request)
+
+        monkeypatch.setattr(setup.broker, "answer", answer_when_somebody_waits)
+        # When
+        error = await refused(setup)
+        # Then
+        assert error.message == TEXTS[lacking]
+        setup.limiter.release(others)
+        (waited,) = waiting
+        setup.limiter.release(await waited)
+        assert held(setup.limiter) == {}
+
+
+async def test_a_drained_answer_leaves_the_connection_to_those_who_share_it() -> None:
+    # Given
+    async with exact(as_shipped=True, heap=COMMAND_BYTES) as setup:
+        others = await setup.limiter.acquire(HEAP, COMMAND_BYTES - RESERVED)
+        await refused(setup)
+        # When
+        topics = await setup.list_topics(SMALL)
+        # Then
+        assert topics == setup.broker.names[SMALL]
+        assert len(setup.broker.peers) == 1
+        setup.limiter.release(others)
+
+
+async def test_profile_pulsars_next_request_waits_for_the_true_size_before_it_asks() -> None:
+    # Given
+    async with exact(as_shipped=True) as setup:
+        others = await setup.limiter.acquire(HEAP, PLENTY - COMMAND_BYTES + 1)
+        await refused(setup)
+        # When
+        asking = asyncio.create_task(setup.list_topics())
+        await until(lambda: setup.limiter.queue_size(HEAP) == 1)
+        forwarded = list(setup.broker.requests)
+        setup.limiter.release(others)
+        # Then
+        assert await asking == NAMES
+        assert forwarded == [BIG]
+        assert setup.broker.requests == [BIG, BIG]
+
+
+@pytest.mark.parametrize("lacking", list(LimitType))
+async def test_ours_asks_again_once_the_true_size_is_granted(lacking: LimitType) -> None:
+    # Given
+    async with exact(as_shipped=False) as setup:
+        others = await setup.limiter.acquire(lacking, PLENTY - COMMAND_BYTES + 1)
+        # When
+        asking = asyncio.create_task(setup.list_topics())
+        await until(lambda: setup.limiter.queue_size(lacking) == 1)
+        await until(lambda: setup.broker.requests == [BIG])
+        setup.limiter.release(others)
+        # Then
+        assert await asking == NAMES
+        assert setup.broker.requests == [BIG, BIG]
+        assert held(setup.limiter) == {}
+
+
+@pytest.mark.parametrize(("as_shipped", "heap"), [(False, 0), (True, RESERVED)])
+async def test_a_wait_for_direct_memory_keeps_the_heap_as_shipped_only(
+    as_shipped: bool, heap: int
+) -> None:
+    # Given
+    async with exact(as_shipped=as_shipped) as setup:
+        others = await setup.limiter.acquire(DIRECT, PLENTY)
+        # When
+        asking = asyncio.create_task(setup.list_topics(SMALL))
+        await until(lambda: setup.limiter.queue_size(DIRECT) == 1)
+        # Then
+        assert setup.limiter.acquired_permits(HEAP) == heap
+        setup.limiter.release(others)
+        assert await asking == setup.broker.names[SMALL]
+        assert held(setup.limiter) == {}
+
+
+@pytest.mark.parametrize("limited", list(LimitType))
+async def test_profile_pulsar_never_answers_what_is_larger_than_a_limit(
+    limited: LimitType,
+) -> None:
+    # Given
+    limits = {limited.value: COMMAND_BYTES - 1}
+    async with exact(as_shipped=True, **limits) as setup:
+        for _ in range(3):
+            # When
+            with pytest.raises(UnansweredRequestError) as caught:
+                await setup.list_topics()
+            # Then
+            assert str(caught.value) == (
+                f"Requested permits={COMMAND_BYTES} is larger than maxPermits={COMMAND_BYTES - 1}"
+            )
+            assert held(setup.limiter) == {}
+        assert setup.broker.requests == [BIG] * 3
+
+
+@pytest.mark.parametrize("limited", list(LimitType))
+async def test_ours_refuses_what_is_larger_than_a_limit_every_time_and_at_once(
+    limited: LimitType,
+) -> None:
+    # Given: of the other budget there is not enough left to read the answer
+    (other,) = set(LimitType) - {limited}
+    limits = {limited.value: COMMAND_BYTES - 1}
+    async with exact(as_shipped=False, **limits) as setup:
+        others = await setup.limiter.acquire(other, PLENTY - RESERVED)
+        for _ in range(3):
+            # When
+            error = await refused(setup)
+            # Then
+            assert error.server_error == pb.TooManyRequests
+            assert error.message == (
+                f"the topic list of {COMMAND_BYTES} bytes is larger than the proxy's limit of "
+                f"{COMMAND_BYTES - 1} bytes: raise {KEYS[limited]}"
+            )
+            assert held(setup.limiter) == {f"{other.value} bytes": others.size}
+        assert setup.broker.requests == [BIG] * 3
+
+
+@pytest.mark.parametrize("as_shipped", [True, False])
+async def test_a_namespace_that_shrank_below_the_limit_is_answered_again(as_shipped: bool) -> None:
+    # Given: sizes above a limit are remembered neither before nor after one that fitted
+    async with exact(as_shipped=as_shipped, heap=COMMAND_BYTES - 1) as setup:
+        expected = UnansweredRequestError if as_shipped else RequestError
+        with pytest.raises(expected):
+            await setup.list_topics()
+        # When
+        setup.broker.names[BIG] = NAMES[:10]
+        setup.broker._bodies.clear()
+        # Then
+        assert await setup.list_topics() == NAMES[:10]
+
+
+@pytest.mark.parametrize(
+    "selective",
+    [
+        {"topics_pattern": ".*"},
+        {"topics_hash": "00000000"},
+        {"properties": [pb.KeyValue(key="team", value="x")]},
+    ],
+    ids=lambda fields: next(iter(fields)),
+)
+async def test_what_may_select_says_nothing_about_the_whole_list(selective: dict) -> None:
+    # Given
+    async with exact(as_shipped=False) as setup:
+        await setup.list_topics()
+        # When
+        whole = pb.CommandGetTopicsOfNamespace(request_id=1, namespace=BIG)
+        part = pb.CommandGetTopicsOfNamespace(request_id=1, namespace=BIG, **selective)
+        # Then
+        assert setup.charging.expected_bytes(whole) == COMMAND_BYTES
+        assert setup.charging.expected_bytes(part) is None

@@ -1,0 +1,169 @@
+"""A thousand clients that wait for one answer are answered a few in a turn of the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+import pytest
+
+from client.errors import DisconnectedError
+from limiter.admission.rules import AdmissionPolicy
+from proto.topics_response import TopicsAnswer
+from proxy.listing import flights as module
+from proxy.listing.flights import ANSWERS_A_TURN, BYTES_A_TURN, answers_a_turn
+from tests.properties.flights_history import DIRECT, HEAP, Client, FlightsHistory
+from tests.support.clocks.settle import settle
+
+CLIENTS = 1_000
+
+
+class Waiting(FlightsHistory):
+    """Many clients that ask for one list, and the broker's answer to all of them."""
+
+    def __init__(self) -> None:
+        super().__init__(Random(0), AdmissionPolicy.FAIR, own_hashes=False)
+
+    async def ask(self, count: int = CLIENTS) -> None:
+        """Let new clients ask for the list, all in one flight."""
+        for number in range(count):
+            self.clients.append(Client(f"client-{number}"))
+            self._ask_for(self.clients[-1])
+        await settle()
+
+    async def turn(self) -> int:
+        """Let the event loop have a turn; return how many were told something in it."""
+        before = self.told
+        await asyncio.sleep(0)
+        return self.told - before
+
+    @property
+    def told(self) -> int:
+        """How many have an answer or an error."""
+        return sum(bool(client.entries or client.failures) for client in self.clients)
+
+    async def first_turn(self) -> None:
+        """Return when the first clients were told something."""
+        while not await self.turn():
+            pass
+
+    async def turns(self) -> list[int]:
+        """Return how many were told something in each turn, until everybody was."""
+        told = []
+        while self.told < len(self.clients):
+            told.append(await self.turn())
+        return [number for number in told if number]
+
+
+async def test_an_answer_is_sent_to_so_many_in_a_turn() -> None:
+    # Given
+    waiting = Waiting()
+    await waiting.ask()
+    # When
+    waiting.broker.answer(waiting.broker.pending[0])
+    told = await waiting.turns()
+    # Then
+    whole, rest = divmod(CLIENTS, ANSWERS_A_TURN)
+    assert told == [ANSWERS_A_TURN] * whole + [rest]
+    await waiting.end()
+
+
+async def test_an_error_is_told_to_so_many_in_a_turn() -> None:
+    # Given
+    waiting = Waiting()
+    await waiting.ask()
+    # When
+    waiting.broker.fail(waiting.broker.pending[0], DisconnectedError("broker"))
+    told = await waiting.turns()
+    # Then
+    assert max(told) == ANSWERS_A_TURN
+    await waiting.end()
+
+
+async def test_requests_of_one_client_are_no_exception() -> None:
+    # Given
+    waiting = Waiting()
+    waiting.clients.append(Client("client"))
+    for _ in range(CLIENTS):
+        waiting._ask_for(waiting.clients[0])
+    await settle()
+    # When
+    waiting.broker.answer(waiting.broker.pending[0])
+    await waiting.first_turn()
+    # Then
+    assert len(waiting.clients[0].entries) == ANSWERS_A_TURN
+    await settle()
+    assert len(waiting.clients[0].entries) == CLIENTS
+    await waiting.end()
+
+
+async def test_who_leaves_between_two_turns_is_sent_nothing_and_leaves_nothing() -> None:
+    # Given
+    waiting = Waiting()
+    await waiting.ask(ANSWERS_A_TURN + 10)
+    waiting.broker.answer(waiting.broker.pending[0])
+    await waiting.first_turn()
+    # When
+    unserved = [client for client in waiting.clients if not client.entries]
+    for client in unserved[:5]:
+        waiting._leave(client)
+    await settle()
+    # Then
+    assert [len(client.entries) for client in unserved] == [0] * 5 + [1] * 5
+    waiting.check_charge()
+    await waiting.end()
+
+
+async def test_when_all_leave_between_two_turns_nothing_is_held_or_remembered() -> None:
+    # Given
+    waiting = Waiting()
+    await waiting.ask(ANSWERS_A_TURN + 10)
+    waiting.broker.answer(waiting.broker.pending[0])
+    await waiting.first_turn()
+    # When
+    for client in list(waiting.clients):
+        waiting._leave(client)
+    # Then
+    assert waiting.limiter.acquired_permits(DIRECT) == 0
+    await settle()
+    assert waiting.limiter.acquired_permits(HEAP) == 0
+    assert (len(waiting.flights), len(waiting.flights.live)) == (0, 0)
+
+
+async def test_between_two_turns_others_who_ask_the_same_are_told_of_the_answer() -> None:
+    # Given
+    waiting = Waiting()
+    await waiting.ask()
+    waiting.broker.answer(waiting.broker.pending[0])
+    await waiting.first_turn()
+    # When
+    await waiting.ask(1)
+    # Then: the broker is asked whether it is still right
+    assert waiting.broker.pending[0].request.HasField("topics_hash")
+    await waiting.end()
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "clients"),
+    [(0, ANSWERS_A_TURN), (5_000, ANSWERS_A_TURN), (BYTES_A_TURN // 4, 4), (5_242_880, 1)],
+)
+def test_large_answers_are_sent_to_fewer_in_a_turn(size_bytes: int, clients: int) -> None:
+    assert answers_a_turn(size_bytes) == clients
+
+
+async def test_what_breaks_is_told_to_all_who_have_no_answer_yet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    waiting = Waiting()
+    await waiting.ask(10)
+    monkeypatch.setattr(module, "ANSWERS_A_TURN", 4)
+    waiting.broker.answer(waiting.broker.pending[0])
+    await waiting.first_turn()
+    # When
+    monkeypatch.setattr(TopicsAnswer, "addressed_to", None)
+    await settle()
+    # Then
+    assert [len(client.entries) for client in waiting.clients] == [1] * 4 + [0] * 6
+    assert [len(client.failures) for client in waiting.clients] == [0] * 4 + [1] * 6
+    await waiting.end()

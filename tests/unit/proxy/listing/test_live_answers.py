@@ -1,0 +1,205 @@
+"""Answers that are on their way: who holds them, which are remembered, and what confirms them."""
+
+from __future__ import annotations
+
+import pytest
+
+from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit, SharedOwner
+from proto.topics_response import TopicsAnswer, read_topics_head
+from proxy.listing.live_answers import SMALLEST_LIVE_BYTES, LiveAnswer, LiveAnswers
+from tests.support.peers.questioned_broker import unchanged_frame, without_tail
+from tests.support.peers.stand_in_broker import listing_body, listing_frame, topic_names
+
+HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
+NAMESPACE = "public/list"
+NAMES = topic_names(NAMESPACE, 50, 100)
+HASH = "0123abcd"
+
+
+def answer_of(frame: bytes) -> TopicsAnswer:
+    found = read_topics_head(frame[4:52])
+    assert found is not None
+    return TopicsAnswer(len(frame) - 4, [memoryview(frame[4:])], found[1])
+
+
+def listed(names: list[str], hash_text: str = HASH) -> TopicsAnswer:
+    return answer_of(listing_frame(1, listing_body(names, hash_text)))
+
+
+class Budget:
+    """A limiter, the answers that it pays for, and who has joined what."""
+
+    def __init__(self, *, remembers: bool = True) -> None:
+        limit = MemoryLimit(100_000, 10, 5.0)
+        self.limiter = AsyncDualMemoryLimiter(limit, limit)
+        self.live = LiveAnswers(self.limiter, remembers=remembers)
+
+    async def sent(self, answer: TopicsAnswer, *clients: str, key: str = "key") -> LiveAnswer:
+        """Send an answer to clients, as a flight does that has given its heap back."""
+        owner: SharedOwner = self.limiter.share(NAMESPACE)
+        for client in clients:
+            owner.join(client)
+        if clients:
+            await self.limiter.acquire(DIRECT, answer.command_bytes, None, owner)
+        owner.done_with(HEAP)
+        live = LiveAnswer(self.live, key, answer, owner)
+        self.live.remember(live)
+        return live
+
+    def accounts(self, limit_type: LimitType) -> int:
+        return len(list(self.limiter.semaphore(limit_type).accounts()))
+
+
+async def test_an_answer_is_found_until_its_last_reference_is_dropped() -> None:
+    # Given
+    budget = Budget()
+    live = await budget.sent(listed(NAMES), "first", "second")
+    # When
+    live.leave("first")
+    found = budget.live.newest("key")
+    live.leave("second")
+    # Then
+    assert found is live
+    assert (budget.live.newest("key"), len(budget.live)) == (None, 0)
+    assert budget.limiter.acquired_permits(DIRECT) == 0
+
+
+async def test_who_joins_later_keeps_the_bytes_and_pays_no_more() -> None:
+    # Given
+    budget = Budget()
+    live = await budget.sent(listed(NAMES), "first")
+    # When
+    live.join("second")
+    live.leave("first")
+    # Then
+    assert budget.live.newest("key") is live
+    assert budget.limiter.acquired_permits(DIRECT) == live.answer.command_bytes
+
+
+async def test_who_joins_later_counts_for_nobodys_share_of_the_heap() -> None:
+    # Given
+    budget = Budget()
+    live = await budget.sent(listed(NAMES), "first")
+    # When
+    live.join("second")
+    # Then
+    assert (budget.accounts(HEAP), budget.accounts(DIRECT)) == (0, 2)
+
+
+async def test_an_answer_whose_holders_were_cancelled_is_not_found() -> None:
+    # Given
+    budget = Budget()
+    live = await budget.sent(listed(NAMES), "first")
+    # When
+    budget.limiter.cancel_owner("first")
+    # Then
+    assert budget.live.newest("key") is None
+    live.leave("first")
+    assert len(budget.live) == 0
+
+
+async def test_an_older_answer_that_leaves_takes_nothing_from_the_newest() -> None:
+    # Given
+    budget = Budget()
+    older = await budget.sent(listed(NAMES), "first")
+    newer = await budget.sent(listed(NAMES[1:]), "second")
+    # When
+    older.leave("first")
+    # Then
+    assert budget.live.newest("key") is newer
+
+
+async def test_an_answer_to_another_question_is_not_found() -> None:
+    # Given
+    budget = Budget()
+    await budget.sent(listed(NAMES), "first")
+    # When, Then
+    assert budget.live.newest("other") is None
+
+
+async def test_an_answer_that_has_left_already_is_not_remembered() -> None:
+    # Given
+    budget = Budget()
+    # When
+    await budget.sent(listed(NAMES))
+    # Then
+    assert len(budget.live) == 0
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "remembered"), [(SMALLEST_LIVE_BYTES - 1, 0), (SMALLEST_LIVE_BYTES, 1)]
+)
+async def test_an_answer_below_the_least_size_is_not_remembered(
+    size_bytes: int, remembered: int
+) -> None:
+    # Given
+    tag_and_length_bytes = 2
+    lacking_bytes = size_bytes - listed(NAMES[:39]).command_bytes - tag_and_length_bytes
+    answer = listed([*NAMES[:39], "x" * lacking_bytes])
+    assert answer.command_bytes == size_bytes
+    budget = Budget()
+    # When
+    await budget.sent(answer, "first")
+    # Then
+    assert len(budget.live) == remembered
+
+
+@pytest.mark.parametrize("hash_text", ["", "0123ABCD", "0123abcde"])
+async def test_an_answer_without_a_hash_that_can_be_asked_about_is_not_remembered(
+    hash_text: str,
+) -> None:
+    # Given
+    budget = Budget()
+    # When
+    live = await budget.sent(listed(NAMES, hash_text), "first")
+    # Then
+    assert (live.topics_hash, len(budget.live)) == (None, 0)
+
+
+async def test_an_answer_that_says_unchanged_is_not_remembered() -> None:
+    # Given
+    budget, body = Budget(), listing_body(NAMES, HASH)
+    # When
+    live = await budget.sent(answer_of(listing_frame(1, body[:-1] + b"\x00")), "first")
+    # Then
+    assert (live.topics_hash, len(budget.live)) == (None, 0)
+
+
+async def test_where_nothing_is_remembered_nothing_is_found() -> None:
+    # Given
+    budget = Budget(remembers=False)
+    # When
+    await budget.sent(listed(NAMES), "first")
+    # Then
+    assert budget.live.newest("key") is None
+
+
+async def test_only_the_word_unchanged_with_its_own_hash_and_no_names_confirms_an_answer() -> None:
+    # Given
+    live = await Budget().sent(listed(NAMES), "first")
+    unchanged = listing_body(NAMES, HASH)[:-1] + b"\x00"
+    others = [
+        answer_of(unchanged_frame(1, "0123abce")),
+        answer_of(listing_frame(1, unchanged)),
+        answer_of(listing_frame(1, without_tail(NAMES))),
+        listed(NAMES),
+        listed([]),
+    ]
+    # When, Then
+    assert live.is_confirmed_by(answer_of(unchanged_frame(1, HASH)))
+    assert [live.is_confirmed_by(other) for other in others] == [False] * 5
+
+
+async def test_an_answer_equals_another_of_the_same_hash_and_length_only() -> None:
+    # Given
+    live = await Budget().sent(listed(NAMES), "first")
+    unchanged = listing_body(NAMES, HASH)[:-1] + b"\x00"
+    others = [
+        listed(NAMES, "0123abce"),
+        listed([*NAMES, "longer"]),
+        answer_of(listing_frame(1, unchanged)),
+        answer_of(listing_frame(1, without_tail(NAMES))),
+    ]
+    # When, Then
+    assert live.equals(listed(NAMES))
+    assert [live.equals(other) for other in others] == [False] * 4

@@ -1,0 +1,104 @@
+"""How long a client waits for its pipe."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from proto.transport.process_flow import ProcessFlow
+from proxy.errors import RequestError
+from proxy.pipe.allowed_targets import BrokerTargets
+from proxy.pipe.direct_handler import (
+    INVALID_TARGET,
+    UNAVAILABLE_TARGET,
+    DirectProxyHandler,
+    PipeLeg,
+)
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle, started
+from tests.support.peers.memory_transport import MemoryTransport
+from tests.support.processes.cluster import proxy_config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from proxy.pipe.direct_handler import BrokerLeg
+
+TARGET = "pulsar://127.0.0.1:6650"
+TIMEOUT_SECONDS = 10.0
+
+
+class Opening:
+    """A pipe that is being opened to a broker that accepts when told, and greets nobody."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.clock = ManualClock()
+        self.accepts = asyncio.Event()
+        self.legs: list[BrokerLeg] = []
+        monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", self._connect)
+        targets = BrokerTargets(proxy_config({"brokerServiceURL": TARGET}))
+        self._handler = DirectProxyHandler(
+            targets, ProcessFlow(), self.clock, TIMEOUT_SECONDS, as_shipped=False
+        )
+
+    async def _connect(
+        self, make: Callable[[], BrokerLeg], *_: object
+    ) -> tuple[MemoryTransport, BrokerLeg]:
+        await self.accepts.wait()
+        leg = make()
+        self.legs.append(leg)
+        return MemoryTransport(leg).connect(), leg
+
+    async def open(self, client: PipeLeg, target: str = TARGET) -> None:
+        """Open it."""
+        target = target.removeprefix("pulsar://")
+        await self._handler.open(client, pb.CommandConnect(proxy_to_broker_url=target))
+
+
+async def test_connection_and_handshake_have_one_timeout_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given: most of it is gone when the broker accepts
+    opening = Opening(monkeypatch)
+    task = await started(opening.open(None))  # type: ignore[arg-type]
+    opening.clock.advance(TIMEOUT_SECONDS - 1)
+    opening.accepts.set()
+    await settle()
+    # When
+    opening.clock.advance(1)
+    await settle()
+    # Then
+    assert task.done()
+    with pytest.raises(RequestError, match=UNAVAILABLE_TARGET):
+        task.result()
+    assert opening.legs[0].closed
+
+
+async def test_a_client_that_leaves_during_the_handshake_takes_the_connection_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    opening = Opening(monkeypatch)
+    opening.accepts.set()
+    task = await started(opening.open(None))  # type: ignore[arg-type]
+    # When
+    task.cancel()
+    await settle()
+    # Then
+    assert opening.legs[0].closed
+
+
+async def test_the_credentials_in_a_refused_target_are_not_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    opening, client = Opening(monkeypatch), PipeLeg()
+    # When
+    with pytest.raises(RequestError, match=INVALID_TARGET):
+        await opening.open(client, "user:s3cret@127.0.0.1:6650")
+    # Then
+    assert "s3cret" not in caplog.text
+    assert "asked for a pipe to '(hidden)@127.0.0.1:6650': not allowed" in caplog.text

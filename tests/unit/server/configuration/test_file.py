@@ -1,0 +1,114 @@
+"""Pulsar's file format, read as Java reads it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from server.configuration.file import MAX_FILE_BYTES, Setting, parse_properties, read_properties
+from server.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("key=value", {"key": "value"}),
+        ("key:value", {"key": "value"}),
+        ("key value", {"key": "value"}),
+        ("  key \t = \t value with blanks ", {"key": "value with blanks "}),
+        ("key=", {"key": ""}),
+        ("key = a=b:c", {"key": "a=b:c"}),
+        ("# comment\n! comment\n\n  # indented\nkey=1", {"key": "1"}),
+        ("key=1\nkey=2", {"key": "2"}),
+        ("key=a,\\\n    b", {"key": "a,b"}),
+        ("key=a\\\\\nother=b", {"key": "a\\", "other": "b"}),
+        ("# a comment does not go on \\\nkey=1", {"key": "1"}),
+        ("key=1\\", {"key": "1"}),
+        (r"key=a\tb\nc\\d\:e\qf", {"key": "a\tb\nc\\d:eqf"}),
+        (r"key=\u00e4\ud83d\ude00", {"key": "ä😀"}),
+        ("a=1\r\nb=2\rc=3", {"a": "1", "b": "2", "c": "3"}),
+        ("key=one\x0bline\x1c", {"key": "one\x0bline\x1c"}),
+    ],
+)
+def test_properties_are_read_as_java_reads_them(text: str, expected: dict[str, str]) -> None:
+    assert parse_properties(text, "broker.conf") == expected
+
+
+@pytest.mark.parametrize(
+    "line", ["novalue", "=value", "<configuration>", "{", "key=\\u00g1", "- item", "ke\\u0021y=1"]
+)
+def test_a_malformed_line_is_named_with_file_and_number(line: str) -> None:
+    # When
+    with pytest.raises(ConfigError) as caught:
+        parse_properties(f"good=1\n\n{line}\n", "broker.conf")
+    # Then
+    (problem,) = caught.value.problems
+    assert problem.startswith("broker.conf, line 3: ")
+
+
+def test_an_escaped_separator_belongs_to_the_key() -> None:
+    # When
+    with pytest.raises(ConfigError) as caught:
+        parse_properties(r"a\=b=c", "f")
+    # Then: no key of Pulsar's has one, so the line is refused with the whole of it
+    assert caught.value.problems == (
+        r"f, line 1: 'a\\=b' is not key=value; put # before a comment",
+    )
+
+
+def test_every_malformed_line_is_named() -> None:
+    # When
+    with pytest.raises(ConfigError) as caught:
+        parse_properties("one\nkey=a\\\n  b\ntwo", "f")
+    # Then: a line that goes on counts as the lines it takes
+    assert [problem.split(":")[0] for problem in caught.value.problems] == [
+        "f, line 1",
+        "f, line 4",
+    ]
+
+
+def test_a_file_that_is_not_text_is_refused_with_its_line(tmp_path: Path) -> None:
+    # Given
+    file = tmp_path / "broker.conf"
+    file.write_bytes(b"a=1\nb=\xff\n")
+    # When
+    with pytest.raises(ConfigError) as caught:
+        read_properties(file)
+    # Then
+    assert caught.value.problems == (f"{file}, line 2: not UTF-8 text; save the file as UTF-8",)
+
+
+def test_a_byte_order_mark_is_not_part_of_the_first_key(tmp_path: Path) -> None:
+    # Given
+    file = tmp_path / "broker.conf"
+    file.write_bytes("\ufeffkey=1".encode())
+    # Then
+    assert read_properties(file) == {"key": "1"}
+
+
+def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+    # Given
+    large = tmp_path / "large.conf"
+    large.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
+    for path in (tmp_path / "missing.conf", tmp_path, large):
+        # When
+        with pytest.raises(ConfigError) as caught:
+            read_properties(path)
+        # Then
+        (problem,) = caught.value.problems
+        assert str(path) in problem
+
+
+def test_a_setting_may_contain_equal_signs_and_be_empty() -> None:
+    assert Setting.parse("key = a=b ") == Setting("key", "a=b")
+    assert Setting.parse("key=") == Setting("key", "")
+
+
+@pytest.mark.parametrize("text", ["key", "=value", "", "a b=1"])
+def test_a_malformed_setting_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="is not key=value"):
+        Setting.parse(text)

@@ -1,0 +1,303 @@
+"""Flow control's keys: shipped, proposed and Floodgate's own, under either profile."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+import pytest
+
+from limiter.flow.cooldown import CooldownRules
+from limiter.flow.flow_control import FlowRules
+from limiter.flow.outbound_buffer import WriteBufferMarks
+from limiter.slow_peers.peer import SlowPeerRules
+from server.configuration.flow import FlowConfig
+from server.configuration.known_keys import CheckedKeys, KnownKeys
+
+MEGABYTE = 1024 * 1024
+HIGH, LOW = "pulsarChannelWriteBufferHighWaterMark", "pulsarChannelWriteBufferLowWaterMark"
+PAUSE = "pulsarChannelPauseReceivingRequestsIfUnwritable"
+COOLDOWN = "pulsarChannelPauseReceivingCooldownMs"
+PERMITS = "pulsarChannelPauseReceivingCooldownRateLimitPermits"
+PERIOD = "pulsarChannelPauseReceivingCooldownRateLimitPeriodMs"
+RATE = "pulsarChannelRateLimitingRateAfterResumeFromUnreadable"
+SECONDS = "pulsarChannelRateLimitingSecondsAfterResumeFromUnreadable"
+KEEP_ALIVE = "keepAliveIntervalSeconds"
+GRACE, UNWRITABLE = "floodgateSlowPeerGraceMs", "floodgateMaxUnwritableSeconds"
+DRAIN_RATE = "floodgateMinDrainRateBytesPerSecond"
+RESPONSES = "floodgateMaxInFlightResponseBytesPerConnection"
+PENDING = "floodgateMaxPendingOutboundMB"
+OWN = (GRACE, UNWRITABLE, DRAIN_RATE, RESPONSES, PENDING)
+ALL = (HIGH, LOW, PAUSE, COOLDOWN, PERMITS, PERIOD, RATE, SECONDS, KEEP_ALIVE, *OWN)
+
+PROFILES = pytest.mark.parametrize("as_shipped", [False, True], ids=["floodgate", "pulsar"])
+ROLES = pytest.mark.parametrize("role", ["broker", "proxy"])
+
+
+def read_keys(keys: dict[str, str], role: str = "broker") -> CheckedKeys:
+    text = resources.files(role).joinpath(f"{role}_keys.json").read_text()
+    return KnownKeys.from_json(text).check(keys)
+
+
+def configured(
+    keys: dict[str, str], role: str = "broker", *, as_shipped: bool = False
+) -> FlowConfig:
+    """Read keys of which none is wrong, and about which there is nothing to say."""
+    checked = read_keys(keys, role)
+    config = FlowConfig.from_keys(checked, as_shipped=as_shipped)
+    assert (checked.problems, checked.finish()) == ([], ())
+    return config
+
+
+# -- defaults -------------------------------------------------------------------------------------
+
+
+@ROLES
+def test_a_better_broker_pauses_and_has_every_bound_but_the_drain_rate(role: str) -> None:
+    assert configured({}, role) == FlowConfig(
+        rules=FlowRules(
+            WriteBufferMarks(65_536, 32_768),
+            pause_if_unwritable=True,
+            cooldown=CooldownRules(5, 0.010, 5.0),
+            max_response_bytes=configured({}, role).rules.max_response_bytes,
+        ),
+        slow_peers=SlowPeerRules(3.0, 60, 0),
+        max_pending_outbound_bytes=256 * MEGABYTE,
+        keep_alive_seconds=30,
+        as_shipped=False,
+    )
+    assert configured({}, role).rules.max_response_bytes > 0
+
+
+@ROLES
+def test_as_shipped_nothing_pauses_and_there_is_no_bound(role: str) -> None:
+    assert configured({}, role, as_shipped=True) == FlowConfig(
+        rules=FlowRules(
+            WriteBufferMarks(65_536, 32_768),
+            pause_if_unwritable=False,
+            cooldown=CooldownRules(5, 0.010, 5.0),
+            max_response_bytes=0,
+        ),
+        slow_peers=SlowPeerRules(0, 0, 0),
+        max_pending_outbound_bytes=0,
+        keep_alive_seconds=30,
+        as_shipped=True,
+    )
+
+
+def test_the_models_own_defaults_are_those_of_the_keys() -> None:
+    assert configured({}) == FlowConfig()
+
+
+# -- what is given --------------------------------------------------------------------------------
+
+
+@ROLES
+@PROFILES
+def test_each_key_counts_under_either_profile(role: str, as_shipped: bool) -> None:
+    # When
+    config = configured(
+        {
+            HIGH: "1000",
+            LOW: "500",
+            PAUSE: "true",
+            COOLDOWN: "7000",
+            PERMITS: "8",
+            PERIOD: "20",
+            KEEP_ALIVE: "9",
+            GRACE: "1500",
+            UNWRITABLE: "11",
+            DRAIN_RATE: "12",
+            RESPONSES: "13",
+            PENDING: "14",
+        },
+        role,
+        as_shipped=as_shipped,
+    )
+    # Then
+    assert config == FlowConfig(
+        rules=FlowRules(WriteBufferMarks(1_000, 500), True, CooldownRules(8, 0.020, 7.0), 13),
+        slow_peers=SlowPeerRules(1.5, 11, 12),
+        max_pending_outbound_bytes=14 * MEGABYTE,
+        keep_alive_seconds=9,
+        as_shipped=as_shipped,
+    )
+
+
+@PROFILES
+@pytest.mark.parametrize(("text", "pauses"), [("true", True), ("false", False)])
+def test_what_is_said_of_pausing_wins_over_the_profile(
+    text: str, pauses: bool, as_shipped: bool
+) -> None:
+    assert configured({PAUSE: text}, as_shipped=as_shipped).rules.pause_if_unwritable is pauses
+
+
+@pytest.mark.parametrize("key", OWN)
+def test_each_bound_can_be_switched_off(key: str) -> None:
+    # When
+    config = configured({key: "0"})
+    # Then
+    assert {
+        GRACE: config.slow_peers.grace_seconds,
+        UNWRITABLE: config.slow_peers.max_unwritable_seconds,
+        DRAIN_RATE: config.slow_peers.min_drain_bytes_per_second,
+        RESPONSES: config.rules.max_response_bytes,
+        PENDING: config.max_pending_outbound_bytes,
+    }[key] == 0
+
+
+@PROFILES
+@pytest.mark.parametrize("text", ["", "null"])
+@pytest.mark.parametrize("key", ALL)
+def test_an_empty_value_means_the_default(key: str, text: str, as_shipped: bool) -> None:
+    # When
+    with_key = configured({key: text}, as_shipped=as_shipped)
+    # Then
+    assert with_key == configured({}, as_shipped=as_shipped)
+
+
+@pytest.mark.parametrize("key", OWN)
+def test_a_bound_below_nothing_is_refused(key: str) -> None:
+    # When
+    (problem,) = read_keys({key: "-1"}).problems
+    # Then
+    assert problem.startswith(f"{key}='-1': expected a whole number")
+
+
+@pytest.mark.parametrize("text", ["0", "-1"])
+def test_a_cooldown_of_no_time_does_not_limit(text: str) -> None:
+    assert not configured({COOLDOWN: text}).rules.cooldown.limits
+
+
+@ROLES
+@PROFILES
+def test_every_key_is_read(role: str, as_shipped: bool) -> None:
+    # Given values that differ from every default
+    checked = read_keys({**dict.fromkeys(ALL, "77"), PAUSE: "true"}, role)
+    # When
+    FlowConfig.from_keys(checked, as_shipped=as_shipped)
+    # Then
+    assert checked.without_effect() == ()
+
+
+# -- the marks ------------------------------------------------------------------------------------
+
+
+def test_a_low_mark_above_the_high_one_is_refused_with_a_sentence() -> None:
+    # Given
+    checked = read_keys({HIGH: "1000", LOW: "1001"})
+    # When
+    FlowConfig.from_keys(checked, as_shipped=False)
+    # Then
+    assert checked.problems == [
+        f"{LOW}=1001 is above {HIGH}=1000: the low mark must not be above the high mark"
+    ]
+
+
+def test_a_high_mark_below_the_default_of_the_low_one_is_refused_too() -> None:
+    # Given
+    checked = read_keys({HIGH: "32767"})
+    # When
+    FlowConfig.from_keys(checked, as_shipped=True)
+    # Then
+    (problem,) = checked.problems
+    assert problem.startswith(f"{LOW}=32768 is above {HIGH}=32767")
+
+
+def test_both_marks_may_be_the_same() -> None:
+    assert configured({HIGH: "1000", LOW: "1000"}).rules.marks == WriteBufferMarks(1_000, 1_000)
+
+
+def test_a_low_mark_of_nothing_is_refused_because_who_was_paused_would_stay_so() -> None:
+    # Given
+    checked = read_keys({LOW: "0"})
+    # When
+    FlowConfig.from_keys(checked, as_shipped=False)
+    # Then
+    (problem,) = checked.problems
+    assert LOW in problem
+
+
+@pytest.mark.parametrize(("pause", "as_shipped"), [("false", False), ("true", True)])
+def test_a_low_mark_of_nothing_is_taken_where_nobody_pauses_and_as_shipped(
+    pause: str, as_shipped: bool
+) -> None:
+    # When
+    config = configured({LOW: "0", PAUSE: pause}, as_shipped=as_shipped)
+    # Then
+    assert config.rules.marks == WriteBufferMarks(65_536, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("1m", MEGABYTE), ("1M", MEGABYTE), ("128k", 131_072), ("128Kb", 131_072)]
+)
+def test_marks_may_have_suffixes_which_is_a_warning(text: str, size: int) -> None:
+    # Given
+    checked = read_keys({HIGH: text, LOW: "64k"})
+    # When
+    config = FlowConfig.from_keys(checked, as_shipped=False)
+    # Then
+    assert config.rules.marks == WriteBufferMarks(size, 65_536)
+    assert checked.problems == []
+    assert [(notice.level, notice.sentence.split()[0]) for notice in checked.finish()] == [
+        ("warning", f"{HIGH}={text}"),
+        ("warning", f"{LOW}=64k"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["64kib", "64 k", "k", "1g", "-1k", "-1"])
+def test_a_mark_that_is_no_size_is_refused(text: str) -> None:
+    # When
+    (problem,) = read_keys({HIGH: text}).problems
+    # Then
+    assert problem.startswith(f"{HIGH}={text!r}")
+
+
+# -- two kinds of cooldown ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("keys", "rules"),
+    [
+        ({RATE: "200", SECONDS: "3"}, CooldownRules(200, 1.0, 3)),
+        ({RATE: "200"}, CooldownRules(200, 1.0, 5)),
+        ({SECONDS: "3"}, CooldownRules(1_000, 1.0, 3)),
+        ({SECONDS: "0"}, CooldownRules(1_000, 1.0, 0)),
+    ],
+)
+def test_alone_the_proposals_keys_mean_a_rate_a_second_for_seconds(
+    keys: dict[str, str], rules: CooldownRules
+) -> None:
+    assert configured(keys).rules.cooldown == rules
+
+
+@pytest.mark.parametrize("shipped", [COOLDOWN, PERMITS, PERIOD])
+@pytest.mark.parametrize("proposed", [(RATE,), (SECONDS,), (RATE, SECONDS)])
+def test_of_both_kinds_the_shipped_one_wins_with_one_warning(
+    shipped: str, proposed: tuple[str, ...]
+) -> None:
+    # Given
+    checked = read_keys({shipped: "77", **dict.fromkeys(proposed, "78")})
+    # When
+    config = FlowConfig.from_keys(checked, as_shipped=False)
+    # Then
+    assert (
+        config.rules.cooldown
+        == {
+            COOLDOWN: CooldownRules(5, 0.010, 0.077),
+            PERMITS: CooldownRules(77, 0.010, 5.0),
+            PERIOD: CooldownRules(5, 0.077, 5.0),
+        }[shipped]
+    )
+    (notice,) = checked.finish()
+    assert notice.level == "warning"
+    assert notice.sentence.startswith(f"{', '.join(proposed)} without effect: {shipped} says")
+
+
+def test_the_warning_names_all_keys_of_both_kinds() -> None:
+    # Given
+    checked = read_keys(dict.fromkeys((COOLDOWN, PERMITS, PERIOD, RATE, SECONDS), "77"))
+    # When
+    FlowConfig.from_keys(checked, as_shipped=True)
+    # Then
+    (notice,) = checked.finish()
+    assert all(key in notice.sentence for key in (COOLDOWN, PERMITS, PERIOD, RATE, SECONDS))

@@ -1,0 +1,132 @@
+"""Listening on an address, on both event loops."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+import uvloop
+
+from server.connection.listener import listen, raise_open_files_limit
+from server.errors import ListenError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KEY = "webServicePort"
+LOOPS = pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+
+
+class Accepted(asyncio.Protocol):
+    """Tells the test about the one connection it accepts."""
+
+    def __init__(self, transport: asyncio.Future[asyncio.BaseTransport]) -> None:
+        self._transport = transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport.set_result(transport)
+
+
+async def accepted_send_buffer_bytes(asked_bytes: int) -> int:
+    accepted: asyncio.Future[asyncio.BaseTransport] = asyncio.get_running_loop().create_future()
+    listener = await listen(
+        lambda: Accepted(accepted), "127.0.0.1", 0, port_key=KEY, send_buffer_bytes=asked_bytes
+    )
+    _, writer = await asyncio.open_connection(listener.host, listener.port)
+    transport = await accepted
+    size: int = transport.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+    transport.close()
+    writer.close()
+    listener.close()
+    return size
+
+
+@LOOPS
+def test_accepted_connections_have_the_send_buffer_that_was_asked_for(
+    new_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    # When
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        asked = runner.run(accepted_send_buffer_bytes(65_536))
+        kernels_own = runner.run(accepted_send_buffer_bytes(0))
+    # Then: Linux keeps twice what was asked for
+    assert asked == 2 * 65_536
+    assert kernels_own != asked
+
+
+@LOOPS
+def test_a_port_in_use_is_one_sentence(
+    new_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    async def listen_twice() -> None:
+        first = await listen(asyncio.Protocol, "127.0.0.1", 0, port_key=KEY)
+        try:
+            with pytest.raises(ListenError) as caught:
+                await listen(asyncio.Protocol, "127.0.0.1", first.port, port_key=KEY)
+        finally:
+            first.close()
+        assert str(caught.value) == (
+            f"cannot listen on 127.0.0.1:{first.port}: the port is in use; stop the other process, "
+            "or set webServicePort to another one (0 for any free one)"
+        )
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(listen_twice())
+
+
+@pytest.mark.parametrize(
+    ("host", "sentence"),
+    [
+        ("192.0.2.1", "cannot listen on 192.0.2.1:0: this address is not one of this machine's"),
+        ("not a name", "cannot listen on not a name:0: 'not a name' is not an address"),
+        ("x" * 300, "is not an address or a known name"),
+    ],
+)
+async def test_an_address_of_another_machine_is_one_sentence(host: str, sentence: str) -> None:
+    with pytest.raises(ListenError) as caught:
+        await listen(asyncio.Protocol, host, 0, port_key=KEY)
+    assert sentence in str(caught.value)
+
+
+async def test_a_port_of_the_system_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    # When
+    with pytest.raises(ListenError) as caught:
+        await listen(asyncio.Protocol, "::1", 80, port_key=KEY)
+    # Then
+    assert str(caught.value) == (
+        "cannot listen on [::1]:80: permission denied; set webServicePort to one above 1023"
+    )
+
+
+async def test_a_closed_listener_frees_its_port() -> None:
+    # Given
+    first = await listen(asyncio.Protocol, "127.0.0.1", 0, port_key=KEY)
+    # When
+    first.close()
+    first.close()
+    await asyncio.sleep(0)
+    second = await listen(asyncio.Protocol, "127.0.0.1", first.port, port_key=KEY)
+    # Then
+    assert second.port == first.port
+    second.close()
+
+
+def test_as_many_files_may_be_open_as_the_system_grants() -> None:
+    # Given
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 512), hard))
+    try:
+        # When
+        granted = raise_open_files_limit()
+        # Then
+        assert granted == hard == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

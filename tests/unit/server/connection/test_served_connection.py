@@ -1,0 +1,456 @@
+"""What every client's connection has: it is asked whether it lives, paused, and closed in time."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from limiter.flow.causes import CloseReason, PauseCause
+from limiter.flow.cooldown import CooldownRules
+from limiter.flow.flow_control import FlowRules
+from limiter.flow.outbound_buffer import OutboundTotals, WriteBufferMarks
+from limiter.flow.totals import FlowTotals
+from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, MemoryLimit
+from limiter.slow_peers.eviction import SlowPeers
+from limiter.slow_peers.peer import SlowPeerRules
+from limiter.slow_peers.write_progress import WORTHY_BYTES
+from proto.frames import encode_command
+from proto.transport.process_flow import ProcessFlow
+from server.connection.served_connection import FlowParts, ServedConnection
+from tests.support.clocks.counting_clock import CountingClock
+from tests.support.clocks.settle import settle
+from tests.support.peers.memory_transport import MemoryTransport
+from tests.support.processes.commands import complete_command
+
+Kind = pb.BaseCommand
+PING, PONG = (encode_command(complete_command(kind)) for kind in (Kind.PING, Kind.PONG))
+LOOKUP = encode_command(complete_command(Kind.LOOKUP))
+ANSWER = bytes(2_000)
+BOTH = pytest.mark.parametrize("as_shipped", [False, True], ids=["floodgate", "pulsar"])
+
+
+class Client(ServedConnection):
+    """A connection that keeps what it is told to do."""
+
+    def __init__(self, flow: FlowParts) -> None:
+        super().__init__(flow, 10_000)
+        self.commands: list[int] = []
+        self.is_ready = True
+
+    @property
+    def ready(self) -> bool:
+        return self.is_ready
+
+    def command_received(self, command: pb.BaseCommand) -> None:
+        self.commands.append(command.type)
+        if command.type == Kind.PING:
+            self.answer_ping()
+
+
+class Served:
+    """A client over a transport without a socket, and its process."""
+
+    def __init__(
+        self, *, as_shipped: bool = False, pauses: bool = True, keep_alive_seconds: float = 30.0
+    ) -> None:
+        self.clock = CountingClock()
+        self.totals = FlowTotals(self.clock, OutboundTotals())
+        limit = MemoryLimit(1_000, 10, 25.0)
+        self.limiter = AsyncDualMemoryLimiter(limit, limit, self.clock)
+        rules = SlowPeerRules(0, 0, 0) if as_shipped else SlowPeerRules(3.0, 0, 0)
+        self.slow_peers = SlowPeers(self.limiter, rules, self.totals, self.clock)
+        marks = WriteBufferMarks(1_000, 500)
+        self.cnx = Client(
+            FlowParts(
+                clock=self.clock,
+                rules=FlowRules(marks, pauses, CooldownRules(), 100_000),
+                keep_alive_seconds=keep_alive_seconds,
+                as_shipped=as_shipped,
+                process=ProcessFlow(self.totals.outbound, self.totals, parks_frames=not as_shipped),
+                totals=self.totals,
+                slow_peers=self.slow_peers,
+            )
+        )
+        self.peer = MemoryTransport(self.cnx).connect()
+
+    async def passes(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+        await settle()
+
+    def answers(self) -> None:
+        """Let the peer read everything and answer a PING."""
+        self.takes()
+        self.peer.peer_sends(PONG)
+
+    def takes(self) -> bytes:
+        """Let the peer read everything; return it."""
+        self.peer.received.clear()
+        while self.peer.get_write_buffer_size():
+            self.peer.peer_reads(10**9)
+        return bytes(self.peer.received)
+
+    def is_paused(self) -> None:
+        """Let the connection be paused because its peer does not read."""
+        self.cnx.enqueue([ANSWER], len(ANSWER))
+        assert not self.cnx.gate.open
+
+
+# -- keep-alive -----------------------------------------------------------------------------------
+
+
+@BOTH
+async def test_a_peer_is_asked_at_each_tick_and_lives_while_it_answers(as_shipped: bool) -> None:
+    # Given
+    served = Served(as_shipped=as_shipped)
+    # When, Then
+    for _ in range(20):
+        await served.passes(30.0)
+        assert served.takes() == PING
+        served.answers()
+    assert not served.cnx.closed
+
+
+@BOTH
+async def test_a_peer_that_reads_and_never_answers_is_closed_at_the_second_tick(
+    as_shipped: bool,
+) -> None:
+    # Given
+    served = Served(as_shipped=as_shipped)
+    await served.passes(30.0)
+    served.takes()
+    # When, Then
+    await served.passes(29.9)
+    assert not served.cnx.closed
+    await served.passes(0.2 if as_shipped else 30.2)
+    assert served.cnx.closed
+    assert served.totals.closed[CloseReason.KEEP_ALIVE] == 0
+
+
+@BOTH
+async def test_a_handshake_that_is_not_finished_is_closed_at_the_first_tick(
+    as_shipped: bool,
+) -> None:
+    # Given
+    served = Served(as_shipped=as_shipped)
+    served.cnx.is_ready = False
+    # When
+    await served.passes(30.0)
+    # Then
+    assert served.cnx.closed
+
+
+async def test_as_shipped_who_is_paused_is_never_closed_and_asked_each_time() -> None:
+    # Given
+    served = Served(as_shipped=True)
+    served.is_paused()
+    # When
+    await served.passes(600.0)
+    # Then
+    assert not served.cnx.closed
+    assert served.takes() == ANSWER + 20 * PING
+
+
+async def test_as_shipped_without_pausing_who_reads_nothing_is_closed_at_the_second_tick() -> None:
+    # Given
+    served = Served(as_shipped=True, pauses=False)
+    served.cnx.enqueue([ANSWER], len(ANSWER))
+    # When, Then
+    await served.passes(59.9)
+    assert not served.cnx.closed
+    await served.passes(0.2)
+    assert served.cnx.closed
+
+
+async def test_who_is_paused_and_takes_nothing_is_closed_and_counted() -> None:
+    # Given
+    served = Served()
+    served.is_paused()
+    # When
+    await served.passes(60.1)
+    # Then
+    assert served.cnx.closed
+    assert served.totals.closed[CloseReason.KEEP_ALIVE] == 1
+    assert set(served.totals.connections.values()) == {0}
+
+
+async def test_who_is_paused_and_takes_a_byte_a_tick_lives() -> None:
+    # Given
+    served = Served()
+    served.is_paused()
+    # When
+    for _ in range(20):
+        await served.passes(29.0)
+        served.peer.peer_reads(1)
+        await served.passes(1.0)
+    # Then
+    assert not served.cnx.closed
+    assert not served.cnx.gate.open
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0])
+async def test_without_an_interval_nobody_is_asked(seconds: float) -> None:
+    # Given
+    served = Served(keep_alive_seconds=seconds)
+    # When
+    await served.passes(3_600.0)
+    # Then
+    assert not served.cnx.closed
+    assert served.takes() == b""
+
+
+# -- PING of the peer -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("as_shipped", "pongs"), [(False, 2), (True, 50)])
+async def test_pings_of_a_peer_that_reads_nothing_pile_up_as_shipped_only(
+    as_shipped: bool, pongs: int
+) -> None:
+    # Given
+    served = Served(as_shipped=as_shipped, pauses=False)
+    served.cnx.enqueue([ANSWER], len(ANSWER))
+    # When
+    served.peer.peer_sends(PING * 49)
+    taken = served.takes()
+    served.peer.peer_sends(PING)
+    taken += served.takes()
+    # Then
+    assert served.cnx.commands == [Kind.PING] * 50
+    assert taken == ANSWER + pongs * PONG
+
+
+# -- pausing --------------------------------------------------------------------------------------
+
+
+@BOTH
+async def test_pings_are_not_counted_after_a_pause_and_other_commands_are(as_shipped: bool) -> None:
+    # Given
+    served = Served(as_shipped=as_shipped)
+    served.is_paused()
+    served.takes()
+    await settle()
+    # When
+    served.peer.peer_sends(PING * 6)
+    after_pings = served.cnx.gate.open
+    served.peer.peer_sends(LOOKUP * 20)
+    # Then
+    assert after_pings
+    assert served.cnx.commands.count(Kind.LOOKUP) == 6
+    assert served.cnx.gate.is_closed_for(PauseCause.COOLDOWN)
+
+
+@BOTH
+async def test_a_pipe_is_paused_by_its_other_side_only(as_shipped: bool) -> None:
+    # Given
+    served = Served(as_shipped=as_shipped)
+    served.is_paused()
+    # When
+    served.cnx.becomes_pipe()
+    # Then
+    assert served.cnx.gate.open
+    served.takes()
+    served.cnx.enqueue([ANSWER], len(ANSWER))
+    assert not served.cnx.writable
+    assert served.cnx.gate.open
+    assert not served.cnx.intake.parks
+
+
+@BOTH
+async def test_a_pipe_keeps_itself_alive(as_shipped: bool) -> None:
+    # Given
+    served = Served(as_shipped=as_shipped)
+    # When
+    served.cnx.becomes_pipe()
+    await served.passes(3_600.0)
+    # Then
+    assert not served.cnx.closed
+    assert served.takes() == b""
+
+
+async def test_a_proxy_has_neither_the_budget_nor_the_cooldown_of_one_client() -> None:
+    # Given
+    served = Served()
+    # When
+    served.cnx.stands_for_many()
+    served.is_paused()
+    served.takes()
+    await settle()
+    served.peer.peer_sends(LOOKUP * 100)
+    for _ in range(3):
+        served.cnx.responses.reserve(10**9)
+    # Then
+    assert served.cnx.many_clients
+    assert served.cnx.gate.open
+    assert len(served.cnx.commands) == 100
+
+
+async def test_as_shipped_a_proxy_has_the_cooldown_of_one_client() -> None:
+    # Given
+    served = Served(as_shipped=True)
+    # When
+    served.cnx.stands_for_many()
+    served.is_paused()
+    served.takes()
+    await settle()
+    served.peer.peer_sends(LOOKUP * 100)
+    # Then
+    assert len(served.cnx.commands) == 6
+
+
+async def test_answers_in_the_making_pause_the_connection_they_are_for() -> None:
+    # Given
+    served = Served()
+    served.cnx.responses.reserve(100_000)
+    # When
+    reservation = served.cnx.responses.reserve(100_000)
+    # Then
+    assert served.cnx.gate.is_closed_for(PauseCause.IN_FLIGHT_RESPONSE_BYTES)
+    reservation.release()
+    assert served.cnx.gate.open
+
+
+# -- watched, closed, gone ------------------------------------------------------------------------
+
+
+async def test_who_is_sent_something_is_watched_until_it_has_taken_it() -> None:
+    # Given
+    served = Served()
+    before = len(served.slow_peers)
+    # When
+    served.cnx.enqueue([ANSWER], len(ANSWER))
+    # Then
+    assert (before, len(served.slow_peers)) == (0, 1)
+    served.takes()
+    await served.passes(1.0)
+    assert len(served.slow_peers) == 0
+
+
+async def test_what_is_known_of_a_peer_is_what_it_has_taken() -> None:
+    # Given
+    served = Served()
+    served.cnx.enqueue([bytes(100_000)], 100_000)
+    # When
+    await served.passes(1.0)
+    served.peer.peer_reads(WORTHY_BYTES)
+    await served.passes(1.0)
+    # Then
+    assert served.cnx.acknowledged_bytes() == WORTHY_BYTES
+    assert served.cnx.progress.outstanding
+    assert served.cnx.progress.stalled_seconds(served.clock.now()) == pytest.approx(0.5, abs=0.01)
+
+
+async def test_a_slow_peer_is_closed_and_told_of_with_the_reason(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given
+    served = Served()
+    served.is_paused()
+    # When
+    served.cnx.close_slow("it took nothing")
+    await settle()
+    # Then
+    assert served.cnx.closed
+    assert "closing 192.0.2.1:4711: it took nothing" in caplog.text
+
+
+@BOTH
+async def test_of_a_connection_that_is_gone_no_timer_no_watch_and_no_sum_is_left(
+    as_shipped: bool,
+) -> None:
+    # Given: paused for all there is
+    served = Served(as_shipped=as_shipped)
+    served.is_paused()
+    served.takes()
+    await settle()
+    served.peer.peer_sends(LOOKUP * 20)
+    served.is_paused()
+    reservations = [served.cnx.responses.reserve(100_000) for _ in range(2)]
+    served.peer.peer_sends(LOOKUP * 20)
+    assert sum(served.totals.connections.values()) == 3
+    # When
+    served.peer.breaks()
+    for reservation in reservations:
+        reservation.release()
+    # Then
+    assert len(served.slow_peers) == 0
+    served.slow_peers.stop()
+    assert served.clock.live == 0
+    assert set(served.totals.connections.values()) == {0}
+    assert served.totals.outbound.pending_bytes == served.totals.response_bytes == 0
+    assert (served.totals.parked_frames, served.totals.parked_bytes) == (0, 0)
+
+
+async def test_who_is_gone_is_watched_no_more_whatever_is_sent_to_it() -> None:
+    # Given
+    served = Served()
+    served.peer.breaks()
+    # When
+    served.cnx.enqueue([ANSWER], len(ANSWER))
+    # Then
+    assert len(served.slow_peers) == 0
+
+
+async def test_who_answers_a_ping_has_shown_that_it_reads() -> None:
+    # Given
+    served = Served()
+    newcomers = served.slow_peers._newcomers
+    assert served.cnx in newcomers
+    # When
+    assert served.cnx.ask_whether_it_reads()
+    # Then
+    assert served.takes() == PING
+    assert served.cnx in newcomers
+    served.answers()
+    assert served.cnx not in newcomers
+
+
+async def test_a_pong_that_nobody_asked_for_shows_nothing() -> None:
+    # Given
+    served = Served()
+    newcomers = served.slow_peers._newcomers
+    # When
+    served.answers()
+    # Then
+    assert served.cnx in newcomers
+
+
+@pytest.mark.parametrize("why_not", ["before the handshake", "a pipe", "gone"])
+async def test_who_cannot_be_asked_is_sent_nothing(why_not: str) -> None:
+    # Given
+    served = Served()
+    served.cnx.is_ready = why_not != "before the handshake"
+    if why_not == "a pipe":
+        served.cnx.becomes_pipe()
+    if why_not == "gone":
+        served.cnx.abort()
+        await settle()
+    # When, Then: the bytes of a pipe are not ours to add to
+    assert not served.cnx.ask_whether_it_reads()
+    assert served.takes() == b""
+
+
+async def test_a_drain_reads_what_a_paused_peer_has_sent_so_that_its_answers_are_not_lost() -> None:
+    # Given
+    served = Served(as_shipped=True)
+    served.is_paused()
+    read_before = served.peer.is_reading()
+    # When
+    await served.cnx.drain()
+    # Then
+    assert (read_before, served.peer.is_reading()) == (False, True)
+    assert not served.cnx.closed
+
+
+async def test_a_drain_takes_no_more_and_closes_when_all_has_left() -> None:
+    # Given
+    served = Served()
+    served.cnx.enqueue([ANSWER], len(ANSWER))
+    # When
+    await served.cnx.drain()
+    served.peer.peer_sends(LOOKUP)
+    await settle()
+    still_open = not served.cnx.closed
+    taken = served.takes()
+    await settle()
+    # Then
+    assert (still_open, taken, served.cnx.commands) == (True, ANSWER, [])
+    assert served.cnx.closed

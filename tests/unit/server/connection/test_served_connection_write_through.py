@@ -1,0 +1,35 @@
+"""Frames past the queue, on a client's connection."""
+
+from __future__ import annotations
+
+from tests.unit.server.connection.test_served_connection import ANSWER, Served
+
+
+def nothing() -> None:
+    """What is called when a frame has left."""
+
+
+async def test_as_shipped_nothing_goes_past_the_queue() -> None:
+    served = Served(as_shipped=True)
+    assert not served.cnx.write_through(ANSWER, lambda: nothing, 0)
+    assert served.takes() == b""
+
+
+async def test_a_frame_past_the_queue_pauses_a_peer_that_does_not_read() -> None:
+    # Given: a high mark of 1,000 bytes
+    served = Served()
+    # When, Then
+    assert served.cnx.write_through(ANSWER, lambda: nothing, 0)
+    assert not served.cnx.gate.open
+    assert served.takes() == ANSWER
+    assert served.cnx.gate.open
+
+
+async def test_from_a_frame_past_the_queue_on_it_matters_whether_the_peer_reads() -> None:
+    # Given
+    served = Served()
+    before = len(served.slow_peers)
+    # When
+    served.cnx.write_through(ANSWER, lambda: nothing, 0)
+    # Then
+    assert (before, len(served.slow_peers)) == (0, 1)

@@ -1,0 +1,104 @@
+"""Metric families as a real broker writes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
+
+from server.metrics.connections import counter, gauge
+from server.metrics.exposition import exposition, openmetrics, wants_openmetrics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+class Fixed(Collector):
+    """A collector of given families."""
+
+    def __init__(self, *families: Metric) -> None:
+        self._families = families
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._families
+
+
+TIMEOUTS = Metric("x_timeout", 'Say "when"', "counter")
+TIMEOUTS.add_sample("x_timeout_total", {"cluster": "c"}, 3)
+TIMEOUTS.add_sample("x_timeout_created", {"cluster": "c"}, 1.5)
+
+
+def written(
+    *families: Metric, write: Callable[[CollectorRegistry], bytes] = exposition
+) -> list[str]:
+    registry = CollectorRegistry()
+    registry.register(Fixed(*families))
+    return write(registry).decode().splitlines()
+
+
+def test_help_and_type_of_a_counter_stand_under_the_name_of_its_samples() -> None:
+    # Then
+    assert written(TIMEOUTS) == [
+        '# HELP x_timeout_total Say "when"',
+        "# TYPE x_timeout_total counter",
+        'x_timeout_total{cluster="c"} 3.0',
+        "# HELP x_timeout_created Since when x_timeout_total counts, in seconds since 1970",
+        "# TYPE x_timeout_created gauge",
+        'x_timeout_created{cluster="c"} 1.5',
+    ]
+
+
+def test_in_openmetrics_all_samples_of_a_family_stand_under_its_one_type_line() -> None:
+    assert written(TIMEOUTS, write=openmetrics) == [
+        r"# HELP x_timeout Say \"when\"",
+        "# TYPE x_timeout counter",
+        'x_timeout_total{cluster="c"} 3.0',
+        'x_timeout_created{cluster="c"} 1.5',
+        "# EOF",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("accept", "asked"),
+    [
+        ("application/openmetrics-text;version=1.0.0;q=0.5, text/plain;version=0.0.4;q=0.2", True),
+        ("text/plain, Application/OpenMetrics-Text", True),
+        ("application/openmetrics-text;q=0.01", True),
+        ("application/openmetrics-text;version=1.0.0; q=0.0, text/plain", False),
+        ("text/plain;version=0.0.4", False),
+        ("*/*", False),
+        ("", False),
+    ],
+)
+def test_openmetrics_is_for_who_asks_for_it(accept: str, asked: bool) -> None:
+    assert wants_openmetrics(accept) is asked
+
+
+def test_labels_keep_their_order_and_are_escaped() -> None:
+    assert written(gauge("g", 'two\nlines \\ "', {"z": 'a"b', "a": "c\\d\ne"}, 1))[:3] == [
+        '# HELP g two\\nlines \\\\ "',
+        "# TYPE g gauge",
+        r'g{z="a\"b",a="c\\d\ne"} 1.0',
+    ]
+
+
+def test_numbers_are_written_as_floats() -> None:
+    # Given
+    family = Metric("s", "", "summary")
+    for value in (float("nan"), float("inf"), float("-inf"), 104857600, 0):
+        family.add_sample("s", {}, value)
+    # Then
+    assert written(family)[1:] == ["s NaN", "s +Inf", "s -Inf", "s 104857600.0", "s 0.0"]
+
+
+def test_prometheus_own_parser_reads_it() -> None:
+    # When
+    text = "\n".join(written(counter("c", "help", {"cluster": "a,b"}, 2))) + "\n"
+    # Then
+    families = text_string_to_metric_families(text)
+    (sample,) = (sample for family in families for sample in family.samples)
+    assert (sample.name, sample.labels, sample.value) == ("c_total", {"cluster": "a,b"}, 2.0)

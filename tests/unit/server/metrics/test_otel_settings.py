@@ -1,0 +1,165 @@
+"""The OTEL_* variables: whether metrics are sent, where to, and what is wrong with them."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.errors import ConfigError
+from server.metrics.otel_settings import MetricsExporter, TelemetrySettings, telemetry_settings
+
+ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+METRICS_ENDPOINT = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
+
+
+def settings_of(**variables: str) -> TelemetrySettings:
+    settings = telemetry_settings(variables)
+    assert settings is not None
+    return settings
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {},
+        {ENDPOINT: "", METRICS_ENDPOINT: " "},
+        {ENDPOINT: "http://c:4318", "OTEL_METRICS_EXPORTER": "none"},
+        {ENDPOINT: "http://c:4318", "OTEL_SDK_DISABLED": "True"},
+        {"OTEL_METRICS_EXPORTER": "none", "OTEL_METRIC_EXPORT_INTERVAL": "wrong"},
+        {"OTEL_SERVICE_NAME": "only-a-name"},
+    ],
+)
+def test_nothing_is_sent_unless_asked_for(variables: dict[str, str]) -> None:
+    assert telemetry_settings(variables) is None
+
+
+@pytest.mark.parametrize(
+    ("variables", "endpoint"),
+    [
+        ({ENDPOINT: "http://c:4318"}, "http://c:4318/v1/metrics"),
+        ({ENDPOINT: "http://c:4318/otel/"}, "http://c:4318/otel/v1/metrics"),
+        ({METRICS_ENDPOINT: "https://c/mine"}, "https://c/mine"),
+        ({METRICS_ENDPOINT: "http://c/mine", ENDPOINT: "http://d"}, "http://c/mine"),
+        ({"OTEL_METRICS_EXPORTER": "OTLP"}, "http://localhost:4318/v1/metrics"),
+    ],
+)
+def test_an_endpoint_or_an_exporter_asks_for_it(variables: dict[str, str], endpoint: str) -> None:
+    # When
+    settings = settings_of(**variables)
+    # Then
+    assert settings == TelemetrySettings(MetricsExporter.OTLP, endpoint, 60.0, 10.0)
+
+
+def test_the_console_is_told_by_name() -> None:
+    # When
+    settings = settings_of(OTEL_METRICS_EXPORTER="console")
+    # Then
+    assert settings.exporter is MetricsExporter.CONSOLE
+    assert settings.destination == "standard error"
+
+
+def test_durations_are_milliseconds_and_the_shorter_timeout_counts() -> None:
+    # Given
+    variables = {
+        ENDPOINT: "http://c:4318",
+        "OTEL_METRIC_EXPORT_INTERVAL": "5000",
+        "OTEL_METRIC_EXPORT_TIMEOUT": "3000",
+        "OTEL_EXPORTER_OTLP_TIMEOUT": "4000",
+    }
+    # When
+    settings = settings_of(**variables)
+    shorter = settings_of(**variables, OTEL_EXPORTER_OTLP_METRICS_TIMEOUT="250")
+    # Then
+    assert (settings.interval_seconds, settings.timeout_seconds) == (5.0, 3.0)
+    assert shorter.timeout_seconds == 0.25
+
+
+def test_a_password_in_the_endpoint_is_not_told() -> None:
+    # When
+    settings = settings_of(**{METRICS_ENDPOINT: "https://me:secret@c:1/x?token=secret"})
+    # Then
+    assert settings.destination == "https://c:1/x"
+    assert settings.endpoint == "https://me:secret@c:1/x?token=secret"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("OTEL_SDK_DISABLED", "yes", "OTEL_SDK_DISABLED must be false or true, not 'yes'."),
+        (
+            "OTEL_METRICS_EXPORTER",
+            "otlp,console",
+            "OTEL_METRICS_EXPORTER must be otlp, console or none, not 'otlp,console'.",
+        ),
+        (
+            "OTEL_EXPORTER_OTLP_PROTOCOL",
+            "grpc",
+            "OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf, not 'grpc'.",
+        ),
+        (
+            "OTEL_EXPORTER_OTLP_METRICS_COMPRESSION",
+            "zstd",
+            "OTEL_EXPORTER_OTLP_METRICS_COMPRESSION must be none, gzip or deflate, not 'zstd'.",
+        ),
+        (
+            "OTEL_METRIC_EXPORT_INTERVAL",
+            "-1",
+            "OTEL_METRIC_EXPORT_INTERVAL must be a number of milliseconds above 0, not '-1'.",
+        ),
+        (
+            "OTEL_EXPORTER_OTLP_TIMEOUT",
+            "0",
+            "OTEL_EXPORTER_OTLP_TIMEOUT must be a number of milliseconds above 0, not '0'.",
+        ),
+        (ENDPOINT, "collector:4318", f"{ENDPOINT} must be a URL such as http://localhost:4318."),
+        (ENDPOINT, "http://:4318", f"{ENDPOINT} must be a URL such as http://localhost:4318."),
+        (ENDPOINT, "http://c:99999", f"{ENDPOINT} must be a URL such as http://localhost:4318."),
+        (
+            "OTEL_EXPORTER_OTLP_HEADERS",
+            "a=1,secret",
+            "OTEL_EXPORTER_OTLP_HEADERS must be key=value pairs, separated by commas.",
+        ),
+        (
+            "OTEL_RESOURCE_ATTRIBUTES",
+            "region",
+            "OTEL_RESOURCE_ATTRIBUTES must be key=value pairs, separated by commas.",
+        ),
+        (
+            "OTEL_EXPORTER_OTLP_CERTIFICATE",
+            "/nowhere/ca.pem",
+            "OTEL_EXPORTER_OTLP_CERTIFICATE names a file that cannot be read: /nowhere/ca.pem",
+        ),
+    ],
+)
+def test_a_wrong_value_is_told_in_one_sentence(name: str, value: str, sentence: str) -> None:
+    # Given
+    variables = {METRICS_ENDPOINT: "", ENDPOINT: "http://c:4318", name: value}
+    # Then
+    with pytest.raises(ConfigError) as raised:
+        telemetry_settings(variables)
+    assert raised.value.problems == (sentence,)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "OTEL_METRICS_EXEMPLAR_FILTER",
+        "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE",
+        "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION",
+    ],
+)
+def test_what_the_sdk_would_only_log_is_an_error(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"{name} must be .* not 'wrong'"):
+        telemetry_settings({ENDPOINT: "http://c:4318", name: "wrong"})
+
+
+def test_all_problems_are_told_at_once() -> None:
+    # Given
+    variables = {
+        ENDPOINT: "c",
+        "OTEL_METRIC_EXPORT_INTERVAL": "1m",
+        "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/json",
+    }
+    # Then
+    with pytest.raises(ConfigError) as raised:
+        telemetry_settings(variables)
+    assert len(raised.value.problems) == 3

@@ -1,0 +1,54 @@
+"""What is measured of the process and of its event loop."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry
+
+from server.metrics.exposition import exposition
+from server.metrics.process import EventLoopLag, ProcessMetrics
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.processes.samples import read_samples
+
+
+def test_process_samples_have_the_names_of_a_real_broker_and_its_cluster() -> None:
+    # Given
+    registry = CollectorRegistry()
+    registry.register(ProcessMetrics("c1"))
+    # When
+    samples = {sample.name: sample for sample in read_samples(exposition(registry).decode())}
+    # Then
+    assert set(samples) == {
+        "process_virtual_memory_bytes",
+        "process_resident_memory_bytes",
+        "process_start_time_seconds",
+        "process_cpu_seconds_total",
+        "process_max_fds",
+        "process_open_fds",
+    }
+    assert all(sample.labels == {"cluster": "c1"} for sample in samples.values())
+    assert samples["process_cpu_seconds_total"].type == "counter"
+    assert samples["process_resident_memory_bytes"].value > 1_000_000
+
+
+def test_a_late_event_loop_is_seen_in_the_histogram() -> None:
+    # Given
+    clock = ManualClock()
+    lag = EventLoopLag("c1", clock)
+    registry = CollectorRegistry()
+    registry.register(lag)
+    lag.start()
+    # When: five callbacks in time, then some that come 60 ms late, then none
+    clock.advance(0.55)
+    clock.advance(0.35, late_seconds=0.06)
+    lag.stop()
+    lag.stop()
+    clock.advance(10.0)
+    # Then
+    samples = read_samples(exposition(registry).decode())
+    buckets = {s.labels["le"]: s.value for s in samples if s.name.endswith("_bucket")}
+    assert buckets["0.001"] == 5
+    assert buckets["0.05"] == 5
+    assert buckets["0.1"] == buckets["+Inf"] == 7
+    sums = {s.name: s.value for s in samples}
+    assert sums["floodgate_event_loop_lag_seconds_count"] == 7
+    assert abs(sums["floodgate_event_loop_lag_seconds_sum"] - 0.12) < 1e-6

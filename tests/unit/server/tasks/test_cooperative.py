@@ -1,0 +1,79 @@
+"""Long work a few milliseconds at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from server.tasks.cooperative import Steps
+from tests.support.clocks.settle import started
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+
+def work(name: str, log: list[str], steps: int = 3) -> Generator[None, None, str]:
+    for _ in range(steps):
+        log.append(name)
+        yield
+    return name
+
+
+async def test_work_returns_what_it_returns() -> None:
+    assert await Steps().take(work("a", [])) == "a"
+    assert await Steps().take(work("a", [], steps=0)) == "a"
+
+
+async def test_pieces_of_work_take_turns() -> None:
+    # Given
+    steps, log = Steps(turn_seconds=0), list[str]()
+    # When
+    await asyncio.gather(steps.take(work("a", log)), steps.take(work("b", log)))
+    # Then
+    assert log == ["a", "b", "a", "b", "a", "b"]
+
+
+async def test_others_run_once_between_two_turns_however_much_work_there_is() -> None:
+    # Given
+    steps, log = Steps(turn_seconds=0), list[str]()
+    tasks = [asyncio.create_task(steps.take(work("w", log, steps=5))) for _ in range(10)]
+    # When
+    ahead = []
+    for _ in range(20):
+        before = len(log)
+        await asyncio.sleep(0)
+        ahead.append(len(log) - before)
+    # Then
+    assert max(ahead) == 1
+    await asyncio.gather(*tasks)
+
+
+async def test_a_turn_holds_more_than_one_step_while_there_is_time() -> None:
+    # Given
+    log = list[str]()
+    task = asyncio.create_task(Steps(turn_seconds=60).take(work("a", log, steps=1000)))
+    # When
+    await asyncio.sleep(0)
+    # Then
+    assert len(log) == 1000
+    assert await task == "a"
+
+
+async def test_work_that_fails_or_is_left_lets_the_others_go_on() -> None:
+    # Given
+    steps, log = Steps(turn_seconds=0), list[str]()
+
+    def fails() -> Generator[None, None, None]:
+        yield
+        raise ValueError("broken")
+
+    left = await started(steps.take(work("left", log, steps=10_000)))
+    # When
+    left.cancel()
+    with pytest.raises(ValueError, match="broken"):
+        await steps.take(fails())
+    # Then
+    assert await steps.take(work("a", log)) == "a"
+    assert left.cancelled()

@@ -1,0 +1,56 @@
+"""Each catalogued case of upstream is named by a test, so that none gets lost."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+UNIT = Path(__file__).parent
+MODULES = [
+    UNIT / "limiter" / "semaphore" / "test_async_semaphore_catalogue.py",
+    UNIT / "limiter" / "memory" / "test_dual_limiter_catalogue.py",
+    UNIT / "limiter" / "memory" / "test_size_estimate.py",
+    UNIT / "broker" / "listing" / "test_handler_catalogue.py",
+]
+NAMED = re.compile(r"Upstream: (\w+Test) cases? (\d+(?:(?:, | and )\d+)*)")
+
+
+def cases_named() -> Iterator[tuple[str, int]]:
+    """The upstream cases in the docstrings of tests."""
+    for module in MODULES:
+        for node in ast.parse(module.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                for test_class, numbers in NAMED.findall(ast.get_docstring(node) or ""):
+                    assert node.name.startswith("test_"), node.name
+                    yield from ((test_class, int(number)) for number in re.findall(r"\d+", numbers))
+
+
+@pytest.mark.parametrize(
+    ("test_class", "count", "not_here"),
+    [
+        ("AsyncSemaphoreImplTest", 30, set()),
+        ("AsyncDualMemoryLimiterImplTest", 29, set()),
+        # A null permit; test_dual_limiter_catalogue says why there is none.
+        ("AsyncDualMemoryLimiterUtilTest", 18, {6}),
+        ("TopicListSizeResultCacheTest", 14, set()),
+    ],
+)
+def test_every_case_of_upstream_is_named(test_class: str, count: int, not_here: set[int]) -> None:
+    named = {number for name, number in cases_named() if name == test_class}
+    assert named == set(range(1, count + 1)) - not_here
+
+
+def test_no_case_is_named_of_a_class_that_does_not_exist() -> None:
+    assert {test_class for test_class, _ in cases_named()} == {
+        "AsyncSemaphoreImplTest",
+        "AsyncDualMemoryLimiterImplTest",
+        "AsyncDualMemoryLimiterUtilTest",
+        "TopicListSizeResultCacheTest",
+    }

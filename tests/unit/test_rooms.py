@@ -1,0 +1,86 @@
+"""The house is built as ARCHITECTURE.md says: folders of a size, and tests that mirror them."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+UNIT = ROOT / "tests" / "unit"
+PACKAGES = ("limiter", "proto", "client", "server", "broker", "proxy", "loadgen")
+# Folders of tests/unit whose subject is not a package that is shipped.
+BESIDE = {
+    "benchmarks": "benchmarks",
+    "examples": "examples",
+    "differential": "tests/differential",
+    "support": "tests/support",
+}
+MOST_MODULES = 16
+TESTS = sorted(path for path in UNIT.rglob("test_*.py") if path.parent != UNIT)
+
+
+def test_no_folder_has_more_modules_than_a_reader_takes_in() -> None:
+    # When
+    folders = Counter(
+        path.parent.relative_to(ROOT)
+        for package in (*PACKAGES, "tests/support")
+        for path in (ROOT / package).rglob("*.py")
+        if path.name != "__init__.py"
+    )
+    # Then
+    assert not {str(folder): n for folder, n in folders.items() if n > MOST_MODULES}
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: str(path.relative_to(UNIT)))
+def test_a_unit_test_stands_where_its_module_stands(path: Path) -> None:
+    # Given
+    folder = subject(path.parent)
+    name = str(folder).replace("/", ".")
+    # When
+    named_for = [one for one in (ROOT / folder).glob("*.py") if is_for(path.stem, one.stem)]
+    imported = {one for one in imports(path) if one == name or one.startswith(f"{name}.")}
+    # Then
+    assert (ROOT / folder).is_dir()
+    assert named_for or imported, f"it is named for no module of {folder}, and imports none"
+
+
+def test_a_test_named_for_a_module_stands_beside_it() -> None:
+    # Given
+    places = {}
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            places.setdefault((package, path.stem), set()).add(path.parent.relative_to(ROOT))
+    # When
+    lost = [
+        str(path.relative_to(UNIT))
+        for path in TESTS
+        if (homes := places.get((path.relative_to(UNIT).parts[0], path.stem[len("test_") :])))
+        and subject(path.parent) not in homes
+    ]
+    # Then
+    assert not lost
+
+
+def is_for(test: str, module: str) -> bool:
+    """Whether a test's name is that of a module, or begins with it."""
+    return test == f"test_{module}" or test.startswith(f"test_{module}_")
+
+
+def imports(path: Path) -> set[str]:
+    """The dotted names that a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found
+
+
+def subject(folder: Path) -> Path:
+    """The folder of the code whose tests stand in ``folder``, relative to the repository."""
+    first, *rest = folder.relative_to(UNIT).parts
+    return Path(BESIDE.get(first, first), *rest)
