@@ -25,8 +25,9 @@ from proto.transport.hangup_watch import HangupWatch
 from proto.transport.process_flow import ProcessFlow
 from server.configuration.addresses import host_port
 from server.connection.counters import ConnectionCounters
+from server.connection.flow_parts import FlowParts
 from server.connection.listener import Listener, listen
-from server.connection.served_connection import FlowParts, ServedConnection
+from server.connection.served_connection import ServedConnection
 from server.cross_site import CrossSiteRule
 from server.front_page import Introduction, Place, front_page_route
 from server.http import ProcessState, Readiness, application, serve_http

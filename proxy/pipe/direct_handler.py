@@ -19,7 +19,7 @@ from proto.errors import RemoteProtocolError
 from proto.excerpts import without_credentials
 from proto.transport.connection import Connection
 from proto.version import PROXY_VERSION, SERVER_VERSION
-from proxy.errors import RequestError
+from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from proto.frames import Frame
@@ -67,7 +67,7 @@ class PipeLeg(Connection):
 
     def pipe_to(self, other: Connection) -> None:
         """From now on pass every byte on to ``other``."""
-        self.in_a_pipe = True
+        self.sender.in_a_pipe = True
         self.receive_raw(lambda data: other.enqueue([data], len(data)))
 
 
