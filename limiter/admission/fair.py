@@ -26,7 +26,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from limiter.admission.fair_queue import LeastFirst
-from limiter.admission.places import HasLimit, Placing
+from limiter.admission.places import Placing
 from limiter.admission.waiting_line import Line
 from limiter.permits.account import SharedHolder
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from limiter.admission.rules import ShareCaps
     from limiter.permits.account import Account, Place, Waiter
     from limiter.permits.accounts import Accounts
+    from limiter.permits.budget import Budget
     from limiter.permits.permit import Permit
 
 
@@ -49,13 +50,13 @@ class FairAdmission(Placing):
     """See the module.
 
     Args:
-        semaphore: Asked for its limit, which may change.
+        budget: Asked for its limit, which may change.
         accounts: Those of the semaphore.
         caps: Configured caps of connections, namespaces and tenants.
     """
 
-    def __init__(self, semaphore: HasLimit, accounts: Accounts, caps: ShareCaps) -> None:
-        super().__init__(semaphore, accounts, caps)
+    def __init__(self, budget: Budget, accounts: Accounts, caps: ShareCaps) -> None:
+        super().__init__(budget, accounts, caps)
         self._longest: LeastFirst[Account] = LeastFirst()
 
     # -- who waits ----------------------------------------------------------------------------
@@ -76,7 +77,7 @@ class FairAdmission(Placing):
             return True
         if place is self._over_share:
             return account.weight + size <= self._lent()
-        available = self._semaphore.available_permits
+        available = self._budget.available_permits
         return place is self._last and size <= self._left_for_last(available)
 
     def stands_for(self, holder: SharedHolder, waiter: Waiter) -> Account | None:
@@ -187,7 +188,7 @@ class FairAdmission(Placing):
         small = self._smallest_like(turn)
         if small is None or small.needed > available:
             return None
-        allowed = turn.passed_permits + small.needed <= self._semaphore.max_permits
+        allowed = turn.passed_permits + small.needed <= self._budget.max_permits
         return small if allowed else None
 
     def turn(self) -> Waiter | None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from limiter.admission.caps import Caps, OverShare
 from limiter.admission.growth_queue import GrowthQueue
 from limiter.admission.waiting_line import Line, OverOwnCap
-from limiter.permits.account import SharedHolder
+from limiter.permits.account import Account, SharedHolder
 
 if TYPE_CHECKING:
     from limiter.admission.rules import ShareCaps
-    from limiter.permits.account import Account, Place, Waiter
+    from limiter.permits.account import Place, Waiter
     from limiter.permits.accounts import Accounts
-    from limiter.permits.permit import Permit
+    from limiter.permits.budget import Budget
+    from limiter.permits.permit import Holder, Permit
 
 
 EXACT_ACCOUNTS = 16
@@ -29,29 +30,17 @@ LAST_DIVISOR = 2
 """Deferred accounts may hold half of the limit together: the rest is for who comes and reads."""
 
 
-class HasLimit(Protocol):
-    """The semaphore, as far as its policy is concerned."""
-
-    @property
-    def max_permits(self) -> int:
-        """The limit."""
-
-    @property
-    def available_permits(self) -> int:
-        """The permits that are free."""
-
-
 class Placing:
     """The places of limiter.admission.fair.FairAdmission; see there.
 
     Args:
-        semaphore: Asked for its limit, which may change.
+        budget: Asked for its limit, which may change.
         accounts: Those of the semaphore.
         caps: Configured caps of connections, namespaces and tenants.
     """
 
-    def __init__(self, semaphore: HasLimit, accounts: Accounts, caps: ShareCaps) -> None:
-        self._semaphore = semaphore
+    def __init__(self, budget: Budget, accounts: Accounts, caps: ShareCaps) -> None:
+        self._budget = budget
         self._accounts = accounts
         self._caps = Caps(caps)
         self._growth = GrowthQueue()
@@ -102,16 +91,16 @@ class Placing:
         return self._hungry if hungry else self._holding
 
     def _share(self) -> int:
-        return self._semaphore.max_permits // (self._active() + 1)
+        return self._budget.max_permits // (self._active() + 1)
 
     def _lent(self) -> int:
-        return self._semaphore.available_permits // LENT_DIVISOR
+        return self._budget.available_permits // LENT_DIVISOR
 
     def _left_for_last(self, available: int) -> int:
         """Return what deferred accounts may have of what is free; one may always hold something."""
         if not self._last_held:
             return available
-        return min(available, self._semaphore.max_permits // LAST_DIVISOR - self._last_held)
+        return min(available, self._budget.max_permits // LAST_DIVISOR - self._last_held)
 
     def _active(self) -> int:
         """Accounts, rounded up by at most a third: a visitor must not move everybody's place."""
@@ -169,7 +158,7 @@ class Placing:
                 self._put_in_place(account)
 
 
-def _is_deferred(holder: Account | SharedHolder | None) -> bool:
+def _is_deferred(holder: Holder | None) -> bool:
     """Return True if all who hold something are deferred: those who are not are found first."""
     account = holder.first_member() if isinstance(holder, SharedHolder) else holder
-    return account is not None and account.deferred
+    return isinstance(account, Account) and account.deferred

@@ -78,21 +78,21 @@ class SharedOwner:
 
     def __init__(self, limiter: AsyncDualMemoryLimiter, namespace: str) -> None:
         self._limiter = limiter
-        self.holders = {one: limiter.semaphore(one).share(namespace) for one in LimitType}
+        self.holders = {one: limiter.semaphore(one).shared.new(namespace) for one in LimitType}
 
     def join(self, owner: Hashable) -> None:
         """Add a reference of ``owner``."""
         for limit_type, holder in self.holders.items():
-            self._limiter.semaphore(limit_type).join(holder, owner)
+            self._limiter.semaphore(limit_type).shared.join(holder, owner)
 
     def done_with(self, limit_type: LimitType) -> None:
         """Give back what is held of one budget; nobody is part of it there any more."""
-        self._limiter.semaphore(limit_type).disband(self.holders[limit_type])
+        self._limiter.semaphore(limit_type).shared.disband(self.holders[limit_type])
 
     def leave(self, owner: Hashable) -> None:
         """Drop a reference of ``owner``; one that is not there is no matter."""
         for limit_type, holder in self.holders.items():
-            self._limiter.semaphore(limit_type).leave(holder, owner)
+            self._limiter.semaphore(limit_type).shared.leave(holder, owner)
 
 
 class AsyncDualMemoryLimiter:
@@ -228,26 +228,26 @@ class AsyncDualMemoryLimiter:
     def cancel_owner(self, owner: Hashable) -> None:
         """Drop queued places and release permits of ``owner``; followers are granted now."""
         for semaphore in self._semaphores.values():
-            semaphore.cancel_owner(owner)
+            semaphore.owners.cancel(owner)
 
     def share(self, namespace: str = "") -> SharedOwner:
         """Return an owner that many can be part of."""
         return SharedOwner(self, namespace)
 
     def exempt_from_share(self, owner: Hashable) -> None:
-        """Many clients are behind ``owner``; see AsyncSemaphore.exempt_from_share."""
+        """Many clients are behind ``owner``; see limiter.semaphore.owners."""
         for semaphore in self._semaphores.values():
-            semaphore.exempt_from_share(owner)
+            semaphore.owners.exempt_from_share(owner)
 
     def defer(self, *owners: Hashable) -> None:
-        """Let others who wait go before ``owners``; see AsyncSemaphore.defer."""
+        """Let others who wait go before ``owners``; see limiter.semaphore.owners."""
         for semaphore in self._semaphores.values():
-            semaphore.defer(*owners)
+            semaphore.owners.defer(*owners)
 
     def undefer(self, *owners: Hashable) -> None:
         """Let ``owners`` wait like everybody else again."""
         for semaphore in self._semaphores.values():
-            semaphore.undefer(*owners)
+            semaphore.owners.undefer(*owners)
 
     def extend_timeouts(self, more_seconds: Callable[[LimitType, Waiter], float]) -> None:
         """Ask how much longer a request may wait whose time is up; see AsyncSemaphore."""
@@ -260,16 +260,16 @@ class AsyncDualMemoryLimiter:
 
     def pinned_by(self, owner: Hashable) -> dict[LimitType, int]:
         """Return the bytes that ``owner`` holds of each budget, with its part of shared ones."""
-        return {one: semaphore.pinned_by(owner) for one, semaphore in self._semaphores.items()}
+        return {one: self._semaphores[one].owners.pinned_by(owner) for one in LimitType}
 
     def contention(self, limit_type: LimitType) -> Contention | None:
         """Return who waits for memory that others hold; None when nobody does."""
-        return self._semaphores[limit_type].contention()
+        return self._semaphores[limit_type].contention.current()
 
     def on_contention(self, callback: Callable[[LimitType, Contention], None]) -> None:
         """Call back whenever it becomes somebody's turn who has to wait for others."""
         for limit_type, semaphore in self._semaphores.items():
-            semaphore.on_contention(partial(callback, limit_type))
+            semaphore.contention.on_change(partial(callback, limit_type))
 
     def change_limit(
         self,

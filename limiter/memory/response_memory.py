@@ -172,7 +172,7 @@ class PrivateMemory:
     ) -> PassingPermit | None:
         """See ResponseMemory.passing."""
         semaphore = self._limiter.semaphore(limit_type)
-        if not semaphore.grants(size_bytes, owner, namespace):
+        if not semaphore.immediate.allows(size_bytes, owner, namespace):
             return None
         take = partial(self._taken, semaphore, size_bytes, owner, namespace)
         return PassingPermit(take, semaphore, size_bytes, owner, namespace)
@@ -262,7 +262,7 @@ class SharedMemory:
         if covered is False:
             return None
         semaphore = None if covered else self._limiter.semaphore(limit_type)
-        if semaphore is not None and not semaphore.grants(size_bytes, owner, namespace):
+        if semaphore is not None and not semaphore.immediate.allows(size_bytes, owner, namespace):
             return None
         take = partial(self._taken, leases, key, size_bytes, owner, namespace)
         return PassingPermit(take, semaphore, size_bytes, owner, namespace)

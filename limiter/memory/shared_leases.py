@@ -65,7 +65,7 @@ class SharedLeases:
         if lease is None or not lease.live:
             lease = self._leases[key] = self._open(key, size_bytes, owner, namespace)
         else:
-            self._semaphore.join(lease.shared_holder(), owner)
+            self._semaphore.shared.join(lease.shared_holder(), owner)
         reference = LeaseReference(self, lease, owner)
         self._owned.setdefault(owner, {})[reference] = None
         return reference
@@ -84,20 +84,21 @@ class SharedLeases:
 
     def _open(self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str) -> _Lease:
         """Acquire for one owner alone where nobody waits: books of sharers cost four times that."""
-        permit = self._semaphore.acquire_at_once(size_bytes, owner, namespace)
-        if permit is not None:
-            return _Lease(key, self._semaphore, permit=permit)
+        if owner is not None:  # Its account is what others could join.
+            permit = self._semaphore.immediate.permit(size_bytes, owner, namespace)
+            if permit is not None:
+                return _Lease(key, self._semaphore, permit=permit)
         return self._open_shared(key, size_bytes, owner, namespace)
 
     def _open_shared(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str
     ) -> _Lease:
-        holder = self._semaphore.share(namespace)
-        self._semaphore.join(holder, owner)
+        holder = self._semaphore.shared.new(namespace)
+        self._semaphore.shared.join(holder, owner)
         try:
             waiter = self._semaphore.request(size_bytes, None, holder)
         except (PermitAcquireError, PermitTooLargeError):
-            self._semaphore.leave(holder, owner)
+            self._semaphore.shared.leave(holder, owner)
             raise
         lease = _Lease(key, self._semaphore, holder, waiter)
         waiter.on_done(lambda: self._answered(lease, waiter))
@@ -132,7 +133,7 @@ class SharedLeases:
         if holder is None or holder.references <= 1:
             self._forget(lease)
         if holder is not None:
-            self._semaphore.leave(holder, reference.owner)
+            self._semaphore.shared.leave(holder, reference.owner)
         elif lease.permit is not None:
             self._semaphore.release(lease.permit)
 
@@ -180,7 +181,7 @@ class _Lease:
         if self.holder is None:
             if self.permit is None or not self.permit.size:
                 raise PermitAcquireCancelledError
-            self.holder = self._semaphore.share_held(self.permit)
+            self.holder = self._semaphore.shared.of(self.permit)
         return self.holder
 
     def growth_to(self, permit: Permit, size_bytes: int) -> Waiter:

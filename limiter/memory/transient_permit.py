@@ -51,4 +51,4 @@ class PassingPermit:
         """Count the memory as had and given back, unless it stays; once is enough."""
         semaphore, self._semaphore = self._semaphore, None
         if semaphore is not None:
-            semaphore.passed(self._size_bytes, self._owner, self._namespace)
+            semaphore.immediate.count_transient(self._size_bytes, self._owner, self._namespace)

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Protocol
 
 from limiter.errors import raised_anew
+from limiter.permits.permit import Holder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -74,7 +75,7 @@ class Waiter:
     @property
     def owner(self) -> Hashable | None:
         """Whose request it is; None where it did not say, or where many share it."""
-        return getattr(self.holder, "owner", None)
+        return None if self.holder is None else self.holder.owner
 
     @property
     def needed(self) -> int:
@@ -129,7 +130,7 @@ class Place(Protocol):
         """It stands here no more."""
 
 
-class Account:
+class Account(Holder):
     """Counts what one owner holds and waits for in one semaphore.
 
     Attributes:
@@ -158,10 +159,7 @@ class Account:
         "held_shared",
         "line",
         "many_clients",
-        "namespace",
-        "owner",
         "parked_growth",
-        "permits",
         "place",
         "shared",
         "shared_held",
@@ -169,11 +167,9 @@ class Account:
     )
 
     def __init__(self, owner: Hashable | None, namespace: str, *, many_clients: bool) -> None:
-        self.owner = owner
-        self.namespace = namespace
+        super().__init__(owner, namespace)
         self.many_clients = many_clients
         self.deferred = False
-        self.permits: dict[Permit, None] = {}
         self.waiters: dict[Waiter, None] = {}
         self.line: OrderedDict[Waiter, None] = OrderedDict()
         self.parked_growth: OrderedDict[Waiter, None] = OrderedDict()
@@ -191,6 +187,11 @@ class Account:
     def holds(self) -> bool:
         """True if it holds anything, alone or with others."""
         return bool(self.permits) or self.shared_held > 0
+
+    @property
+    def idle(self) -> bool:
+        """True if it neither holds nor waits for anything."""
+        return not (self.permits or self.waiters or self.shared)
 
     @property
     def held(self) -> int:
@@ -222,12 +223,8 @@ class Account:
         if self.permits.pop(permit, permit) is None:
             self.held_alone -= size
 
-    def members(self) -> Iterator[Account]:
-        """Yield whom this holder consists of: itself."""
-        yield self
 
-
-class SharedHolder:
+class SharedHolder(Holder):
     """One holder that several owners are part of: the last who leaves gives everything back.
 
     Made by ``share`` of a semaphore and given to it as the owner of a request. Its bytes are
@@ -245,15 +242,12 @@ class SharedHolder:
         "_settled_total",
         "_total",
         "held",
-        "namespace",
-        "permits",
         "waiters",
     )
 
     def __init__(self, namespace: str) -> None:
-        self.namespace = namespace
+        super().__init__(None, namespace)
         self.held = 0
-        self.permits: dict[Permit, None] = {}
         self.waiters: dict[Waiter, None] = {}
         # Ordered, because the first of a dict is slow to find when many have left before it.
         self._references: OrderedDict[Account, int] = OrderedDict()

@@ -91,7 +91,7 @@ class Accounts:
 
         A permit may outlive its account: the owner may have another one by now, which stays.
         """
-        if account.permits or account.waiters or account.shared:
+        if not account.idle:
             return False
         if account.many_clients:
             return self._forget_one_of_many(account)

@@ -14,14 +14,13 @@ from enum import Enum
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
-from limiter.permits.account import Account
+from limiter.permits.account import SharedHolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
     from limiter.clock import Clock
-    from limiter.permits.account import SharedHolder
-    from limiter.permits.permit import Permit
+    from limiter.permits.permit import Holder, Permit
 
 
 class PermitRecord(Protocol):
@@ -269,12 +268,10 @@ class Ledger:
             raise UnbalancedLedgerError(self.holdings())
 
 
-def names_of(holder: Account | SharedHolder | None, name: Callable[[Hashable | None], str]) -> str:
+def names_of(holder: Holder | None, name: Callable[[Hashable | None], str]) -> str:
     """Name a holder; of those who share, the first three. Empty when all who shared have left."""
-    if holder is None:
-        return name(None)
-    if type(holder) is Account:
-        return name(holder.owner)
+    if not isinstance(holder, SharedHolder):
+        return name(None if holder is None else holder.owner)
     members = holder.members()
     names = [name(one.owner) for one in islice(members, NAMED_SHARERS)]
     more = sum(1 for _ in members)

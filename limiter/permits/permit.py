@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from limiter.permits.account import Account, SharedHolder
-
 UNBOUNDED_PERMITS = 2**63 - 1
 """What an unbounded semaphore reports as available (upstream: Long.MAX_VALUE)."""
 
@@ -81,6 +79,31 @@ class Contention:
     waited_seconds: float
 
 
+class Holder:
+    """The account of one owner, or several owners who hold permits together.
+
+    Attributes:
+        owner: The one owner; None where there are several, or where the request named none.
+        namespace: ``tenant/namespace`` it holds permits for; empty where it may be any.
+        permits: What it holds.
+    """
+
+    __slots__ = ("namespace", "owner", "permits")
+
+    def __init__(self, owner: Hashable | None, namespace: str) -> None:
+        self.owner = owner
+        self.namespace = namespace
+        self.permits: dict[Permit, None] = {}
+
+    def took_on(self, permit: Permit) -> None:
+        """Count a permit that was granted."""
+        raise NotImplementedError
+
+    def gave_back(self, permit: Permit, size: int) -> None:
+        """Count a permit that was emptied of ``size``."""
+        raise NotImplementedError
+
+
 class Permit:
     """An amount that is held until it is released, or superseded by an update.
 
@@ -94,7 +117,7 @@ class Permit:
     def __init__(
         self,
         size: int,
-        holder: Account | SharedHolder | None = None,
+        holder: Holder | None = None,
         namespace: str = "",
         *,
         counted: bool = True,
@@ -112,7 +135,7 @@ class Permit:
     @property
     def owner(self) -> Hashable | None:
         """Who holds it; None where the request did not say, or where many share it."""
-        return getattr(self.holder, "owner", None)
+        return None if self.holder is None else self.holder.owner
 
     def take(self) -> int:
         """Empty the permit and return what it held; the semaphore's to call."""

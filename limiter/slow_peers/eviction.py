@@ -292,8 +292,10 @@ class SlowPeers:
         pinned = self._limiter.pinned_by(peer)
         return any(
             pinned[one] > 0
-            and (contention.owner is not peer or self._limiter.semaphore(one).others_wait(peer))
-            for one, contention in waited_for.items()
+            and (
+                found.owner is not peer or self._limiter.semaphore(one).contention.others_wait(peer)
+            )
+            for one, found in waited_for.items()
         )
 
     def _close(self, peer: Peer, reason: CloseReason, stalled_seconds: float) -> None:

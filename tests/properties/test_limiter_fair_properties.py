@@ -207,7 +207,7 @@ class FairHistory(LimiterHistory):
 
     def turn(self) -> Ask | None:
         """Whose turn it is, by what is published; None where that fits several."""
-        contention = self.semaphore.contention()
+        contention = self.semaphore.contention.current()
         if contention is None:
             return None
         named = (contention.owner, contention.namespace, contention.needed_permits)

@@ -184,7 +184,7 @@ async def test_an_update_of_what_was_granted_without_a_limit_counts_and_waits(
     assert not update.done
     semaphore.release(blocker)
     assert (update.result().size, semaphore.acquired_permits) == (8, 8)
-    assert semaphore.pinned_by("a") == 8
+    assert semaphore.owners.pinned_by("a") == 8
 
 
 @pytest.mark.parametrize("policy", POLICIES)
