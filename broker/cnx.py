@@ -138,7 +138,7 @@ class ServerCnx(ServedConnection):
         if connect.HasField("proxy_version"):
             # Many clients are behind it, and it is the proxy that is fair between them.
             self.stands_for_many()
-            self._parts.memory.exempt_from_share(self)
+            self._parts.memory.exempt_from_quota(self)
         self.state = ServerCnxState.CONNECTED
         self._parts.counters.connect_succeeded()
         config = self._parts.config

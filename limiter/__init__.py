@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from limiter.admission.rules import AdmissionPolicy, AdmissionRules, ShareCaps
+    from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
     from limiter.client_memory.errors import (
         MemoryBufferIsFullError,
         MemoryReserveCancelledError,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from limiter.semaphore.async_semaphore import AsyncSemaphore
 
 _PLACES = {
-    "limiter.admission.rules": ("AdmissionPolicy", "AdmissionRules", "ShareCaps"),
+    "limiter.admission.rules": ("AdmissionPolicy", "AdmissionRules", "AdmissionCaps"),
     "limiter.client_memory.memory_limit_controller": ("MemoryLimitController",),
     "limiter.clock": ("Clock", "LoopClock", "TimerHandle"),
     "limiter.memory.dual_limiter": (
@@ -67,6 +67,7 @@ _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
 __all__ = [
     "AcquireOutcome",
+    "AdmissionCaps",
     "AdmissionPolicy",
     "AdmissionRules",
     "AsyncDualMemoryLimiter",
@@ -96,7 +97,6 @@ __all__ = [
     "PermitAcquireTimeoutError",
     "PermitTooLargeError",
     "SemaphoreStatistics",
-    "ShareCaps",
     "SharedHolder",
     "TimerHandle",
     "UnbalancedLedgerError",

@@ -195,7 +195,7 @@ class ProxyConnection(ServedConnection, PipeLeg):
             return
         if connect.HasField("proxy_version"):
             self.stands_for_many()
-            self._parts.flights.exempt_from_share(self)
+            self._parts.flights.exempt_from_quota(self)
         self.state = ProxyConnectionState.PROXY_LOOKUP_REQUESTS
         self._parts.connection_counters.connect_succeeded()
         version = min(connect.protocol_version, PROTOCOL_VERSION)

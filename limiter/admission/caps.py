@@ -9,12 +9,12 @@ from limiter.admission.fair_queue import LeastFirst, tenant_of
 from limiter.errors import LimitScope, PermitTooLargeError
 
 if TYPE_CHECKING:
-    from limiter.admission.rules import ShareCaps
+    from limiter.admission.rules import AdmissionCaps
     from limiter.permits.account import Account, Waiter
     from limiter.permits.permit import Permit
 
 
-class OverShare:
+class OverQuota:
     """Accounts that hold their share already: they wait until they give back, or shares rise."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Caps:
         any: Whether there is any cap.
     """
 
-    def __init__(self, caps: ShareCaps) -> None:
+    def __init__(self, caps: AdmissionCaps) -> None:
         self.caps = caps
         self._groups: dict[tuple[LimitScope, str], CapGroup] = {}
         self._levels = [

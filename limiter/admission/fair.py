@@ -26,14 +26,14 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from limiter.admission.fair_queue import LeastFirst
-from limiter.admission.places import Placing
-from limiter.admission.waiting_line import Line
+from limiter.admission.places import Places
+from limiter.admission.waiting_line import WaitingLine
 from limiter.permits.account import SharedHolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from limiter.admission.rules import ShareCaps
+    from limiter.admission.rules import AdmissionCaps
     from limiter.permits.account import Account, Place, Waiter
     from limiter.permits.accounts import Accounts
     from limiter.permits.budget import Budget
@@ -46,7 +46,7 @@ _LAST = 2
 _PARKED = 3
 
 
-class FairAdmission(Placing):
+class FairAdmission(Places):
     """See the module.
 
     Args:
@@ -55,7 +55,7 @@ class FairAdmission(Placing):
         caps: Configured caps of connections, namespaces and tenants.
     """
 
-    def __init__(self, budget: Budget, accounts: Accounts, caps: ShareCaps) -> None:
+    def __init__(self, budget: Budget, accounts: Accounts, caps: AdmissionCaps) -> None:
         super().__init__(budget, accounts, caps)
         self._longest: LeastFirst[Account] = LeastFirst()
 
@@ -75,7 +75,7 @@ class FairAdmission(Placing):
         place = self._place_of(account, namespace, size)
         if place is self._hungry or place is self._holding:
             return True
-        if place is self._over_share:
+        if place is self._over_quota:
             return account.weight + size <= self._lent()
         available = self._budget.available_permits
         return place is self._last and size <= self._left_for_last(available)
@@ -160,7 +160,7 @@ class FairAdmission(Placing):
         passes = turn is not waiter
         if passes:
             turn.passed_permits += waiter.needed
-        elif waiter.account is not None and isinstance(waiter.account.place, Line):
+        elif waiter.account is not None and isinstance(waiter.account.place, WaitingLine):
             waiter.account.place.served(waiter.account, waiter.needed)
         self._take_out(waiter)
         return passes
@@ -195,18 +195,18 @@ class FairAdmission(Placing):
         """See Admission."""
         if self._growth:
             return self._growth.oldest()
-        account = self._settled(Line.first, self._served) or self._borrower()
-        account = account or self._settled(Line.first, lambda: self._last)
+        account = self._settled(WaitingLine.first, self._served) or self._borrower()
+        account = account or self._settled(WaitingLine.first, lambda: self._last)
         return None if account is None else account.first_in_line
 
     def _borrower(self) -> Account | None:
         """Return who is lent something now, and still stands only for its share."""
         lent = self._lent()
-        while (account := self._over_share.first_within(lent)) is not None:
+        while (account := self._over_quota.first_within(lent)) is not None:
             waiter = account.first_in_line
             if (
                 waiter is not None
-                and self._place_of_waiter(account, waiter) is self._over_share
+                and self._place_of_waiter(account, waiter) is self._over_quota
                 and account.weight + waiter.needed <= lent
             ):
                 return account
@@ -218,14 +218,16 @@ class FairAdmission(Placing):
         if turn.previous is not None:
             return self._growth.smallest()
         last = turn.account is not None and turn.account.place is self._last
-        account = self._settled(Line.smallest, (lambda: self._last) if last else self._served)
+        account = self._settled(
+            WaitingLine.smallest, (lambda: self._last) if last else self._served
+        )
         return None if account is None else account.first_in_line
 
-    def _served(self) -> Line:
+    def _served(self) -> WaitingLine:
         return self._hungry or self._holding
 
     def _settled(
-        self, choose: Callable[[Line], Account | None], line: Callable[[], Line]
+        self, choose: Callable[[WaitingLine], Account | None], line: Callable[[], WaitingLine]
     ) -> Account | None:
         """Choose an account of the line that is served now, and that may still stand there."""
         while (account := choose(line())) is not None:

@@ -116,7 +116,7 @@ class TurnQueue(Generic[ItemT]):
         self._waiting.put(child, self._waiting.value_of(child) + size)
 
 
-class Turns(Generic[ItemT]):
+class FairQueue(Generic[ItemT]):
     """Three levels of turns: tenants, namespaces of a tenant, items of a namespace."""
 
     def __init__(self) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from limiter.admission.caps import Caps, OverShare
+from limiter.admission.caps import Caps, OverQuota
 from limiter.admission.growth_queue import GrowthQueue
-from limiter.admission.waiting_line import Line, OverOwnCap
+from limiter.admission.waiting_line import OverOwnCap, WaitingLine
 from limiter.permits.account import Account, SharedHolder
 
 if TYPE_CHECKING:
-    from limiter.admission.rules import ShareCaps
+    from limiter.admission.rules import AdmissionCaps
     from limiter.permits.account import Place, Waiter
     from limiter.permits.accounts import Accounts
     from limiter.permits.budget import Budget
@@ -30,7 +30,7 @@ LAST_DIVISOR = 2
 """Deferred accounts may hold half of the limit together: the rest is for who comes and reads."""
 
 
-class Placing:
+class Places:
     """The places of limiter.admission.fair.FairAdmission; see there.
 
     Args:
@@ -39,15 +39,15 @@ class Placing:
         caps: Configured caps of connections, namespaces and tenants.
     """
 
-    def __init__(self, budget: Budget, accounts: Accounts, caps: ShareCaps) -> None:
+    def __init__(self, budget: Budget, accounts: Accounts, caps: AdmissionCaps) -> None:
         self._budget = budget
         self._accounts = accounts
         self._caps = Caps(caps)
         self._growth = GrowthQueue()
         self._counted = 0
-        self._hungry, self._holding, self._last = Line(), Line(), Line()
-        self._over_share, self._over_own_cap = OverShare(), OverOwnCap()
-        self._over_share_last = OverShare()  # The deferred: nothing is lent to them.
+        self._hungry, self._holding, self._last = WaitingLine(), WaitingLine(), WaitingLine()
+        self._over_quota, self._over_own_cap = OverQuota(), OverOwnCap()
+        self._over_quota_last = OverQuota()  # The deferred: nothing is lent to them.
         # What was granted to deferred accounts; it is theirs until it is given back.
         self._last_permits: dict[Permit, int] = {}
         self._last_held = 0
@@ -73,7 +73,7 @@ class Placing:
 
     def _place_of_waiter(self, account: Account, waiter: Waiter) -> Place:
         if waiter.previous is not None:
-            return self._over_share  # or it would have gone first
+            return self._over_quota  # or it would have gone first
         return self._place_of(account, waiter.namespace, waiter.size)
 
     def _place_of(self, account: Account, namespace: str, size: int) -> Place:
@@ -84,13 +84,13 @@ class Placing:
             if account.holds and not self._caps.connection_allows(account, size):
                 return self._over_own_cap
         hungry = account.many_clients or not account.holds
-        if not hungry and account.weight + size > self._share():
-            return self._over_share_last if account.deferred else self._over_share
+        if not hungry and account.weight + size > self._quota():
+            return self._over_quota_last if account.deferred else self._over_quota
         if account.deferred:
             return self._last
         return self._hungry if hungry else self._holding
 
-    def _share(self) -> int:
+    def _quota(self) -> int:
         return self._budget.max_permits // (self._active() + 1)
 
     def _lent(self) -> int:
@@ -114,7 +114,7 @@ class Placing:
 
         Beyond the share one does, so that an account cannot stand still by itself.
         """
-        if account.many_clients or account.weight + waiter.needed <= self._share():
+        if account.many_clients or account.weight + waiter.needed <= self._quota():
             return True
         favoured = account.favoured
         if favoured is not None and favoured.size > 0 and favoured is not waiter.previous:
@@ -153,8 +153,8 @@ class Placing:
 
     def accounts_changed(self) -> None:
         """Fewer accounts, or a higher limit, mean larger shares."""
-        for over_share in (self._over_share, self._over_share_last):
-            while over_share and (account := over_share.first_within(self._share())) is not None:
+        for over_quota in (self._over_quota, self._over_quota_last):
+            while over_quota and (account := over_quota.first_within(self._quota())) is not None:
                 self._put_in_place(account)
 
 

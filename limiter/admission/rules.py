@@ -19,7 +19,7 @@ class AdmissionPolicy(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class ShareCaps:
+class AdmissionCaps:
     """What one connection, namespace or tenant may hold at most; 0 is unlimited.
 
     Units: permits (bytes). No one permit is ever larger. Together they bound what is newly
@@ -47,7 +47,7 @@ class AdmissionRules:
 
     policy: AdmissionPolicy = AdmissionPolicy.FIFO
     overdraft_max_permits: int | None = None
-    caps: ShareCaps = field(default_factory=ShareCaps)
+    caps: AdmissionCaps = field(default_factory=AdmissionCaps)
 
     def overdraft_max(self, limit: int) -> int:
         """Return the bound of an overdraft beyond ``limit``."""

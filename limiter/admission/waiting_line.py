@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from limiter.admission.fair_queue import LeastFirst, Turns
+from limiter.admission.fair_queue import FairQueue, LeastFirst
 
 if TYPE_CHECKING:
     from limiter.permits.account import Account, Waiter
 
 
-class Line:
+class WaitingLine:
     """Accounts that could be admitted: by turns, and by the size of what they ask for."""
 
     def __init__(self) -> None:
-        self._turns: Turns[Account] = Turns()
+        self._turns: FairQueue[Account] = FairQueue()
         self._by_size: LeastFirst[Account] = LeastFirst()
         self._namespaces: dict[Account, str] = {}
 

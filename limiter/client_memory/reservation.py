@@ -57,7 +57,7 @@ class MemoryLimitStatistics:
     triggers_failed_total: int
 
 
-class Books(Protocol):
+class UsageChanged(Protocol):
     """Where reservations are entered: the controller's side of a Reservation."""
 
     def __call__(self, delta_bytes: int, *, ended: bool) -> None:
@@ -82,7 +82,7 @@ class Reservation:
 
     __slots__ = ("_books", "_released", "_size")
 
-    def __init__(self, size: int, books: Books) -> None:
+    def __init__(self, size: int, books: UsageChanged) -> None:
         self._size = size
         self._books = books
         self._released = False

@@ -234,10 +234,10 @@ class AsyncDualMemoryLimiter:
         """Return an owner that many can be part of."""
         return SharedOwner(self, namespace)
 
-    def exempt_from_share(self, owner: Hashable) -> None:
+    def exempt_from_quota(self, owner: Hashable) -> None:
         """Many clients are behind ``owner``; see limiter.semaphore.owners."""
         for semaphore in self._semaphores.values():
-            semaphore.owners.exempt_from_share(owner)
+            semaphore.owners.exempt_from_quota(owner)
 
     def defer(self, *owners: Hashable) -> None:
         """Let others who wait go before ``owners``; see limiter.semaphore.owners."""

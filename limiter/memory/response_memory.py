@@ -14,7 +14,7 @@ from limiter.errors import PermitAcquireError
 from limiter.memory.direct_ahead import DirectAhead
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType
 from limiter.memory.shared_leases import SharedLeases
-from limiter.memory.transient_permit import PassingPermit
+from limiter.memory.transient_permit import TransientPermit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -87,15 +87,15 @@ class ResponseMemory(Protocol):
             PermitTooLargeError: ``size_bytes`` exceeds the limit.
         """
 
-    def passing(
+    def transient(
         self,
         limit_type: LimitType,
         key: Hashable,
         size_bytes: int,
         owner: Hashable,
         namespace: str = "",
-    ) -> PassingPermit | None:
-        """Return memory for what may be gone before this turn ends; see PassingPermit.
+    ) -> TransientPermit | None:
+        """Return memory for what may be gone before this turn ends; see TransientPermit.
 
         None where that would have to wait, or is refused: then nothing was asked for.
         """
@@ -108,7 +108,7 @@ class ResponseMemory(Protocol):
     def pays(self) -> bool:
         """True if direct memory is counted at all: without a limit it is not."""
 
-    def exempt_from_share(self, owner: Hashable) -> None:
+    def exempt_from_quota(self, owner: Hashable) -> None:
         """Many clients are behind ``owner``: no share applies to it."""
 
     def cancel_owner(self, owner: Hashable) -> None:
@@ -162,20 +162,20 @@ class PrivateMemory:
             return None
         return partial(semaphore.release, waiter.permit)
 
-    def passing(
+    def transient(
         self,
         limit_type: LimitType,
         key: Hashable,
         size_bytes: int,
         owner: Hashable,
         namespace: str = "",
-    ) -> PassingPermit | None:
-        """See ResponseMemory.passing."""
+    ) -> TransientPermit | None:
+        """See ResponseMemory.transient."""
         semaphore = self._limiter.semaphore(limit_type)
         if not semaphore.immediate.allows(size_bytes, owner, namespace):
             return None
         take = partial(self._taken, semaphore, size_bytes, owner, namespace)
-        return PassingPermit(take, semaphore, size_bytes, owner, namespace)
+        return TransientPermit(take, semaphore, size_bytes, owner, namespace)
 
     @staticmethod
     def _taken(
@@ -194,9 +194,9 @@ class PrivateMemory:
         """See ResponseMemory.pays."""
         return not self._limiter.semaphore(LimitType.DIRECT_MEMORY).unbounded
 
-    def exempt_from_share(self, owner: Hashable) -> None:
-        """See ResponseMemory.exempt_from_share."""
-        self._limiter.exempt_from_share(owner)
+    def exempt_from_quota(self, owner: Hashable) -> None:
+        """See ResponseMemory.exempt_from_quota."""
+        self._limiter.exempt_from_quota(owner)
 
     def cancel_owner(self, owner: Hashable) -> None:
         """See ResponseMemory.cancel_owner."""
@@ -243,15 +243,15 @@ class SharedMemory:
             return None
         return reference.release
 
-    def passing(
+    def transient(
         self,
         limit_type: LimitType,
         key: Hashable,
         size_bytes: int,
         owner: Hashable,
         namespace: str = "",
-    ) -> PassingPermit | None:
-        """See ResponseMemory.passing.
+    ) -> TransientPermit | None:
+        """See ResponseMemory.transient.
 
         Whoever would join and leave within a turn what others hold changes nothing. What they
         send is the same, though a longer request id makes a few bytes more of it.
@@ -265,7 +265,7 @@ class SharedMemory:
         if semaphore is not None and not semaphore.immediate.allows(size_bytes, owner, namespace):
             return None
         take = partial(self._taken, leases, key, size_bytes, owner, namespace)
-        return PassingPermit(take, semaphore, size_bytes, owner, namespace)
+        return TransientPermit(take, semaphore, size_bytes, owner, namespace)
 
     @staticmethod
     def _taken(
@@ -283,9 +283,9 @@ class SharedMemory:
         """See ResponseMemory.pays."""
         return not self._limiter.semaphore(LimitType.DIRECT_MEMORY).unbounded
 
-    def exempt_from_share(self, owner: Hashable) -> None:
-        """See ResponseMemory.exempt_from_share."""
-        self._limiter.exempt_from_share(owner)
+    def exempt_from_quota(self, owner: Hashable) -> None:
+        """See ResponseMemory.exempt_from_quota."""
+        self._limiter.exempt_from_quota(owner)
 
     def cancel_owner(self, owner: Hashable) -> None:
         """See ResponseMemory.cancel_owner."""

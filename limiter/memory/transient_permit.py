@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from limiter.semaphore.async_semaphore import AsyncSemaphore
 
 
-class PassingPermit:
+class TransientPermit:
     """Memory that was free when this was made, to be used and ended in the same turn.
 
     Args:

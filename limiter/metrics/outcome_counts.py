@@ -19,7 +19,7 @@ WAITS = frozenset({AcquireOutcome.GRANTED, AcquireOutcome.OVERDRAFT, AcquireOutc
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetTally:
+class BudgetOutcomes:
     """How the requests for one budget ended.
 
     Attributes:
@@ -33,7 +33,7 @@ class BudgetTally:
     )
 
 
-class AcquireTally:
+class OutcomeCounts:
     """The observer of one limiter.
 
     Args:
@@ -43,10 +43,10 @@ class AcquireTally:
     """
 
     def __init__(self, clock: Clock) -> None:
-        self._budgets = {limit_type: BudgetTally(WaitTimes(clock)) for limit_type in LimitType}
+        self._budgets = {limit_type: BudgetOutcomes(WaitTimes(clock)) for limit_type in LimitType}
         self._listener: Callable[[LimitType, float, int], None] | None = None
 
-    def of(self, limit_type: LimitType) -> BudgetTally:
+    def of(self, limit_type: LimitType) -> BudgetOutcomes:
         """Return the counts of one budget."""
         return self._budgets[limit_type]
 

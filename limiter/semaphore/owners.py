@@ -86,7 +86,7 @@ class Owners:
         accounts.forget_owner(owner)
         self._granting.grant_waiters()
 
-    def exempt_from_share(self, owner: Hashable) -> None:
+    def exempt_from_quota(self, owner: Hashable) -> None:
         """Count each namespace of ``owner`` apart and without a share: many clients use it.
 
         For a connection that announces a proxy, until :meth:`cancel`. Policy fair.

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from limiter.flow.causes import CloseReason
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType
 from limiter.slow_peers.peer import Peer, SlowPeerRules
-from limiter.slow_peers.unproven_peers import Newcomers
+from limiter.slow_peers.unproven_peers import UnprovenPeers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -75,7 +75,7 @@ class SlowPeers:
         self._clock = clock
         self._active: dict[Peer, None] = {}
         self._deferred: set[Peer] = set()
-        self._newcomers = Newcomers()
+        self._unproven = UnprovenPeers()
         self._draining = False
         self._timer: TimerHandle | None = None
         self._due = 0.0
@@ -103,13 +103,13 @@ class SlowPeers:
     def connected(self, peer: Peer) -> None:
         """A connection is new: it has proven nothing yet."""
         if self._rules.grace_seconds > 0:
-            self._newcomers.came(peer)
+            self._unproven.came(peer)
             self._choose_turn(peer, self._clock.now())
 
     def vouched_for(self, peer: Peer) -> None:
         """A connection stands for many, or has answered a PING: no longer a newcomer."""
-        if peer in self._newcomers:
-            self._newcomers.is_proven(peer)
+        if peer in self._unproven:
+            self._unproven.is_proven(peer)
             self._choose_turn(peer, self._clock.now())
 
     def sent(self, peer: Peer) -> None:
@@ -123,7 +123,7 @@ class SlowPeers:
     def ended(self, peer: Peer) -> None:
         """A connection is gone."""
         self._active.pop(peer, None)
-        self._newcomers.is_proven(peer)
+        self._unproven.is_proven(peer)
         self._undefer(peer)
 
     def drain(self) -> None:
@@ -161,8 +161,8 @@ class SlowPeers:
         self._place_newcomers(waited_for, now)
         if waited_for and now >= self._closed_at + CLOSE_INTERVAL_SECONDS:
             self._close_one(waited_for, now)
-        if self._active or self._newcomers.go_last:
-            soon = waited_for or self._newcomers.go_last
+        if self._active or self._unproven.go_last:
+            soon = waited_for or self._unproven.go_last
             self._arm(CLOSE_INTERVAL_SECONDS if soon else QUIET_INTERVAL_SECONDS)
 
     def _guarded(self, look: Callable[[Peer, float], object], peer: Peer, now: float) -> None:
@@ -181,8 +181,8 @@ class SlowPeers:
             return  # It ended with one that was closed before it.
         del self._active[peer]
         peer.sample_progress(now)
-        if peer.progress.proven and not peer.progress.outstanding and not self._newcomers.go_last:
-            self._newcomers.is_proven(peer)
+        if peer.progress.proven and not peer.progress.outstanding and not self._unproven.go_last:
+            self._unproven.is_proven(peer)
         stalled_seconds = peer.progress.stalled_seconds(now)
         self._choose_turn(peer, now)
         if not peer.progress.outstanding:
@@ -211,7 +211,7 @@ class SlowPeers:
 
     def _choose_turn(self, peer: Peer, now: float) -> None:
         """Let a peer without progress wait behind the others, until it has some."""
-        if not (self._stands_still(peer, now) or self._newcomers.waits(peer)):
+        if not (self._stands_still(peer, now) or self._unproven.waits(peer)):
             self._undefer(peer)
         elif peer not in self._deferred:
             self._deferred.add(peer)
@@ -225,25 +225,25 @@ class SlowPeers:
 
         Two, because the next silent one is closed a grace after this one, at the earliest.
         """
-        go_last = self._newcomers.go_last
+        go_last = self._unproven.go_last
         if not go_last or now >= self._silent_at + 2 * self._rules.grace_seconds:
             go_last = any(True for _ in self._in_the_way(waited_for, NEWCOMERS_LAST_AT, now))
             if go_last:
                 self._silent_at = now
-            if go_last is not self._newcomers.go_last:
+            if go_last is not self._unproven.go_last:
                 self._let_newcomers_go(last=go_last)
         if go_last:
-            for peer in self._newcomers.to_ask():
+            for peer in self._unproven.to_ask():
                 self._guarded(self._ask, peer, now)
 
     def _ask(self, peer: Peer, _: float) -> None:
-        self._newcomers.was_asked(peer, done=peer.ask_whether_it_reads())
+        self._unproven.was_asked(peer, done=peer.ask_whether_it_reads())
 
     def _let_newcomers_go(self, *, last: bool) -> None:
         """Let all who have not shown that they read go last, or no more; in one step."""
-        self._newcomers.go_last = last
+        self._unproven.go_last = last
         now = self._clock.now()
-        still = [peer for peer in self._newcomers if not self._stands_still(peer, now)]
+        still = [peer for peer in self._unproven if not self._stands_still(peer, now)]
         if last:
             self._deferred.update(still)
             self._limiter.defer(*still)
@@ -322,7 +322,7 @@ class SlowPeers:
         since = max(waiter.enqueued_at, self._closed_at)
         latest = since + timeout + 2 * grace + MORE_TIME_SECONDS
         owner = waiter.account.owner if waiter.account is not None else waiter.owner
-        gone_last = owner in self._deferred and owner not in self._newcomers
+        gone_last = owner in self._deferred and owner not in self._unproven
         if gone_last or now >= latest:
             return 0.0
         # What a closed peer held may have gone to somebody who will give it back in a moment.

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 ASKED_A_TICK = 500
-"""Newcomers that are sent a PING in one turn, about 10 us each."""
+"""UnprovenPeers that are sent a PING in one turn, about 10 us each."""
 
 
-class Newcomers:
+class UnprovenPeers:
     """The connections of a process that have not shown that they read.
 
     Bound: one entry a connection.

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from limiter.admission.rules import AdmissionPolicy, AdmissionRules, ShareCaps
+from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
 from limiter.errors import PermitAcquireError, PermitTooLargeError
 from limiter.permits.account import SharedHolder
 from limiter.semaphore.async_semaphore import AsyncSemaphore
@@ -108,12 +108,12 @@ class LimiterSoak:
         self.outcomes: Counter[AcquireOutcome] = Counter()
         self.operations: Counter[str] = Counter()
         self.longest_queue = 0
-        caps = ShareCaps(per_namespace=LIMIT, per_tenant=3 * LIMIT // 2)
+        caps = AdmissionCaps(per_namespace=LIMIT, per_tenant=3 * LIMIT // 2)
         rules = AdmissionRules(policy, OVERDRAFT_MAX, caps)
         self.semaphore = AsyncSemaphore(
             LIMIT, MAX_QUEUE, TIMEOUT_SECONDS, self._clock, self._observe, rules
         )
-        self.semaphore.owners.exempt_from_share(PROXY)
+        self.semaphore.owners.exempt_from_quota(PROXY)
         self._live: dict[Permit, None] = {}
         self._busy: set[Permit] = set()
         self._shared: list[Sharing] = []
@@ -211,7 +211,7 @@ class LimiterSoak:
         self._shared = [one for one in self._shared if one.owners]
         self.semaphore.owners.cancel(owner)
         if owner == PROXY:
-            self.semaphore.owners.exempt_from_share(PROXY)
+            self.semaphore.owners.exempt_from_quota(PROXY)
 
     def _pass_time(self) -> None:
         self._clock.advance(self._chance.choice((0.001, 1.0, 5.0, TIMEOUT_SECONDS)))

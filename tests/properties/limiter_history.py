@@ -84,7 +84,7 @@ class LimiterHistory(RuleBasedStateMachine):
             lambda outcome, _, count: self.outcomes.extend([outcome] * count),
             self.admission,
         )
-        self.semaphore.owners.exempt_from_share(PROXY)
+        self.semaphore.owners.exempt_from_quota(PROXY)
 
     # -- bookkeeping --------------------------------------------------------------------------
 
@@ -290,7 +290,7 @@ class LimiterHistory(RuleBasedStateMachine):
         assert not any(ask.account and ask.account[0] == owner for ask in self.books.asks.values())
         assert self.semaphore.owners.pinned_by(owner) == 0
         if owner == PROXY:
-            self.semaphore.owners.exempt_from_share(owner)
+            self.semaphore.owners.exempt_from_quota(owner)
 
     # -- sharing ------------------------------------------------------------------------------
 

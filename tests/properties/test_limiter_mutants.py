@@ -147,7 +147,7 @@ class HungryWhoWaitWithTheOthers(FairAdmission):
 
 
 class ShareThatIsTheWholeLimit(FairAdmission):
-    def _share(self) -> int:
+    def _quota(self) -> int:
         return self._budget.max_permits
 
 

@@ -219,7 +219,7 @@ def test_growth_of_a_deferred_account_still_goes_first() -> None:
 def test_all_accounts_of_who_stands_for_many_are_deferred() -> None:
     # Given
     full = Full()
-    full.semaphore.owners.exempt_from_share("proxy")
+    full.semaphore.owners.exempt_from_quota("proxy")
     before = full.semaphore.request(10, owner="proxy", namespace="t/one")
     full.semaphore.owners.defer("proxy")
     after = full.semaphore.request(10, owner="proxy", namespace="t/two")
@@ -560,7 +560,7 @@ class History:
 
     def __init__(self) -> None:
         self.semaphore = fair(100)
-        self.semaphore.owners.exempt_from_share("proxy")
+        self.semaphore.owners.exempt_from_quota("proxy")
         self.holders = [self.semaphore.shared.new(NS) for _ in range(2)]
         self.waiters: list[Waiter] = []
 

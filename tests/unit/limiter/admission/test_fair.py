@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from limiter.admission.rules import ShareCaps
+from limiter.admission.rules import AdmissionCaps
 from limiter.errors import (
     LimitScope,
     PermitAcquireCancelledError,
@@ -441,15 +441,15 @@ async def test_there_is_no_stall_while_one_who_holds_does_not_grow() -> None:
 # -- caps ---------------------------------------------------------------------------------------
 
 CAPS = [
-    (ShareCaps(per_connection=30), LimitScope.CONNECTION),
-    (ShareCaps(per_namespace=30), LimitScope.NAMESPACE),
-    (ShareCaps(per_tenant=30), LimitScope.TENANT),
+    (AdmissionCaps(per_connection=30), LimitScope.CONNECTION),
+    (AdmissionCaps(per_namespace=30), LimitScope.NAMESPACE),
+    (AdmissionCaps(per_tenant=30), LimitScope.TENANT),
 ]
 
 
 @pytest.mark.parametrize(("caps", "scope"), CAPS, ids=lambda one: getattr(one, "value", ""))
 async def test_a_request_beyond_a_cap_is_refused_at_once_and_names_it(
-    caps: ShareCaps, scope: LimitScope
+    caps: AdmissionCaps, scope: LimitScope
 ) -> None:
     # Given
     semaphore = fair(100, caps=caps)
@@ -463,7 +463,7 @@ async def test_a_request_beyond_a_cap_is_refused_at_once_and_names_it(
 
 @pytest.mark.parametrize(("caps", "_scope"), CAPS, ids=lambda one: getattr(one, "value", ""))
 async def test_at_a_cap_a_request_waits_until_its_own_come_back(
-    caps: ShareCaps, _scope: LimitScope
+    caps: AdmissionCaps, _scope: LimitScope
 ) -> None:
     # Given
     semaphore = fair(1_000, caps=caps)
@@ -479,7 +479,7 @@ async def test_at_a_cap_a_request_waits_until_its_own_come_back(
 
 async def test_who_waits_at_a_cap_of_a_namespace_holds_up_nobody_else() -> None:
     # Given
-    semaphore = fair(100, caps=ShareCaps(per_namespace=30))
+    semaphore = fair(100, caps=AdmissionCaps(per_namespace=30))
     await semaphore.acquire(30, owner="a", namespace="t/x")
     capped = semaphore.request(30, owner="b", namespace="t/x")
     # When
@@ -491,7 +491,7 @@ async def test_who_waits_at_a_cap_of_a_namespace_holds_up_nobody_else() -> None:
 
 async def test_growth_of_admitted_work_may_exceed_a_cap_in_sum() -> None:
     # Given
-    semaphore = fair(100, caps=ShareCaps(30, 30, 30))
+    semaphore = fair(100, caps=AdmissionCaps(30, 30, 30))
     await semaphore.acquire(15, owner="a", namespace="t/x")
     permit = await semaphore.acquire(15, owner="a", namespace="t/x")
     # When
@@ -503,7 +503,7 @@ async def test_growth_of_admitted_work_may_exceed_a_cap_in_sum() -> None:
 
 async def test_a_capped_permit_may_be_released_twice() -> None:
     # Given
-    semaphore = fair(100, caps=ShareCaps(30, 30, 30))
+    semaphore = fair(100, caps=AdmissionCaps(30, 30, 30))
     permits = [await semaphore.acquire(size, owner="a", namespace="t/x") for size in (0, 0, 30)]
     # When
     for permit in permits * 2:
@@ -515,7 +515,7 @@ async def test_a_capped_permit_may_be_released_twice() -> None:
 
 async def test_who_waits_at_a_cap_is_looked_at_again_when_one_before_it_leaves() -> None:
     # Given: the cap lets one of two go, but the limit has been lowered meanwhile
-    semaphore = fair(100, caps=ShareCaps(per_namespace=50))
+    semaphore = fair(100, caps=AdmissionCaps(per_namespace=50))
     held = await semaphore.acquire(50, owner="x", namespace="t/x")
     other = await semaphore.acquire(50, owner="y", namespace="o/y")
     first = semaphore.request(30, owner="a", namespace="t/x")
@@ -535,7 +535,7 @@ async def test_who_waits_at_a_cap_is_looked_at_again_when_one_before_it_leaves()
 async def test_a_connection_of_many_clients_has_no_share() -> None:
     # Given
     semaphore = fair(100)
-    semaphore.owners.exempt_from_share("proxy")
+    semaphore.owners.exempt_from_quota("proxy")
     await semaphore.acquire(50, owner="other")
     await semaphore.acquire(20, owner="proxy", namespace="t/x")
     # When
@@ -546,8 +546,8 @@ async def test_a_connection_of_many_clients_has_no_share() -> None:
 
 async def test_a_connection_of_many_clients_has_no_cap_of_its_own() -> None:
     # Given
-    semaphore = fair(100, caps=ShareCaps(per_connection=30))
-    semaphore.owners.exempt_from_share("proxy")
+    semaphore = fair(100, caps=AdmissionCaps(per_connection=30))
+    semaphore.owners.exempt_from_quota("proxy")
     # When
     permit = await semaphore.acquire(50, owner="proxy", namespace="t/x")
     # Then
@@ -557,7 +557,7 @@ async def test_a_connection_of_many_clients_has_no_cap_of_its_own() -> None:
 async def test_the_namespaces_of_a_connection_of_many_clients_take_turns() -> None:
     # Given
     semaphore = fair(100, queue=0)
-    semaphore.owners.exempt_from_share("proxy")
+    semaphore.owners.exempt_from_quota("proxy")
     blocker = await semaphore.acquire(100, owner="blocker")
     flood = [semaphore.request(10, None, "proxy", "t/x") for _ in range(50)]
     # When
@@ -571,7 +571,7 @@ async def test_the_namespaces_of_a_connection_of_many_clients_take_turns() -> No
 async def test_a_connection_that_was_exempt_is_not_after_it_left() -> None:
     # Given
     semaphore = fair(100)
-    semaphore.owners.exempt_from_share("proxy")
+    semaphore.owners.exempt_from_quota("proxy")
     semaphore.owners.cancel("proxy")
     await semaphore.acquire(60, owner="proxy")
     # When
@@ -743,7 +743,7 @@ async def test_the_next_of_an_account_stands_in_line_when_its_first_has_left() -
 async def test_growth_of_a_connection_of_many_clients_goes_first_for_each_of_them() -> None:
     # Given
     semaphore = fair(100)
-    semaphore.owners.exempt_from_share("proxy")
+    semaphore.owners.exempt_from_quota("proxy")
     first = await semaphore.acquire(30, owner="proxy", namespace="t/x")
     second = await semaphore.acquire(20, owner="proxy", namespace="t/x")
     await semaphore.update(first, 45)
@@ -755,7 +755,7 @@ async def test_growth_of_a_connection_of_many_clients_goes_first_for_each_of_the
 
 async def test_nothing_is_lent_beyond_a_cap_that_was_reached_meanwhile() -> None:
     # Given: a waits for its share while its namespace has room for it
-    semaphore = fair(100, caps=ShareCaps(per_namespace=30))
+    semaphore = fair(100, caps=AdmissionCaps(per_namespace=30))
     for number in range(3):
         await semaphore.acquire(1, owner=number, namespace="u/x")
     await semaphore.acquire(25, owner="a", namespace="t/y")

@@ -200,7 +200,7 @@ async def test_who_only_waits_has_no_age() -> None:
 async def test_a_connection_of_many_clients_has_a_line_for_each_namespace() -> None:
     # Given
     budget = Budget()
-    budget.semaphore.owners.exempt_from_share("proxy")
+    budget.semaphore.owners.exempt_from_quota("proxy")
     # When
     for namespace in (NS, OTHER):
         await budget.semaphore.acquire(100, None, "proxy", namespace)
