@@ -1,4 +1,4 @@
-"""How much one connection, namespace or tenant may hold, and who waits for its own to come back."""
+"""Caps on what one connection, namespace or tenant may hold, and the accounts that wait at them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class OverQuota:
-    """Accounts that hold their share already: they wait until they give back, or shares rise."""
+    """Accounts that hold their quota already: they wait until they give back, or quotas rise."""
 
     def __init__(self) -> None:
         self._by_need: LeastFirst[Account] = LeastFirst()
@@ -59,7 +59,7 @@ class CapGroup:
 
 
 class Caps:
-    """Configured caps: what each namespace and tenant holds, and who waits for that.
+    """Counts what each namespace and tenant with a cap holds, and parks accounts at full ones.
 
     Bound: one group a namespace and tenant that holds or waits for something; none at all
     without caps.
@@ -99,7 +99,7 @@ class Caps:
         return next(((scope, cap) for scope, cap in self._levels if size > cap), None)
 
     def connection_allows(self, account: Account, size: int) -> bool:
-        """Whether a connection may hold ``size`` more."""
+        """Return True if a connection may hold ``size`` more."""
         cap = self.caps.per_connection
         return cap <= 0 or account.many_clients or account.weight + size <= cap
 

@@ -1,4 +1,4 @@
-"""Policy ``fair``: nobody can take it all, nobody is starved, and nothing stalls.
+"""Policy ``fair``: no owner can take everything, none is starved, and nothing stalls.
 
 1. Growth of admitted work goes before new work, and new work waits while it waits. Of an account
    that would hold more than its share (rule 4) one growth at a time does; its others wait for it.
@@ -67,7 +67,7 @@ class FairAdmission(Places):
             self._caps.validate(size, many_clients=account is None or account.many_clients)
 
     def admits_new(self, account: Account | None, namespace: str, size: int) -> bool:
-        """Only the account's own share and the caps can be in the way."""
+        """Return True unless the account's own quota or a cap is in the way."""
         if account is None:
             return True
         if self._caps.any and self._caps.exceeded(size, many_clients=account.many_clients):
@@ -89,7 +89,7 @@ class FairAdmission(Places):
         return self._goes_first(waiter)
 
     def precedes(self, waiter: Waiter) -> bool:
-        """Nobody waits but for his own share or cap; or growth meets new work only."""
+        """Return True if the others wait for their own quota or cap, or growth meets new work."""
         turn = self.turn()
         return turn is None or (waiter.previous is not None and turn.previous is None)
 
@@ -139,7 +139,7 @@ class FairAdmission(Places):
             self._put_in_place(account)
 
     def _goes_first(self, waiter: Waiter) -> bool:
-        """Return True if a growth goes first for its account, or for anybody who shares it."""
+        """Return True if a growth goes first for its account, or for one of those that share it."""
         if waiter.account is None:
             return True
         if type(waiter.holder) is not SharedHolder:
@@ -156,7 +156,7 @@ class FairAdmission(Places):
             waiter.account.favoured = permit
 
     def admitted(self, waiter: Waiter, turn: Waiter) -> bool:
-        """Charge a turn to whose it was; who goes before another counts against his wait."""
+        """Charge the account whose turn it was; count what goes before it against its wait."""
         passes = turn is not waiter
         if passes:
             turn.passed_permits += waiter.needed
@@ -166,7 +166,7 @@ class FairAdmission(Places):
         return passes
 
     def crowded_out_by(self, waiter: Waiter) -> Waiter | None:
-        """The last request of who has most in the queue makes room for who has fewer.
+        """Return the last request of the account with most in the queue, for one that has fewer.
 
         Growth finds room in any case, as long as anything new waits.
         """
@@ -200,7 +200,7 @@ class FairAdmission(Places):
         return None if account is None else account.first_in_line
 
     def _borrower(self) -> Account | None:
-        """Return who is lent something now, and still stands only for its share."""
+        """Return an account that is lent something now, of those that would exceed their quota."""
         lent = self._lent()
         while (account := self._over_quota.first_within(lent)) is not None:
             waiter = account.first_in_line
@@ -277,7 +277,7 @@ class FairAdmission(Places):
         return here < there or stands.first_in_line is not waiter
 
     def _rank(self, place: Place | None) -> int:
-        """Return 0 for who is served first, up to 3 for who is parked."""
+        """Return 0 for a place that is served first, up to 3 for a parked one."""
         if place is self._hungry:
             return 0
         if place is self._last:
@@ -285,7 +285,7 @@ class FairAdmission(Places):
         return 1 if place is self._holding else _PARKED
 
     def left(self, holder: SharedHolder, account: Account) -> None:
-        """Let another stand in line for the others, now that who did has left."""
+        """Let another member stand in line for the others, now that one has left."""
         for waiter in list(holder.waiters):
             if waiter.account is not account or not holder.references:
                 continue

@@ -1,4 +1,4 @@
-"""Whose turn it is: byte-weighted turns between tenants, their namespaces, and who asks in them.
+"""Fair queueing by bytes: tenants take turns, in them namespaces, and in these their items.
 
 A child that was served more bytes comes later. Who arrives starts where the others are now: it
 neither has to catch up with what they were served before it came, nor comes before the one whose
@@ -111,7 +111,7 @@ class TurnQueue(Generic[ItemT]):
         return self._waiting.first()
 
     def served(self, child: ItemT, size: int) -> None:
-        """Charge a waiting child for ``size`` bytes, which puts it behind who had less."""
+        """Charge a waiting child for ``size`` bytes, which puts it behind those that had less."""
         self._virtual_bytes += size / len(self._waiting)
         self._waiting.put(child, self._waiting.value_of(child) + size)
 

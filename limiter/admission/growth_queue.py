@@ -93,7 +93,7 @@ class GrowthQueue:
         return _least(self._by_need)
 
     def every_holder_waits(self) -> bool:
-        """Whether each permit that holds something waits to grow: nobody can give back."""
+        """Return True if each permit that holds something waits to grow: none can be given back."""
         return 0 < self._held_permits == self._growing_permits
 
     def oldest_within(self, room: int) -> Waiter | None:

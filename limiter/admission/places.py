@@ -1,4 +1,4 @@
-"""Places accounts under policy fair: hungry, holding, over their share, last, or at a cap."""
+"""Places of accounts under policy fair: hungry, holding, over their quota, last, or at a cap."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ refused more often than under fifo, with all of it one client delays the others 
 """
 
 LAST_DIVISOR = 2
-"""Deferred accounts may hold half of the limit together: the rest is for who comes and reads."""
+"""Deferred accounts may hold half of the limit together: the rest is for peers that read."""
 
 
 class Places:
@@ -123,7 +123,7 @@ class Places:
         return True
 
     def _look_again(self, namespace: str) -> None:
-        """Let those go who are parked at a cap of a namespace or tenant, as many as fit."""
+        """Place accounts anew that are parked at the cap of a namespace or tenant and fit."""
         if self._caps.any:
             for account in self._caps.let_go(namespace):
                 self._put_in_place(account)
@@ -159,6 +159,6 @@ class Places:
 
 
 def _is_deferred(holder: Holder | None) -> bool:
-    """Return True if all who hold something are deferred: those who are not are found first."""
+    """Return True if all members of a holder are deferred: others are found first."""
     account = holder.first_member() if isinstance(holder, SharedHolder) else holder
     return isinstance(account, Account) and account.deferred

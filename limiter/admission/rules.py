@@ -20,7 +20,7 @@ class AdmissionPolicy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AdmissionCaps:
-    """What one connection, namespace or tenant may hold at most; 0 is unlimited.
+    """The most that one connection, namespace or tenant may hold; 0 is unlimited.
 
     Units: permits (bytes). No one permit is ever larger. Together they bound what is newly
     admitted: work that was admitted may grow until the sum exceeds a cap, because holding it up
@@ -36,7 +36,7 @@ class AdmissionCaps:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRules:
-    """How a semaphore admits.
+    """The order in which a semaphore grants requests, and its bounds.
 
     Attributes:
         policy: In which order.

@@ -1,4 +1,4 @@
-"""Where accounts stand in line: one line for the hungry, one for those who hold something."""
+"""Lines of accounts that wait for their turn, and the place of those at their own cap."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class WaitingLine:
         return self._turns.first()
 
     def smallest(self) -> Account | None:
-        """Return who asks for least."""
+        """Return the account that asks for least."""
         return self._by_size.first()
 
 

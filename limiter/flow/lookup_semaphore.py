@@ -1,4 +1,4 @@
-"""The lookup semaphore: how many lookups, partition queries and listings run at once."""
+"""A bound on the lookups, partition queries and listings that run at once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LookupSemaphore:
 
     @property
     def full(self) -> bool:
-        """Whether all places are taken."""
+        """True if all places are taken."""
         return self._pending >= self.max_requests
 
     def try_acquire(

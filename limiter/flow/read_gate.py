@@ -1,4 +1,4 @@
-"""Whether a connection's frames may be handled now: a set of causes, open when it is empty."""
+"""A gate before the frames of a connection: a set of causes to pause, open when it is empty."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class ReadGate:
 
     @property
     def open(self) -> bool:
-        """Whether frames may be handled."""
+        """True if frames may be handled."""
         return not self._causes
 
     def is_closed_for(self, cause: PauseCause) -> bool:
-        """Whether this is one of the causes."""
+        """Return True if this is one of the causes."""
         return cause in self._causes
 
     def close_for(self, cause: PauseCause) -> None:

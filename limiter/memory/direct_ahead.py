@@ -1,4 +1,4 @@
-"""Direct memory that is waited for before there is an answer to pay for.
+"""Direct memory that is acquired before the answer is made that it pays for.
 
 Only direct memory waits for peers. Who waited for it with his answer made would hold heap that
 others make theirs with; so he waits with nothing, and makes his answer once he has it.
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class DirectAhead:
-    """Holds what was granted; the answer that it pays for is made only now.
+    """Holds direct memory that was granted until an answer takes it.
 
     Args:
         pays_for: Whether it is enough for the bytes of a key, which are this size.

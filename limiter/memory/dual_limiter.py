@@ -69,7 +69,7 @@ class MemoryPermit:
 
 
 class SharedOwner:
-    """An owner that many are part of, in both budgets; the last who leaves gives all back.
+    """An owner of many members, in both budgets; the last that leaves gives all back.
 
     Made by :meth:`AsyncDualMemoryLimiter.share` and given to it as the owner of requests.
     """
@@ -96,7 +96,7 @@ class SharedOwner:
 
 
 class AsyncDualMemoryLimiter:
-    """Decides who may hold how many bytes of heap and of direct memory, and who must wait.
+    """Grants bytes of heap and of direct memory, each of its own budget, or lets requests wait.
 
     Args:
         heap: The budget of LimitType.HEAP_MEMORY.
@@ -139,11 +139,11 @@ class AsyncDualMemoryLimiter:
             self._observer(limit_type, outcome, waited_seconds, count)
 
     def observe_with(self, observer: DualObserver) -> None:
-        """Name the one observer; the limiter itself does not know who watches it."""
+        """Set the one observer."""
         self._observer = observer
 
     def semaphore(self, limit_type: LimitType) -> AsyncSemaphore:
-        """Return one budget, for who needs more than the dual operations."""
+        """Return one budget, for more than the dual operations."""
         return self._semaphores[limit_type]
 
     async def acquire(
@@ -240,7 +240,7 @@ class AsyncDualMemoryLimiter:
             semaphore.owners.exempt_from_quota(owner)
 
     def defer(self, *owners: Hashable) -> None:
-        """Let others who wait go before ``owners``; see limiter.semaphore.owners."""
+        """Let all others go before ``owners``; see limiter.semaphore.owners."""
         for semaphore in self._semaphores.values():
             semaphore.owners.defer(*owners)
 
@@ -255,7 +255,7 @@ class AsyncDualMemoryLimiter:
             semaphore.extend_timeouts(partial(more_seconds, limit_type))
 
     def record_with(self, limit_type: LimitType, record: PermitRecord) -> None:
-        """Name who keeps a record of one budget's permits; before the first request."""
+        """Set the record of one budget's permits; before the first request."""
         self._semaphores[limit_type].record_with(record)
 
     def pinned_by(self, owner: Hashable) -> dict[LimitType, int]:
@@ -263,11 +263,11 @@ class AsyncDualMemoryLimiter:
         return {one: self._semaphores[one].owners.pinned_by(owner) for one in LimitType}
 
     def contention(self, limit_type: LimitType) -> Contention | None:
-        """Return who waits for memory that others hold; None when nobody does."""
+        """Return the request that waits for memory of others; None when there is none."""
         return self._semaphores[limit_type].contention.current()
 
     def on_contention(self, callback: Callable[[LimitType, Contention], None]) -> None:
-        """Call back whenever it becomes somebody's turn who has to wait for others."""
+        """Call back whenever it becomes the turn of a request that has to wait for others."""
         for limit_type, semaphore in self._semaphores.items():
             semaphore.contention.on_change(partial(callback, limit_type))
 
@@ -286,7 +286,7 @@ class AsyncDualMemoryLimiter:
         semaphore.change_limits(max_bytes, max_queue_size, timeout_seconds)
 
     def close(self) -> None:
-        """Refuse all who wait and all who come."""
+        """Refuse all requests, waiting or new."""
         for semaphore in self._semaphores.values():
             semaphore.close()
 

@@ -1,4 +1,4 @@
-"""Charges for a response's memory: each its own, or shared by all who send the same bytes.
+"""Memory of responses: charged to each of them, or once for all that send the same bytes.
 
 Both kinds have the same three operations, so that a request reads the same under either
 (``floodgateResponseBuffers``): hold heap for a block, acquire direct memory for an outbound
@@ -102,7 +102,7 @@ class ResponseMemory(Protocol):
 
     @property
     def shares(self) -> bool:
-        """True if those who send the same bytes are charged for them once."""
+        """True if the same bytes are charged once, however many send them."""
 
     @property
     def pays(self) -> bool:
@@ -116,7 +116,7 @@ class ResponseMemory(Protocol):
 
 
 class PrivateMemory:
-    """Every response is charged for itself: as shipped."""
+    """Charges every response for itself: as shipped."""
 
     def __init__(self, limiter: AsyncDualMemoryLimiter) -> None:
         self._limiter = limiter
@@ -204,7 +204,7 @@ class PrivateMemory:
 
 
 class SharedMemory:
-    """Each distinct live buffer is charged once, whoever sends it."""
+    """Charges each distinct live buffer once, however many send it."""
 
     def __init__(self, limiter: AsyncDualMemoryLimiter) -> None:
         self._limiter = limiter
@@ -324,7 +324,7 @@ class _SharedHeapHold:
             self._reference.release()
 
     async def resize(self, size_bytes: int) -> None:
-        """Let the shared amount grow to what one of those who share it needs; it never shrinks."""
+        """Let the shared amount grow to what one of its members needs; it never shrinks."""
         if self._reference is None:
             raise RuntimeError("resize outside the block")
         await self._reference.grow(size_bytes)

@@ -1,4 +1,4 @@
-"""Memory that many requests share: one lease, references, the last one returns it.
+"""Memory that many requests share: one lease with references; the last one returns it.
 
 A lease is acquired once for all who wait for it. Whoever cancels his own request gives back
 his reference only: the others' wait goes on. The mutable state is the table of live leases.
@@ -71,7 +71,7 @@ class SharedLeases:
         return reference
 
     def covers(self, key: Hashable, size_bytes: int) -> bool | None:
-        """Tell whether those who share ``key`` hold ``size_bytes`` for it; None without any."""
+        """Return True if the lease of ``key`` holds ``size_bytes``; None without a lease."""
         lease = self._leases.get(key)
         if lease is None or not lease.live:
             return None
@@ -105,7 +105,7 @@ class SharedLeases:
         return lease
 
     def _answered(self, lease: _Lease, waiter: Waiter) -> None:
-        """A refused lease is no longer found: who comes later asks anew."""
+        """Forget a lease that was refused: the next request asks anew."""
         if waiter.error is not None:
             self._forget(lease)
 
@@ -173,7 +173,7 @@ class _Lease:
         return self.permit is not None and self.permit.size > 0
 
     def shared_holder(self) -> SharedHolder:
-        """Return those who share it; what one owner held alone is shared from now on.
+        """Return the holder that others can join; what one owner held alone is shared from now on.
 
         Raises:
             PermitAcquireCancelledError: Its owner was cancelled and it holds nothing.
@@ -248,7 +248,7 @@ class LeaseReference:
         return enough and lease.key == self._asked_for and self._leases.rename(lease, key)
 
     async def grow(self, size_bytes: int) -> None:
-        """Wait until the lease holds ``size_bytes`` or more, for all who share it.
+        """Wait until the lease holds ``size_bytes`` or more, for all its owners.
 
         Raises:
             PermitAcquireError: That was refused; the lease stays as it is.
@@ -259,7 +259,7 @@ class LeaseReference:
             await self._until(self._lease.growth_to(permit, size_bytes))
 
     async def _until(self, waiter: Waiter) -> None:
-        """Wait for an answer that many may wait for; who is released waits no longer."""
+        """Wait for an answer that many may wait for; releasing the reference ends the wait."""
         if not waiter.done and not self._released:
             woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(woken)

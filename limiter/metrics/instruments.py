@@ -1,4 +1,4 @@
-"""The table of instruments: what is measured of topic-list memory, whoever reads it.
+"""The table of instruments that measure topic-list memory, for all metrics libraries.
 
 Plain data: Prometheus (``limiter/metrics/prometheus.py``) and OpenTelemetry
 (``limiter/metrics/otel.py``) make their instruments of it, so the two cannot disagree. To add an
@@ -157,7 +157,7 @@ PULSAR_INSTRUMENTS = (
         _one(lambda budget: budget.tally.outcomes[AcquireOutcome.TIMED_OUT]),
     ),
 )
-"""What a real broker has: one instrument for heap and one for direct memory, no attributes."""
+"""The instruments of a real broker: one for heap and one for direct memory, no attributes."""
 
 
 OWN_INSTRUMENTS = (
@@ -212,4 +212,4 @@ OWN_INSTRUMENTS = (
         _one(lambda budget: budget.statistics.oldest_waiter_seconds),
     ),
 )
-"""What Floodgate shows beyond that: one instrument each, with the attribute ``type``."""
+"""Floodgate's own instruments, with the attribute ``type``."""

@@ -1,4 +1,4 @@
-"""The table of instruments as OpenTelemetry instruments, and flow control's one.
+"""OpenTelemetry instruments of topic-list memory and of flow control.
 
 Only imported when somebody wants OpenTelemetry: the import costs time and memory.
 

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 WAITS = frozenset({AcquireOutcome.GRANTED, AcquireOutcome.OVERDRAFT, AcquireOutcome.TIMED_OUT})
-"""Outcomes that count as a wait; who is refused, cancelled or turned away waited for nothing."""
+"""Outcomes that count as a wait; a request that is refused or cancelled waited for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetOutcomes:
-    """How the requests for one budget ended.
+    """The outcomes of the requests for one budget, and their waits.
 
     Attributes:
         waits: How long those waited that were granted or timed out.
@@ -51,7 +51,7 @@ class OutcomeCounts:
         return self._budgets[limit_type]
 
     def listen(self, listener: Callable[[LimitType, float, int], None]) -> None:
-        """Name who hears of each wait, too: the budget, seconds, and how many waited so long."""
+        """Call back for each wait, too: the budget, seconds, and how many waited so long."""
         self._listener = listener
 
     def observe(

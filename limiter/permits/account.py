@@ -1,4 +1,4 @@
-"""Keeps the books of who holds what: an account for each owner, and holdings that several share.
+"""Accounts: what one owner, or several together, hold and wait for in a semaphore.
 
 An account exists as long as its owner holds or waits for something. An owner that stands for
 many clients (a proxy's connection) has an account in each namespace instead of a single one.
@@ -69,17 +69,17 @@ class Waiter:
 
     @property
     def done(self) -> bool:
-        """Whether the request was granted or refused."""
+        """True if the request was granted or refused."""
         return self.permit is not None or self.error is not None
 
     @property
     def owner(self) -> Hashable | None:
-        """Whose request it is; None where it did not say, or where many share it."""
+        """The owner of the request; None where it named none, or where many share it."""
         return None if self.holder is None else self.holder.owner
 
     @property
     def needed(self) -> int:
-        """What is missing: the size, less what an update still holds."""
+        """Permits that are missing: the size, less what an update still holds."""
         return self.size if self.previous is None else self.size - self.previous.size
 
     def result(self) -> Permit:
@@ -106,7 +106,7 @@ class Waiter:
             await self._future
 
     def settle(self, permit: Permit | None, error: Exception | None) -> None:
-        """Record how the request ended and wake who waits for it."""
+        """Record how the request ended and wake its task."""
         self.permit, self.error = permit, error
         if self.timer is not None:
             self.timer.cancel()
@@ -225,7 +225,7 @@ class Account(Holder):
 
 
 class SharedHolder(Holder):
-    """One holder that several owners are part of: the last who leaves gives everything back.
+    """One holder that several owners are part of: the last that leaves gives everything back.
 
     Made by ``share`` of a semaphore and given to it as the owner of a request. Its bytes are
     divided among its members by their references. Their parts are settled anew when what is held
@@ -317,7 +317,7 @@ class SharedHolder(Holder):
         return settled
 
     def put_deferred_last(self, account: Account) -> None:
-        """Let a member be found before those whose peers take nothing, or after the others."""
+        """Move a member behind the others if it is deferred, otherwise before them."""
         self._references.move_to_end(account, last=account.deferred)
 
     def took_on(self, permit: Permit) -> None:

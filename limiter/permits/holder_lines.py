@@ -1,4 +1,4 @@
-"""Who holds the memory: one line for each owner and namespace, as frozen values.
+"""Lines of a report on who holds the memory: one for each owner and namespace.
 
 What several owners share is divided among them by their references, rounded down; the full size
 and the number of sharers stand beside it. Who does not say whose a request is has a line under
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HolderLine:
-    """What one owner holds and waits for in one namespace. Units: permits (bytes), requests.
+    """One owner's permits and requests in one namespace. Units: permits (bytes), requests.
 
     Attributes:
         owner: Who it is; None is who did not say.

@@ -1,4 +1,4 @@
-"""The ledger of one budget: every permit that was acquired, exchanged and given back, and by whom.
+"""A ledger of one budget: every permit that was acquired, exchanged and given back, and by whom.
 
 Optional: a semaphore without one records nothing. The ledger knows since when a permit is held,
 keeps the last events, and at the end of a run says who has not given back what he held.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class PermitRecord(Protocol):
-    """Who wants to know of every permit; see limiter.permits.ledger."""
+    """A record that is told of every permit; see Ledger."""
 
     def took_on(self, permit: Permit, instead_of: Permit | None) -> None:
         """A permit holds something from now on.
@@ -40,17 +40,17 @@ class PermitRecord(Protocol):
 
 
 RECENT_EVENTS = 256
-"""How many events are kept; the oldest is forgotten."""
+"""Events that are kept; the oldest is forgotten."""
 
 NAMED_SHARERS = 3
-"""Of those who share something, so many are named."""
+"""The number of owners that are named of a shared permit."""
 
 NAMED_HOLDINGS = 5
 """Of what was not given back, a sentence names so many."""
 
 
 class LedgerEvent(Enum):
-    """What happened to a permit."""
+    """An event in the life of a permit."""
 
     ACQUIRED = "acquired"
     UPDATED = "updated"
@@ -80,7 +80,7 @@ class LedgerEntry:
 
 @dataclass(frozen=True, slots=True)
 class LedgerHolding:
-    """What one holder still has, of one namespace. See LedgerEntry for the units."""
+    """Permits that one owner holds for one namespace. See LedgerEntry for the units."""
 
     budget: str
     owner: str
@@ -99,7 +99,7 @@ class LedgerHolding:
 
 @dataclass(frozen=True, slots=True)
 class EventTotal:
-    """How often something happened, and the bytes of it."""
+    """The number of events of a kind, and the bytes of them."""
 
     events: int
     size_bytes: int
@@ -269,7 +269,7 @@ class Ledger:
 
 
 def names_of(holder: Holder | None, name: Callable[[Hashable | None], str]) -> str:
-    """Name a holder; of those who share, the first three. Empty when all who shared have left."""
+    """Name a holder; of a shared one its first three members. Empty when all have left."""
     if not isinstance(holder, SharedHolder):
         return name(None if holder is None else holder.owner)
     members = holder.members()

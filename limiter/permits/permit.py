@@ -1,4 +1,4 @@
-"""The values a semaphore deals in: permits, waiting requests, outcomes and statistics."""
+"""Permits, their holders, outcomes of requests, and statistics of a semaphore."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
 UNBOUNDED_PERMITS = 2**63 - 1
-"""What an unbounded semaphore reports as available (upstream: Long.MAX_VALUE)."""
+"""The permits that an unbounded semaphore reports as available (upstream: Long.MAX_VALUE)."""
 
 
 class AcquireOutcome(Enum):
-    """How one request for a permit ended."""
+    """The end of one request for a permit."""
 
     GRANTED = "granted"
     OVERDRAFT = "granted beyond the limit"
@@ -80,7 +80,7 @@ class Contention:
 
 
 class Holder:
-    """The account of one owner, or several owners who hold permits together.
+    """The account of one owner, or several owners that hold permits together.
 
     Attributes:
         owner: The one owner; None where there are several, or where the request named none.
@@ -134,7 +134,7 @@ class Permit:
 
     @property
     def owner(self) -> Hashable | None:
-        """Who holds it; None where the request did not say, or where many share it."""
+        """The owner; None where the request named none, or where many share it."""
         return None if self.holder is None else self.holder.owner
 
     def take(self) -> int:

@@ -237,11 +237,11 @@ class AsyncSemaphore:
         self._granting.limits_changed()
 
     def close(self) -> None:
-        """Refuse all who wait and all who come; what is held can still be released."""
+        """Refuse all requests, waiting or new; what is held can still be released."""
         self._granting.close()
 
     def record_with(self, record: PermitRecord) -> None:
-        """Name who keeps a record of every permit; before the first request."""
+        """Set the record that is told of every permit; before the first request."""
         self._books.record_with(record)
 
     def extend_timeouts(self, more_seconds: Callable[[Waiter], float]) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Bookkeeping:
-    """Writes down who holds what.
+    """Counts the permits of each owner, and in all.
 
     Args:
         budget: The sum of all permits.
@@ -53,7 +53,7 @@ class Bookkeeping:
         self._record: PermitRecord | None = None
 
     def record_with(self, record: PermitRecord) -> None:
-        """Name who is told of every permit."""
+        """Set the record that is told of every permit."""
         self._record = record
         self.skips_anonymous = False
 

@@ -180,7 +180,7 @@ class Granting:
         return True
 
     def _end_stall(self, turn: Waiter | None) -> bool:
-        """When all that is held waits to grow: let one overdraw, or refuse the last to come."""
+        """Let one growth overdraw if all that is held waits to grow, or refuse the last to come."""
         if not self._admission.every_holder_waits():
             return False
         budget, limit = self._budget, self._budget.max_permits

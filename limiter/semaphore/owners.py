@@ -94,7 +94,7 @@ class Owners:
         self._books.accounts.stands_for_many(owner)
 
     def defer(self, *owners: Hashable) -> None:
-        """Let others who wait go before ``owners``, until :meth:`undefer` or :meth:`cancel`.
+        """Let all others go before ``owners``, until :meth:`undefer` or :meth:`cancel`.
 
         For connections that take nothing of what they were sent. Policy fair.
         """

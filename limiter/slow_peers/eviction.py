@@ -1,4 +1,4 @@
-"""Closes peers that hold what others wait for and take nothing: nobody else pays for them.
+"""Closes peers that read nothing while they hold memory that others wait for.
 
 While somebody waits for memory that others hold, a connection that pins memory of that budget and
 has acknowledged nothing for the grace is closed, the one without progress for longest first, at
@@ -127,7 +127,7 @@ class SlowPeers:
         self._undefer(peer)
 
     def drain(self) -> None:
-        """The process ends: from now on everybody waits for who takes nothing."""
+        """Close silent peers even if nobody waits for memory: the process waits for them to end."""
         self._draining = True
 
     def stop(self) -> None:
@@ -176,7 +176,7 @@ class SlowPeers:
     # -- one peer -----------------------------------------------------------------------------
 
     def _look_at(self, peer: Peer, now: float) -> None:
-        """Sample a peer; judge what needs nobody who waits."""
+        """Sample a peer, and close it if it breaks a rule that applies without contention."""
         if peer not in self._active:
             return  # It ended with one that was closed before it.
         del self._active[peer]
@@ -240,7 +240,7 @@ class SlowPeers:
         self._unproven.was_asked(peer, done=peer.ask_whether_it_reads())
 
     def _let_newcomers_go(self, *, last: bool) -> None:
-        """Let all who have not shown that they read go last, or no more; in one step."""
+        """Let all unproven peers go last, or no more; in one step."""
         self._unproven.go_last = last
         now = self._clock.now()
         still = [peer for peer in self._unproven if not self._stands_still(peer, now)]
@@ -278,7 +278,7 @@ class SlowPeers:
     def _in_the_way(
         self, waited_for: dict[LimitType, Contention], part: float, now: float
     ) -> Iterator[Peer]:
-        """Yield who stood still for a part of the grace and is in somebody's way, longest first."""
+        """Yield peers in the way that stood still for a part of the grace, longest first."""
         least = self._rules.grace_seconds * part
         late = []
         if waited_for:

@@ -1,4 +1,4 @@
-"""Puts who has not shown that he reads behind who has, while silent peers are in the way.
+"""Peers that have not shown that they read: they go last while silent peers are in the way.
 
 What an eviction frees must not go to the next silent peer, nor to the same one that has come again.
 What a peer's kernel acknowledges is no proof, as its buffers take a hundred kilobytes that nobody
@@ -54,7 +54,7 @@ class UnprovenPeers:
         self._unasked.pop(peer, None)
 
     def to_ask(self) -> list[Peer]:
-        """Return some of those who were not asked yet; the others come next."""
+        """Return some peers that were not asked yet; the others come next."""
         return list(islice(self._unasked, ASKED_A_TICK))
 
     def was_asked(self, peer: Peer, *, done: bool) -> None:

@@ -1,4 +1,4 @@
-"""Judges if a peer takes what it is sent: bytes acknowledged, and since when there were none."""
+"""Progress of a peer: the bytes that it has acknowledged, and since when there were none."""
 
 from __future__ import annotations
 
