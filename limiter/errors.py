@@ -87,7 +87,7 @@ class PermitTooLargeError(ValueError):
     Attributes:
         requested: What was asked for.
         limit: The limit it exceeds.
-        scope: Whose limit that is.
+        scope: The scope of that limit.
     """
 
     def __init__(self, requested: int, limit: int, scope: LimitScope = LimitScope.ALL) -> None:

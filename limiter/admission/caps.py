@@ -24,7 +24,7 @@ class OverQuota:
         return len(self._by_need)
 
     def add(self, account: Account, waiter: Waiter) -> None:
-        """Let an account wait for a share in which ``waiter`` fits."""
+        """Let an account wait for a quota in which ``waiter`` fits."""
         self._by_need.put(account, account.weight + waiter.needed)
 
     replace = add
@@ -33,10 +33,10 @@ class OverQuota:
         """The account waits here no more."""
         self._by_need.discard(account)
 
-    def first_within(self, share: int) -> Account | None:
-        """Return an account whose request fits in ``share`` now."""
+    def first_within(self, quota: int) -> Account | None:
+        """Return an account whose request fits in ``quota`` now."""
         account = self._by_need.first()
-        return account if account is not None and self._by_need.value_of(account) <= share else None
+        return account if account is not None and self._by_need.value_of(account) <= quota else None
 
 
 class CapGroup:
@@ -65,7 +65,7 @@ class Caps:
     without caps.
 
     Attributes:
-        any: Whether there is any cap.
+        any: True if there is any cap.
     """
 
     def __init__(self, caps: AdmissionCaps) -> None:

@@ -1,19 +1,19 @@
 """Policy ``fair``: no owner can take everything, none is starved, and nothing stalls.
 
 1. Growth of admitted work goes before new work, and new work waits while it waits. Of an account
-   that would hold more than its share (rule 4) one growth at a time does; its others wait for it.
+   that would hold more than its quota (rule 4) one growth at a time does; its others wait for it.
 2. An account that holds nothing (a *hungry* one) goes before all that hold something.
 3. Among equals, tenants, then namespaces, then accounts take byte-weighted turns; an account
    stands in line with its oldest request, so nine thousand queued requests are one place.
-4. Beyond its first request an account is served while it would hold at most its share,
-   limit / (active accounts + 1): one part is left for whoever comes next. It is lent more, up to
-   half of what is free, only while nobody waits within his share, so that memory is not
-   kept free for those who do not ask.
+4. Beyond its first request an account is served while it would hold at most its quota,
+   limit / (active accounts + 1): one part is left for the next to come. It is lent more, up to
+   half of what is free, only while no account waits within its quota, so that memory is
+   not kept free for those that do not ask.
 5. When the one whose turn it is does not fit, the smallest that fits may go before it, if it is
    hungry too: at most ``limit`` permits in all go before one request while it is its turn, and
    from then on everything that comes back is kept for it.
 6. When all that is held waits to grow, the oldest growth may overdraw (the semaphore decides).
-7. In a full queue who has the most places loses his last one to who has fewer.
+7. In a full queue the account with the most places loses its last one to one with fewer.
 8. A deferred account, whose peer takes nothing of what it was sent, goes after all others. More
    than one request of such accounts is granted only while they would hold half of the limit.
 
@@ -59,7 +59,7 @@ class FairAdmission(Places):
         super().__init__(budget, accounts, caps)
         self._longest: LeastFirst[Account] = LeastFirst()
 
-    # -- who waits ----------------------------------------------------------------------------
+    # -- requests that wait ------------------------------------------------------------------
 
     def validate(self, account: Account | None, size: int) -> None:
         """See Admission."""

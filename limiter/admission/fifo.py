@@ -1,6 +1,6 @@
 """The interface of admission policies, and the policy as shipped: first come, first served.
 
-A policy knows who waits and says who is next; it neither grants nor counts what is acquired.
+A policy knows what waits and says what is next; it neither grants nor counts what is acquired.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Admission(Protocol):
         """Refuse new work that no waiting will ever admit.
 
         Raises:
-            PermitTooLargeError: It exceeds a cap of who asks.
+            PermitTooLargeError: It exceeds a cap of its account.
         """
 
     def admits_new(self, account: Account | None, namespace: str, size: int) -> bool:
@@ -140,7 +140,7 @@ class FifoAdmission:
         return turn if 0 < available >= turn.needed else None
 
     def crowded_out_by(self, waiter: Waiter) -> Waiter | None:
-        """Nobody: the newcomer is refused."""
+        """None: the new request is refused."""
         return None
 
     def holds_changed(self, account: Account) -> None:

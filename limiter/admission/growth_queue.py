@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class GrowthQueue:
-    """Updates that wait, the oldest first, and whether all that is held waits here.
+    """Updates that wait, the oldest first, and a count of permits that do not wait to grow.
 
     The smallest may go before the oldest when that does not fit: what is admitted is finite, and
     nothing new is admitted meanwhile, so the oldest waits for admitted work only.

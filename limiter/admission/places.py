@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 EXACT_ACCOUNTS = 16
-"""Up to so many accounts, shares follow each that comes or goes; beyond, they change in steps."""
+"""Up to so many accounts, quotas follow each that comes or goes; beyond, they change in steps."""
 LENT_DIVISOR = 2
-"""Beyond its share an account may hold half of what is free (as switches share buffers).
+"""Beyond its quota an account may hold half of what is free (as switches share buffers).
 
-Measured with the slow-reader example: with a quarter those who ask again wait longer and are
+Measured with the slow-reader example: with a quarter those that ask again wait longer and are
 refused more often than under fifo, with all of it one client delays the others (docs/examples.md).
 """
 
@@ -112,7 +112,7 @@ class Places:
     def _grows_first(self, account: Account, waiter: Waiter) -> bool:
         """Return True if a growth goes before all new work, and not after its account gave back.
 
-        Beyond the share one does, so that an account cannot stand still by itself.
+        Beyond the quota one does, so that an account cannot stand still by itself.
         """
         if account.many_clients or account.weight + waiter.needed <= self._quota():
             return True
@@ -152,7 +152,7 @@ class Places:
             self._look_again(permit.namespace)
 
     def accounts_changed(self) -> None:
-        """Fewer accounts, or a higher limit, mean larger shares."""
+        """Fewer accounts, or a higher limit, mean larger quotas."""
         for over_quota in (self._over_quota, self._over_quota_last):
             while over_quota and (account := over_quota.first_within(self._quota())) is not None:
                 self._put_in_place(account)

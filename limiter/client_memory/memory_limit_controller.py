@@ -25,8 +25,8 @@ exceed the limit by one whole request, and so a request larger than the limit is
 
 Differs: reservations are objects, so that releasing twice is harmless, usage is their sum and
 never negative; waiting callers are served in the order of asking, bounded in number and time, and
-only those are woken who may go on; a trigger may repeat while usage stays up, and what it raises
-does not reach who reserved; after close nothing waits.
+only those are woken that may go on; a trigger may repeat while usage stays up, and what it raises
+does not reach the caller; after close nothing waits.
 
 Everything is decided in plain functions that run to completion on one event loop. Invariants:
 usage is the sum of the live reservations; a waiter is either in the queue or done; somebody waits

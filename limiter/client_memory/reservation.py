@@ -61,7 +61,7 @@ class UsageChanged(Protocol):
     """The controller's side of a Reservation: counts each change."""
 
     def __call__(self, delta_bytes: int, *, ended: bool) -> None:
-        """Enter that a reservation changed by ``delta_bytes``, and whether it is over."""
+        """Enter that a reservation changed by ``delta_bytes``, and if it is over."""
 
 
 def check_size(size: int) -> None:

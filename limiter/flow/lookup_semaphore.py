@@ -38,7 +38,7 @@ class LookupSemaphore:
         """Return a place, or None when all are taken.
 
         Args:
-            owner: Whose request it is; see ``cancel_owner``.
+            owner: The owner of the request; see ``cancel_owner``.
             reservation: What its answer may take of the connection's budget; it ends with the
                 place, or at once when there is none.
         """

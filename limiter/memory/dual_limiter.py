@@ -1,8 +1,8 @@
 """PIP-442's dual memory limiter: one semaphore for heap, one for direct memory.
 
 A permit knows which of the two it belongs to; ``hold`` is the block form on top of the PIP's
-three operations. Who waits for DIRECT_MEMORY, which waits for peers, should hold no HEAP_MEMORY; as
-shipped he does.
+three operations. A request that waits for DIRECT_MEMORY, which peers hold,
+should hold no HEAP_MEMORY; as shipped it does.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ class AsyncDualMemoryLimiter:
             semaphore.owners.undefer(*owners)
 
     def extend_timeouts(self, more_seconds: Callable[[LimitType, Waiter], float]) -> None:
-        """Ask how much longer a request may wait whose time is up; see AsyncSemaphore."""
+        """Ask for more time for a request that would time out now; see AsyncSemaphore."""
         for limit_type, semaphore in self._semaphores.items():
             semaphore.extend_timeouts(partial(more_seconds, limit_type))
 

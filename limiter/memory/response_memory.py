@@ -45,9 +45,9 @@ class ResponseMemory(Protocol):
         """Hold heap for a block.
 
         Args:
-            key: What it is held for: those who hold for the same may share.
+            key: The purpose; requests with an equal key may share.
             size_bytes: How much.
-            owner: Whose request it is.
+            owner: The owner of the request.
             namespace: ``tenant/namespace`` it is for.
 
         Raises:
@@ -69,9 +69,9 @@ class ResponseMemory(Protocol):
         """Acquire direct memory for an answer that is made only then.
 
         Args:
-            key: What will be made: those who wait for the same may share.
+            key: The answer; requests that wait for an equal one may share.
             size_bytes: How much it will probably take.
-            owner: Whose request it is.
+            owner: The owner of the request.
             namespace: ``tenant/namespace`` it is for.
 
         Raises:
@@ -109,7 +109,7 @@ class ResponseMemory(Protocol):
         """True if direct memory is counted at all: without a limit it is not."""
 
     def exempt_from_quota(self, owner: Hashable) -> None:
-        """Many clients are behind ``owner``: no share applies to it."""
+        """Many clients are behind ``owner``: no quota applies to it."""
 
     def cancel_owner(self, owner: Hashable) -> None:
         """Drop queued places and give back everything of ``owner``, in this turn."""
@@ -253,7 +253,7 @@ class SharedMemory:
     ) -> TransientPermit | None:
         """See ResponseMemory.transient.
 
-        Whoever would join and leave within a turn what others hold changes nothing. What they
+        To join and leave within a turn what others hold changes nothing. What they
         send is the same, though a longer request id makes a few bytes more of it.
         """
         heap = limit_type is LimitType.HEAP_MEMORY

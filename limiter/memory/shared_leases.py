@@ -1,7 +1,7 @@
 """Memory that many requests share: one lease with references; the last one returns it.
 
-A lease is acquired once for all who wait for it. Whoever cancels his own request gives back
-his reference only: the others' wait goes on. The mutable state is the table of live leases.
+A lease is acquired once for all that wait for it. A request that is cancelled gives back its
+reference only: the others' wait goes on. The mutable state is the table of live leases.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class SharedLeases:
     ) -> LeaseReference:
         """Return a reference to the lease of ``key``; wait until its bytes are granted.
 
-        The first to ask opens the lease with ``size_bytes``; who comes while it lives shares it.
+        The first to ask opens the lease with ``size_bytes``; those that come later share it.
 
         Raises:
-            PermitAcquireError: The lease was refused, for all who waited for it.
+            PermitAcquireError: The lease was refused, for all that waited for it.
             PermitTooLargeError: ``size_bytes`` exceeds the limit.
         """
         reference = self.reference(key, size_bytes, owner, namespace)
@@ -142,7 +142,7 @@ class _Lease:
     """Holds what was granted, to one owner until another joins; a growth under way is everybody's.
 
     Attributes:
-        holder: Those who share it; None while one owner holds it alone.
+        holder: Its owners; None while one owner holds it alone.
         waiter: The request it was opened with; None when it was granted at once.
     """
 
@@ -188,7 +188,7 @@ class _Lease:
         """Return the growth that is under way, or begin one. Raises as AsyncSemaphore.update."""
         if self._growth is not None:
             return self._growth
-        self.shared_holder()  # Who joins while it waits must find the growth where sharers wait.
+        self.shared_holder()  # One that joins meanwhile must find the growth where sharers wait.
         growth = self._growth = self._semaphore.request_update(permit, size_bytes)
         growth.on_done(partial(self._take, growth))
         return growth
@@ -235,7 +235,7 @@ class LeaseReference:
     def pays_for(self, key: Hashable, size_bytes: int) -> bool:
         """Let a lease that was asked for before there was anything to pay for pay for a buffer.
 
-        The first of those who share it says for which; it is found by the buffer's key then.
+        The first of its owners says for which; it is found by the buffer's key then.
 
         Returns:
             False where it is too small, or pays for another buffer, or another lease pays for

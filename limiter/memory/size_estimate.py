@@ -1,7 +1,7 @@
 """Estimates of the size of a listing that is not made yet.
 
 Three policies (``floodgateSizeEstimate``): ``last`` remembers the last actual size of each key,
-as shipped; ``proposal`` has the figures of the PIP's text; ``exact`` asks who knows.
+as shipped; ``proposal`` has the figures of the PIP's text; ``exact`` asks the store.
 
 ========== ============================== =====================================================
 policy     reserved first                 charged when the list is there
@@ -112,7 +112,7 @@ class ResultHolder:
         return self._measured
 
     async def size(self) -> int:
-        """Return an estimate in bytes; 10,240 for the very first, whose result others await."""
+        """Return an estimate in bytes; 10,240 for the very first, while others await its result."""
         if self._size_bytes is not None:
             return self._size_bytes
         if self._measured is None:
@@ -145,9 +145,9 @@ class SizeGuess:
 
     Args:
         holder: What is known of the key.
-        anyone_resets: Whether a failure resets the measurement under way whoever makes it, as
+        anyone_resets: True if any failure resets the measurement under way, as
             upstream does once a request has its estimate; otherwise only the request that
-            measures can, and the failure of another costs those who wait nothing.
+            measures can, and the failure of another costs the waiting ones nothing.
 
     Source: upstream's callers of TopicListSizeResultCache.ResultHolder.
     Differs: a request that leaves while it waits for another's measurement has not failed.

@@ -24,7 +24,7 @@ class TransientPermit:
         take: Takes the memory, and returns how it is given back; it need not wait in this turn.
         semaphore: Counts what was not taken; None where others hold it anyway.
         size_bytes: How much.
-        owner: Whose it is.
+        owner: The owner of the request.
         namespace: ``tenant/namespace`` it is for.
     """
 

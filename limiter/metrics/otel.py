@@ -127,7 +127,7 @@ def create_rate_limit_counter(meter: Meter, totals: FlowTotals) -> None:
 class _Waits:
     """The histogram of one budget's waits.
 
-    The SDK takes 5 us for each record: too much for those who waited for nothing, which are
+    The SDK takes 5 us for each record: too much for requests that waited for nothing, which are
     most and arrive by the thousand at once. Of such a batch one is recorded; the others are
     added to what was read.
 

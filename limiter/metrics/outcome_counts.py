@@ -39,7 +39,7 @@ class OutcomeCounts:
     Args:
         clock: Rotates the windows of the quantiles.
 
-    The mutable state is the counts, the waiting times and who else hears of each wait.
+    The mutable state is the counts, the waiting times and the listener.
     """
 
     def __init__(self, clock: Clock) -> None:

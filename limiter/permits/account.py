@@ -24,7 +24,7 @@ class Waiter:
     """One request for a permit: granted at once, waiting, or ended with an error.
 
     Attributes:
-        account: Whose turn it waits for, where several share it or policy fair admits.
+        account: The account in whose line it stands; None under fifo without an owner.
         passed_permits: What was granted before it while it was its turn.
     """
 
@@ -134,16 +134,16 @@ class Account(Holder):
     """Counts what one owner holds and waits for in one semaphore.
 
     Attributes:
-        owner: Who it is; None are all who do not say.
-        many_clients: Whether the owner stands for many clients, so that no share applies; who
-            does not say is taken for many.
+        owner: Its owner; None is for all requests without one.
+        many_clients: True if the owner stands for many clients, so that no quota applies; so does
+            None.
         permits: What it holds alone.
         waiters: All its requests that wait.
         line: Those of them that wait to be admitted, the oldest first.
         parked_growth: Those that wait to grow until the account holds less; see ``favoured``.
-        deferred: Its owner takes nothing of what it was sent: others who wait go before it.
-        favoured: The permit that may grow although the account holds its share. While it holds
-            something, no other growth of the account goes beyond the share.
+        deferred: Its owner takes nothing of what it was sent: others that wait go before it.
+        favoured: The permit that may grow although the account holds its quota. While it holds
+            something, no other growth of the account goes beyond the quota.
         shared: What it holds or waits for together with others.
         shared_held: How many of those hold something.
         held_alone: The sum of ``permits``.
@@ -227,7 +227,7 @@ class Account(Holder):
 class SharedHolder(Holder):
     """One holder that several owners are part of: the last that leaves gives everything back.
 
-    Made by ``share`` of a semaphore and given to it as the owner of a request. Its bytes are
+    Made by ``shared.new`` of a semaphore and given to it as the owner of a request. Its bytes are
     divided among its members by their references. Their parts are settled anew when what is held
     changes and whenever the number of references has doubled or halved, so that joining and
     leaving stay cheap however many share.

@@ -26,13 +26,13 @@ class Accounts:
     MAX_SPARE more are kept for owners that come again.
 
     Attributes:
-        deferred_owners: Whose accounts are deferred, those to come as well.
+        deferred_owners: Owners with deferred accounts, those to come as well.
     """
 
     def __init__(self) -> None:
         self._spare: dict[Hashable, Account] = {}
         self._accounts: dict[Hashable, Account] = {}
-        # Who does not say who he is may be many, too.
+        # Requests without an owner may be of many clients, too.
         self._many_clients: dict[Hashable, dict[Hashable, Account]] = {None: {}}
         self._of_many = 0
         self.deferred_owners: set[Hashable] = set()

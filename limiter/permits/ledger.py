@@ -1,7 +1,7 @@
 """A ledger of one budget: every permit that was acquired, exchanged and given back, and by whom.
 
 Optional: a semaphore without one records nothing. The ledger knows since when a permit is held,
-keeps the last events, and at the end of a run says who has not given back what he held.
+keeps the last events, and at the end of a run names the owners that have not given everything back.
 
 It keeps names, never owners: a connection that is gone is not kept alive by what it once held.
 """
@@ -63,7 +63,7 @@ class LedgerEntry:
 
     Attributes:
         event: What happened.
-        owner: Whose permit it was, by name.
+        owner: The name of the permit's owner.
         namespace: What it was for; empty where the request did not say.
         size_bytes: What was acquired, is held after the update, or was given back.
         held_seconds: How long the permit, and those it was exchanged for, had been held then.
@@ -155,7 +155,7 @@ class Ledger:
 
     Args:
         clock: Where time comes from.
-        name: Names an owner; None is who did not say who it is.
+        name: Names an owner; None is for requests without one.
         budget: What is held, in words.
 
     Bounds: one entry a live permit, and RECENT_EVENTS events.

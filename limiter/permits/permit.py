@@ -40,7 +40,7 @@ class SemaphoreStatistics:
         queue_size: Requests that wait.
         max_queue_size: Places for them; 0 or less is an unbounded queue.
         high_water_permits: The most that was ever acquired at once.
-        holders: Owners that hold or wait for something (only those who say who they are).
+        holders: Owners that hold or wait for something (only requests that name one).
         oldest_waiter_seconds: How long the oldest waiting request has waited; 0 without one.
         overdraft_permits: How far beyond the limit a growth went that is still held.
         overdrafts_total: How often that happened.
@@ -62,14 +62,14 @@ class SemaphoreStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """Somebody waits for memory that others hold.
+    """A request that waits for memory of others.
 
     Attributes:
-        owner: Who waits; None where he did not say.
-        namespace: What for.
+        owner: The owner of the request; None where it named none.
+        namespace: The namespace it is for.
         needed_permits: What is asked for, less what a growing permit holds already.
         available_permits: What is free.
-        waited_seconds: For how long.
+        waited_seconds: Seconds it has waited.
     """
 
     owner: Hashable | None
@@ -109,7 +109,7 @@ class Permit:
 
     Attributes:
         size: What is held now; 0 once the permit was released or superseded. To be read only.
-        holder: Whose it is; None where the request did not say.
+        holder: Its holder; None where the request named no owner.
     """
 
     __slots__ = ("counted", "growing", "holder", "namespace", "returned", "size")

@@ -53,7 +53,7 @@ class AsyncSemaphore:
 
     Source: PIP-442, AsyncSemaphoreImpl.
     Differs: a request that is first and fits is granted within the call; cancelling the task
-    that waits removes its request at once; ``is_cancelled`` of the one whose turn it is is asked
+    that waits removes its request at once; ``is_cancelled`` of the request next in turn is asked
     even when nothing is available.
     """
 
@@ -104,7 +104,7 @@ class AsyncSemaphore:
         Args:
             size: 0 <= size <= limit. Under fifo a request of 0 waits too while nothing is free.
             is_cancelled: Asked when the request is considered; true gives it up.
-            owner: Whose request this is; see :attr:`owners`.
+            owner: The owner of the request; see :attr:`owners`.
             namespace: ``tenant/namespace`` it is for; policy fair takes turns between them.
 
         Raises:
@@ -226,7 +226,7 @@ class AsyncSemaphore:
 
         A higher limit grants at once. A lower one takes nothing back that is held; a waiting
         request that exceeds it is refused with the figures. Queue size and timeout apply to
-        requests that come; who waits keeps its place and its deadline.
+        requests that come; those that wait keep their places and deadlines.
         """
         if max_queue_size is not None:
             self._waiting.max_size = max_queue_size
@@ -245,7 +245,7 @@ class AsyncSemaphore:
         self._books.record_with(record)
 
     def extend_timeouts(self, more_seconds: Callable[[Waiter], float]) -> None:
-        """Ask ``more_seconds`` of a request whose time is up how much longer it may wait.
+        """Ask ``more_seconds`` how much longer a request may wait that would time out now.
 
         0 or less: it is refused now.
         """
@@ -325,7 +325,7 @@ class AsyncSemaphore:
 
 
 def _uncounted(size: int, owner: Hashable | None, namespace: str) -> Permit:
-    """Return a permit of an unbounded semaphore: in no book, but it remembers whose it is."""
+    """Return a permit of an unbounded semaphore: counted nowhere, but with its owner."""
     if type(owner) is SharedHolder:
         return Permit(size, owner, namespace, counted=False)
     account = None if owner is None else Account(owner, namespace, many_clients=False)

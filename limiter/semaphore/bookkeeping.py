@@ -73,7 +73,7 @@ class Bookkeeping:
         self.assign(permit, instead_of)
 
     def assign(self, permit: Permit, instead_of: Permit | None = None) -> None:
-        """Write down whose a permit is; the sum has been counted."""
+        """Count a permit for its holder; the sum has been counted."""
         holder = permit.holder
         if holder is not None:
             holder.took_on(permit)

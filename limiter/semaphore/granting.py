@@ -142,7 +142,7 @@ class Granting:
         elif waiter.error is not None:
             raise raised_anew(waiter.error)
 
-    # -- who is next --------------------------------------------------------------------------
+    # -- the next request --------------------------------------------------------------------
 
     def grant_waiters(self) -> None:
         """Grant all requests that can be granted, in the policy's order.

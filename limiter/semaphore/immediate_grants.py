@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ImmediateGrants:
-    """Decides whether a request needs no wait, and grants one of an owner at once."""
+    """Decides if a request needs no wait, and grants one of an owner at once."""
 
     __slots__ = ("_admission", "_books", "_budget", "_outcomes", "_waiting")
 

@@ -87,7 +87,7 @@ class Owners:
         self._granting.grant_waiters()
 
     def exempt_from_quota(self, owner: Hashable) -> None:
-        """Count each namespace of ``owner`` apart and without a share: many clients use it.
+        """Count each namespace of ``owner`` apart and without a quota: many clients use it.
 
         For a connection that announces a proxy, until :meth:`cancel`. Policy fair.
         """

@@ -19,8 +19,8 @@ class WaitingRequests:
         requests: The requests, the oldest first.
         max_size: Places for them; 0 or less is an unbounded queue.
         timeout_seconds: How long a request that comes now may wait.
-        more_seconds: Asked how much longer a request may wait whose time is up; 0 or less: it
-            is refused now.
+        more_seconds: Asked how much longer a request may wait that would time out now; 0 or
+            less: not at all.
     """
 
     __slots__ = ("_clock", "max_size", "more_seconds", "requests", "timeout_seconds")
@@ -64,7 +64,7 @@ class WaitingRequests:
         waiter.timer = self._clock.call_at(due, time_out, waiter)
 
     def extend_wait(self, waiter: Waiter, time_out: Callable[[Waiter], None]) -> bool:
-        """Give a request whose time is up more of it; false when it gets none."""
+        """Give a request more time at its deadline; false when it gets none."""
         more = self.more_seconds(waiter) if self.more_seconds is not None else 0.0
         if more > 0:
             waiter.timer = self._clock.call_at(self._clock.now() + more, time_out, waiter)

@@ -2,8 +2,8 @@
 
 What an eviction frees must not go to the next silent peer, nor to the same one that has come again.
 What a peer's kernel acknowledges is no proof, as its buffers take a hundred kilobytes that nobody
-reads. So newcomers are asked: who answers a PING has read all that was sent before it. (Who sends
-a PONG blindly after it was asked is believed once; what it holds then is closed like any other's.)
+reads. So they are asked: one that answers a PING has read all that was sent before it. (A peer that
+sends a PONG blindly after it was asked is believed once; what it holds then is closed like any other's.)
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class UnprovenPeers:
     Bound: one entry a connection.
 
     Attributes:
-        go_last: Whether they go after the others, because silent peers are in somebody's way.
+        go_last: True if they go after the others, because silent peers are in the way.
     """
 
     def __init__(self) -> None:
@@ -45,11 +45,11 @@ class UnprovenPeers:
         yield from self._peers
 
     def came(self, peer: Peer) -> None:
-        """A connection is new."""
+        """Add a new connection."""
         self._peers[peer] = self._unasked[peer] = None
 
     def is_proven(self, peer: Peer) -> None:
-        """A connection has read what it was sent, is vouched for, or has ended."""
+        """Forget a connection that has read what it was sent, is vouched for, or has ended."""
         self._peers.pop(peer, None)
         self._unasked.pop(peer, None)
 
@@ -58,7 +58,7 @@ class UnprovenPeers:
         return list(islice(self._unasked, ASKED_A_TICK))
 
     def was_asked(self, peer: Peer, *, done: bool) -> None:
-        """Ask a newcomer no more, or later: his handshake is not finished."""
+        """Ask a peer no more, or later: its handshake is not finished."""
         if peer in self._unasked:
             del self._unasked[peer]
             if not done:
