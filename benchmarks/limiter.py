@@ -17,7 +17,7 @@ from benchmarks.result import BenchOptions, BenchResult, Figure
 from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.clock import LoopClock
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
-from limiter.metrics.outcome_counts import AcquireTally
+from limiter.metrics.outcome_counts import OutcomeCounts
 from limiter.semaphore.async_semaphore import AsyncSemaphore
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _sides() -> dict[str, Callable[[int], Awaitable[None]]]:
 def _semaphore(policy: AdmissionPolicy) -> AsyncSemaphore:
     """Return a semaphore with the observer the servers have."""
     clock = LoopClock()
-    observer = partial(AcquireTally(clock).observe, LimitType.HEAP_MEMORY)
+    observer = partial(OutcomeCounts(clock).observe, LimitType.HEAP_MEMORY)
     rules = AdmissionRules(policy)
     return AsyncSemaphore(MAX_PERMITS, QUEUE_SIZE, TIMEOUT_SECONDS, clock, observer, rules)
 
@@ -120,7 +120,7 @@ async def _dual_pairs(count: int) -> None:
     limit = MemoryLimit(MAX_PERMITS, QUEUE_SIZE, TIMEOUT_SECONDS)
     clock = LoopClock()
     rules = AdmissionRules(AdmissionPolicy.FAIR)
-    limiter = AsyncDualMemoryLimiter(limit, limit, clock, AcquireTally(clock).observe, rules)
+    limiter = AsyncDualMemoryLimiter(limit, limit, clock, OutcomeCounts(clock).observe, rules)
     heap = LimitType.HEAP_MEMORY
     for _ in range(count):
         permit = await limiter.acquire(heap, PERMIT_BYTES, None, OWNER, NAMESPACE)

@@ -92,7 +92,7 @@ async def measure(side: str, ending: str, waiters: int) -> float:
         whole_lives(
             ending,
             (_use(semaphore, owner, namespace) for owner, namespace in who),
-            partial(semaphore.cancel_owner, BLOCKER),
+            partial(semaphore.owners.cancel, BLOCKER),
         )
     )
     wanted = {OUTCOMES[ending]: waiters}

@@ -60,7 +60,7 @@ async def grant(queue: Queue) -> None:
     granted: list[Waiter] = []
     for waiter in queue.waiters:
         waiter.on_done(partial(granted.append, waiter))
-    queue.semaphore.cancel_owner(BLOCKER)
+    queue.semaphore.owners.cancel(BLOCKER)
     # The list grows meanwhile: who gives back lets in the next.
     for waiter in granted:
         queue.semaphore.release(waiter.result())
@@ -77,7 +77,7 @@ async def abandon(queue: Queue) -> None:
 async def cancel_owners(queue: Queue) -> None:
     """Let the owners leave, who drop all they wait for."""
     for owner in dict.fromkeys(queue.owners):
-        queue.semaphore.cancel_owner(owner)
+        queue.semaphore.owners.cancel(owner)
 
 
 async def time_out(queue: Queue) -> None:
@@ -198,13 +198,13 @@ async def measure_sharers(waiters: int) -> float:
 
 
 async def _shared_life(semaphore: AsyncSemaphore, waiters: int) -> None:
-    holder = semaphore.share("tenant/namespace")
-    semaphore.join(holder, 0)
+    holder = semaphore.shared.new("tenant/namespace")
+    semaphore.shared.join(holder, 0)
     semaphore.request(1, None, holder)
     for owner in range(1, waiters):
-        semaphore.join(holder, owner)
+        semaphore.shared.join(holder, owner)
     for owner in range(waiters):
-        semaphore.leave(holder, owner)
+        semaphore.shared.leave(holder, owner)
 
 
 def conclude(rounds: Sequence[Costs]) -> list[Figure]:

@@ -82,7 +82,7 @@ class AnswersAtOnce:
         self, request: pb.CommandGetTopicsOfNamespace, listing: TopicListing, cnx: Connection
     ) -> bool:
         """Send a listing under memory that is free, as ``serve`` does."""
-        passing, name = self._memory.passing, request.namespace
+        passing, name = self._memory.transient, request.namespace
         key = heap_key(name, request.mode)
         heap = passing(LimitType.HEAP_MEMORY, key, listing.estimated_bytes, cnx, name)
         if heap is None:

@@ -248,7 +248,7 @@ class GetTopicsHandler:
         paid = None if ahead is None else ahead.pay(key, size_bytes)
         if paid is not None:
             return paid
-        passing = self._memory.passing(
+        passing = self._memory.transient(
             LimitType.DIRECT_MEMORY, key, size_bytes, asked.cnx, asked.name
         )
         return None if passing is None else passing.stay()

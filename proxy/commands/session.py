@@ -47,7 +47,7 @@ def _answer_lookups(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
     parts = cnx.parts
     if request.HasField("proxy_version"):
         cnx.stands_for_many()
-        parts.flights.exempt_from_share(cnx)
+        parts.flights.exempt_from_quota(cnx)
     cnx.state = ProxyConnectionState.PROXY_LOOKUP_REQUESTS
     parts.connection_counters.connect_succeeded()
     connected = pb.CommandConnected(

@@ -118,9 +118,9 @@ class Flights:
                 flight.task.cancel()
         self._limiter.cancel_owner(cnx)
 
-    def exempt_from_share(self, cnx: Connection) -> None:
+    def exempt_from_quota(self, cnx: Connection) -> None:
         """Many clients are behind a connection: it is another proxy's."""
-        self._limiter.exempt_from_share(cnx)
+        self._limiter.exempt_from_quota(cnx)
 
     async def finished(self, cnx: Connection) -> None:
         """Wait until a client waits for no flight any more."""

@@ -57,7 +57,7 @@ class LiveAnswer:
 
     def join(self, owner: Hashable) -> None:
         """Add a reference of ``owner``. It is one of direct memory: the heap was given back."""
-        self._live.direct.join(self._owner.holders[LimitType.DIRECT_MEMORY], owner)
+        self._live.direct.shared.join(self._owner.holders[LimitType.DIRECT_MEMORY], owner)
 
     def leave(self, owner: Hashable) -> None:
         """Drop a reference of ``owner``; with the last one the answer is forgotten."""

@@ -18,7 +18,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 
 from broker.service import BrokerService
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
-from limiter.metrics.outcome_counts import AcquireTally
+from limiter.metrics.outcome_counts import OutcomeCounts
 from limiter.permits.permit import AcquireOutcome
 from server.errors import ConfigError
 from server.metrics.otel_export import MetricExport
@@ -139,7 +139,7 @@ async def test_a_batch_of_waits_of_no_time_arrives_in_full() -> None:
     async with collector() as one:
         # Given
         clock = ManualClock()
-        tally = AcquireTally(clock)
+        tally = OutcomeCounts(clock)
         budget = MemoryLimit(1000, 10, 25.0)
         limiter = AsyncDualMemoryLimiter(budget, budget, clock)
         url = f"{one.url}/v1/metrics"

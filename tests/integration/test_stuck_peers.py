@@ -204,7 +204,7 @@ async def test_while_silent_peers_are_closed_a_newcomer_is_asked_whether_it_read
                 await until_quiet()
         # When
         fresh = await parts.peer(role)
-        cnx, newcomers = parts.cnx(fresh, role), flow.slow_peers._newcomers
+        cnx, newcomers = parts.cnx(fresh, role), flow.slow_peers._unproven
         assert newcomers.waits(cnx)
         await pass_seconds(clock, 0.2)
         command = await fresh.command()

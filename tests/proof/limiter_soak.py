@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from limiter.admission.rules import AdmissionPolicy, AdmissionRules, ShareCaps
+from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
 from limiter.errors import PermitAcquireError, PermitTooLargeError
 from limiter.permits.account import SharedHolder
 from limiter.semaphore.async_semaphore import AsyncSemaphore
@@ -108,12 +108,12 @@ class LimiterSoak:
         self.outcomes: Counter[AcquireOutcome] = Counter()
         self.operations: Counter[str] = Counter()
         self.longest_queue = 0
-        caps = ShareCaps(per_namespace=LIMIT, per_tenant=3 * LIMIT // 2)
+        caps = AdmissionCaps(per_namespace=LIMIT, per_tenant=3 * LIMIT // 2)
         rules = AdmissionRules(policy, OVERDRAFT_MAX, caps)
         self.semaphore = AsyncSemaphore(
             LIMIT, MAX_QUEUE, TIMEOUT_SECONDS, self._clock, self._observe, rules
         )
-        self.semaphore.exempt_from_share(PROXY)
+        self.semaphore.owners.exempt_from_quota(PROXY)
         self._live: dict[Permit, None] = {}
         self._busy: set[Permit] = set()
         self._shared: list[Sharing] = []
@@ -209,9 +209,9 @@ class LimiterSoak:
         for sharing in self._shared:
             sharing.owners.pop(owner, None)
         self._shared = [one for one in self._shared if one.owners]
-        self.semaphore.cancel_owner(owner)
+        self.semaphore.owners.cancel(owner)
         if owner == PROXY:
-            self.semaphore.exempt_from_share(PROXY)
+            self.semaphore.owners.exempt_from_quota(PROXY)
 
     def _pass_time(self) -> None:
         self._clock.advance(self._chance.choice((0.001, 1.0, 5.0, TIMEOUT_SECONDS)))
@@ -229,7 +229,7 @@ class LimiterSoak:
 
     def _share(self) -> None:
         if len(self._shared) < MAX_SHARED and len(self._tasks) < MAX_TASKS:
-            sharing = Sharing(self.semaphore.share(self._chance.choice(NAMESPACES)))
+            sharing = Sharing(self.semaphore.shared.new(self._chance.choice(NAMESPACES)))
             self._shared.append(sharing)
             self._join_sharing(sharing)
             self._start(partial(self._acquiring, sharing.holder))
@@ -241,7 +241,7 @@ class LimiterSoak:
     def _join_sharing(self, sharing: Sharing) -> None:
         owner = self._chance.randrange(OWNERS)
         sharing.owners[owner] += 1
-        self.semaphore.join(sharing.holder, owner)
+        self.semaphore.shared.join(sharing.holder, owner)
 
     def _leave(self) -> None:
         if self._shared:
@@ -254,7 +254,7 @@ class LimiterSoak:
             del sharing.owners[owner]
         if not sharing.owners:
             self._shared.remove(sharing)
-        self.semaphore.leave(sharing.holder, owner)
+        self.semaphore.shared.leave(sharing.holder, owner)
 
     # -- bookkeeping --------------------------------------------------------------------------
 

@@ -84,7 +84,7 @@ class LimiterHistory(RuleBasedStateMachine):
             lambda outcome, _, count: self.outcomes.extend([outcome] * count),
             self.admission,
         )
-        self.semaphore.exempt_from_share(PROXY)
+        self.semaphore.owners.exempt_from_quota(PROXY)
 
     # -- bookkeeping --------------------------------------------------------------------------
 
@@ -286,17 +286,17 @@ class LimiterHistory(RuleBasedStateMachine):
     @rule(owner=SHARERS)
     def cancel_owner(self, owner: str) -> None:
         self.books.forget(owner)
-        self.semaphore.cancel_owner(owner)
+        self.semaphore.owners.cancel(owner)
         assert not any(ask.account and ask.account[0] == owner for ask in self.books.asks.values())
-        assert self.semaphore.pinned_by(owner) == 0
+        assert self.semaphore.owners.pinned_by(owner) == 0
         if owner == PROXY:
-            self.semaphore.exempt_from_share(owner)
+            self.semaphore.owners.exempt_from_quota(owner)
 
     # -- sharing ------------------------------------------------------------------------------
 
     @rule(size=SIZES, owner=SHARERS, namespace=NAMESPACES)
     def share(self, size: int, owner: str, namespace: str) -> None:
-        sharing = Sharing(self.semaphore.share(namespace), namespace)
+        sharing = Sharing(self.semaphore.shared.new(namespace), namespace)
         self.books.sharings.append(sharing)
         self.join_sharing(sharing, owner)
         ask = self.new_ask(size, None, sharing, namespace)
@@ -313,14 +313,14 @@ class LimiterHistory(RuleBasedStateMachine):
         account = self.account_of(owner, sharing.namespace)
         assert account is not None
         sharing.references[account] += 1
-        self.semaphore.join(sharing.holder, owner)
+        self.semaphore.shared.join(sharing.holder, owner)
 
     @precondition(lambda self: self.books.sharings)
     @rule(pick=PICKS, owner=SHARERS)
     def leave(self, pick: int, owner: str) -> None:
         sharing = self.books.sharings[pick % len(self.books.sharings)]
         self.books.leave(sharing, self.account_of(owner, sharing.namespace))
-        self.semaphore.leave(sharing.holder, owner)
+        self.semaphore.shared.leave(sharing.holder, owner)
 
     # -- limits and time ----------------------------------------------------------------------
 
@@ -382,7 +382,7 @@ class LimiterHistory(RuleBasedStateMachine):
         for owner in ("a", "b", "c", PROXY):
             mine = [one for one in self.books.accounts() if one[0] == owner]
             pinned = sum(self.books.alone(one) + self.books.parts(one) for one in mine)
-            assert self.semaphore.pinned_by(owner) == pinned
+            assert self.semaphore.owners.pinned_by(owner) == pinned
 
     def the_figures_are_right(self) -> None:
         statistics = self.semaphore.statistics()
@@ -403,7 +403,7 @@ class LimiterHistory(RuleBasedStateMachine):
         for sharing in self.books.sharings:
             for account in list(sharing.references.elements()):
                 self.books.leave(sharing, account)
-                self.semaphore.leave(sharing.holder, account[0])
+                self.semaphore.shared.leave(sharing.holder, account[0])
         assert self.semaphore.acquired_permits == self.semaphore.queue_size == 0
         assert list(self.semaphore.accounts()) == []
         self.semaphore.statistics()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from hypothesis import settings
 
 from limiter.admission.places import LENT_DIVISOR
-from limiter.admission.rules import AdmissionPolicy, AdmissionRules, ShareCaps
+from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
 from limiter.permits.permit import AcquireOutcome
 from tests.properties.limiter_history import MANY_CLIENTS, LimiterHistory
 
@@ -21,7 +21,7 @@ OVERDRAFT_MAX = 3
 
 
 def fair(per_connection: int = 0, per_namespace: int = 0, per_tenant: int = 0) -> AdmissionRules:
-    caps = ShareCaps(per_connection, per_namespace, per_tenant)
+    caps = AdmissionCaps(per_connection, per_namespace, per_tenant)
     return AdmissionRules(AdmissionPolicy.FAIR, OVERDRAFT_MAX, caps)
 
 
@@ -145,7 +145,7 @@ class FairHistory(LimiterHistory):
     def certain(self) -> bool:
         """Whether it is known of all who wait whether they stand in line."""
         shared = any(one.sharing for one in self.books.new_work())
-        return not shared and self.admission.caps == ShareCaps()
+        return not shared and self.admission.caps == AdmissionCaps()
 
     def first_in_line_of(self, ask: Ask) -> bool:
         return ask.account is None or self.first_in_line(ask.account) is ask
@@ -207,7 +207,7 @@ class FairHistory(LimiterHistory):
 
     def turn(self) -> Ask | None:
         """Whose turn it is, by what is published; None where that fits several."""
-        contention = self.semaphore.contention()
+        contention = self.semaphore.contention.current()
         if contention is None:
             return None
         named = (contention.owner, contention.namespace, contention.needed_permits)

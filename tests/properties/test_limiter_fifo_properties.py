@@ -26,7 +26,7 @@ class FifoHistory(LimiterHistory):
 
     def nobody_waits_in_vain(self) -> None:
         head = next(iter(self.books.asks.values()), None)
-        contention = self.semaphore.contention()
+        contention = self.semaphore.contention.current()
         assert (contention is None) == (head is None)
         if head is not None and contention is not None:
             assert not 0 < self.available >= self.books.needed(head)

@@ -17,7 +17,10 @@ from limiter.admission.fair_queue import TurnQueue
 from limiter.errors import PermitAcquireTimeoutError
 from limiter.memory.shared_leases import SharedLeases
 from limiter.permits.permit import AcquireOutcome
+from limiter.semaphore import async_semaphore
 from limiter.semaphore.async_semaphore import AsyncSemaphore
+from limiter.semaphore.granting import Granting
+from limiter.semaphore.owners import SharedHolders
 from tests.properties import test_turns_properties
 from tests.properties.test_limiter_fair_properties import CappedHistory, FairHistory
 from tests.properties.test_limiter_fifo_properties import FifoHistory
@@ -26,7 +29,6 @@ from tests.properties.test_shared_leases_properties import LeaseHistory
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from limiter.admission.fifo import Admission
     from limiter.memory.shared_leases import LeaseReference
     from limiter.permits.account import Account, Place, SharedHolder, Waiter
     from limiter.permits.permit import Permit
@@ -48,43 +50,43 @@ SEARCH = settings(
 class ReleaseThatWakesNobody(AsyncSemaphore):
     def release(self, permit: Permit) -> None:
         permit.returned = True
-        self._take_from(permit)
+        self._books.release(permit)
 
 
 class ReleaseThatCountsTwice(AsyncSemaphore):
     def release(self, permit: Permit) -> None:
         if permit.returned and permit.counted:
-            self._acquired -= 1
+            self._budget.acquired -= 1
         super().release(permit)
 
 
-class TimeoutThatLeavesItsPlaceTaken(AsyncSemaphore):
+class TimeoutThatLeavesItsPlaceTaken(Granting):
     def _time_out(self, waiter: Waiter) -> None:
-        self._observe(AcquireOutcome.TIMED_OUT, 0.0)
+        self._outcomes.tell(AcquireOutcome.TIMED_OUT)
         waiter.settle(None, PermitAcquireTimeoutError(0.0))
 
 
-class TimeoutThatIsToldTwice(AsyncSemaphore):
+class TimeoutThatIsToldTwice(Granting):
     def _time_out(self, waiter: Waiter) -> None:
-        self._observe(AcquireOutcome.TIMED_OUT, 0.0)
+        self._outcomes.tell(AcquireOutcome.TIMED_OUT)
         super()._time_out(waiter)
 
 
-class AbandonThatLeaksWhatWasJustGranted(AsyncSemaphore):
+class AbandonThatLeaksWhatWasJustGranted(Granting):
     def abandon(self, waiter: Waiter) -> None:
         if waiter.permit is None:
             super().abandon(waiter)
 
 
-class AbandonThatForgetsTheOldPermit(AsyncSemaphore):
+class AbandonThatForgetsTheOldPermit(Granting):
     def _take_back(self, waiter: Waiter, permit: Permit) -> None:
-        self._take_from(permit)
+        self._books.release(permit)
 
 
-class LeaverWhoKeepsItsPlaceInTheQueue(AsyncSemaphore):
-    def _give_up(self, holder: Account | SharedHolder) -> None:
+class LeaverWhoKeepsItsPlaceInTheQueue(Granting):
+    def give_up(self, holder: Account | SharedHolder) -> None:
         for permit in list(holder.permits):
-            self._take_from(permit)
+            self._books.release(permit)
 
 
 class HigherLimitThatGrantsNobody(AsyncSemaphore):
@@ -97,105 +99,89 @@ class HigherLimitThatGrantsNobody(AsyncSemaphore):
         if max_permits is None or max_permits < self.max_permits:
             super().change_limits(max_permits, max_queue_size, timeout_seconds)
         else:
-            self._max_permits = max_permits
-            self._choose_path()
+            self._budget.max_permits = max_permits
 
 
-class LeaseThatIsChargedToEachSharer(AsyncSemaphore):
+class LeaseThatIsChargedToEachSharer(SharedHolders):
     def join(self, holder: SharedHolder, owner: Hashable) -> None:
         super().join(holder, owner)
-        self._acquired += holder.held if holder.references > 1 else 0
+        self._books.budget.acquired += holder.held if holder.references > 1 else 0
 
 
-class LeaseThatTheFirstToLeaveReturns(AsyncSemaphore):
+class LeaseThatTheFirstToLeaveReturns(SharedHolders):
     def leave(self, holder: SharedHolder, owner: Hashable) -> None:
-        self._give_up(holder)
+        self._granting.give_up(holder)
         super().leave(holder, owner)
 
 
-class NewcomerThatDoesNotQueue(AsyncSemaphore):
+class NewcomerThatDoesNotQueue(Granting):
     def _enqueue(self, waiter: Waiter) -> None:
-        if not self._closed and 0 < self.available_permits >= waiter.needed:
-            self._grant(waiter)
-            self._untold_grants += 1
+        if not self._budget.closed and 0 < self._budget.available_permits >= waiter.needed:
+            self.grant(waiter)
+            self._outcomes.untold_grants += 1
         else:
             super()._enqueue(waiter)
 
 
-class OverdraftBesidesAnother(AsyncSemaphore):
+class OverdraftBesidesAnother(Granting):
     def _end_stall(self, turn: Waiter | None) -> bool:
-        self._overdraft = False
+        self._budget.overdraft = False
         return super()._end_stall(turn)
 
 
-class StallThatNobodyEnds(AsyncSemaphore):
+class StallThatNobodyEnds(Granting):
     def _end_stall(self, turn: Waiter | None) -> bool:
         return False
 
 
-class FairMutant(AsyncSemaphore):
-    admission_class = FairAdmission
-
-    def _policy(self) -> Admission:
-        return self.admission_class(self, self._accounts, self._rules.caps)
-
-
-class GrowthThatWaitsBehindNewWork(FairMutant):
-    class admission_class(FairAdmission):  # noqa: N801
-        def turn(self) -> Waiter | None:
-            account = self._hungry.first() or self._holding.first()
-            return account.first_in_line if account is not None else super().turn()
+class GrowthThatWaitsBehindNewWork(FairAdmission):
+    def turn(self) -> Waiter | None:
+        account = self._hungry.first() or self._holding.first()
+        return account.first_in_line if account is not None else super().turn()
 
 
-class HungryWhoWaitWithTheOthers(FairMutant):
-    class admission_class(FairAdmission):  # noqa: N801
-        def _place_of(self, account: Account, namespace: str, size: int) -> Place:
-            place = super()._place_of(account, namespace, size)
-            return self._holding if place is self._hungry else place
+class HungryWhoWaitWithTheOthers(FairAdmission):
+    def _place_of(self, account: Account, namespace: str, size: int) -> Place:
+        place = super()._place_of(account, namespace, size)
+        return self._holding if place is self._hungry else place
 
 
-class ShareThatIsTheWholeLimit(FairMutant):
-    class admission_class(FairAdmission):  # noqa: N801
-        def _share(self) -> int:
-            return self._semaphore.max_permits
+class ShareThatIsTheWholeLimit(FairAdmission):
+    def _quota(self) -> int:
+        return self._budget.max_permits
 
 
-class BypassWithoutABound(FairMutant):
-    class admission_class(FairAdmission):  # noqa: N801
-        def admitted(self, waiter: Waiter, turn: Waiter) -> bool:
-            passes = super().admitted(waiter, turn)
-            turn.passed_permits = 0
-            return passes
+class BypassWithoutABound(FairAdmission):
+    def admitted(self, waiter: Waiter, turn: Waiter) -> bool:
+        passes = super().admitted(waiter, turn)
+        turn.passed_permits = 0
+        return passes
 
 
-class NobodyMayPass(FairMutant):
-    class admission_class(FairAdmission):  # noqa: N801
-        def next(self, turn: Waiter, available: int) -> Waiter | None:
-            return turn if turn.needed <= available else None
+class NobodyMayPass(FairAdmission):
+    def next(self, turn: Waiter, available: int) -> Waiter | None:
+        return turn if turn.needed <= available else None
 
 
-class ShareThatNobodyLooksAtAgain(FairMutant):
-    class admission_class(FairAdmission):  # noqa: N801
-        def holds_changed(self, account: Account) -> None:
-            pass
+class ShareThatNobodyLooksAtAgain(FairAdmission):
+    def holds_changed(self, account: Account) -> None:
+        pass
 
-        def accounts_changed(self) -> None:
-            pass
-
-
-class CapThatIsNotAskedFor(FairMutant):
-    class admission_class(FairAdmission):  # noqa: N801
-        def _place_of(self, account: Account, namespace: str, size: int) -> Place:
-            self._caps.any = False
-            place = super()._place_of(account, namespace, size)
-            self._caps.any = True
-            return place
+    def accounts_changed(self) -> None:
+        pass
 
 
-class CapThatLetsNobodyGo(FairMutant):
-    class admission_class(FairAdmission):  # noqa: N801
-        def _look_again(self, namespace: str) -> None:
-            pass
+class CapThatIsNotAskedFor(FairAdmission):
+    def _place_of(self, account: Account, namespace: str, size: int) -> Place:
+        self._caps.any = False
+        place = super()._place_of(account, namespace, size)
+        self._caps.any = True
+        return place
+
+
+class CapThatLetsNobodyGo(FairAdmission):
+    def _look_again(self, namespace: str) -> None:
+        pass
 
 
 # Who competes, and little else: what these mutants break takes several steps to come about.
@@ -217,7 +203,7 @@ CompetitionHistory: type[LimiterHistory] = type(
     "CompetitionHistory", (FairHistory,), dict.fromkeys(RARE)
 )
 
-MUTANTS: list[tuple[type[LimiterHistory], type[AsyncSemaphore]]] = [
+MUTANTS: list[tuple[type[LimiterHistory], type[object]]] = [
     (FifoHistory, ReleaseThatWakesNobody),
     (FifoHistory, ReleaseThatCountsTwice),
     (FifoHistory, TimeoutThatLeavesItsPlaceTaken),
@@ -249,10 +235,11 @@ def name_of(one: type[object]) -> str:
 
 @pytest.mark.parametrize(("history", "mutant"), MUTANTS, ids=name_of)
 def test_the_properties_find_this_mutant(
-    history: type[LimiterHistory], mutant: type[AsyncSemaphore]
+    history: type[LimiterHistory], mutant: type[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given
-    mutated = type("Mutated", (history,), {"semaphore_class": mutant})
+    # Given: a semaphore that is changed, or is made of a part that is
+    monkeypatch.setattr(async_semaphore, mutant.__mro__[1].__name__, mutant)
+    mutated = type("Mutated", (history,), {"semaphore_class": async_semaphore.AsyncSemaphore})
     # When, Then
     with pytest.raises(AssertionError):
         run_state_machine_as_test(mutated, settings=SEARCH)
@@ -260,7 +247,7 @@ def test_the_properties_find_this_mutant(
 
 class LeaseThatEndsWithTheFirstToLeave(SharedLeases):
     def give_back(self, reference: LeaseReference, lease: Any) -> None:
-        self._semaphore._give_up(lease.holder)
+        self._semaphore._granting.give_up(lease.holder)
         super().give_back(reference, lease)
 
 
@@ -311,11 +298,10 @@ def test_the_properties_find_this_mutant_of_turns(
 
 
 @pytest.mark.parametrize("mutant", list(dict.fromkeys(one for _, one in MUTANTS)), ids=name_of)
-def test_a_mutant_changes_what_the_limiter_has(mutant: type[AsyncSemaphore]) -> None:
-    # Given: what it defines itself, in its policy if it has one of its own
-    changed = getattr(mutant, "admission_class", mutant)
-    base = changed.__mro__[1]
-    own = [name for name, value in vars(changed).items() if callable(value)]
+def test_a_mutant_changes_what_the_limiter_has(mutant: type[object]) -> None:
+    # Given: what it defines itself
+    base = mutant.__mro__[1]
+    own = [name for name, value in vars(mutant).items() if callable(value)]
     # Then: a renamed function of the limiter would leave the mutant without effect
     assert own
     assert all(hasattr(base, name) for name in own)

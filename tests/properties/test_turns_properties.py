@@ -1,11 +1,11 @@
-"""Turns are fair in bytes, whoever comes, goes and asks for however much."""
+"""FairQueue are fair in bytes, whoever comes, goes and asks for however much."""
 
 from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from limiter.admission.fair_queue import LeastFirst, TurnQueue, Turns
+from limiter.admission.fair_queue import FairQueue, LeastFirst, TurnQueue
 
 LARGEST = 50
 SIZES = st.integers(1, LARGEST)
@@ -62,7 +62,7 @@ def test_tenants_that_always_wait_get_as_many_bytes_whatever_their_namespaces(
     items: list[tuple[str, int]], other: str
 ) -> None:
     # Given
-    turns: Turns[int] = Turns()
+    turns: FairQueue[int] = FairQueue()
     everybody = [*items, ("u/x", LARGEST), ("t/x", 1), (other, 7)]
     received = {"t": 0, "u": 0}
     for number, (namespace, _) in enumerate(everybody):
@@ -106,7 +106,7 @@ def test_whoever_leaves_the_rest_is_served_and_nothing_is_kept(
     changes: list[tuple[int, int]],
 ) -> None:
     # Given
-    turns: Turns[int] = Turns()
+    turns: FairQueue[int] = FairQueue()
     waiting: dict[int, str] = {}
     # When: who waits already leaves, who does not comes
     for item, size in changes:

@@ -145,7 +145,7 @@ def test_what_waits_behind_the_blocker_waits() -> None:
         semaphore = occupied(AdmissionPolicy.FAIR, Outcomes())
         semaphore.request(1, None, "other", "tenant/namespace")
         assert semaphore.queue_size == 1
-        semaphore.cancel_owner(BLOCKER)
+        semaphore.owners.cancel(BLOCKER)
         return semaphore.queue_size
 
     assert asyncio.run(scenario()) == 0

@@ -161,7 +161,7 @@ async def test_nobody_is_an_owner_for_ever_of_what_was_paid_together() -> None:
     # Then
     assert client.takes() == 40
     semaphore = watching.limiter.semaphore(DIRECT)
-    assert (semaphore.statistics().holders, len(semaphore._accounts)) == (0, 0)
+    assert (semaphore.statistics().holders, len(list(semaphore.accounts()))) == (0, 0)
 
 
 @BOTH

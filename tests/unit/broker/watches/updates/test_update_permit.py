@@ -106,7 +106,7 @@ async def test_no_account_of_a_payment_is_kept_for_a_next_time(
     # When
     paying.payment.told_all()
     # Then: nobody asks in its name again
-    accounts = paying.limiter.semaphore(DIRECT)._accounts
+    accounts = paying.limiter.semaphore(DIRECT)._books.accounts
     assert not [owner for owner in accounts._spare if owner is paying.payment]
 
 
