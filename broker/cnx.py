@@ -217,7 +217,7 @@ class ServerCnx(ServedConnection):
     def _answer_at_once(
         self, request: pb.CommandGetTopicsOfNamespace, namespace: NamespaceName
     ) -> bool:
-        """Answer what needs no wait, one listing a chunk; see AnswersAtOnce.
+        """Answer what needs no wait, one listing a chunk.
 
         Those that come with it wait in tasks, so that other connections have their turn.
         """
@@ -226,8 +226,8 @@ class ServerCnx(ServedConnection):
             or self._chunk_answered == self.chunks_received
             or self._parts.lookups.full
         )
-        at_once = self._parts.topics_handler.at_once
-        answered = at_once.answer(request, namespace, self, alone=alone)
+        handler = self._parts.topics_handler
+        answered = handler.answer_at_once(request, namespace, self, alone=alone)
         if answered:
             self._chunk_answered = self.chunks_received
         return answered

@@ -18,7 +18,7 @@ from broker.imports.at_start import import_at_start
 from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister, open_lister
-from broker.listing.responses import AnswerRules
+from broker.listing.rules import AnswerRules
 from broker.metrics import BrokerMetrics, ListingCacheMetrics, ResourceMetrics, StoreMetrics
 from broker.patterns.cache import ListingCache
 from broker.patterns.filter import PatternFilter, PatternRules
@@ -208,7 +208,7 @@ class BrokerService(ServerService["ServerCnx"]):
         lister = self.lister
         pattern_filter = self._pattern_filter()
         as_shipped = config.profile is Profile.PULSAR
-        estimates = ListingEstimates(config.size_estimate, lister, as_shipped=as_shipped)
+        estimates = ListingEstimates(config.size_estimate, lister, anyone_resets=as_shipped)
         return WatchParts(
             self.store, lister, estimates, pattern_filter, self._memory(), self._clock
         )
@@ -243,8 +243,8 @@ class BrokerService(ServerService["ServerCnx"]):
             parts.pattern_filter,
             parts.estimates,
             parts.memory,
-            AnswerRules(
-                as_shipped=self.config.profile is Profile.PULSAR,
+            AnswerRules.of(
+                self.config.profile,
                 private_buffers=self.config.response_buffers is ResponseBuffers.PRIVATE,
                 max_message_bytes=self.config.max_message_size,
             ),

@@ -11,7 +11,7 @@ from broker.errors import RequestError, UnansweredRequestError
 from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import MAX_WAITS, GetTopicsHandler
 from broker.listing.lister import TopicLister
-from broker.listing.responses import AnswerRules
+from broker.listing.rules import AnswerRules
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.pattern import RegexImplementation
 from broker.stores.changes import StoreError, TopicChanges
@@ -23,6 +23,7 @@ from proto.frames import DEFAULT_MAX_MESSAGE_BYTES
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
 from proto.transport.connection import Connection
+from server.configuration.common import Profile
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 from tests.support.processes.cluster import held, topic_names
@@ -71,10 +72,10 @@ class Setup:
         self.handler = GetTopicsHandler(
             lister,
             pattern_filter,
-            ListingEstimates(estimate, lister, as_shipped=as_shipped),
+            ListingEstimates(estimate, lister, anyone_resets=as_shipped),
             self.memory,
-            AnswerRules(
-                as_shipped=as_shipped,
+            AnswerRules.of(
+                Profile.PULSAR if as_shipped else Profile.FLOODGATE,
                 private_buffers=private,
                 max_message_bytes=max_message_bytes,
             ),
@@ -666,7 +667,7 @@ async def test_as_shipped_a_frame_of_any_size_is_sent() -> None:
 def ask_at_once(setup: Setup, *, alone: bool = False, **fields: object) -> bool:
     """Ask for what needs no wait; tell whether it was answered."""
     request = MODE(request_id=1, namespace=str(NAMESPACE), **fields)
-    return setup.handler.at_once.answer(request, NAMESPACE, setup.wire.cnx, alone=alone)
+    return setup.handler.answer_at_once(request, NAMESPACE, setup.wire.cnx, alone=alone)
 
 
 @pytest.mark.parametrize(("fields", "changed"), [({}, True), ({"topics_hash": "00000000"}, False)])
