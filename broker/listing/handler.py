@@ -18,7 +18,6 @@ from broker.configuration.property_bounds import TooManyPropertiesError
 from broker.errors import (
     HEAP_LIMIT_EXCEEDED,
     NO_DIRECT_MEMORY,
-    RequestError,
     too_large_for_a_frame,
 )
 from broker.listing.lister import NO_PROPERTIES
@@ -29,6 +28,7 @@ from broker.plugins.calls import ResourcesError
 from broker.stores.changes import StoreError
 from limiter.errors import PermitAcquireError, PermitTooLargeError
 from limiter.memory.dual_limiter import LimitType
+from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -153,6 +153,7 @@ class GetTopicsHandler:
         request: pb.CommandGetTopicsOfNamespace,
         namespace: NamespaceName,
         cnx: Connection,
+        properties: Mapping[str, str] = NO_PROPERTIES,
     ) -> None:
         """Put the answer to one request into the connection's outbound queue.
 
@@ -162,11 +163,17 @@ class GetTopicsHandler:
         When the peer vanishes at any of the waits, its queued places and permits are given
         back by ``memory.cancel_owner(cnx)`` and the task is cancelled.
 
+        Args:
+            request: The client's.
+            namespace: Its namespace.
+            cnx: Its connection.
+            properties: What ``properties_of`` returned for it.
+
         Raises:
             RequestError: The request is refused.
             UnansweredRequestError: As shipped, nothing is answered.
         """
-        properties, pattern = self.properties_of(request), self._evaluated_pattern(request)
+        pattern = self._evaluated_pattern(request)
         asked = ListingRequest(request, namespace, str(namespace), properties, pattern, cnx)
         lacking_bytes = await self._make(asked)
         for waits in range(MAX_WAITS):

@@ -6,17 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.errors import (
-    RequestError,
-    UnansweredRequestError,
-    illegal_argument,
-    no_namespace_as_shipped,
-    too_large,
-)
+from broker.errors import illegal_argument, no_namespace_as_shipped, too_large
 from broker.topic_lists.listing import EMPTY_LISTING
 from limiter.memory.dual_limiter import LimitType
 from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES, LENGTH_FIELD_BYTES
 from server.configuration.common import Profile
+from server.connection.request_errors import RequestError, UnansweredRequestError
 
 if TYPE_CHECKING:
     from broker.listing.estimates import ListingEstimate

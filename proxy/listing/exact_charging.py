@@ -27,12 +27,8 @@ from limiter.memory.size_estimate import (
     TopicListSizeResultCache,
 )
 from proto.frames import LARGE_FRAME_BYTES
-from proxy.errors import (
-    RequestError,
-    UnansweredRequestError,
-    not_in_time,
-    too_large,
-)
+from proxy.errors import not_in_time, too_large
+from server.connection.request_errors import RequestError, UnansweredRequestError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

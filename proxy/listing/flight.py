@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from proto.topics_response import TopicsAnswer
     from proto.transport.connection import Connection
     from proxy.brokers import Address, BrokerConnections
-    from proxy.errors import RequestError
     from proxy.listing.live_answers import LiveAnswer, LiveAnswers
+    from server.connection.request_errors import RequestError
 
 
 class FlightKey(NamedTuple):

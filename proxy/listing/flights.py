@@ -21,14 +21,10 @@ from client.errors import PulsarClientError
 from limiter.memory.dual_limiter import LimitType
 from proto.errors import RemoteProtocolError
 from proto.frames import LENGTH_FIELD_BYTES
-from proxy.errors import (
-    ErrorTranslation,
-    RequestError,
-    UnansweredRequestError,
-    too_large_for_a_frame,
-)
+from proxy.errors import ErrorTranslation, too_large_for_a_frame
 from proxy.listing.flight import Flight, FlightKey, Requester
 from proxy.listing.live_answers import LiveAnswer, LiveAnswers
+from server.connection.request_errors import RequestError, UnansweredRequestError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -30,8 +30,9 @@ from limiter.memory.size_estimate import (
     charged_bytes,
     estimate_topic_list_bytes,
 )
-from proxy.errors import RequestError, UnansweredRequestError, not_in_time, too_large
+from proxy.errors import not_in_time, too_large
 from server.connection.refusal_texts import illegal_argument_text
+from server.connection.request_errors import RequestError, UnansweredRequestError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

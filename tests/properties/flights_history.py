@@ -19,7 +19,7 @@ from limiter.flow.lookup_semaphore import LookupSemaphore
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from proto.frames import LARGE_FRAME_BYTES
 from proto.topics_response import TopicsAnswer, read_topics_head
-from proxy.errors import ErrorTranslation, RequestError
+from proxy.errors import ErrorTranslation
 from proxy.listing.exact_charging import ExactCharging
 from proxy.listing.flight import Flight, Requester
 from proxy.listing.flights import Flights, flight_key
@@ -31,6 +31,8 @@ from tests.support.peers.stand_in_broker import topic_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from random import Random
+
+    from server.connection.request_errors import RequestError
 
 HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
 NAMESPACE = "public/list"

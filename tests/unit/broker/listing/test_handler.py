@@ -7,7 +7,6 @@ import asyncio
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.errors import RequestError, UnansweredRequestError
 from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import MAX_WAITS, GetTopicsHandler
 from broker.listing.lister import TopicLister
@@ -24,6 +23,7 @@ from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
 from proto.transport.connection import Connection
 from server.configuration.common import Profile
+from server.connection.request_errors import RequestError, UnansweredRequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 from tests.support.processes.cluster import held, topic_names
@@ -90,7 +90,8 @@ class Setup:
     async def serve(self, request_id: int = 1, **fields: object) -> None:
         """Serve one request."""
         request = MODE(request_id=request_id, namespace=str(NAMESPACE), **fields)
-        await self.handler.serve(request, NAMESPACE, self.wire.cnx)
+        properties = self.handler.properties_of(request)
+        await self.handler.serve(request, NAMESPACE, self.wire.cnx, properties)
 
     def answer(self) -> pb.CommandGetTopicsOfNamespaceResponse:
         """Return the one answer that came."""

@@ -15,7 +15,7 @@ import pytest
 
 import broker.listing.responses
 import proto.PulsarApi_pb2 as pb
-from broker.errors import NO_DIRECT_MEMORY, RequestError
+from broker.errors import NO_DIRECT_MEMORY
 from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister
@@ -32,6 +32,7 @@ from proto.names import NamespaceName
 from proto.topics_response import TopicsResponse
 from proto.transport.connection import Connection
 from server.configuration.common import Profile
+from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 from tests.support.processes.cluster import held
@@ -92,7 +93,8 @@ class Writing:
     async def write(self, request_id: int = 1) -> None:
         """Serve one request."""
         request = pb.CommandGetTopicsOfNamespace(request_id=request_id, namespace=str(NAMESPACE))
-        await self.handler.serve(request, NAMESPACE, self.wire.cnx)
+        properties = self.handler.properties_of(request)
+        await self.handler.serve(request, NAMESPACE, self.wire.cnx, properties)
 
     @property
     def writes(self) -> list[int]:
