@@ -38,6 +38,9 @@ class ListingEstimates:
         policy: floodgateSizeEstimate.
         lister: Knows the sizes of namespaces that are in memory.
         anyone_resets: See limiter.memory.size_estimate.SizeGuess.
+
+    Attributes:
+        exact: Whether a listing that is there already is charged with its true size from the start.
     """
 
     def __init__(self, policy: SizeEstimate, lister: TopicLister, *, anyone_resets: bool) -> None:
@@ -45,11 +48,7 @@ class ListingEstimates:
         self._lister = lister
         self._anyone_resets = anyone_resets
         self._sizes = TopicListSizeResultCache()
-
-    @property
-    def exact(self) -> bool:
-        """Whether a listing that is there already is charged with its true size from the start."""
-        return self._policy is SizeEstimate.EXACT
+        self.exact = policy is SizeEstimate.EXACT
 
     def of(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES

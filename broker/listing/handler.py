@@ -119,13 +119,13 @@ class GetTopicsHandler:
             return False
         answer = listing_answer(request, listing, cnx, filtered=False)
         response = answer.response
-        if not len(listing):
+        if not listing.totals.count:
             self._write(response.joined(), cnx, _nothing_to_give_back, 0)
             return True
         name, passing = request.namespace, self._memory.passing
         key, heap_bytes = heap_key(name, request.mode), listing.estimated_bytes
         heap = passing(LimitType.HEAP_MEMORY, key, heap_bytes, cnx, name)
-        if heap is None or self._rules.is_too_large(response.size):
+        if heap is None or self._is_too_large(response):
             return False
         size_bytes = response.command_bytes
         direct = passing(LimitType.DIRECT_MEMORY, answer.shared, size_bytes, cnx, name)
@@ -144,9 +144,9 @@ class GetTopicsHandler:
         if rules.keeps_heap or request.HasField("topics_pattern") or request.properties:
             return None
         listing = self._lister.listing_at_once(namespace, request.mode)
-        if listing is not None and len(listing) and not (alone and self._estimates.exact):
-            return None
-        return listing
+        if listing is None or not listing.totals.count or (alone and self._estimates.exact):
+            return listing
+        return None
 
     async def serve(
         self,
@@ -236,9 +236,8 @@ class GetTopicsHandler:
             except InvalidPatternError as error:
                 raise self._refusals.pattern(error) from None
         answer = listing_answer(asked.command, listing, asked.cnx, filtered=filtered)
-        size_bytes = answer.response.size
-        if self._rules.is_too_large(size_bytes):
-            raise too_large_for_a_frame(size_bytes, self._rules.max_frame_bytes)
+        if self._is_too_large(answer.response):
+            raise too_large_for_a_frame(answer.response.size, self._rules.max_frame_bytes)
         return answer
 
     async def _direct(
@@ -299,6 +298,10 @@ class GetTopicsHandler:
         """Give the kernel a response past the queue where that is possible."""
         if not cnx.write_through(response.buffers, stay, paid_bytes):
             cnx.enqueue(response.buffers, response.size, stay(), paid_bytes)
+
+    def _is_too_large(self, response: TopicsResponse) -> bool:
+        """Tell whether a client would take a response for the end of the connection."""
+        return 0 < self._rules.max_frame_bytes < response.size
 
     def _own(self, response: TopicsResponse) -> TopicsResponse:
         """Return a response in bytes of its own, if responses share none."""

@@ -115,7 +115,3 @@ class AnswerRules:
             return AnswerRules(private_buffers, 0, keeps_heap=True, refusals=PulsarRefusals())
         max_frame_bytes = max_message_bytes + FRAME_PADDING_BYTES + LENGTH_FIELD_BYTES
         return AnswerRules(private_buffers, max_frame_bytes)
-
-    def is_too_large(self, size_bytes: int) -> bool:
-        """Tell whether a client would take a frame of this size for the end of the connection."""
-        return 0 < self.max_frame_bytes < size_bytes
