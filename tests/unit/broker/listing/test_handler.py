@@ -539,7 +539,7 @@ async def test_requests_for_one_pattern_share_its_evaluation_also_when_the_first
     found = [await task for task in asked[1:]]
     assert len(found[0]) == 500
     assert found[0] is found[1]
-    assert len(shared._running) == 0
+    assert len(shared._evaluations) == 0
 
 
 @pytest.mark.parametrize("as_shipped", [True, False])
