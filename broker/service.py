@@ -238,7 +238,10 @@ class BrokerService(ServerService["ServerCnx"]):
 
     def _lookup_handler(self) -> LookupHandler:
         return LookupHandler(
-            self.store, lambda: self.service_url, self.topics, as_shipped=self._pulsar_compatible
+            self.store,
+            lambda: self.service_url,
+            self.topics,
+            pulsar_compatible=self._pulsar_compatible,
         )
 
     def _topics_handler(self, parts: WatchParts) -> GetTopicsHandler:
