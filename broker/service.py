@@ -20,7 +20,7 @@ from broker.imports.at_start import import_at_start
 from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister, open_lister
-from broker.listing.responses import AnswerRules
+from broker.listing.rules import AnswerRules
 from broker.metrics import BrokerMetrics, ListingCacheMetrics, ResourceMetrics, StoreMetrics
 from broker.patterns.cache import ListingCache
 from broker.patterns.filter import PatternFilter, PatternRules
@@ -212,7 +212,7 @@ class BrokerService(ServerService["ServerCnx"]):
         lister = self.lister
         pattern_filter = self._pattern_filter()
         estimates = ListingEstimates(
-            config.size_estimate, lister, as_shipped=self._pulsar_compatible
+            config.size_estimate, lister, anyone_resets=self._pulsar_compatible
         )
         return WatchParts(
             self.store, lister, estimates, pattern_filter, self._memory(), self._clock
@@ -238,7 +238,10 @@ class BrokerService(ServerService["ServerCnx"]):
 
     def _lookup_handler(self) -> LookupHandler:
         return LookupHandler(
-            self.store, lambda: self.service_url, self.topics, as_shipped=self._pulsar_compatible
+            self.store,
+            lambda: self.service_url,
+            self.topics,
+            pulsar_compatible=self._pulsar_compatible,
         )
 
     def _topics_handler(self, parts: WatchParts) -> GetTopicsHandler:
@@ -247,8 +250,8 @@ class BrokerService(ServerService["ServerCnx"]):
             parts.pattern_filter,
             parts.estimates,
             parts.memory,
-            AnswerRules(
-                as_shipped=self._pulsar_compatible,
+            AnswerRules.of(
+                self.config.profile,
                 private_buffers=self.config.response_buffers is ResponseBuffers.PRIVATE,
                 max_message_bytes=self.config.max_message_size,
             ),

@@ -12,7 +12,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister
-from broker.listing.responses import AnswerRules
+from broker.listing.rules import AnswerRules
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.pattern import RegexImplementation
 from broker.stores.changes import TopicChanges
@@ -22,6 +22,7 @@ from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, Memor
 from limiter.memory.response_memory import PrivateMemory, SharedMemory
 from limiter.memory.size_estimate import SizeEstimate
 from proto.names import NamespaceName
+from server.configuration.common import Profile
 from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
@@ -101,9 +102,11 @@ class ListingsHistory:
         self.handler = GetTopicsHandler(
             lister,
             PatternFilter(patterns),
-            ListingEstimates(SizeEstimate.EXACT, lister, as_shipped=as_shipped),
+            ListingEstimates(SizeEstimate.EXACT, lister, anyone_resets=as_shipped),
             self.memory,
-            AnswerRules(as_shipped=as_shipped, private_buffers=private),
+            AnswerRules.of(
+                Profile.PULSAR if as_shipped else Profile.FLOODGATE, private_buffers=private
+            ),
         )
         self.clients: list[Client] = []
         self.answered = self.waited = self.waited_with_heap = 0
