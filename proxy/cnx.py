@@ -21,7 +21,7 @@ from proto.frames import DEFAULT_MAX_MESSAGE_BYTES
 from proto.names import InvalidNameError, NamespaceName
 from proto.version import SERVER_VERSION
 from proxy.errors import TOO_MANY_LOOKUPS, ErrorForm, ErrorForms, RequestError
-from proxy.listing.flight import Requester
+from proxy.listing.requesters import Requester
 from proxy.pipe.direct_handler import PipeLeg, UnavailableTargetError, set_shipped_flags
 from server.connection.served_connection import FlowParts, ServedConnection
 from server.tasks.request_tasks import RequestTasks

@@ -15,9 +15,9 @@ from proxy.brokers import (
 )
 from proxy.cnx import ProxyConnection, ProxyParts
 from proxy.errors import ErrorForms, ErrorTranslation
-from proxy.listing.exact_charging import Charging, ExactCharging
+from proxy.listing.exact_charging import ExactCharging
 from proxy.listing.flights import Flights
-from proxy.listing.pulsar_charging import ShippedCharging
+from proxy.listing.pulsar_charging import PulsarCharging
 from proxy.lookup_handler import LookupProxyHandler
 from proxy.metrics import ProxyFigures, ProxyMetrics
 from proxy.pipe.allowed_targets import BrokerTargets
@@ -30,6 +30,7 @@ from server.service import ServerService
 if TYPE_CHECKING:
     from limiter.clock import Clock
     from proxy.config import ProxyConfig
+    from proxy.listing.charging import Charging
 
 
 DRAIN_SECONDS = 60.0
@@ -129,8 +130,8 @@ class ProxyService(ServerService["ProxyConnection"]):
 
     def _charging(self) -> Charging:
         if self.config.size_estimate is SizeEstimate.EXACT:
-            return ExactCharging(self.limiter, as_shipped=self.as_shipped)
-        return ShippedCharging(self.limiter, self.config.size_estimate, as_shipped=self.as_shipped)
+            return ExactCharging(self.limiter, patient=not self.as_shipped)
+        return PulsarCharging(self.limiter, self.config.size_estimate, mended=not self.as_shipped)
 
     def _new_brokers(self) -> BrokerConnections:
         """Return a new client's way to brokers; shared answers need shared connections."""

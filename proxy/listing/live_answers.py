@@ -124,3 +124,12 @@ class LiveAnswers:
         """Forget an answer that nobody holds any more."""
         if not live.references and self._newest.get(live.key) is live:
             del self._newest[live.key]
+
+
+def lists_another(answer: TopicsAnswer, topics_hash: str | None) -> bool:
+    """Return True if an answer brings a list with another hash than this one.
+
+    Not if it says ``unchanged`` of a list that nobody has.
+    """
+    tail = answer.tail()
+    return tail is not None and tail.changed and tail.topics_hash != topics_hash
