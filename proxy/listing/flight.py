@@ -32,7 +32,6 @@ from proxy.errors import (
     not_in_time,
     too_large_for_a_frame,
 )
-from proxy.listing.live_answers import LiveAnswer, LiveAnswers, lists_another
 from proxy.listing.requesters import Requester, Requesters
 
 if TYPE_CHECKING:
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from proto.transport.connection import Connection
     from proxy.brokers import Address, BrokerConnections
     from proxy.listing.charging import Charge, Charging
+    from proxy.listing.live_answers import LiveAnswer, LiveAnswers
     from server.connection.unanswered_requests import UnansweredRequests
 
 logger = logging.getLogger(__name__)
@@ -159,7 +159,7 @@ class Flight:
         except RequestError as error:
             await self._fail(error)
         except UnansweredRequestError as error:
-            await self._tell_all(partial(self._leave_unanswered, error))
+            await self._requesters.tell(partial(self._leave_unanswered, error), self._served)
         except PulsarClientError as error:
             await self._fail(self._parts.translation.of(error, self._broker))
         except RemoteProtocolError as error:
@@ -207,35 +207,36 @@ class Flight:
         right, and that answer is small. Only when a list comes that there is no memory for, the
         broker is asked about the one that is held already.
         """
-        as_asked_first = self._questioned or (
-            self.key.topics_hash is not None and not self._declined
-        )
-        if as_asked_first or self._newest_other() is None:
-            await charge.reserve(for_word=False)
-            return await self._ask(charge)
-        await charge.reserve(for_word=True)
-        # Kept only now: nobody waits for memory while he holds what others may wait for.
-        self._questioned, live = True, self._newest_other()
-        if live is None:
-            return await self._ask(charge)
-        self._keep(live)
+        asked, own_hash = self.key
+        asks_first = not self._questioned and (own_hash is None or self._declined)
+        for_word = asks_first and self._parts.live.newest(asked, own_hash) is not None
+        await charge.reserve(for_word=for_word)
+        live = None
+        if for_word:
+            # Kept only now: nobody waits for memory while he holds what others may wait for.
+            self._questioned, live = True, self._parts.live.newest(asked, own_hash)
+        if live is not None:
+            self.kept = live.joined_by(self._requesters.clients())
         try:
-            answer = await self._ask(charge, live.topics_hash)
+            answer = await self._ask(charge, live)
         except RequestTooLargeError:
+            if live is None:
+                raise
             return None  # With the hash it is larger than what the client asked.
-        if live.is_confirmed_by(answer):
-            return live.answer
-        self._let_go()
-        # What came for another's hash must be what the client would have got for its own.
-        return answer if lists_another(answer, self.key.topics_hash) else None
+        if live is None:
+            return answer
+        right = live.or_another(answer, own_hash)
+        if right is not live.answer:
+            self._let_go()
+        return right
 
-    async def _ask(self, charge: Charge, topics_hash: str | None = None) -> TopicsAnswer:
-        """Ask the broker, with another hash than the client's own if there is one."""
+    async def _ask(self, charge: Charge, live: LiveAnswer | None) -> TopicsAnswer:
+        """Ask the broker, with the hash of an answer on its way instead of the client's own."""
         request = self._request
-        if topics_hash is not None:
+        if live is not None and live.topics_hash is not None:
             request = pb.CommandGetTopicsOfNamespace()
             request.CopyFrom(self._request)
-            request.topics_hash = topics_hash
+            request.topics_hash = live.topics_hash
         self._broker = await self._brokers.get(self._address)
         return await self._broker.topics_raw(request, partial(self._admit, charge))
 
@@ -248,24 +249,11 @@ class Flight:
         self._let_go()
         return not self._abandoned and charge.admit(total_size)
 
-    def _newest_other(self) -> LiveAnswer | None:
-        """Return the newest answer on its way, if it is not the list that the client has."""
-        live = self._parts.live.newest(self.key.asked)
-        return live if live is not None and live.topics_hash != self.key.topics_hash else None
-
-    def _keep(self, live: LiveAnswer) -> None:
-        """Hold an answer for all who wait."""
-        self.kept = live
-        for requester in self._requesters:
-            live.join(requester.cnx)
-
     def _let_go(self) -> None:
         """Drop what was kept for those who have no answer yet."""
         live, self.kept = self.kept, None
         if live is not None:
-            for requester in self._requesters:
-                live.leave(requester.cnx)
-            self._parts.live.forget_if_left(live)
+            live.left_by(self._requesters.clients())
 
     # -- telling clients ----------------------------------------------------------------------
 
@@ -275,17 +263,12 @@ class Flight:
         It is given as the bytes that are on their way already, where they are the same; these may
         have been fetched by a flight for clients with another hash.
         """
-        parts = self._parts
-        newest = parts.live.newest(self.key.asked)
-        if self.kept is None and newest is not None and newest.equals(answer):
-            self._keep(newest)  # The other copy is given back when all have left its owner.
-        live = self.kept
-        if live is None:
-            live = LiveAnswer(parts.live, self.key.asked, answer, self.owner)
-            parts.live.remember(live)
-        else:
-            parts.live.reused_total += 1
-        await self._tell_all(partial(self._send, live), live.answer.command_bytes)
+        live = self._parts.live.to_send(self.key.asked, answer, self.owner, self.kept)
+        if self.kept is None and live.owner is not self.owner:
+            # The other copy is given back when all have left its owner.
+            self.kept = live.joined_by(self._requesters.clients())
+        size_bytes = live.answer.command_bytes
+        await self._requesters.tell(partial(self._send, live), self._served, size_bytes)
 
     def _send(self, live: LiveAnswer, requester: Requester) -> None:
         """Queue the answer for one client."""
@@ -309,7 +292,7 @@ class Flight:
         return too_large_for_a_frame(total_size, limit_bytes)
 
     async def _fail(self, error: RequestError) -> None:
-        await self._tell_all(partial(self._send_error, error))
+        await self._requesters.tell(partial(self._send_error, error), self._served)
 
     def _send_error(self, error: RequestError, requester: Requester) -> None:
         self._take_out(requester)
@@ -323,6 +306,5 @@ class Flight:
         requester.permit.release()
         self.owner.leave(requester.cnx)
 
-    async def _tell_all(self, tell: Callable[[Requester], None], size_bytes: int = 0) -> None:
-        """Tell everybody who waits; who leaves meanwhile takes what is his, as before."""
-        await self._requesters.tell(tell, partial(self._parts.served, self), size_bytes)
+    def _served(self, cnx: Connection) -> None:
+        self._parts.served(self, cnx)

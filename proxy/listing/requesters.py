@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -52,11 +53,12 @@ class Requesters:
         """Return how many clients wait."""
         return len(self._waiting)
 
-    def __iter__(self) -> Iterator[Requester]:
-        """Yield those who were told nothing yet."""
-        yield from self._unserved
-        for few in self._waiting.values():
-            yield from few
+    def clients(self) -> Iterator[Connection]:
+        """Yield the client of each request that was told nothing yet."""
+        for requester in self._unserved:
+            yield requester.cnx
+        for cnx, few in self._waiting.items():
+            yield from repeat(cnx, len(few))
 
     def add(self, requester: Requester) -> None:
         """Let one more request wait."""
