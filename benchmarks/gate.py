@@ -14,6 +14,7 @@ import asyncio
 import gc
 import time
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
 
 import proto.PulsarApi_pb2 as pb
@@ -29,6 +30,7 @@ from limiter.slow_peers.eviction import SlowPeers
 from limiter.slow_peers.peer import SlowPeerRules
 from proto.frames import FrameDecoder, encode_command
 from proto.transport.process_flow import ProcessFlow
+from server.connection.command_table import CommandTable, Row
 from server.connection.served_connection import FlowParts, ServedConnection
 from server.loop import run as run_loop
 
@@ -130,15 +132,30 @@ class BareFrames(asyncio.Protocol):
                 self._transport.write(PONG if ping else FOUND)
 
 
-class Served(ServedConnection):
-    """Answers as a broker does that knows every answer."""
+class State(Enum):
+    """The state of a connection; all shake hands before they are measured."""
 
-    def command_received(self, command: pb.BaseCommand) -> None:
-        """Answer."""
-        if command.type == pb.BaseCommand.PING:
-            self.answer_ping()
-        else:
-            self.enqueue([FOUND], len(FOUND))
+    GREETING = "greeting"
+    READY = "ready"
+
+
+def answer(cnx: ServedConnection, _: pb.BaseCommand) -> None:
+    """Answer as a broker does that knows every answer."""
+    cnx.enqueue([FOUND], len(FOUND))
+
+
+def answer_ping(cnx: ServedConnection, _: pb.BaseCommand) -> None:
+    """Answer PING."""
+    cnx.answer_ping()
+
+
+COMMANDS = CommandTable(
+    (
+        Row(pb.BaseCommand.PING, answer_ping, (State.READY,)),
+        Row(pb.BaseCommand.LOOKUP, answer, (State.READY,)),
+    ),
+    handshake=(State.GREETING,),
+)
 
 
 @dataclass(frozen=True)
@@ -158,7 +175,7 @@ class Side:
                 self.protocol.data_received(chunk)
 
     async def _paused_for(self, chunk: bytes) -> None:
-        gate = cast("Served", self.protocol).gate
+        gate = cast("ServedConnection", self.protocol).gate
         gate.close_for(PauseCause.OUTBOUND_BUFFER_FULL)
         self.protocol.data_received(chunk)
         gate.open_for(PauseCause.OUTBOUND_BUFFER_FULL)
@@ -216,14 +233,20 @@ def _check_answers(sides: Mapping[str, Side], expected_bytes: int) -> None:
 def _side(name: str) -> Side:
     """Return a side that is connected."""
     transport = CountingTransport()
-    protocol = BareFrames() if name == YARDSTICK else Served(_flow_parts(name), MAX_MESSAGE_BYTES)
+    protocol = BareFrames() if name == YARDSTICK else _served(name)
     protocol.connection_made(transport)
     if name == COOLING:
-        _begin_cooldown(cast("Served", protocol))
+        _begin_cooldown(cast("ServedConnection", protocol))
     return Side(protocol, transport, paused=name == PARKED)
 
 
-def _begin_cooldown(served: Served) -> None:
+def _served(name: str) -> ServedConnection:
+    cnx = ServedConnection(_flow_parts(name), COMMANDS, MAX_MESSAGE_BYTES)
+    cnx.state = State.READY
+    return cnx
+
+
+def _begin_cooldown(served: ServedConnection) -> None:
     served.writability_changed(writable=False)
     served.writability_changed(writable=True)
 

@@ -1,4 +1,4 @@
-"""Exceptions by which a handler has a request answered with an error, or with nothing at all."""
+"""The refusals of a broker: why, and in which words."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from server.connection.refusal_texts import (
     illegal_argument_text,
     oversized_text,
 )
+from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from limiter.errors import PermitTooLargeError
@@ -44,32 +45,6 @@ class RefusedError(Exception):
         self.reason = reason
 
 
-class RequestError(Exception):
-    """The request is answered with an error.
-
-    Attributes:
-        server_error: Pulsar's error code.
-        message: The text; upstream's own where clients may know it.
-    """
-
-    def __init__(self, server_error: pb.ServerError.ValueType, message: str) -> None:
-        super().__init__(server_error, message)
-        self.server_error = server_error
-        self.message = message
-
-    def __str__(self) -> str:
-        return f"{pb.ServerError.Name(self.server_error)}: {self.message}"
-
-
-class UnansweredRequestError(Exception):
-    """Profile pulsar: the request is never answered, as recorded of a real broker.
-
-    So is every listing of a namespace and mode whose first one exceeded the heap limit: with a
-    pattern that keeps nothing, with a hash, and also after the namespace has shrunk. And so is a
-    partition query for a name that is but ``-partition-0``.
-    """
-
-
 def too_large(error: PermitTooLargeError, what: str, limit_type: LimitType) -> RequestError:
     """Return the refusal of a listing that no wait can make fit: its size, the limit, the key."""
     return RequestError(pb.TooManyRequests, oversized_text(what, error, limit_type, "broker"))
@@ -94,6 +69,8 @@ def too_large_for_a_frame(size_bytes: int, limit_bytes: int) -> RequestError:
     return RequestError(TOO_LARGE_FOR_A_FRAME, frame_text(size_bytes, limit_bytes))
 
 
-TOO_MANY_LOOKUPS = "Failed due to too many pending lookup requests"
+TOO_MANY_LOOKUPS = RequestError(
+    pb.TooManyRequests, "Failed due to too many pending lookup requests"
+)
 HEAP_LIMIT_EXCEEDED = "Failed due to heap memory limit exceeded"
 NO_DIRECT_MEMORY = "Cannot acquire permits for direct memory"

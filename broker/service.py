@@ -13,6 +13,8 @@ from broker.admin.metrics import AdminMetrics
 from broker.admin.resources.imports import import_routes
 from broker.admin.routes import ADMIN_PLACES, admin_routes
 from broker.cnx import BrokerParts, ServerCnx
+from broker.commands.namespaces import named_or_closed, named_or_refused
+from broker.commands.table import COMMANDS
 from broker.configuration.dynamic import DynamicConfiguration
 from broker.imports.at_start import import_at_start
 from broker.listing.estimates import ListingEstimates
@@ -37,6 +39,7 @@ from limiter.memory.response_memory import PrivateMemory, ResponseMemory, Shared
 from proto.frames import FRAME_PADDING_BYTES, LENGTH_FIELD_BYTES
 from proto.names import NamespaceName
 from server.configuration.common import Profile, ResponseBuffers
+from server.connection.permitted_requests import PermitRules
 from server.connection.unanswered_requests import UnansweredRequests
 from server.errors import StartError
 from server.imports import NO_IMPORTS
@@ -77,6 +80,7 @@ class BrokerService(ServerService["ServerCnx"]):
             clock,
         )
         self.config = config
+        self._pulsar_compatible = config.profile is Profile.PULSAR
         self._imports = imports
         self.unanswered = UnansweredRequests(self._clock, " and keeps its lookup permit")
         self._admin_listings = ListingResponses(self._clock)
@@ -159,7 +163,7 @@ class BrokerService(ServerService["ServerCnx"]):
             listings=self._admin_listings,
             service_url=lambda: self.service_url,
             web_service_url=lambda: self.web_service_url,
-            as_shipped=self.config.profile is Profile.PULSAR,
+            as_shipped=self._pulsar_compatible,
         )
 
     def _metrics(
@@ -190,10 +194,10 @@ class BrokerService(ServerService["ServerCnx"]):
         self._exits.callback(watches.stop)
         return BrokerParts(
             config=config,
-            as_shipped=config.profile is Profile.PULSAR,
+            commands=COMMANDS,
             flow=self.flow,
-            lookups=self.lookups,
-            unanswered=self.unanswered,
+            permits=PermitRules(self.lookups, self.unanswered),
+            namespace_named=named_or_closed if self._pulsar_compatible else named_or_refused,
             lookup_handler=self._lookup_handler(),
             topics_handler=self._topics_handler(listing),
             watches=watches,
@@ -207,8 +211,9 @@ class BrokerService(ServerService["ServerCnx"]):
         config = self.config
         lister = self.lister
         pattern_filter = self._pattern_filter()
-        as_shipped = config.profile is Profile.PULSAR
-        estimates = ListingEstimates(config.size_estimate, lister, as_shipped=as_shipped)
+        estimates = ListingEstimates(
+            config.size_estimate, lister, as_shipped=self._pulsar_compatible
+        )
         return WatchParts(
             self.store, lister, estimates, pattern_filter, self._memory(), self._clock
         )
@@ -232,9 +237,8 @@ class BrokerService(ServerService["ServerCnx"]):
         return PrivateMemory(self.limiter)
 
     def _lookup_handler(self) -> LookupHandler:
-        as_shipped = self.config.profile is Profile.PULSAR
         return LookupHandler(
-            self.store, lambda: self.service_url, self.topics, as_shipped=as_shipped
+            self.store, lambda: self.service_url, self.topics, as_shipped=self._pulsar_compatible
         )
 
     def _topics_handler(self, parts: WatchParts) -> GetTopicsHandler:
@@ -244,7 +248,7 @@ class BrokerService(ServerService["ServerCnx"]):
             parts.estimates,
             parts.memory,
             AnswerRules(
-                as_shipped=self.config.profile is Profile.PULSAR,
+                as_shipped=self._pulsar_compatible,
                 private_buffers=self.config.response_buffers is ResponseBuffers.PRIVATE,
                 max_message_bytes=self.config.max_message_size,
             ),
@@ -252,7 +256,6 @@ class BrokerService(ServerService["ServerCnx"]):
 
     def _topic_list_service(self, parts: WatchParts) -> TopicListService:
         config = self.config
-        as_shipped = config.profile is Profile.PULSAR
         largest_frame = config.max_message_size + FRAME_PADDING_BYTES + LENGTH_FIELD_BYTES
         rules = WatchRules(
             evaluates_patterns=config.enable_broker_side_subscription_pattern_evaluation,
@@ -260,8 +263,8 @@ class BrokerService(ServerService["ServerCnx"]):
             implementation=config.topics_pattern_regex_implementation,
             max_bytes=config.topic_watch_max_bytes,
             max_update_bytes=config.max_message_size // 2,
-            max_frame_bytes=0 if as_shipped else largest_frame,
-            as_shipped=as_shipped,
+            max_frame_bytes=0 if self._pulsar_compatible else largest_frame,
+            as_shipped=self._pulsar_compatible,
             private_buffers=config.response_buffers is ResponseBuffers.PRIVATE,
         )
         return TopicListService(parts, rules)

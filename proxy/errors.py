@@ -6,7 +6,6 @@ the broker said; otherwise code and text are passed on as they came.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from proto.commands import error_command, lookup_failed, partitions_failed
 from proto.excerpts import TEXT_BYTES, excerpt
 from proto.frames import LENGTH_FIELD_BYTES
 from server.connection.refusal_texts import TOO_LARGE_FOR_A_FRAME, frame_text, oversized_text
+from server.connection.request_errors import ErrorForm, RequestError
 
 if TYPE_CHECKING:
     from client.cnx import ClientCnx
@@ -33,31 +33,6 @@ TOO_MANY_LOOKUPS = "Too many concurrent lookup and partitionsMetadata requests"
 SHOWN_BYTES = TEXT_BYTES - 200
 """Bytes that a broker's text may take within the shipped JSON, so that the JSON stays whole."""
 _PASSED_ON = (pb.AuthenticationError, pb.AuthorizationError)
-
-
-class RequestError(Exception):
-    """The request is answered with an error.
-
-    Attributes:
-        server_error: Pulsar's error code.
-        message: The text.
-        by_broker: Whether the broker refused, and not the proxy or the way between them.
-    """
-
-    def __init__(
-        self, server_error: pb.ServerError.ValueType, message: str, *, by_broker: bool = False
-    ) -> None:
-        super().__init__(server_error, message)
-        self.server_error = server_error
-        self.message = message
-        self.by_broker = by_broker
-
-    def __str__(self) -> str:
-        return f"{pb.ServerError.Name(self.server_error)}: {self.message}"
-
-
-class UnansweredRequestError(Exception):
-    """Profile pulsar: the request is never answered, as upstream's source reads."""
 
 
 REFUSALS = {
@@ -89,33 +64,6 @@ def too_large_for_a_frame(total_size: int, limit_bytes: int) -> RequestError:
     return RequestError(TOO_LARGE_FOR_A_FRAME, text)
 
 
-ErrorBuilder = Callable[[int, pb.ServerError.ValueType, str], pb.BaseCommand]
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorForm:
-    """As which command the errors of one kind of request reach the client.
-
-    Attributes:
-        own: Builds the proxy's own errors.
-        of_broker: Builds those that the broker answered.
-        crowded: The code when all lookup places are taken.
-    """
-
-    own: ErrorBuilder
-    of_broker: ErrorBuilder
-    crowded: pb.ServerError.ValueType
-
-    def command(self, request_id: int, error: RequestError) -> pb.BaseCommand:
-        """Build the answer to a request that failed."""
-        build = self.of_broker if error.by_broker else self.own
-        return build(request_id, error.server_error, error.message)
-
-    def crowded_command(self, request_id: int) -> pb.BaseCommand:
-        """Build the answer when all lookup places are taken."""
-        return self.own(request_id, self.crowded, TOO_MANY_LOOKUPS)
-
-
 @dataclass(frozen=True, slots=True)
 class ErrorForms:
     """The forms of the three kinds of requests."""
@@ -125,18 +73,20 @@ class ErrorForms:
     topics: ErrorForm
 
     @staticmethod
-    def of_profile(*, as_shipped: bool) -> ErrorForms:
+    def of_profile(*, pulsar_compatible: bool) -> ErrorForms:
         """Return the forms of a profile; the shipped ones are as observed on a 4.0.8 proxy."""
-        if as_shipped:
+        crowded = RequestError(pb.TooManyRequests, TOO_MANY_LOOKUPS)
+        if pulsar_compatible:
+            not_ready = RequestError(pb.ServiceNotReady, TOO_MANY_LOOKUPS)
             return ErrorForms(
-                ErrorForm(lookup_failed, lookup_failed, pb.TooManyRequests),
-                ErrorForm(partitions_failed, lookup_failed, pb.ServiceNotReady),
-                ErrorForm(error_command, error_command, pb.ServiceNotReady),
+                ErrorForm(lookup_failed, crowded),
+                ErrorForm(partitions_failed, not_ready, build_relayed=lookup_failed),
+                ErrorForm(error_command, not_ready),
             )
         return ErrorForms(
-            ErrorForm(lookup_failed, lookup_failed, pb.TooManyRequests),
-            ErrorForm(partitions_failed, partitions_failed, pb.TooManyRequests),
-            ErrorForm(error_command, error_command, pb.TooManyRequests),
+            ErrorForm(lookup_failed, crowded),
+            ErrorForm(partitions_failed, crowded),
+            ErrorForm(error_command, crowded),
         )
 
 

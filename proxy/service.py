@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 from client.pool import ConnectionPool, server_address
 from limiter.memory.size_estimate import SizeEstimate
-from proto.frames import FRAME_PADDING_BYTES
+from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES
 from proxy.brokers import (
     BrokerConnections,
     OwnBrokerConnections,
     SharedBrokerConnections,
     connect_options,
 )
-from proxy.cnx import ProxyConnection, ProxyParts
+from proxy.cnx import ProxyConnection, ProxyParts, ProxyRules
+from proxy.commands.table import COMMANDS
 from proxy.errors import ErrorForms, ErrorTranslation
 from proxy.listing.exact_charging import ExactCharging
 from proxy.listing.flights import Flights
@@ -24,6 +25,7 @@ from proxy.pipe.allowed_targets import BrokerTargets
 from proxy.pipe.direct_handler import DirectProxyHandler
 from server.configuration.common import Profile, ResponseBuffers
 from server.connection.counters import ProxyCounters
+from server.connection.permitted_requests import PermitRules
 from server.connection.unanswered_requests import UnansweredRequests
 from server.service import ServerService
 
@@ -50,10 +52,10 @@ class ProxyService(ServerService["ProxyConnection"]):
     def __init__(self, config: ProxyConfig, clock: Clock | None = None) -> None:
         super().__init__(config, config.max_concurrent_lookup_requests, DRAIN_SECONDS, clock)
         self.config = config
-        self.as_shipped = config.profile is Profile.PULSAR
+        self._pulsar_compatible = config.profile is Profile.PULSAR
         self.counters = ProxyCounters()
         self.unanswered = UnansweredRequests(self._clock)
-        self._translation = ErrorTranslation(as_shipped=self.as_shipped)
+        self._translation = ErrorTranslation(as_shipped=self._pulsar_compatible)
         self.flights = self._flights(self._translation)
         options = connect_options(
             drain_oversized=True,
@@ -88,19 +90,34 @@ class ProxyService(ServerService["ProxyConnection"]):
         address = server_address(self.config.broker_service_url)
         return ProxyParts(
             config=self.config,
-            as_shipped=self.as_shipped,
+            rules=self._rules(),
+            commands=COMMANDS,
             address=address,
-            lookups=self.lookups,
-            lookup_handler=LookupProxyHandler(address, translation, as_shipped=self.as_shipped),
+            permits=PermitRules(
+                self.lookups, self.unanswered, held_until_answered=not self._pulsar_compatible
+            ),
+            lookup_handler=LookupProxyHandler(
+                address, translation, as_shipped=self._pulsar_compatible
+            ),
             flights=self.flights,
             new_brokers=self._new_brokers,
             direct_handler=self._direct_handler(),
-            error_forms=ErrorForms.of_profile(as_shipped=self.as_shipped),
+            error_forms=ErrorForms.of_profile(pulsar_compatible=self._pulsar_compatible),
             counters=self.counters,
             connection_counters=self.connection_counters,
             per_ip={},
             flow=self.flow,
             connections=self.connections,
+        )
+
+    def _rules(self) -> ProxyRules:
+        pulsar_compatible, max_message_bytes = self._pulsar_compatible, self.config.max_message_size
+        unannounced = pulsar_compatible or max_message_bytes == DEFAULT_MAX_MESSAGE_BYTES
+        return ProxyRules(
+            refuses_proxies=pulsar_compatible,
+            announced_message_bytes=None if unannounced else max_message_bytes,
+            tells_unavailable_targets=not pulsar_compatible,
+            checks_namespaces=not pulsar_compatible,
         )
 
     def _direct_handler(self) -> DirectProxyHandler:
@@ -109,7 +126,7 @@ class ProxyService(ServerService["ProxyConnection"]):
             self.flow.process,
             self._clock,
             self.config.broker_proxy_connect_timeout_seconds,
-            as_shipped=self.as_shipped,
+            as_shipped=self._pulsar_compatible,
         )
 
     def _flights(self, translation: ErrorTranslation) -> Flights:
@@ -126,15 +143,19 @@ class ProxyService(ServerService["ProxyConnection"]):
     @property
     def _frame_limit_bytes(self) -> int | None:
         """Return the most a client's length field may say; as shipped nobody looks."""
-        return None if self.as_shipped else self.config.max_message_size + FRAME_PADDING_BYTES
+        return (
+            None if self._pulsar_compatible else self.config.max_message_size + FRAME_PADDING_BYTES
+        )
 
     def _charging(self) -> Charging:
         if self.config.size_estimate is SizeEstimate.EXACT:
-            return ExactCharging(self.limiter, patient=not self.as_shipped)
-        return PulsarCharging(self.limiter, self.config.size_estimate, mended=not self.as_shipped)
+            return ExactCharging(self.limiter, patient=not self._pulsar_compatible)
+        return PulsarCharging(
+            self.limiter, self.config.size_estimate, mended=not self._pulsar_compatible
+        )
 
     def _new_brokers(self) -> BrokerConnections:
         """Return a new client's way to brokers; shared answers need shared connections."""
-        if self.as_shipped and self.config.response_buffers is ResponseBuffers.PRIVATE:
+        if self._pulsar_compatible and self.config.response_buffers is ResponseBuffers.PRIVATE:
             return OwnBrokerConnections(self._clock, self.config.flow.keep_alive_seconds)
         return SharedBrokerConnections(self._pool)

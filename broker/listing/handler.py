@@ -18,8 +18,6 @@ from broker.configuration.property_bounds import TooManyPropertiesError
 from broker.errors import (
     HEAP_LIMIT_EXCEEDED,
     NO_DIRECT_MEMORY,
-    RequestError,
-    UnansweredRequestError,
     illegal_argument,
     no_namespace_as_shipped,
     too_large,
@@ -34,6 +32,7 @@ from broker.stores.changes import StoreError
 from broker.topic_lists.listing import EMPTY_LISTING
 from limiter.errors import PermitAcquireError, PermitTooLargeError
 from limiter.memory.dual_limiter import LimitType
+from server.connection.request_errors import RequestError, UnansweredRequestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping

@@ -6,9 +6,10 @@ import ipaddress
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.errors import Refusal, RefusedError, RequestError, UnansweredRequestError
+from broker.errors import Refusal, RefusedError
 from broker.stores.changes import StoreError
 from proto.names import InvalidNameError, TopicName, is_blank, without_partition
+from server.connection.request_errors import RequestError, UnansweredRequestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.errors import RequestError
 from broker.watches.rules import REFUSED
 from broker.watches.sets.namespace_watch import NamespaceWatch
 from limiter.backoff import Backoff
+from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

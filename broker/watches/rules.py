@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.errors import RequestError
 from broker.patterns.errors import InvalidPatternError
 from broker.patterns.pattern import compile_pattern, pattern_length, remove_domain_scheme
+from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from broker.patterns.pattern import RegexImplementation

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.errors import RequestError, illegal_argument, too_large
+from broker.errors import illegal_argument, too_large
 from broker.patterns.errors import InvalidPatternError
 from broker.stores.changes import StoreError
 from broker.watches.registry import Watch, WatchRegistry
@@ -30,6 +30,7 @@ from limiter.clock import clock_sleep
 from limiter.errors import PermitAcquireError, PermitTooLargeError
 from limiter.memory.dual_limiter import LimitType
 from proto.commands import error_command
+from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator

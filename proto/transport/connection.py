@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import proto.command_log as command_log
 from limiter.flow.read_gate import ReadGate
@@ -74,6 +74,7 @@ class Connection(Sending, asyncio.Protocol):
         self.turn_ended = False
         self._turn_is_over = False
         self._raw: Callable[[bytes], object] | None = None
+        self._told_when_lost: list[Callable[[Any], object]] = []
         self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def __repr__(self) -> str:
@@ -97,6 +98,10 @@ class Connection(Sending, asyncio.Protocol):
 
     def lost(self, error: Exception | None) -> None:
         """The connection is gone; its entries have given back what they held."""
+
+    def when_lost(self, *told: Callable[[Any], object]) -> None:
+        """Call each with this connection in the turn in which the peer vanishes, in order."""
+        self._told_when_lost += told
 
     # -- receiving ----------------------------------------------------------------------------
 
@@ -321,9 +326,17 @@ class Connection(Sending, asyncio.Protocol):
         # A connection is a cycle, and what it had of a frame may be 5 MB.
         self.decoder.discard()
         self.gate.end()
-        self.lost(exc)
+        self._tell(exc)
         if not self._gone.done():
             self._gone.set_result(None)
+
+    def _tell(self, error: Exception | None) -> None:
+        """Tell all that the connection is lost, also when one of them fails."""
+        for told in (lambda _: self.lost(error), *self._told_when_lost):
+            try:
+                told(self)
+            except Exception:
+                logger.exception("%s is lost, and what it held may not be given back", self.peer)
 
     async def wait_closed(self) -> None:
         """Return when the connection is gone."""

@@ -18,13 +18,14 @@ from limiter.memory.size_estimate import (
     TopicListSizeResultCache,
 )
 from proto.frames import LARGE_FRAME_BYTES, LENGTH_FIELD_BYTES
-from proxy.errors import UnansweredRequestError, not_in_time, too_large
+from proxy.errors import not_in_time, too_large
+from server.connection.request_errors import UnansweredRequestError
 
 if TYPE_CHECKING:
     import proto.PulsarApi_pb2 as pb
     from limiter.memory.dual_limiter import SharedOwner
     from proto.topics_response import TopicsAnswer
-    from proxy.errors import RequestError
+    from server.connection.request_errors import RequestError
 
 HEAP_FIRST = (LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY)
 DIRECT_FIRST = (LimitType.DIRECT_MEMORY, LimitType.HEAP_MEMORY)

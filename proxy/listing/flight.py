@@ -25,14 +25,9 @@ from client.errors import AnswerDeclinedError, PulsarClientError, RequestTooLarg
 from limiter.memory.dual_limiter import LimitType
 from proto.errors import RemoteProtocolError
 from proto.frames import LENGTH_FIELD_BYTES
-from proxy.errors import (
-    ErrorTranslation,
-    RequestError,
-    UnansweredRequestError,
-    not_in_time,
-    too_large_for_a_frame,
-)
+from proxy.errors import ErrorTranslation, not_in_time, too_large_for_a_frame
 from proxy.listing.requesters import Requester, Requesters
+from server.connection.request_errors import RequestError, UnansweredRequestError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Hashable

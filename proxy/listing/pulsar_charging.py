@@ -32,8 +32,9 @@ from limiter.memory.size_estimate import (
     estimate_topic_list_bytes,
 )
 from proto.frames import LENGTH_FIELD_BYTES
-from proxy.errors import RequestError, UnansweredRequestError, not_in_time, too_large
+from proxy.errors import not_in_time, too_large
 from server.connection.refusal_texts import illegal_argument_text
+from server.connection.request_errors import RequestError, UnansweredRequestError
 
 if TYPE_CHECKING:
     from limiter.memory.dual_limiter import SharedOwner

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from limiter.flow.lookup_semaphore import LookupPermit
     from proto.transport.connection import Connection
-    from proxy.errors import RequestError
+    from server.connection.request_errors import RequestError
 
 ANSWERS_A_TURN = 64
 """Clients that are answered before other connections have their turn: about five ms."""

@@ -19,7 +19,7 @@ from proto.errors import RemoteProtocolError
 from proto.excerpts import without_credentials
 from proto.transport.connection import Connection
 from proto.version import PROXY_VERSION, SERVER_VERSION
-from proxy.errors import RequestError
+from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from proto.frames import Frame

@@ -1,6 +1,6 @@
-"""Gives every client's connection, on broker and proxy, flow control, keep-alive and an end.
+"""A client's connection to broker or proxy: commands by a table, flow control, keep-alive, an end.
 
-A subclass says what its commands mean. Whatever the peer does or leaves undone, what its
+Whatever the peer does or leaves undone, what its
 connection holds comes back: it reads slowly and is paused, it reads nothing and is closed, it
 vanishes and is noticed.
 """
@@ -24,12 +24,14 @@ from proto.transport.keep_alive import CLOSING, KeepAlive, PeerState, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from enum import Enum
 
     from limiter.clock import Clock, TimerHandle
     from limiter.flow.totals import FlowTotals
     from limiter.slow_peers.eviction import SlowPeers
     from proto.frames import Frame
     from proto.transport.process_flow import ProcessFlow
+    from server.connection.command_table import CommandTable
 
     Buffer = bytes | memoryview
 
@@ -64,6 +66,7 @@ class ServedConnection(Connection):
 
     Args:
         flow: What its process gives it.
+        commands: The commands that are served.
         max_message_bytes: Largest message.
 
     Attributes:
@@ -72,8 +75,10 @@ class ServedConnection(Connection):
         responses: Bytes of answers that are being made for it.
     """
 
-    def __init__(self, flow: FlowParts, max_message_bytes: int) -> None:
+    def __init__(self, flow: FlowParts, commands: CommandTable, max_message_bytes: int) -> None:
         super().__init__(max_message_bytes, flow.rules.marks, flow.process)
+        self._commands = commands
+        self.state = commands.handshake[0]
         self._flow_parts = flow
         if flow.as_shipped:
             self.passes_queue = False  # There every mark is Netty's, and its queue's.
@@ -86,26 +91,22 @@ class ServedConnection(Connection):
         self._pong_is_queued = False
         self._pings_unanswered = 0
 
-    # -- what subclasses add ------------------------------------------------------------------
+    # -- state --------------------------------------------------------------------------------
 
-    def serves(self, kind: int) -> bool:
-        """Tell whether a command of this type is legal now; another is not even parsed."""
-        return True
+    @property
+    def state(self) -> Enum:
+        """The stage of the connection's life, which says what commands are legal."""
+        return self._state
 
-    def command_received(self, command: pb.BaseCommand) -> None:
-        """A command came whose turn it is; see Connection.frame_received."""
-
-    def refuse(self, kind: int, frame: Frame) -> None:
-        """A command came that is not served.
-
-        Raises:
-            RemoteProtocolError: The connection is closed.
-        """
+    @state.setter
+    def state(self, state: Enum) -> None:
+        self._state = state
+        self._handlers = self._commands.legal_in(state)
 
     @property
     def ready(self) -> bool:
         """True if the handshake is finished."""
-        return True
+        return self._state not in self._commands.handshake
 
     # -- life ---------------------------------------------------------------------------------
 
@@ -174,16 +175,17 @@ class ServedConnection(Connection):
         The state table is asked before anything is parsed, and again for the type that was.
         """
         kind = frame.command_type()
-        if kind is not None and not self.serves(kind):
+        if kind is not None and kind not in self._handlers:
             self._count(kind)
-            self.refuse(kind, frame)
+            self._commands.refuse(self, kind, frame)
             return
         command = frame.command(as_shipped=self._flow_parts.as_shipped)
         self._count(command.type)
-        if self.serves(command.type):
-            self.command_received(command)
+        handler = self._handlers.get(command.type)
+        if handler is None:
+            self._commands.refuse(self, command.type, frame)
         else:
-            self.refuse(command.type, frame)
+            handler(self, command)
 
     def _count(self, kind: int) -> None:
         """Count a command against the cooldown; who answers a PING reads."""

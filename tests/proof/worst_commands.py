@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import broker.patterns.pattern
 import proto.PulsarApi_pb2 as pb
-from broker.cnx import TRANSITIONS as BROKER
 from broker.cnx import ServerCnxState
+from broker.commands.table import COMMANDS
 from proto.command_bounds import COMMAND_BYTES, LARGER_COMMANDS, type_name
 from tests.proof.nasty_commands import nasty_commands
 from tests.proof.result import ProofResult
@@ -37,7 +37,7 @@ BURST_BYTES = 16_384
 NAMESPACE = "a/b"
 NAMES = 200
 REPORTED = 25
-PARSED = {*BROKER[ServerCnxState.START], *BROKER[ServerCnxState.CONNECTED]}
+PARSED = {kind for state in ServerCnxState for kind in COMMANDS.legal_in(state)}
 UNPARSED_CONTENTS = 20
 """So many are tried of what is never parsed: there all contents cost the same."""
 _PONG = frame(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))[4:]

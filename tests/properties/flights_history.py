@@ -19,7 +19,7 @@ from limiter.flow.lookup_semaphore import LookupSemaphore
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from proto.frames import LARGE_FRAME_BYTES
 from proto.topics_response import TopicsAnswer, read_topics_head
-from proxy.errors import ErrorTranslation, RequestError
+from proxy.errors import ErrorTranslation
 from proxy.listing.exact_charging import ExactCharging
 from proxy.listing.flights import Flights, flight_key
 from proxy.listing.requesters import Requester
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from proxy.listing.flight import Flight
+    from server.connection.request_errors import RequestError
 
 HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
 NAMESPACE = "public/list"

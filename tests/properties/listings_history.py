@@ -9,7 +9,6 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.errors import RequestError
 from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister
@@ -23,6 +22,7 @@ from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, Memor
 from limiter.memory.response_memory import PrivateMemory, SharedMemory
 from limiter.memory.size_estimate import SizeEstimate
 from proto.names import NamespaceName
+from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 from tests.support.peers.stand_in_broker import topic_names

@@ -53,7 +53,7 @@ class QuestionedProxy:
         """Return a peer that has shaken hands; it reads nothing until it is told to."""
         peer = await RawPeer.shaken_hands(self.proxy.service_url)
         self._peers.append(peer)
-        self.flights = [self.cnx(peer)._parts.flights]
+        self.flights = [self.cnx(peer).parts.flights]
         return peer
 
     async def asking(self, request_id: int = 1, **fields: object) -> RawPeer:

@@ -170,7 +170,7 @@ class Cluster:
 async def broker_connection(parts: Cluster, peer: RawPeer) -> ClientCnx:
     """Return the connection to the broker that the proxy uses for a peer."""
     cnx = parts.cnx(peer, "proxy")
-    return await cnx._brokers.get(cnx._parts.address)
+    return await cnx.brokers.get(cnx.parts.address)
 
 
 @asynccontextmanager

@@ -10,8 +10,9 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from client.cnx import ClientCnx, ConnectOptions
 from proto.errors import RemoteProtocolError
-from proxy.errors import ErrorTranslation, RequestError
+from proxy.errors import ErrorTranslation
 from proxy.lookup_handler import LookupProxyHandler
+from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import started
 from tests.support.processes.commands import Wire

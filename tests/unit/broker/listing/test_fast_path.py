@@ -10,7 +10,7 @@ from proto.names import NamespaceName
 from tests.support.clocks.settle import settle
 from tests.support.processes.cluster import topic_names
 from tests.support.processes.commands import Wire
-from tests.unit.broker.test_cnx_states import parts
+from tests.unit.broker.commands.test_table import parts
 
 NAMESPACE = NamespaceName.parse("tenant/ns")
 NAMES = topic_names("tenant/ns", 10)
@@ -90,7 +90,7 @@ async def test_nothing_goes_past_what_is_under_way_for_the_same_client() -> None
 async def test_a_full_house_refuses_also_what_needs_no_wait() -> None:
     # Given
     client = await Client.of_a_broker_with_topics(maxConcurrentLookupRequest="1")
-    place = client.parts.lookups.try_acquire("another")
+    place = client.parts.permits.lookups.try_acquire("another")
     assert place is not None
     # When
     client.wire.transport.peer_sends(asking(1))

@@ -7,7 +7,6 @@ import asyncio
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.errors import RequestError, UnansweredRequestError
 from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import MAX_WAITS, GetTopicsHandler
 from broker.listing.lister import TopicLister
@@ -23,6 +22,7 @@ from proto.frames import DEFAULT_MAX_MESSAGE_BYTES
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
 from proto.transport.connection import Connection
+from server.connection.request_errors import RequestError, UnansweredRequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 from tests.support.processes.cluster import held, topic_names

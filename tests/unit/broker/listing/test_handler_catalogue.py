@@ -15,7 +15,7 @@ import pytest
 
 import broker.listing.responses
 import proto.PulsarApi_pb2 as pb
-from broker.errors import NO_DIRECT_MEMORY, RequestError
+from broker.errors import NO_DIRECT_MEMORY
 from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister
@@ -31,6 +31,7 @@ from limiter.memory.size_estimate import SizeEstimate
 from proto.names import NamespaceName
 from proto.topics_response import TopicsResponse
 from proto.transport.connection import Connection
+from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 from tests.support.processes.cluster import held

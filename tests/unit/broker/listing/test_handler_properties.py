@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.errors import RequestError
 from broker.listing.estimates import ListingEstimates
 from broker.listing.lister import TopicLister
 from broker.plugins.calls import ResourceCalls
 from limiter.memory.dual_limiter import LimitType
 from limiter.memory.size_estimate import SizeEstimate
+from server.connection.request_errors import RequestError
 from tests.support.clocks.settle import settle, started
 from tests.support.processes.cluster import held
 from tests.unit.broker.listing.test_handler import ESTIMATE, NAMES, NAMESPACE, Setup

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.errors import RequestError, UnansweredRequestError
 from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.memory import MemoryStore
 from broker.topics.lookup import LookupHandler
 from broker.topics.rules import TopicRules
 from broker.topics.service import TopicService
 from proto.names import NamespaceName
+from server.connection.request_errors import RequestError, UnansweredRequestError
 
 NAMESPACE = NamespaceName.parse("tenant/ns")
 PLAIN, PARTED = "persistent://tenant/ns/plain", "persistent://tenant/ns/parted"

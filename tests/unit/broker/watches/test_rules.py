@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.errors import RequestError
 from broker.patterns.pattern import RegexImplementation
 from broker.watches.rules import WatchRules, accepted_pattern
+from server.connection.request_errors import RequestError
 
 
 def rules(*, evaluates: bool = True, as_shipped: bool = False) -> WatchRules:

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from broker.errors import RequestError
 from limiter.errors import PermitTooLargeError
+from server.connection.request_errors import RequestError
 from tests.support.clocks.settle import settle, started
 from tests.support.watches.watching import Client, Watching, commands, short
 

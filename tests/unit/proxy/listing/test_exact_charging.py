@@ -11,8 +11,8 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from limiter.memory.dual_limiter import LimitType, MemoryPermit
-from proxy.errors import RequestError, UnansweredRequestError
 from proxy.listing.exact_charging import ExactCharging
+from server.connection.request_errors import RequestError, UnansweredRequestError
 from tests.support.processes.cluster import held, until
 from tests.unit.proxy.listing.charging_setup import (
     BIG,

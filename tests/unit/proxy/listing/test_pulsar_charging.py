@@ -11,8 +11,8 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from limiter.memory.size_estimate import SizeEstimate
-from proxy.errors import RequestError, UnansweredRequestError
 from proxy.listing.pulsar_charging import PulsarCharging
+from server.connection.request_errors import RequestError, UnansweredRequestError
 from tests.support.clocks.settle import settle, started
 from tests.support.processes.cluster import held, until
 from tests.unit.proxy.listing.charging_setup import (

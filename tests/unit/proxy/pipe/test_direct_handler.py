@@ -9,7 +9,6 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from proto.transport.process_flow import ProcessFlow
-from proxy.errors import RequestError
 from proxy.pipe.allowed_targets import BrokerTargets
 from proxy.pipe.direct_handler import (
     INVALID_TARGET,
@@ -17,6 +16,7 @@ from proxy.pipe.direct_handler import (
     DirectProxyHandler,
     PipeLeg,
 )
+from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.memory_transport import MemoryTransport

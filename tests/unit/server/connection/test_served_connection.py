@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -16,11 +18,12 @@ from limiter.slow_peers.peer import SlowPeerRules
 from limiter.slow_peers.write_progress import WORTHY_BYTES
 from proto.frames import encode_command
 from proto.transport.process_flow import ProcessFlow
+from server.connection.command_table import CommandTable, Row
 from server.connection.served_connection import FlowParts, ServedConnection
 from tests.support.clocks.counting_clock import CountingClock
 from tests.support.clocks.settle import settle
 from tests.support.peers.memory_transport import MemoryTransport
-from tests.support.processes.commands import complete_command
+from tests.support.processes.commands import TYPES, complete_command
 
 Kind = pb.BaseCommand
 PING, PONG = (encode_command(complete_command(kind)) for kind in (Kind.PING, Kind.PONG))
@@ -29,22 +32,30 @@ ANSWER = bytes(2_000)
 BOTH = pytest.mark.parametrize("as_shipped", [False, True], ids=["floodgate", "pulsar"])
 
 
+class State(Enum):
+    """Whether the handshake is finished."""
+
+    GREETING = "greeting"
+    READY = "ready"
+
+
 class Client(ServedConnection):
     """A connection that keeps what it is told to do."""
 
     def __init__(self, flow: FlowParts) -> None:
-        super().__init__(flow, 10_000)
+        super().__init__(flow, COMMANDS, 10_000)
         self.commands: list[int] = []
-        self.is_ready = True
+        self.state = State.READY
 
-    @property
-    def ready(self) -> bool:
-        return self.is_ready
 
-    def command_received(self, command: pb.BaseCommand) -> None:
-        self.commands.append(command.type)
-        if command.type == Kind.PING:
-            self.answer_ping()
+def note(cnx: Client, command: pb.BaseCommand) -> None:
+    """Handle any command."""
+    cnx.commands.append(command.type)
+    if command.type == Kind.PING:
+        cnx.answer_ping()
+
+
+COMMANDS = CommandTable([Row(kind, note, State) for kind in TYPES], (State.GREETING,))
 
 
 class Served:
@@ -132,7 +143,7 @@ async def test_a_handshake_that_is_not_finished_is_closed_at_the_first_tick(
 ) -> None:
     # Given
     served = Served(as_shipped=as_shipped)
-    served.cnx.is_ready = False
+    served.cnx.state = State.GREETING
     # When
     await served.passes(30.0)
     # Then
@@ -417,7 +428,8 @@ async def test_a_pong_that_nobody_asked_for_shows_nothing() -> None:
 async def test_who_cannot_be_asked_is_sent_nothing(why_not: str) -> None:
     # Given
     served = Served()
-    served.cnx.is_ready = why_not != "before the handshake"
+    if why_not == "before the handshake":
+        served.cnx.state = State.GREETING
     if why_not == "a pipe":
         served.cnx.becomes_pipe()
     if why_not == "gone":

@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.cnx import TRANSITIONS, BrokerParts, ServerCnx, ServerCnxState
+from broker.cnx import BrokerParts, ServerCnx, ServerCnxState
+from broker.commands.table import COMMANDS
 from broker.listing.lister import TopicLister
 from broker.service import BrokerService
 from broker.stores.memory import MemoryStore
 from broker.topics.rules import TopicRules
 from broker.topics.service import TopicService
-from tests.support.clocks.settle import settle
-from tests.support.peers.raw_peer import connect_command, frame, ping
 from tests.support.processes.cluster import broker_config, no_errors_logged
 from tests.support.processes.commands import TYPES, Wire, complete_command, outcome, type_name
 
@@ -65,7 +64,7 @@ def wire(state: ServerCnxState, of: BrokerParts | None = None) -> Wire:
 
 
 def test_the_table_holds_just_the_legal_commands() -> None:
-    assert {state: set(row) for state, row in TRANSITIONS.items()} == {
+    assert {state: set(COMMANDS.legal_in(state)) for state in ServerCnxState} == {
         state: set(row) for state, row in LEGAL.items()
     }
 
@@ -81,19 +80,6 @@ async def test_each_command_in_each_state(state: ServerCnxState) -> None:
     # Then
     refused = dict.fromkeys(REFUSED, "ERROR") if state is CONNECTED else {}
     assert found == {**dict.fromkeys(TYPES, CLOSED), **refused, **LEGAL[state]}
-
-
-@pytest.mark.parametrize("kind", sorted(REFUSED), ids=type_name)
-async def test_a_request_of_a_later_version_is_refused_by_name(kind: int) -> None:
-    # Given
-    client = wire(CONNECTED)
-    # When
-    client.say(complete_command(kind))
-    # Then
-    (answer,) = client.answers()
-    assert answer.error.error == pb.NotAllowedError
-    assert answer.error.request_id == 1
-    assert answer.error.message.startswith(f"{type_name(kind)} is not served")
 
 
 @pytest.mark.parametrize("state", list(ServerCnxState))
@@ -123,68 +109,3 @@ async def test_another_commands_body_closes(kind: int) -> None:
                 found.add(client.closed)
     # Then
     assert found == {True}
-
-
-async def test_one_watch_has_a_turn_because_its_pattern_is_compiled_in_it() -> None:
-    # Given
-    client = wire(CONNECTED)
-    watch = complete_command(Type.WATCH_TOPIC_LIST)
-    watch.watchTopicList.namespace, watch.watchTopicList.topics_pattern = "a/b", "("
-    # When
-    client.transport.peer_sends(frame(watch) * 3)
-    # Then
-    assert len(client.answers()) == 1
-    await settle()
-    assert len(client.answers()) == 2
-
-
-@pytest.mark.parametrize(("offered", "spoken"), [(0, 0), (9, 9), (20, 20), (21, 21), (99, 21)])
-async def test_the_lower_protocol_version_is_spoken(offered: int, spoken: int) -> None:
-    # Given
-    client = wire(START)
-    # When
-    client.say(connect_command(protocol_version=offered))
-    # Then
-    (answer,) = client.answers()
-    assert answer.connected.protocol_version == spoken
-    assert client.cnx.client_version == "raw-peer"
-
-
-@pytest.mark.parametrize(
-    ("keys", "announced"),
-    [
-        ({}, True),
-        ({"enableBrokerTopicListWatcher": "false"}, False),
-        ({"floodgateProfile": "pulsar"}, True),
-        ({"floodgateProfile": "pulsar", "enableBrokerTopicListWatcher": "false"}, False),
-    ],
-)
-async def test_connected_says_what_this_broker_can(keys: dict[str, str], announced: bool) -> None:
-    # Given
-    client = wire(START, parts(maxMessageSize="1234", **keys))
-    # When
-    client.say(connect_command())
-    # Then
-    (answer,) = client.answers()
-    flags = answer.connected.feature_flags
-    assert answer.connected.max_message_size == 1_234
-    assert flags.supports_topic_watchers is announced
-    assert flags.supports_topic_watcher_reconcile is announced
-    assert flags.supports_get_partitioned_metadata_without_auto_creation
-    assert flags.supports_repl_dedup_by_lid_and_eid
-
-
-async def test_a_connection_is_counted_from_its_beginning_to_its_end() -> None:
-    # Given
-    client = wire(START)
-    counters = client.cnx._parts.counters
-    assert (counters.active, counters.create_success) == (1, 0)
-    client.say(connect_command())
-    client.say(ping())
-    assert counters.create_success == 1
-    # When
-    client.transport.breaks()
-    # Then
-    assert client.cnx.state is FAILED
-    assert client.cnx not in client.cnx._parts.connections
-    assert (counters.active, counters.created_total, counters.closed_total) == (0, 1, 1)

@@ -1,0 +1,29 @@
+"""The table of the commands that a broker serves."""
+
+from __future__ import annotations
+
+import proto.PulsarApi_pb2 as pb
+from broker.cnx import ServerCnxState
+from broker.commands import listing, metadata, not_served, session, watching
+from server.connection import ping_commands
+from server.connection.command_table import CommandTable, Row
+
+Type = pb.BaseCommand
+START, CONNECTED = (ServerCnxState.START,), (ServerCnxState.CONNECTED,)
+BOTH = START + CONNECTED
+
+COMMANDS = CommandTable(
+    (
+        # A second CONNECT closes, as recorded.
+        Row(Type.CONNECT, session.connect, START),
+        Row(Type.PING, ping_commands.ping, BOTH),
+        Row(Type.PONG, ping_commands.pong, BOTH),
+        Row(Type.LOOKUP, metadata.lookup, CONNECTED),
+        Row(Type.PARTITIONED_METADATA, metadata.partitioned_metadata, CONNECTED),
+        Row(Type.GET_TOPICS_OF_NAMESPACE, listing.get_topics, CONNECTED),
+        Row(Type.WATCH_TOPIC_LIST, watching.watch, CONNECTED),
+        Row(Type.WATCH_TOPIC_LIST_CLOSE, watching.close, CONNECTED),
+    ),
+    handshake=START,
+    refuse=not_served.refuse,
+)

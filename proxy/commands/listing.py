@@ -1,0 +1,49 @@
+"""GET_TOPICS_OF_NAMESPACE: waits for the flight that asks the broker the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from proto.commands import with_body
+from proto.names import InvalidNameError, NamespaceName
+from proxy.listing.requesters import Requester
+from server.connection.permitted_requests import Request
+from server.connection.request_errors import RequestError
+
+if TYPE_CHECKING:
+    from limiter.flow.lookup_semaphore import LookupPermit
+    from proxy.cnx import ProxyConnection
+
+
+def get_topics(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
+    """Let a GET_TOPICS_OF_NAMESPACE wait for the flight that asks the same."""
+    asked, parts = with_body(command, "getTopicsOfNamespace").getTopicsOfNamespace, cnx.parts
+    request = Request(asked.request_id, parts.error_forms.topics)
+    permit = _permit(cnx, request, asked)
+    if permit is None:
+        parts.counters.rejected_get_topics_requests += 1
+        return
+    parts.counters.get_topics_requests += 1
+
+    def failed(_: int, error: RequestError) -> None:
+        cnx.requests.refuse(request, error)
+
+    requester = Requester(cnx, asked.request_id, permit, failed)
+    parts.flights.join(requester, asked, cnx.brokers, parts.address)
+
+
+def _permit(
+    cnx: ProxyConnection, request: Request, asked: pb.CommandGetTopicsOfNamespace
+) -> LookupPermit | None:
+    """Return a lookup permit; None if the request was refused."""
+    if cnx.parts.rules.checks_namespaces:
+        # A broker closes a connection for some, and this one is shared.
+        try:
+            NamespaceName.parse(asked.namespace)
+        except InvalidNameError as error:
+            text = f"{error}; expected tenant/namespace"
+            cnx.requests.refuse(request, RequestError(pb.InvalidTopicName, text))
+            return None
+    expected_bytes = cnx.parts.flights.expected_bytes(asked)
+    return cnx.requests.permit(request, expected_bytes)

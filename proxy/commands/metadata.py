@@ -1,0 +1,46 @@
+"""LOOKUP and PARTITIONED_METADATA: forwarded to the broker."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from proto.commands import with_body
+from server.connection.permitted_requests import Request
+
+if TYPE_CHECKING:
+    from proxy.cnx import ProxyConnection
+
+
+def lookup(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
+    """Forward a LOOKUP."""
+    asked, parts = with_body(command, "lookupTopic").lookupTopic, cnx.parts
+    request = Request(asked.request_id, parts.error_forms.lookup)
+    if cnx.requests.start(request, partial(_lookup, cnx, asked)):
+        parts.counters.lookup_requests += 1
+    else:
+        parts.counters.rejected_lookup_requests += 1
+
+
+async def _lookup(cnx: ProxyConnection, asked: pb.CommandLookupTopic) -> None:
+    response = await cnx.parts.lookup_handler.lookup(asked, cnx.brokers)
+    cnx.send(pb.BaseCommand(type=pb.BaseCommand.LOOKUP_RESPONSE, lookupTopicResponse=response))
+
+
+def partitioned_metadata(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
+    """Forward a PARTITIONED_METADATA."""
+    asked, parts = with_body(command, "partitionMetadata").partitionMetadata, cnx.parts
+    parts.lookup_handler.check_topic(asked.topic)
+    request = Request(asked.request_id, parts.error_forms.partitions)
+    if cnx.requests.start(request, partial(_partitions, cnx, asked)):
+        parts.counters.partitions_metadata_requests += 1
+    else:
+        parts.counters.rejected_partitions_metadata_requests += 1
+
+
+async def _partitions(cnx: ProxyConnection, asked: pb.CommandPartitionedTopicMetadata) -> None:
+    response = await cnx.parts.lookup_handler.partitions(asked, cnx.brokers)
+    command = pb.BaseCommand(type=pb.BaseCommand.PARTITIONED_METADATA_RESPONSE)
+    command.partitionMetadataResponse.CopyFrom(response)
+    cnx.send(command)

@@ -1,0 +1,78 @@
+"""CONNECT: the handshake, which makes a connection one for lookups or a pipe to a broker."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from limiter.flow.causes import PauseCause
+from proto.commands import error_command, with_body
+from proto.errors import RemoteProtocolError
+from proto.version import SERVER_VERSION
+from proxy.cnx import NO_REQUEST, ProxyConnectionState
+from proxy.pipe.direct_handler import UnavailableTargetError, set_shipped_flags
+from server.connection.request_errors import RequestError
+
+if TYPE_CHECKING:
+    from proxy.cnx import ProxyConnection
+
+PROTOCOL_VERSION = 21
+OLDEST_PROTOCOL_VERSION = 10
+"""Older clients cannot be proxied: upstream closes them."""
+BEHIND_A_PROXY = "Must not provide proxyVersion"
+"""A real proxy stands behind no other."""
+
+
+def connect(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
+    """Answer lookups here, or open a pipe to the broker that the client names."""
+    request = with_body(command, "connect").connect
+    if request.protocol_version < OLDEST_PROTOCOL_VERSION:
+        raise RemoteProtocolError(
+            f"protocol version {request.protocol_version} is older than the proxy can serve"
+        )
+    if request.HasField("proxy_version") and cnx.parts.rules.refuses_proxies:
+        cnx.send(error_command(NO_REQUEST, pb.NotAllowedError, BEHIND_A_PROXY))
+        cnx.close()
+    elif request.HasField("proxy_to_broker_url"):
+        cnx.state = ProxyConnectionState.PROXY_CONNECTING_TO_BROKER
+        cnx.becomes_pipe()
+        cnx.gate.close_for(PauseCause.CONNECTING_TO_BROKER)
+        cnx.requests.tasks.start(NO_REQUEST, partial(_open_pipe, cnx, request))
+    else:
+        _answer_lookups(cnx, request)
+
+
+def _answer_lookups(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
+    parts = cnx.parts
+    if request.HasField("proxy_version"):
+        cnx.stands_for_many()
+        parts.flights.exempt_from_share(cnx)
+    cnx.state = ProxyConnectionState.PROXY_LOOKUP_REQUESTS
+    parts.connection_counters.connect_succeeded()
+    connected = pb.CommandConnected(
+        server_version=SERVER_VERSION,
+        protocol_version=min(request.protocol_version, PROTOCOL_VERSION),
+        max_message_size=parts.rules.announced_message_bytes,
+    )
+    set_shipped_flags(connected.feature_flags, topic_watchers=False)
+    cnx.send(pb.BaseCommand(type=pb.BaseCommand.CONNECTED, connected=connected))
+
+
+async def _open_pipe(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
+    """Become a pipe to the broker that the client named, or refuse and close."""
+    counters, rules = cnx.parts.connection_counters, cnx.parts.rules
+    try:
+        await cnx.parts.direct_handler.open(cnx, request)
+    except RequestError as error:
+        counters.connect_failed()
+        if rules.tells_unavailable_targets or not isinstance(error, UnavailableTargetError):
+            cnx.send(error_command(NO_REQUEST, error.server_error, error.message))
+        cnx.close()
+    except Exception:
+        cnx.call_soon(cnx.close)  # Once it was answered as an error of ours.
+        raise
+    else:
+        counters.connect_succeeded()
+        cnx.state = ProxyConnectionState.PROXY_CONNECTION_TO_BROKER
+        cnx.gate.open_for(PauseCause.CONNECTING_TO_BROKER)

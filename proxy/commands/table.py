@@ -1,0 +1,42 @@
+"""The table of the commands that a proxy serves; a pipe decodes none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from proxy.cnx import ProxyConnectionState
+from proxy.commands import listing, metadata, session
+from server.connection import ping_commands
+from server.connection.command_table import CommandTable, Handler, Row
+
+if TYPE_CHECKING:
+    from proxy.cnx import ProxyConnection
+
+Type = pb.BaseCommand
+INIT = (ProxyConnectionState.INIT,)
+LOOKUPS = (ProxyConnectionState.PROXY_LOOKUP_REQUESTS,)
+BOTH = INIT + LOOKUPS
+
+ROWS = (
+    Row(Type.CONNECT, session.connect, INIT),
+    Row(Type.PING, ping_commands.ping, BOTH),
+    Row(Type.PONG, ping_commands.pong, BOTH),
+    Row(Type.LOOKUP, metadata.lookup, LOOKUPS),
+    Row(Type.PARTITIONED_METADATA, metadata.partitioned_metadata, LOOKUPS),
+    Row(Type.GET_TOPICS_OF_NAMESPACE, listing.get_topics, LOOKUPS),
+)
+
+
+def _counted(handler: Handler) -> Handler:
+    def handle(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
+        cnx.parts.counters.binary_ops += 1
+        handler(cnx, command)
+
+    return handle
+
+
+COMMANDS = CommandTable(
+    [row._replace(handler=_counted(row.handler)) for row in ROWS],
+    handshake=(*INIT, ProxyConnectionState.PROXY_CONNECTING_TO_BROKER),
+)

@@ -1,0 +1,81 @@
+"""The table of the commands that a server serves: a row a command, a handler a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import proto.PulsarApi_pb2 as pb
+from proto.command_bounds import type_name
+from proto.errors import RemoteProtocolError
+
+if TYPE_CHECKING:
+    from enum import Enum
+
+    from proto.frames import Frame
+
+Handler = Callable[[Any, pb.BaseCommand], object]
+"""Handles a command of a connection, in the turn in which it came."""
+
+
+class HasState(Protocol):
+    """A connection, as far as its commands depend on it."""
+
+    @property
+    def state(self) -> Enum:
+        """The stage of its life."""
+
+
+class Row(NamedTuple):
+    """One command.
+
+    Attributes:
+        kind: Its type.
+        handler: Handles it.
+        states: The states of a connection in which it is legal.
+    """
+
+    kind: pb.BaseCommand.Type.ValueType
+    handler: Handler
+    states: Collection[Enum]
+
+
+class CommandTable:
+    """The commands that are legal in each state.
+
+    Args:
+        rows: The commands.
+        handshake: The states before CONNECT is answered, the first of a connection first.
+        refuse: Answers a command that is not legal, unparsed; by default its connection closes.
+
+    Attributes:
+        handshake: See above.
+        refuse: See above.
+    """
+
+    def __init__(
+        self,
+        rows: Iterable[Row],
+        handshake: tuple[Enum, ...],
+        refuse: Callable[[Any, int, Frame], object] | None = None,
+    ) -> None:
+        self.handshake = handshake
+        self.refuse = refuse or close_for_illegal
+        self._rows = tuple(rows)
+        self._legal = {state: self._legal_in(state) for state in type(handshake[0])}
+
+    def legal_in(self, state: Enum) -> Mapping[int, Handler]:
+        """Return the handlers of the commands that are legal in a state, by type."""
+        return self._legal[state]
+
+    def _legal_in(self, state: Enum) -> dict[int, Handler]:
+        return {row.kind: row.handler for row in self._rows if state in row.states}
+
+
+def close_for_illegal(cnx: HasState, kind: int, _: Frame) -> None:
+    """Close a connection for a command that is not legal in its state.
+
+    Raises:
+        RemoteProtocolError: Always.
+    """
+    raise RemoteProtocolError(f"{type_name(kind)} is not legal {cnx.state.value}")

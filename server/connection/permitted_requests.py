@@ -1,0 +1,118 @@
+"""The requests of one connection, each under a lookup permit until it is answered."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import proto.PulsarApi_pb2 as pb
+from proto.commands import error_command
+from server.connection.request_errors import RequestError, UnansweredRequestError
+from server.tasks.request_tasks import RequestTasks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from limiter.flow.lookup_semaphore import LookupPermit, LookupSemaphore
+    from server.connection.request_errors import ErrorForm
+    from server.connection.served_connection import ServedConnection
+    from server.connection.unanswered_requests import UnansweredRequests
+
+    Work = Callable[[], Coroutine[object, object, None]]
+
+
+class Request(NamedTuple):
+    """A client's request.
+
+    Attributes:
+        request_id: The client's id.
+        form: The commands by which its errors are answered.
+        subject: The topic or namespace it asks about, for the log.
+    """
+
+    request_id: int
+    form: ErrorForm
+    subject: str = ""
+
+
+class PermitRules(NamedTuple):
+    """The lookup permits of a process.
+
+    Attributes:
+        lookups: Grants permits, or has a request refused.
+        unanswered: Counts the requests that are never answered.
+        held_until_answered: False: a permit is free again as soon as the request was started,
+            as at a real proxy.
+    """
+
+    lookups: LookupSemaphore
+    unanswered: UnansweredRequests
+    held_until_answered: bool = True
+
+
+class PermittedRequests:
+    """The requests of one connection that are under way; they end with it.
+
+    Args:
+        cnx: The connection.
+        rules: The permits of its process.
+    """
+
+    def __init__(self, cnx: ServedConnection, rules: PermitRules) -> None:
+        self._cnx = cnx
+        self._rules = rules
+        self.tasks = RequestTasks(self._answer_unexpected)
+        cnx.when_lost(self._lost)
+
+    @property
+    def idle(self) -> bool:
+        """True if no request is under way, and a next one would find a permit."""
+        return not (self.tasks or self._rules.lookups.full)
+
+    def permit(self, request: Request, expected_bytes: int | None = 0) -> LookupPermit | None:
+        """Return a permit for a request; None if there is none and the request was refused.
+
+        Args:
+            request: Refused if all permits are taken.
+            expected_bytes: What its answer will probably take of the connection's budget for
+                answers in the making, until the permit is released; None if nobody knows.
+        """
+        reservation = self._cnx.responses.reserve(expected_bytes)
+        permit = self._rules.lookups.try_acquire(self._cnx, reservation)
+        if permit is None:
+            self.refuse(request, request.form.no_permit)
+        elif not self._rules.held_until_answered:
+            permit.release()
+        return permit
+
+    def start(self, request: Request, work: Work, expected_bytes: int | None = 0) -> bool:
+        """Run a request in a task of its own; false if it was refused for want of a permit."""
+        permit = self.permit(request, expected_bytes)
+        if permit is not None:
+            self.run(request, permit, work)
+        return permit is not None
+
+    def run(self, request: Request, permit: LookupPermit, work: Work) -> None:
+        """Run a request that has its permit in a task of its own."""
+        self.tasks.start(request.request_id, partial(self._run, request, permit, work))
+
+    async def _run(self, request: Request, permit: LookupPermit, work: Work) -> None:
+        with permit:
+            try:
+                await work()
+            except RequestError as error:
+                self.refuse(request, error)
+            except UnansweredRequestError as error:
+                permit.leak()
+                self._rules.unanswered.left(request.subject, self._cnx.peer, str(error))
+
+    def refuse(self, request: Request, error: RequestError) -> None:
+        """Answer a request with an error."""
+        self._cnx.send(request.form.command(request.request_id, error))
+
+    def _answer_unexpected(self, request_id: int, text: str) -> None:
+        self._cnx.send(error_command(request_id, pb.UnknownError, text))
+
+    def _lost(self, cnx: ServedConnection) -> None:
+        self._rules.lookups.cancel_owner(cnx)
+        self.tasks.cancel_all()

@@ -1,0 +1,119 @@
+"""Requests under a lookup permit: granted, refused, answered with an error, or never."""
+
+from __future__ import annotations
+
+import asyncio
+
+import proto.PulsarApi_pb2 as pb
+from limiter.flow.lookup_semaphore import LookupSemaphore
+from proto.commands import error_command
+from server.connection.permitted_requests import PermitRules, PermittedRequests, Request
+from server.connection.request_errors import ErrorForm, RequestError, UnansweredRequestError
+from server.connection.unanswered_requests import UnansweredRequests
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
+from tests.unit.server.connection.test_served_connection import Served
+
+FULL = RequestError(pb.TooManyRequests, "full")
+REQUEST = Request(7, ErrorForm(error_command, FULL), "a/b")
+
+
+class Requests:
+    """The requests of a connection whose process has one permit."""
+
+    def __init__(self, *, held_until_answered: bool = True) -> None:
+        self.lookups = LookupSemaphore(1)
+        self.unanswered = UnansweredRequests(ManualClock())
+        self.served = Served()
+        rules = PermitRules(self.lookups, self.unanswered, held_until_answered)
+        self.requests = PermittedRequests(self.served.cnx, rules)
+
+    def answers(self) -> list[tuple[int, int]]:
+        """Return request id and code of the errors that came."""
+        data, found = self.served.takes(), []
+        while data:
+            total = int.from_bytes(data[:4], "big")
+            error = pb.BaseCommand.FromString(data[8 : 4 + total]).error
+            found.append((error.request_id, error.error))
+            data = data[4 + total :]
+        return found
+
+
+async def wait() -> None:
+    await asyncio.Event().wait()
+
+
+async def fail(error: Exception) -> None:
+    raise error
+
+
+async def test_a_request_holds_a_permit_until_it_ends_and_the_next_is_refused() -> None:
+    # Given
+    one, go_on = Requests(), asyncio.Event()
+
+    async def work() -> None:
+        await go_on.wait()
+
+    # When, Then
+    assert one.requests.idle
+    assert one.requests.start(REQUEST, work)
+    assert not one.requests.idle
+    assert not one.requests.start(Request(8, REQUEST.form), work)
+    assert one.answers() == [(8, pb.TooManyRequests)]
+    go_on.set()
+    await settle()
+    assert one.requests.idle
+    assert one.lookups.pending_requests == 0
+
+
+async def test_permits_may_be_free_again_once_the_request_was_started() -> None:
+    one = Requests(held_until_answered=False)
+    assert one.requests.start(REQUEST, wait)
+    assert one.lookups.pending_requests == 0
+    one.requests.tasks.cancel_all()
+    await settle()
+
+
+async def test_a_request_that_fails_is_answered_with_its_error() -> None:
+    # Given
+    one = Requests()
+    # When
+    one.requests.start(REQUEST, lambda: fail(RequestError(pb.MetadataError, "text")))
+    await settle()
+    # Then
+    assert one.answers() == [(7, pb.MetadataError)]
+    assert one.lookups.pending_requests == 0
+
+
+async def test_a_request_that_is_never_answered_is_counted_and_keeps_its_permit() -> None:
+    # Given
+    one = Requests()
+    # When
+    one.requests.start(REQUEST, lambda: fail(UnansweredRequestError("too large")))
+    await settle()
+    # Then
+    assert one.answers() == []
+    assert one.unanswered.total == 1
+    assert one.lookups.pending_requests == 1
+
+
+async def test_an_error_of_ours_is_answered_too() -> None:
+    # Given
+    one = Requests()
+    # When
+    one.requests.start(REQUEST, lambda: fail(ZeroDivisionError()))
+    await settle()
+    # Then
+    assert one.answers() == [(7, pb.UnknownError)]
+
+
+async def test_when_the_connection_is_lost_permits_are_free_in_that_turn() -> None:
+    # Given
+    one = Requests()
+    one.requests.start(REQUEST, wait)
+    # When
+    one.served.peer.breaks()
+    # Then
+    assert one.lookups.pending_requests == 0
+    await settle()
+    assert not one.requests.tasks
