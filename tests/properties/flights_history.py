@@ -184,7 +184,7 @@ class FlightsHistory:
         self.flights = Flights(
             self.limiter,
             ExactCharging(self.limiter, patient=True),
-            ErrorTranslation(as_shipped=False),
+            ErrorTranslation(),
             UnansweredRequests(self.clock),
             share=True,
         )

@@ -63,7 +63,7 @@ class Setup:
         owner.join("client")
         parts = FlightParts(
             self.charging,
-            ErrorTranslation(as_shipped=False),
+            ErrorTranslation(),
             UnansweredRequests(self.clock),
             LiveAnswers(self.limiter, remembers=False),
             frame_limit_bytes=None,
