@@ -1,8 +1,6 @@
 """Forwards LOOKUP and PARTITIONED_METADATA, with request ids of the proxy's own.
 
-Source: upstream LookupProxyHandler. As shipped, a lookup drops the client's listener name, a
-partition query that is the first on its connection asks for auto-creation whatever the client
-said, and the failure of one comes back as a LOOKUP_RESPONSE.
+Source: upstream LookupProxyHandler.
 """
 
 from __future__ import annotations
@@ -32,15 +30,11 @@ class LookupProxyHandler:
     Args:
         address: The broker that is asked first.
         translation: Turns brokers' errors into clients'.
-        as_shipped: Profile pulsar.
     """
 
-    def __init__(
-        self, address: Address, translation: ErrorTranslation, *, as_shipped: bool
-    ) -> None:
+    def __init__(self, address: Address, translation: ErrorTranslation) -> None:
         self._address = address
         self._translation = translation
-        self._as_shipped = as_shipped
 
     async def lookup(
         self, request: pb.CommandLookupTopic, brokers: BrokerConnections
@@ -52,7 +46,7 @@ class LookupProxyHandler:
         """
         broker: ClientCnx | None = None
         address, authoritative = self._address, request.authoritative
-        listener = None if self._as_shipped else request.advertised_listener_name
+        listener = self._listener_name(request)
         try:
             for _ in range(MAX_REDIRECTS + 1):
                 broker = await brokers.get(address)
@@ -94,29 +88,53 @@ class LookupProxyHandler:
         answer.request_id = request.request_id
         return answer
 
+    def check_topic(self, topic: str) -> None:
+        """Check the topic of a partition query: the broker does.
+
+        Raises:
+            RemoteProtocolError: A Pulsar proxy closes the connection for it.
+        """
+
+    def _listener_name(self, request: pb.CommandLookupTopic) -> str | None:
+        return request.advertised_listener_name
+
     def _forwarded(
         self, request: pb.CommandPartitionedTopicMetadata, request_id: int
     ) -> pb.BaseCommand:
         command = pb.BaseCommand(type=pb.BaseCommand.PARTITIONED_METADATA)
         command.partitionMetadata.CopyFrom(request)
         command.partitionMetadata.request_id = request_id
-        if self._as_shipped and request_id == FIRST_REQUEST_ID:
+        return command
+
+
+class PulsarLookupProxyHandler(LookupProxyHandler):
+    """Asks brokers as a Pulsar proxy does.
+
+    A lookup drops the client's listener name; a partition query that is the first on its
+    connection asks for auto-creation whatever the client said, and closes the client's connection
+    if its topic's name is invalid.
+    """
+
+    def check_topic(self, topic: str) -> None:
+        """See LookupProxyHandler.check_topic."""
+        if not _known_to_a_pulsar_proxy(topic):
+            raise RemoteProtocolError(f"Invalid topic name: {topic}")
+
+    def _listener_name(self, request: pb.CommandLookupTopic) -> str | None:
+        return None
+
+    def _forwarded(
+        self, request: pb.CommandPartitionedTopicMetadata, request_id: int
+    ) -> pb.BaseCommand:
+        command = super()._forwarded(request, request_id)
+        if request_id == FIRST_REQUEST_ID:
             # A real proxy has forgotten the field by the time its connection is there.
             command.partitionMetadata.ClearField("metadata_auto_creation_enabled")
         return command
 
-    def check_topic(self, topic: str) -> None:
-        """As shipped, a partition query with an invalid topic name closes the connection.
 
-        Raises:
-            RemoteProtocolError: It does.
-        """
-        if self._as_shipped and not _known_to_a_shipped_proxy(topic):
-            raise RemoteProtocolError(f"Invalid topic name: {topic}")
-
-
-def _known_to_a_shipped_proxy(topic: str) -> bool:
-    """Tell whether a 4.0 proxy takes a name: also one with a cluster, which brokers refuse."""
+def _known_to_a_pulsar_proxy(topic: str) -> bool:
+    """Return True if a 4.0 proxy takes a name: also one with a cluster, which brokers refuse."""
     domain, scheme, path = topic.partition("://")
     if not scheme:
         if "/" not in topic:

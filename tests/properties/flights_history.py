@@ -21,8 +21,8 @@ from proto.frames import LARGE_FRAME_BYTES
 from proto.topics_response import TopicsAnswer, read_topics_head
 from proxy.errors import ErrorTranslation
 from proxy.listing.exact_charging import ExactCharging
-from proxy.listing.flight import Flight, Requester
 from proxy.listing.flights import Flights, flight_key
+from proxy.listing.requesters import Requester
 from server.connection.unanswered_requests import UnansweredRequests
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from random import Random
 
+    from proxy.listing.flight import Flight
     from server.connection.request_errors import RequestError
 
 HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
@@ -182,8 +183,8 @@ class FlightsHistory:
         self.broker = Broker()
         self.flights = Flights(
             self.limiter,
-            ExactCharging(self.limiter, as_shipped=False),
-            ErrorTranslation(as_shipped=False),
+            ExactCharging(self.limiter, patient=True),
+            ErrorTranslation(),
             UnansweredRequests(self.clock),
             share=True,
         )
@@ -221,7 +222,7 @@ class FlightsHistory:
 
     def _newest_at_start(self, request: pb.CommandGetTopicsOfNamespace) -> int:
         """Who joins a flight gets a list that was right at some moment since it started."""
-        flight = self.flights._joinable[flight_key(request, ADDRESS)]
+        flight = self.flights._under_way[flight_key(request, ADDRESS)]
         return self._started.setdefault(flight, len(self.broker.versions) - 1)
 
     def _client(self) -> Client:
@@ -300,7 +301,7 @@ class FlightsHistory:
             assert self._accounts(DIRECT) == sharers
             assert self._accounts(HEAP) == set()
         assert charged <= acquired <= LIMIT_BYTES
-        for flight in self.flights._joinable.values():
+        for flight in self.flights._under_way.values():
             waits = any(one.waiters for one in flight.owner.holders.values())
             assert not (waits and flight.kept), "nobody holds an answer while he waits for memory"
             if flight.owner.holders[DIRECT].waiters:

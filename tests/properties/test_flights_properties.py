@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from limiter.admission.rules import AdmissionPolicy
-from proxy.listing import flights
-from proxy.listing.flights import ANSWERS_A_TURN
+from proxy.listing import requesters
+from proxy.listing.requesters import ANSWERS_A_TURN
 from tests.properties.flights_history import FlightsHistory
 
 SEEDS = 20
@@ -24,7 +24,7 @@ async def test_any_history_of_flights_is_right_and_leaves_nothing(
     answers_a_turn: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(flights, "ANSWERS_A_TURN", answers_a_turn)
+    monkeypatch.setattr(requesters, "ANSWERS_A_TURN", answers_a_turn)
     answered = unchanged = reused = 0
     for seed in range(SEEDS):
         history = FlightsHistory(Random(seed), policy, own_hashes=own_hashes)
