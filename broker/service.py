@@ -31,7 +31,7 @@ from broker.topics.rules import TopicRules
 from broker.topics.service import TopicService
 from broker.watches.metrics import WatchMetrics
 from broker.watches.rules import WatchRules
-from broker.watches.service import TopicListService, WatchParts
+from broker.watches.service import TopicListService, WatchContext
 from limiter.memory.dual_limiter import LimitType
 from limiter.memory.response_memory import PrivateMemory, ResponseMemory, SharedMemory
 from proto.frames import FRAME_PADDING_BYTES, LENGTH_FIELD_BYTES
@@ -202,14 +202,14 @@ class BrokerService(ServerService["ServerCnx"]):
             connections=self.connections,
         )
 
-    def _listing_parts(self) -> WatchParts:
+    def _listing_parts(self) -> WatchContext:
         """Make what listings and watches have in common."""
         config = self.config
         lister = self.lister
         pattern_filter = self._pattern_filter()
         as_shipped = config.profile is Profile.PULSAR
         estimates = ListingEstimates(config.size_estimate, lister, as_shipped=as_shipped)
-        return WatchParts(
+        return WatchContext(
             self.store, lister, estimates, pattern_filter, self._memory(), self._clock
         )
 
@@ -237,7 +237,7 @@ class BrokerService(ServerService["ServerCnx"]):
             self.store, lambda: self.service_url, self.topics, as_shipped=as_shipped
         )
 
-    def _topics_handler(self, parts: WatchParts) -> GetTopicsHandler:
+    def _topics_handler(self, parts: WatchContext) -> GetTopicsHandler:
         return GetTopicsHandler(
             parts.lister,
             parts.pattern_filter,
@@ -250,7 +250,7 @@ class BrokerService(ServerService["ServerCnx"]):
             ),
         )
 
-    def _topic_list_service(self, parts: WatchParts) -> TopicListService:
+    def _topic_list_service(self, parts: WatchContext) -> TopicListService:
         config = self.config
         as_shipped = config.profile is Profile.PULSAR
         largest_frame = config.max_message_size + FRAME_PADDING_BYTES + LENGTH_FIELD_BYTES

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from broker.stores.feed import Change
-    from broker.watches.sets.context import FollowingParts
+    from broker.watches.sets.context import FollowingContext
     from broker.watches.sets.totals import WatchTotals
     from broker.watches.watcher import TopicListWatcher
     from proto.names import NamespaceName
@@ -66,7 +66,7 @@ class WatchRegistry:
         totals: Counts what happens.
     """
 
-    def __init__(self, parts: FollowingParts, max_bytes: int, totals: WatchTotals) -> None:
+    def __init__(self, parts: FollowingContext, max_bytes: int, totals: WatchTotals) -> None:
         self.max_bytes = max_bytes
         self._parts = parts
         self._totals = totals
@@ -143,7 +143,7 @@ class WatchRegistry:
         self.check_room(WATCHER_BYTES)
         created = asyncio.get_running_loop().create_future()
         watch = Watch(self.namespace(namespace), pattern, watcher, created)
-        self.of(cnx).by_id[watcher.outlet.watcher_id] = watch
+        self.of(cnx).by_id[watcher.sender.watcher_id] = watch
         watch.namespace.users += 1
         self._totals.watchers += 1
         return watch
@@ -158,7 +158,7 @@ class WatchRegistry:
 
     def forget(self, cnx: ServedConnection, watch: Watch) -> None:
         """End a watch that could not be made, unless it has ended already."""
-        watcher_id = watch.watcher.outlet.watcher_id
+        watcher_id = watch.watcher.sender.watcher_id
         watches = self._watches.get(cnx)
         if watches is not None and watches.by_id.get(watcher_id) is watch:
             self.take(cnx, watcher_id)

@@ -22,8 +22,8 @@ from broker.patterns.errors import InvalidPatternError
 from broker.stores.changes import StoreError
 from broker.watches.registry import Watch, WatchRegistry
 from broker.watches.rules import WatchRules, accepted_pattern
-from broker.watches.sender import OutletParts, WatchOutlet
-from broker.watches.sets.context import FollowingParts
+from broker.watches.sender import SenderContext, WatchSender
+from broker.watches.sets.context import FollowingContext
 from broker.watches.sets.totals import WatchTotals
 from broker.watches.watcher import LatestWatcher, OrderedWatcher, TopicListWatcher
 from limiter.clock import clock_sleep
@@ -51,7 +51,7 @@ _CLOSED_EARLY = "Closed watcher before creation was complete"
 
 
 @dataclass(frozen=True, slots=True)
-class WatchParts:
+class WatchContext:
     """What the service works with."""
 
     store: MetadataStore
@@ -84,11 +84,11 @@ class TopicListService:
         registry: Who watches what.
     """
 
-    def __init__(self, parts: WatchParts, rules: WatchRules) -> None:
+    def __init__(self, parts: WatchContext, rules: WatchRules) -> None:
         self._parts = parts
         self._rules = rules
         self.totals = WatchTotals()
-        following = FollowingParts(
+        following = FollowingContext(
             parts.store,
             parts.pattern_filter,
             rules.implementation,
@@ -97,7 +97,7 @@ class TopicListService:
             one_by_one=rules.as_shipped,
         )
         self.registry = WatchRegistry(following, rules.max_bytes, self.totals)
-        self._outlets = OutletParts(
+        self._senders = SenderContext(
             parts.memory,
             self.totals,
             parts.clock,
@@ -209,19 +209,19 @@ class TopicListService:
         self, watcher_id: int, namespace: NamespaceName, cnx: ServedConnection
     ) -> TopicListWatcher:
         backoff = self.registry.of(cnx).backoff
-        outlet = WatchOutlet(self._outlets, cnx, backoff, watcher_id, str(namespace))
+        sender = WatchSender(self._senders, cnx, backoff, watcher_id, str(namespace))
         most_bytes = self._rules.max_update_bytes
         if not self._rules.as_shipped:
-            return LatestWatcher(outlet, self.totals, most_bytes)
-        list_again = partial(self._list, namespace, cnx, outlet)
-        return OrderedWatcher(outlet, self.totals, most_bytes, lambda: self._run(list_again()))
+            return LatestWatcher(sender, self.totals, most_bytes)
+        list_again = partial(self._list, namespace, cnx, sender)
+        return OrderedWatcher(sender, self.totals, most_bytes, lambda: self._run(list_again()))
 
     async def _find_set(self, watch: Watch, cnx: ServedConnection) -> None:
         """List what the watch's pattern keeps, unless somebody watches it already."""
-        namespace, outlet = watch.namespace, watch.watcher.outlet
+        namespace, sender = watch.namespace, watch.watcher.sender
         try:
             if self._rules.as_shipped or namespace.sets.get(watch.pattern) is None:
-                await self._list(namespace.namespace, cnx, outlet)
+                await self._list(namespace.namespace, cnx, sender)
             while True:
                 watched = await namespace.watched_set(watch.pattern)
                 # Who watched it may have left since: then it is followed no more.
@@ -235,22 +235,22 @@ class TopicListService:
         self.registry.check_room()
 
     async def _list(
-        self, namespace: NamespaceName, cnx: ServedConnection, outlet: WatchOutlet
+        self, namespace: NamespaceName, cnx: ServedConnection, sender: WatchSender
     ) -> None:
         """List a namespace under the heap limit, however often that has to be asked for."""
-        while not outlet.closed:
+        while not sender.closed:
             estimate = self._parts.estimates.of(namespace, PERSISTENT)
             try:
                 await self._list_once(namespace, cnx, estimate)
             except PermitAcquireError:
                 self.totals.retries += 1
-                await clock_sleep(self._parts.clock, outlet.backoff.next())
+                await clock_sleep(self._parts.clock, sender.backoff.next())
             except PermitTooLargeError as error:
                 raise self._too_large(error, "heap estimate", LimitType.HEAP_MEMORY) from None
             except StoreError as error:
                 raise RequestError(pb.MetadataError, str(error)) from None
             else:
-                outlet.backoff.reset()
+                sender.backoff.reset()
                 return
             finally:
                 estimate.failed()
@@ -281,7 +281,7 @@ class TopicListService:
         watch = asked.watch
         await asyncio.shield(watch.created)
         if self._rules.as_shipped:
-            await self._list(watch.namespace.namespace, asked.cnx, watch.watcher.outlet)
+            await self._list(watch.namespace.namespace, asked.cnx, watch.watcher.sender)
         await self._answer(asked.request, watch)
 
     async def _answer(self, request: pb.CommandWatchTopicList, watch: Watch) -> None:

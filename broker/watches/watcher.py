@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
 
     from broker.watches.names.sorted_names import SortedNames
-    from broker.watches.sender import WatchOutlet
+    from broker.watches.sender import WatchSender
     from broker.watches.sets.totals import WatchTotals
     from broker.watches.sets.watched_sets import WatchedSet
     from broker.watches.updates.set_update import SetUpdate
@@ -39,7 +39,7 @@ class TopicListWatcher(ABC):
     """A watch that one connection has.
 
     Args:
-        outlet: Its way out.
+        sender: Its way out.
         totals: Counts what happens.
         max_update_bytes: Names of one update at most; what is more comes in the next.
 
@@ -47,8 +47,8 @@ class TopicListWatcher(ABC):
         watched: What it watches; None until that is known.
     """
 
-    def __init__(self, outlet: WatchOutlet, totals: WatchTotals, max_update_bytes: int) -> None:
-        self.outlet = outlet
+    def __init__(self, sender: WatchSender, totals: WatchTotals, max_update_bytes: int) -> None:
+        self.sender = sender
         self.watched: WatchedSet | None = None
         self._totals = totals
         self._max_update_bytes = max_update_bytes
@@ -56,7 +56,7 @@ class TopicListWatcher(ABC):
         self._task: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
-        return f"<watcher {self.outlet.watcher_id} of {self.outlet.cnx.peer}>"
+        return f"<watcher {self.sender.watcher_id} of {self.sender.cnx.peer}>"
 
     def watch(self, watched: WatchedSet) -> None:
         """Follow a set from now on."""
@@ -76,13 +76,13 @@ class TopicListWatcher(ABC):
         async with self._turn_to_answer():
             names = self._begin()
             sent = EMPTY_NAMES if names.hash == known_hash else names
-            await self.outlet.send_success(request_id, sent, self._encoded, names.hash)
+            await self.sender.send_success(request_id, sent, self._encoded, names.hash)
             self._answered(names)
 
     async def answer_with_nothing(self, request_id: int) -> None:
         """Send an empty set, as shipped where a second request has emptied it meanwhile."""
         async with self._turn_to_answer():
-            await self.outlet.send_success(request_id, EMPTY_NAMES, self._encoded, EMPTY_NAMES.hash)
+            await self.sender.send_success(request_id, EMPTY_NAMES, self._encoded, EMPTY_NAMES.hash)
 
     @asynccontextmanager
     async def _turn_to_answer(self) -> AsyncIterator[None]:
@@ -96,7 +96,7 @@ class TopicListWatcher(ABC):
 
     def close(self) -> None:
         """Be told nothing more."""
-        self.outlet.closed = True
+        self.sender.closed = True
         if self.watched is not None:
             self.watched.watchers.pop(self, None)
         if self._task is not None:
@@ -104,7 +104,7 @@ class TopicListWatcher(ABC):
 
     def give_up(self) -> None:
         """Give up: what it watches cannot be known any more, so the client has to begin anew."""
-        self.outlet.cnx.close()
+        self.sender.cnx.close()
 
     @abstractmethod
     def changed(self, update: SetUpdate) -> None:
@@ -128,7 +128,7 @@ class TopicListWatcher(ABC):
 
     def _start(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
         """Run what has to wait, once at a time."""
-        if self._task is None and not self.outlet.closed:
+        if self._task is None and not self.sender.closed:
             self._task = asyncio.get_running_loop().create_task(work())
             self._task.add_done_callback(self._done)
 
@@ -139,7 +139,7 @@ class TopicListWatcher(ABC):
         if (error := task.exception()) is not None:
             logger.error("closing %s after an error of ours", self, exc_info=error)
             self.give_up()
-        elif not self.outlet.closed:
+        elif not self.sender.closed:
             self._go_on()  # What came after its last look found it still there.
 
     async def _encoded(self, names: SortedNames) -> EncodedNames:
@@ -176,21 +176,18 @@ class OrderedWatcher(TopicListWatcher):
 
     def __init__(
         self,
-        outlet: WatchOutlet,
+        sender: WatchSender,
         totals: WatchTotals,
         max_update_bytes: int,
         list_again: Callable[[], object],
     ) -> None:
-        super().__init__(outlet, totals, max_update_bytes)
+        super().__init__(sender, totals, max_update_bytes)
         self._list_again = list_again
         self._queued: deque[SetUpdate] = deque()
 
     def changed(self, update: SetUpdate) -> None:
         """Send the update, behind those that wait."""
-        if self.outlet.closed:
-            return
-        idle = not self._queued and not self._turn.locked() and self._task is None
-        if idle and self.outlet.update_at_once(update):
+        if self.sender.closed:
             return
         if len(self._queued) >= MAX_QUEUED_UPDATES:
             self._queued.clear()
@@ -218,7 +215,7 @@ class OrderedWatcher(TopicListWatcher):
         while self._queued:
             async with self._turn:
                 if self._queued:  # An answer whose turn came first has emptied it.
-                    await self.outlet.update(self._queued.popleft())
+                    await self.sender.send(self._queued.popleft())
 
 
 class LatestWatcher(TopicListWatcher):
@@ -227,33 +224,29 @@ class LatestWatcher(TopicListWatcher):
     The mutable state is the version it was told.
     """
 
-    def __init__(self, outlet: WatchOutlet, totals: WatchTotals, max_update_bytes: int) -> None:
-        super().__init__(outlet, totals, max_update_bytes)
+    def __init__(self, sender: WatchSender, totals: WatchTotals, max_update_bytes: int) -> None:
+        super().__init__(sender, totals, max_update_bytes)
         self._told: SortedNames | None = None
 
     def changed(self, update: SetUpdate) -> None:
         """Send the update at once if nothing is in its way; otherwise the watcher is behind."""
         told = self._told
-        if told is None or self.outlet.closed:
+        if told is None or self.sender.closed:
             return
         up_to_date = told is update.before and self._task is None and not self._turn.locked()
-        if up_to_date and self._sent_at_once(update):
+        if up_to_date and self._send_at_once(update):
             self._told = update.after
         elif told.identity != update.after.identity:
             self._go_on()
 
     def fell_behind(self) -> None:
         """See SetWatcher.fell_behind."""
-        if self._told is not None and not self.outlet.closed:
+        if self._told is not None and not self.sender.closed:
             self._go_on()
 
-    def _sent_at_once(self, update: SetUpdate) -> bool:
-        outlet = self.outlet
-        if update.command.body_bytes > self._max_update_bytes:
-            return False
-        if outlet.update_through(update):
-            return True
-        return outlet.cnx.writable and outlet.update_at_once(update)
+    def _send_at_once(self, update: SetUpdate) -> bool:
+        small = update.command.body_bytes <= self._max_update_bytes
+        return small and self.sender.send_at_once(update)
 
     def _begin(self) -> SortedNames:
         return self._the_set().names
@@ -276,7 +269,7 @@ class LatestWatcher(TopicListWatcher):
         reconciler.fell_behind()
         try:
             while self._is_behind:
-                if not self.outlet.cnx.writable:
+                if not self.sender.cnx.writable:
                     await self._writable()
                 async with self._turn:
                     await self._reconcile()
@@ -292,7 +285,7 @@ class LatestWatcher(TopicListWatcher):
             if not woken.done():
                 woken.set_result(None)
 
-        outbound = self.outlet.cnx.outbound
+        outbound = self.sender.cnx.outbound
         outbound.on_writable(wake)
         try:
             await woken
@@ -310,5 +303,5 @@ class LatestWatcher(TopicListWatcher):
             self._told = newest  # What came has gone again.
             return
         self._totals.reconciling += 1
-        await self.outlet.update(update)
+        await self.sender.send(update)
         self._told = update.after

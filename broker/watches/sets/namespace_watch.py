@@ -19,9 +19,9 @@ from broker.watches.names.sorted_names import NameChanges, SortedNames, SortedNa
 from broker.watches.sets.differences import SetDifferences, each_name
 from broker.watches.sets.large_change import LARGE_CHANGE_NAMES, LargeChange
 from broker.watches.sets.matching import ChangeMatching, matching_for
-from broker.watches.sets.set_builder import SetMaker
+from broker.watches.sets.set_builder import SetBuilder
 from broker.watches.sets.watched_sets import SharedChange, WatchedSets
-from broker.watches.updates.update_permit import UpdatePayment
+from broker.watches.updates.update_permit import UpdatePermit
 from limiter.backoff import Backoff
 from limiter.clock import clock_sleep
 from proto.topic_hash import in_java_order
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from broker.stores.feed import Change
     from broker.stores.snapshots.snapshot import NamespaceSnapshot
-    from broker.watches.sets.context import FollowingParts
+    from broker.watches.sets.context import FollowingContext
     from broker.watches.sets.watched_sets import SetWatcher, WatchedSet
     from proto.names import NamespaceName
 
@@ -54,7 +54,7 @@ class NamespaceWatch:
     The mutable state is the sets, the version they are at, and the changes that wait.
     """
 
-    def __init__(self, namespace: NamespaceName, parts: FollowingParts) -> None:
+    def __init__(self, namespace: NamespaceName, parts: FollowingContext) -> None:
         self.namespace = namespace
         self.users = 0
         self.sets = WatchedSets()
@@ -68,7 +68,7 @@ class NamespaceWatch:
         self._arrived = asyncio.Event()
         # Held while sets change, and while one is added: none may miss a change.
         self._turn = asyncio.Lock()
-        self._maker = SetMaker(namespace, parts, self.sets, self._index, self._turn)
+        self._maker = SetBuilder(namespace, parts, self.sets, self._index, self._turn)
         self._reading: asyncio.Task[None] | None = None
         self._follower: asyncio.Task[None] | None = None
 
@@ -245,18 +245,18 @@ class NamespaceWatch:
                 await asyncio.sleep(0)
 
     async def _tell(self, changed: SetDifferences) -> None:
-        payment, steps = UpdatePayment(), 0
+        permit, steps = UpdatePermit(), 0
         try:
-            for watched, update in changed.updates(payment):
+            for watched, update in changed.updates(permit):
                 for watcher in tuple(watched.watchers):
                     if watcher in watched.watchers:  # It may have been closed at a pause.
                         _guarded(watcher, watcher.changed, update)
                     steps += 1
                     if steps % WATCHERS_A_STEP == 0:
-                        payment.leave()
+                        permit.flush()
                         await asyncio.sleep(0)
         finally:
-            payment.told_all()
+            permit.all_told()
 
     def _give_up(self, watched: WatchedSet) -> None:
         """End the watches of a set whose pattern could not be evaluated in time."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from broker.patterns.index import PatternIndex
-    from broker.watches.sets.context import FollowingParts
+    from broker.watches.sets.context import FollowingContext
     from broker.watches.sets.watched_sets import WatchedSet, WatchedSets
     from proto.names import NamespaceName
 
@@ -51,7 +51,7 @@ class _Making:
         self.task: asyncio.Task[WatchedSet]
 
 
-class SetMaker:
+class SetBuilder:
     """Makes the sets of one namespace, each once for all who ask for it.
 
     Bound: one making a pattern that somebody waits for; the names it notes are the namespace's.
@@ -67,7 +67,7 @@ class SetMaker:
     def __init__(
         self,
         namespace: NamespaceName,
-        parts: FollowingParts,
+        parts: FollowingContext,
         sets: WatchedSets,
         index: PatternIndex[WatchedSet],
         turn: asyncio.Lock,

@@ -13,7 +13,7 @@ from broker.patterns.pattern import RegexImplementation
 from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.memory import MemoryStore
 from broker.watches.names.sorted_names import SortedNames
-from broker.watches.sets.context import FollowingParts
+from broker.watches.sets.context import FollowingContext
 from broker.watches.sets.namespace_watch import NamespaceWatch
 from broker.watches.sets.totals import WatchTotals
 from proto.names import NamespaceName
@@ -154,7 +154,7 @@ class Followed:
         self.clock = ManualClock()
         self.totals = WatchTotals()
         self.feed = self.store.changes()
-        parts = FollowingParts(
+        parts = FollowingContext(
             self.store, self.filter, ENGINE, self.totals, self.clock, one_by_one=one_by_one
         )
         self.watch = NamespaceWatch(NAMESPACE, parts)

@@ -47,7 +47,7 @@ async def test_delays_begin_anew_once_memory_was_granted(as_shipped: bool) -> No
     watching.give_back(blocker)
     await answering
     # When, Then
-    assert watcher.outlet.backoff.next() == FIRST_DELAYS[0]
+    assert watcher.sender.backoff.next() == FIRST_DELAYS[0]
 
 
 @BOTH

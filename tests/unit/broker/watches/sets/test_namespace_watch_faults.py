@@ -152,8 +152,8 @@ async def test_what_some_are_told_leaves_before_the_others_are_told(
     sent_before_the_second: list[bytes] = []
 
     def send(update: SetUpdate) -> None:
-        assert update.payment is not None
-        assert update.payment.send(served.cnx, b"update")
+        assert update.permit is not None
+        assert update.permit.send(served.cnx, b"update")
 
     monkeypatch.setattr(first, "changed", send)
     monkeypatch.setattr(
