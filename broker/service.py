@@ -30,8 +30,9 @@ from broker.topics.properties import TopicProperties
 from broker.topics.rules import TopicRules
 from broker.topics.service import TopicService
 from broker.watches.metrics import WatchMetrics
-from broker.watches.rules import WatchRules
-from broker.watches.service import TopicListService, WatchContext
+from broker.watches.namespace_listings import WatchContext
+from broker.watches.rules import FLOODGATE_WATCHES, PULSAR_WATCHES, WatchRules
+from broker.watches.service import TopicListService
 from limiter.memory.dual_limiter import LimitType
 from limiter.memory.response_memory import PrivateMemory, ResponseMemory, SharedMemory
 from proto.frames import FRAME_PADDING_BYTES, LENGTH_FIELD_BYTES
@@ -261,7 +262,7 @@ class BrokerService(ServerService["ServerCnx"]):
             max_bytes=config.topic_watch_max_bytes,
             max_update_bytes=config.max_message_size // 2,
             max_frame_bytes=0 if as_shipped else largest_frame,
-            as_shipped=as_shipped,
+            profile=PULSAR_WATCHES if as_shipped else FLOODGATE_WATCHES,
             private_buffers=config.response_buffers is ResponseBuffers.PRIVATE,
         )
         return TopicListService(parts, rules)
