@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from broker.admin.context import AdminParts
+from broker.admin.context import AdminContext
 from broker.admin.listing_response import ListingResponses
 from broker.admin.metrics import AdminMetrics
 from broker.admin.resources.imports import import_routes
 from broker.admin.routes import ADMIN_PLACES, admin_routes
+from broker.admin.rules import FLOODGATE_ADMIN, PULSAR_ADMIN
 from broker.cnx import BrokerParts, ServerCnx
 from broker.configuration.dynamic import DynamicConfiguration
 from broker.imports.at_start import import_at_start
@@ -102,7 +103,7 @@ class BrokerService(ServerService["ServerCnx"]):
         await self._take_dynamic_configuration()
         routes = [
             *import_routes(lambda: self.store, config.import_directory),
-            *admin_routes(self._admin_parts()),
+            *admin_routes(self._admin_context()),
         ]
         parts = self._parts()
         watches = WatchMetrics(config.cluster_name, parts.watches)
@@ -150,8 +151,8 @@ class BrokerService(ServerService["ServerCnx"]):
         self.lookups.max_requests = config.max_concurrent_lookup_requests
         self._drain_seconds = config.broker_shutdown_timeout_seconds
 
-    def _admin_parts(self) -> AdminParts:
-        return AdminParts(
+    def _admin_context(self) -> AdminContext:
+        return AdminContext(
             store=self.store,
             lister=self.lister,
             topics=self.topics,
@@ -160,7 +161,7 @@ class BrokerService(ServerService["ServerCnx"]):
             listings=self._admin_listings,
             service_url=lambda: self.service_url,
             web_service_url=lambda: self.web_service_url,
-            as_shipped=self.config.profile is Profile.PULSAR,
+            rules=PULSAR_ADMIN if self.config.profile is Profile.PULSAR else FLOODGATE_ADMIN,
         )
 
     def _metrics(
