@@ -157,12 +157,12 @@ async def test_properties_that_cannot_be_read_are_refused_where_they_matter(quer
 def test_each_key_and_value_of_properties_is_decoded_by_itself(
     text: str, expected: dict[str, str]
 ) -> None:
-    assert parse_properties(text, PropertyBounds(), as_shipped=False) == expected
+    assert parse_properties(text, PropertyBounds(), skip_unreadable=False) == expected
 
 
 def test_as_shipped_what_cannot_be_read_is_left_out() -> None:
     # When
-    properties = parse_properties("noequals,=x,a=b", PropertyBounds(), as_shipped=True)
+    properties = parse_properties("noequals,=x,a=b", PropertyBounds(), skip_unreadable=True)
     # Then
     assert properties == {"a": "b"}
 

@@ -191,16 +191,14 @@ async def test_what_the_log_has_no_more_is_told_as_one_change(postgresql_url: st
         await one.apply(A, changes(topic("a")))
         await other.snapshot(A)
         feed = other.changes()
-        other._namespaces._catch_ups._catch_up = (
-            asyncio.Event().wait
-        )  # It hears, and does not look.
+        other._namespaces._resyncs._resync = asyncio.Event().wait  # It hears, and does not look.
         for name in "bcd":
             await one.apply(A, changes(topic(name)))
         async with one._use() as connection:
             await connection.execute("DELETE FROM floodgate.changes WHERE version = 3")
         # When
-        async with other._namespaces._turns.of(A):
-            await other._namespaces._catch_up_in_turn(A)
+        async with other._namespaces._locks.of(A):
+            await other._namespaces._resync_locked(A)
         # Then
         assert await next_change(feed) == Change(A, 4, complete=False)
         assert await names(other) == [base(name) for name in "abcd"]

@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from broker.stores.namespace_locks import Turns, to_its_end
+from broker.stores.name_locks import NameLocks, to_its_end
 from tests.support.clocks.settle import settle
 from tests.support.stores.topic_stores import A, B
 
 
 async def test_each_namespace_has_its_own_turn() -> None:
     # Given
-    turns, done = Turns(), []
+    turns, done = NameLocks(), []
 
     async def work(namespace: object, name: str) -> None:
         async with turns.of(namespace):
@@ -37,7 +37,7 @@ async def test_each_namespace_has_its_own_turn() -> None:
 
 async def test_a_lock_is_there_only_while_it_is_used() -> None:
     # Given
-    turns = Turns()
+    turns = NameLocks()
     # When
     async with turns.of(A):
         assert A in turns
@@ -49,7 +49,7 @@ async def test_a_lock_is_there_only_while_it_is_used() -> None:
 
 async def test_a_turn_comes_back_from_who_fails_or_leaves() -> None:
     # Given
-    turns = Turns()
+    turns = NameLocks()
 
     async def fails() -> None:
         async with turns.of(A):

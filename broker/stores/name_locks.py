@@ -1,4 +1,4 @@
-"""One at a time for each namespace or topic: what is done to it, and told of it, stays in order."""
+"""Locks by name of a namespace or topic, which keep changes of it, and their feed, in order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Name = TypeVar("Name")
 T = TypeVar("T")
 
 
-class Turns(Generic[Name]):
+class NameLocks(Generic[Name]):
     """Locks by name, each there only while somebody holds it or waits for it."""
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Turns(Generic[Name]):
 
     @asynccontextmanager
     async def of(self, name: Name) -> AsyncIterator[None]:
-        """Wait for a name's turn, and have it for the block."""
+        """Hold a name's lock for the block."""
         lock = self._locks.setdefault(name, asyncio.Lock())
         self._users[name] = self._users.get(name, 0) + 1
         try:
@@ -41,5 +41,5 @@ class Turns(Generic[Name]):
 
 
 async def to_its_end(work: Coroutine[object, object, T]) -> T:
-    """Wait for a change: who leaves must not part what is committed from what is shown."""
+    """Wait for work that goes on if the caller is cancelled: a commit and its publication."""
     return await asyncio.shield(asyncio.get_running_loop().create_task(work))
