@@ -1,45 +1,27 @@
-"""From the options of ``loadgen run`` to a scenario; what does not fit becomes one sentence."""
+"""The options of ``loadgen run`` that make a scenario; a wrong one becomes one sentence."""
 
 from __future__ import annotations
 
+import inspect
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from pathlib import Path  # noqa: TC003 (the command line evaluates it)
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from pydantic import ValidationError
 
-from loadgen.commands.sizes import parse_rate, parse_size
-from loadgen.corpus.manifest import MANIFEST_NAME, read_manifest
+from loadgen.corpus.expectations import expected_namespaces
 from loadgen.errors import UsageError
-from loadgen.scenario import NamespaceExpectation, StormScenario
-from loadgen.scenarios.stuck.scenario import StuckScenario
+from loadgen.scenarios.registry import SCENARIOS
+from loadgen.sizes import rate_of, rate_text, size_of, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
-    from loadgen.corpus.manifest import NamespaceEntry
-    from loadgen.tasks.plan import AnyScenario
+    from loadgen.scenario import Scenario
 
-
-class ScenarioKind(StrEnum):
-    """What the clients do."""
-
-    STORM = "storm"
-    STUCK = "stuck"
-
-
-_SCENARIOS: dict[ScenarioKind, type[AnyScenario]] = {
-    ScenarioKind.STORM: StormScenario,
-    ScenarioKind.STUCK: StuckScenario,
-}
-_OPTIONS = {
-    "namespaces": "--namespace",
-    "stuck_namespaces": "--stuck-namespace",
-    "read_rate_bytes_per_second": "--read-rate",
-    "receive_buffer_bytes": "--receive-buffer",
-    "stuck_read_rate_bytes_per_second": "--stuck-read-rate",
-    "stuck_receive_buffer_bytes": "--stuck-receive-buffer",
-}
+ScenarioName = StrEnum("ScenarioName", list(SCENARIOS))  # type: ignore[misc]
+_DEFAULT = next(iter(ScenarioName))
 
 _REASONS = {
     "greater_than": "must be more than {gt}",
@@ -49,22 +31,120 @@ _REASONS = {
 """Sentences for the faults that pydantic finds, by its names for them."""
 
 
-def make_scenario(kind: ScenarioKind, **given: Any) -> AnyScenario:  # noqa: ANN401
-    """Return a scenario of what was given; None is what was not, and takes its default.
+def _defaults(field: str, write: Callable[[float], str] = "{:g}".format) -> str:
+    """Return the default of a field in the first scenario, and in others where it differs."""
+    found = {
+        name: write(kind.model.model_fields[field].default) for name, kind in SCENARIOS.items()
+    }
+    first = found[_DEFAULT]
+    others = [f"{name}: {text}" for name, text in found.items() if text != first]
+    return "; ".join([first, *others])
+
+
+def general_parameters(  # noqa: PLR0913 (each parameter is an option of the command)
+    service_url: Annotated[
+        str, typer.Option(help="Binary address of the broker or proxy: pulsar://host:port.")
+    ],
+    scenario: Annotated[
+        ScenarioName,
+        typer.Option(help=" ".join(f"{name}: {kind.help}" for name, kind in SCENARIOS.items())),
+    ] = _DEFAULT,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(
+            help="Directory that `loadgen topics` wrote: its manifest names the namespaces and "
+            "what a right answer holds.",
+            show_default=False,
+        ),
+    ] = None,
+    namespace: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Namespace to ask for (tenant/namespace); repeat for more. Without a corpus "
+            "answers are checked against their own hash and each other.",
+            show_default=False,
+        ),
+    ] = None,
+    clients: Annotated[
+        int | None, typer.Option(help="Connections.", show_default=_defaults("clients"))
+    ] = None,
+    read_rate: Annotated[
+        str | None,
+        typer.Option(
+            help="How fast each client reads, bytes a second; 0 is unlimited.",
+            show_default=_defaults("read_rate_bytes_per_second", rate_text),
+        ),
+    ] = None,
+    receive_buffer: Annotated[
+        str | None,
+        typer.Option(
+            help="SO_RCVBUF of each connection, bytes; 0 leaves the kernel's.",
+            show_default=_defaults("receive_buffer_bytes", size_text),
+        ),
+    ] = None,
+    pattern: Annotated[
+        str | None,
+        typer.Option(help="Topics pattern that the server evaluates.", show_default=False),
+    ] = None,
+    timeout_seconds: Annotated[
+        float | None,
+        typer.Option(
+            help="How long a client waits for its answer.",
+            show_default=_defaults("timeout_seconds"),
+        ),
+    ] = None,
+) -> dict[str, Any]:
+    """Return the parameters that every scenario has; None is what was not given.
+
+    Raises:
+        UsageError: A size is none, or there is nothing to ask for.
+    """
+    del scenario  # it decides which model takes the parameters
+    return {
+        "service_url": service_url,
+        "namespaces": expected_namespaces(corpus, namespace or []),
+        "clients": clients,
+        "read_rate_bytes_per_second": rate_of("--read-rate", read_rate),
+        "receive_buffer_bytes": size_of("--receive-buffer", receive_buffer),
+        "pattern": pattern,
+        "timeout_seconds": timeout_seconds,
+    }
+
+
+def named_in(function: Callable[..., dict[str, Any]], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Call a function with those of the given options that it names."""
+    names = inspect.signature(function).parameters
+    return function(**{name: given[name] for name in names})
+
+
+def scenario_of(given: Mapping[str, Any]) -> Scenario:
+    """Return the scenario that options of the command line make.
+
+    Raises:
+        UsageError: An option is out of its range, or belongs to another scenario.
+    """
+    parameters = named_in(general_parameters, given)
+    for kind in SCENARIOS.values():
+        parameters |= named_in(kind.options, given)
+    return make_scenario(given["scenario"], **parameters)
+
+
+def make_scenario(name: str, **given: Any) -> Scenario:  # noqa: ANN401
+    """Return a scenario of the parameters given; those that are None take their defaults.
 
     Raises:
         UsageError: A parameter is out of its range, or belongs to another scenario.
     """
-    scenario = _SCENARIOS[kind]
-    parameters = {name: value for name, value in given.items() if value is not None}
-    foreign = [name for name in parameters if name not in scenario.model_fields]
+    model = SCENARIOS[name].model
+    parameters = {field: value for field, value in given.items() if value is not None}
+    foreign = [field for field in parameters if field not in model.model_fields]
     if foreign:
-        owner = next(each for each in ScenarioKind if foreign[0] in _SCENARIOS[each].model_fields)
+        owner = next(k.name for k in SCENARIOS.values() if foreign[0] in k.model.model_fields)
         raise UsageError(
-            f"{option_of(foreign[0])} belongs to --scenario {owner}: leave it out with {kind}"
+            f"{option_of(foreign[0])} belongs to --scenario {owner}: leave it out with {name}"
         )
     try:
-        return scenario(**parameters)
+        return model(**parameters)
     except ValidationError as error:
         raise UsageError(_sentence(error.errors()[0])) from None
 
@@ -79,65 +159,8 @@ def _sentence(error: Mapping[str, Any]) -> str:
 
 
 def option_of(field: str) -> str:
-    """Return the option that sets a scenario's field."""
-    return _OPTIONS.get(field, f"--{field.replace('_', '-')}")
-
-
-def rate_of(option: str, text: str | None) -> float | None:
-    """Return bytes a second of what an option was given, None if it was not given.
-
-    Raises:
-        UsageError: It is not a speed.
-    """
-    return None if text is None else parse_rate(option, text)
-
-
-def size_of(option: str, text: str | None) -> int | None:
-    """Return bytes of what an option was given, None if it was not given.
-
-    Raises:
-        UsageError: It is not a size.
-    """
-    return None if text is None else int(parse_size(option, text))
-
-
-def wanted_namespaces(
-    corpus: Path | None, names: Sequence[str], option: str = "--namespace"
-) -> tuple[NamespaceExpectation, ...]:
-    """Return what to ask for: the corpus's namespaces, those named, or those named of a corpus.
-
-    Raises:
-        UsageError: Nothing is named, or the corpus does not hold it.
-    """
-    if corpus is None:
-        if not names:
-            raise UsageError("name what to ask for: --corpus DIR, or --namespace tenant/namespace")
-        return tuple(_expectation(name, None) for name in names)
-    known = read_manifest(corpus).namespaces
-    missing = [name for name in names if name not in known]
-    if missing:
-        raise UsageError(f"{option} {missing[0]} is not in {corpus / MANIFEST_NAME}")
-    return tuple(_expectation(name, known[name]) for name in names or known)
-
-
-def _expectation(name: str, entry: NamespaceEntry | None) -> NamespaceExpectation:
-    try:
-        if entry is None:
-            return NamespaceExpectation(name=name)
-        return NamespaceExpectation(name=name, topics=entry.topics, hash=entry.hash)
-    except ValidationError as error:
-        reason = error.errors()[0]["msg"].removeprefix("Value error, ")
-        raise UsageError(reason) from None
-
-
-def stuck_namespaces(
-    corpus: Path | None, names: Sequence[str] | None
-) -> tuple[NamespaceExpectation, ...] | None:
-    """Return what stuck peers ask for if it was named; None: the same as the healthy clients.
-
-    Raises:
-        UsageError: The corpus does not hold it.
-    """
-    if not names:
-        return None
-    return wanted_namespaces(corpus, names, "--stuck-namespace")
+    """Return the option that sets a scenario's field: its name without a unit, in the singular."""
+    name = field.removesuffix("_bytes_per_second").removesuffix("_bytes")
+    if name.endswith("namespaces"):
+        name = name.removesuffix("s")
+    return f"--{name.replace('_', '-')}"

@@ -1,0 +1,68 @@
+"""One kind of scenario, as the registry lists it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from loadgen.clients.records import TaskReport
+    from loadgen.scenario import Scenario
+    from loadgen.tasks.plan import TaskPlan
+    from loadgen.tasks.task import ScenarioTask
+
+
+def _summarize_nothing(scenario: Any, reports: Sequence[TaskReport]) -> dict[str, Any]:  # noqa: ANN401
+    del scenario, reports
+    return {}
+
+
+def _write_nothing(directory: Path, reports: Sequence[TaskReport]) -> None:
+    del directory, reports
+
+
+def _accept(summary: Mapping[str, Any], directory: Path) -> None:
+    del summary, directory
+
+
+@dataclass(frozen=True)
+class ScenarioKind:
+    """The parts of a scenario that the general code of ``loadgen run`` needs.
+
+    Attributes:
+        model: Class of its parameters.
+        task: Its task's class, as ``module:name``; imported in the process that runs it.
+        help: What its clients do, for ``--scenario``.
+        example: A command line that runs it.
+        options: A function whose parameters are its own options (a general option's name gives
+            that one's value) and whose result is their values by field of the model.
+        files: Names of the files that it adds to a run's directory.
+        write: Writes them.
+        summarize: Returns the fields that it adds to the run's summary.
+        check: Raises LoadgenError if a run's figures are not to be relied on.
+    """
+
+    model: type[Scenario]
+    task: str
+    help: str
+    example: str
+    options: Callable[..., dict[str, Any]]
+    files: tuple[str, ...] = ()
+    write: Callable[[Path, Sequence[TaskReport]], None] = _write_nothing
+    summarize: Callable[[Any, Sequence[TaskReport]], dict[str, Any]] = _summarize_nothing
+    check: Callable[[Mapping[str, Any], Path], None] = _accept
+
+    @property
+    def name(self) -> str:
+        """Name of the scenario, from its model."""
+        return str(self.model.model_fields["kind"].default)
+
+    def new_task(self, plan: TaskPlan[Any], agree: Callable[[float], float]) -> ScenarioTask[Any]:
+        """Import the task's class and return the task of a plan."""
+        module, _, name = self.task.partition(":")
+        task: ScenarioTask[Any] = getattr(import_module(module), name)(plan, agree)
+        return task
