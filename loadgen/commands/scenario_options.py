@@ -47,7 +47,10 @@ def general_parameters(  # noqa: PLR0913 (each parameter is an option of the com
     ],
     scenario: Annotated[
         ScenarioName,
-        typer.Option(help=" ".join(f"{name}: {kind.help}" for name, kind in SCENARIOS.items())),
+        typer.Option(
+            metavar="TEXT",
+            help=" ".join(f"{name}: {kind.help}" for name, kind in SCENARIOS.items()),
+        ),
     ] = _DEFAULT,
     corpus: Annotated[
         Path | None,
