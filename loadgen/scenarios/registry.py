@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loadgen.scenarios.lookups.kind import LOOKUPS
 from loadgen.scenarios.storm.kind import STORM
 from loadgen.scenarios.stuck.kind import STUCK
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 _ROWS = (
     STORM,
     STUCK,
+    LOOKUPS,
 )
 SCENARIOS: dict[str, ScenarioKind] = {row.name: row for row in _ROWS}
 
