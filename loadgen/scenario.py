@@ -52,16 +52,8 @@ class NamespaceExpectation(BaseModel):
 class Scenario(BaseModel):
     """The base of all scenarios: clients that connect to an address and ask for namespaces.
 
-    Attributes:
-        kind: Name of the scenario in the registry.
-        service_url: ``pulsar://host:port`` of a broker or proxy.
-        namespaces: What is asked for; client *i* asks for number *i* modulo their count.
-        pattern: Topics pattern sent with each listing request, or None.
-        clients: Number of clients, a connection each.
-        read_rate_bytes_per_second: How fast each client reads; 0 reads unlimited.
-        receive_buffer_bytes: SO_RCVBUF of each connection, set before it connects; 0 leaves
-            the kernel's own.
-        timeout_seconds: How long a client waits for an answer.
+    Each field but ``kind`` is an option of ``loadgen run``, and its description the help. A name
+    that ends in ``_bytes`` is a size, in ``_bytes_per_second`` a speed, in ``namespaces`` a list.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -70,13 +62,26 @@ class Scenario(BaseModel):
     """The option to change when the generator is too busy, as ``more --spread-seconds``."""
 
     kind: str
-    service_url: str
-    namespaces: Annotated[tuple[NamespaceExpectation, ...], Field(min_length=1)]
-    pattern: str | None = None
-    clients: int
-    read_rate_bytes_per_second: ReadRate
-    receive_buffer_bytes: BufferSize
-    timeout_seconds: Duration
+    service_url: str = Field(
+        description="Binary address of the broker or proxy: pulsar://host:port."
+    )
+    # Client i asks for number i modulo their count.
+    namespaces: tuple[NamespaceExpectation, ...] = Field(
+        min_length=1,
+        description="Namespace to ask for (tenant/namespace); repeat for more. Without a corpus "
+        "answers are checked against their own hash and each other.",
+    )
+    clients: int = Field(description="Connections.")
+    read_rate_bytes_per_second: ReadRate = Field(
+        description="How fast each client reads, bytes a second; 0 is unlimited."
+    )
+    receive_buffer_bytes: BufferSize = Field(
+        description="SO_RCVBUF of each connection, bytes; 0 leaves the kernel's."
+    )
+    pattern: str | None = Field(
+        default=None, description="Topics pattern that the server evaluates."
+    )
+    timeout_seconds: Duration = Field(description="How long a client waits for its answer.")
 
     @field_validator("service_url")
     @classmethod

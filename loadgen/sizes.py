@@ -44,24 +44,6 @@ def parse_size(option: str, text: str, each: str = "", suffix: str = "") -> floa
     return float(number) * _FACTORS[unit.lower() if unit else None]
 
 
-def rate_of(option: str, text: str | None) -> float | None:
-    """Return the bytes a second that an option was given, None if it was not given.
-
-    Raises:
-        UsageError: The text is not a speed.
-    """
-    return None if text is None else parse_rate(option, text)
-
-
-def size_of(option: str, text: str | None) -> int | None:
-    """Return the bytes that an option was given, None if it was not given.
-
-    Raises:
-        UsageError: The text is not a size.
-    """
-    return None if text is None else int(parse_size(option, text))
-
-
 def rate_text(bytes_per_second: float) -> str:
     """Write a speed as it may be typed: ``100kB/s``, or 0."""
     return f"{bytes_per_second / 1000:g}kB/s" if bytes_per_second else "0"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import inspect
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loadgen.commands.run_options import run_parameters
+from loadgen.commands.run_options import run_options
 from loadgen.commands.run_outcome import fail_if_invalid, show
-from loadgen.commands.scenario_options import general_parameters, named_in, scenario_of
+from loadgen.commands.scenario_options import scenario_of, scenario_parameters
 from loadgen.executors.processes import ExecutorKind
-from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.scenarios.registry import SCENARIOS
 from loadgen.servers.loopback import require_own_cluster
@@ -45,30 +45,27 @@ def run(
     """Drive clients against a broker or proxy, and check every answer."""
     scenario = scenario_of(given)
     require_own_cluster(scenario.service_url, confirmed=yes_this_is_my_cluster)
-    settings = named_in(run_parameters, given)
-    if settings["tasks"] is None:
-        settings["tasks"] = min(2, scenario.clients)
-    with_spark = settings["executor"] == ExecutorKind.SPARK
+    options = run_options(scenario, **{each.name: given[each.name] for each in _RUN_PARAMETERS})
+    with_spark = options.executor == ExecutorKind.SPARK
     first = "starting Spark, which takes some seconds" if with_spark else "connecting"
     display = progress_display(scenario.connections, sys.stderr, first=first, as_json=as_json)
     with termination_interrupts(), display as on_progress:
-        result = execute(scenario, RunOptions(**settings, on_progress=on_progress))
+        result = execute(scenario, replace(options, on_progress=on_progress))
     show(result, as_json=as_json)
     fail_if_invalid(result, scenario, allow_empty=allow_empty)
 
 
-def _signature(*functions: Callable[..., object]) -> inspect.Signature:
-    """Return the parameters of all functions, each once, as those of one command."""
-    found: dict[str, inspect.Parameter] = {}
-    for function in functions:
-        for each in inspect.signature(function, eval_str=True).parameters.values():
-            if each.kind is not inspect.Parameter.VAR_KEYWORD:
-                found.setdefault(each.name, each.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-    return inspect.Signature(list(found.values()))
+def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
+    """Return the parameters of a function that are options of the command."""
+    found = inspect.signature(function, eval_str=True).parameters.values()
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return [each.replace(kind=keyword) for each in found if each.name not in ("scenario", "given")]
 
 
-_own_options = [kind.options for kind in SCENARIOS.values()]
+_RUN_PARAMETERS = _parameters(run_options)
 _signed: Any = run
-_signed.__signature__ = _signature(general_parameters, run_parameters, run, *_own_options)
+_signed.__signature__ = inspect.Signature(
+    [*scenario_parameters(), *_RUN_PARAMETERS, *_parameters(run)]
+)
 _examples = "\n\n".join(kind.example for kind in SCENARIOS.values())
 run.__doc__ = f"{run.__doc__}\n\nExamples:\n\n{_examples}\n\n{_EXIT_CODES}"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from loadgen.executors.processes import ExecutorKind
+from loadgen.run.options import RunOptions
+from loadgen.scenario import Scenario  # noqa: TC001 (the command line evaluates it)
 
 
-def run_parameters(  # noqa: PLR0913 (each parameter is an option of the command)
-    scenario: str,
+def run_options(  # noqa: PLR0913 (each parameter but the first is an option of the command)
+    scenario: Scenario,
     executor: Annotated[
         ExecutorKind,
         typer.Option(
@@ -49,17 +51,17 @@ def run_parameters(  # noqa: PLR0913 (each parameter is an option of the command
         str, typer.Option(help="What reports call the run.", show_default="the name")
     ] = "",
     out: Annotated[Path, typer.Option(help="Where run directories are.")] = Path("out/runs"),
-) -> dict[str, Any]:
-    """Return the fields of :class:`RunOptions`; ``tasks`` is None if it was not given."""
-    return {
-        "executor": str(executor),
-        "tasks": tasks,
-        "master": master,
-        "broker_admin_url": broker_admin_url,
-        "proxy_admin_url": proxy_admin_url,
-        "broker_pid": broker_pid,
-        "proxy_pid": proxy_pid,
-        "name": name or f"{scenario}-{datetime.now():%Y%m%d-%H%M%S}",
-        "label": label,
-        "out": out,
-    }
+) -> RunOptions:
+    """Return the options of a scenario's run."""
+    return RunOptions(
+        name=name or f"{scenario.kind}-{datetime.now():%Y%m%d-%H%M%S}",
+        label=label,
+        out=out,
+        executor=str(executor),
+        tasks=min(2, scenario.clients) if tasks is None else tasks,
+        master=master,
+        broker_admin_url=broker_admin_url,
+        proxy_admin_url=proxy_admin_url,
+        broker_pid=broker_pid,
+        proxy_pid=proxy_pid,
+    )

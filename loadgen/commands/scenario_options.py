@@ -1,10 +1,10 @@
-"""The options of ``loadgen run`` that make a scenario; a wrong one becomes one sentence."""
+"""The options of ``loadgen run`` that make a scenario: one for each field of its model."""
 
 from __future__ import annotations
 
 import inspect
 from enum import StrEnum
-from pathlib import Path  # noqa: TC003 (the command line evaluates it)
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,16 +12,22 @@ from pydantic import ValidationError
 
 from loadgen.corpus.expectations import expected_namespaces
 from loadgen.errors import UsageError
+from loadgen.scenario import Scenario
 from loadgen.scenarios.registry import SCENARIOS
-from loadgen.sizes import rate_of, rate_text, size_of, size_text
+from loadgen.sizes import parse_rate, parse_size, rate_text, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from loadgen.scenario import Scenario
+    from pydantic.fields import FieldInfo
 
 ScenarioName = StrEnum("ScenarioName", list(SCENARIOS))  # type: ignore[misc]
-_DEFAULT = next(iter(ScenarioName))
+_SPEED, _SIZE, _NAMES = "_bytes_per_second", "_bytes", "namespaces"
+_CORPUS = typer.Option(
+    help="Directory that `loadgen topics` wrote: its manifest names the namespaces and what a "
+    "right answer holds.",
+    show_default=False,
+)
 
 _REASONS = {
     "greater_than": "must be more than {gt}",
@@ -31,93 +37,62 @@ _REASONS = {
 """Sentences for the faults that pydantic finds, by its names for them."""
 
 
-def _defaults(field: str, write: Callable[[float], str] = "{:g}".format) -> str:
+def scenario_parameters() -> Iterator[inspect.Parameter]:
+    """Yield the options that every scenario has, then those of each scenario alone."""
+    general = [_parameter(field) for field in Scenario.model_fields if field != "kind"]
+    yield general[0]
+    kinds = " ".join(f"{name}: {kind.help}" for name, kind in SCENARIOS.items())
+    choice = Annotated[ScenarioName, typer.Option(metavar="TEXT", help=kinds)]
+    yield _keyword("scenario", choice, next(iter(ScenarioName)))
+    yield _keyword("corpus", Annotated[Path | None, _CORPUS], None)
+    yield from general[1:]
+    for name, kind in SCENARIOS.items():
+        for field in kind.model.model_fields:
+            if field not in Scenario.model_fields:
+                yield _parameter(field, f"Scenario {name}")
+
+
+def _parameter(field: str, panel: str | None = None) -> inspect.Parameter:
+    models = [kind.model for kind in SCENARIOS.values() if field in kind.model.model_fields]
+    described = Scenario if field in Scenario.model_fields else models[0]
+    info = described.model_fields[field]
+    option = typer.Option(
+        option_of(field),
+        help=info.description,
+        show_default=_default(field) or False,
+        rich_help_panel=panel,
+    )
+    if field == "service_url":
+        return _keyword(field, Annotated[str, option], inspect.Parameter.empty)
+    kind: Any = info.annotation
+    if field.endswith(_NAMES):
+        kind = list[str]
+    elif field.endswith((_SPEED, _SIZE)):
+        kind = str
+    return _keyword(field, Annotated[kind | None, option], None)
+
+
+def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:  # noqa: ANN401
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, keyword, annotation=annotation, default=default)
+
+
+def _default(field: str) -> str:
     """Return the default of a field in the first scenario, and in others where it differs."""
-    found = {
-        name: write(kind.model.model_fields[field].default) for name, kind in SCENARIOS.items()
-    }
-    first = found[_DEFAULT]
-    others = [f"{name}: {text}" for name, text in found.items() if text != first]
-    return "; ".join([first, *others])
+    fields = {name: kind.model.model_fields for name, kind in SCENARIOS.items()}
+    texts = {n: _default_text(field, each[field]) for n, each in fields.items() if field in each}
+    first = next(iter(texts.values()))
+    return "; ".join([first, *(f"{n}: {text}" for n, text in texts.items() if text != first)])
 
 
-def general_parameters(  # noqa: PLR0913 (each parameter is an option of the command)
-    service_url: Annotated[
-        str, typer.Option(help="Binary address of the broker or proxy: pulsar://host:port.")
-    ],
-    scenario: Annotated[
-        ScenarioName,
-        typer.Option(
-            metavar="TEXT",
-            help=" ".join(f"{name}: {kind.help}" for name, kind in SCENARIOS.items()),
-        ),
-    ] = _DEFAULT,
-    corpus: Annotated[
-        Path | None,
-        typer.Option(
-            help="Directory that `loadgen topics` wrote: its manifest names the namespaces and "
-            "what a right answer holds.",
-            show_default=False,
-        ),
-    ] = None,
-    namespace: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Namespace to ask for (tenant/namespace); repeat for more. Without a corpus "
-            "answers are checked against their own hash and each other.",
-            show_default=False,
-        ),
-    ] = None,
-    clients: Annotated[
-        int | None, typer.Option(help="Connections.", show_default=_defaults("clients"))
-    ] = None,
-    read_rate: Annotated[
-        str | None,
-        typer.Option(
-            help="How fast each client reads, bytes a second; 0 is unlimited.",
-            show_default=_defaults("read_rate_bytes_per_second", rate_text),
-        ),
-    ] = None,
-    receive_buffer: Annotated[
-        str | None,
-        typer.Option(
-            help="SO_RCVBUF of each connection, bytes; 0 leaves the kernel's.",
-            show_default=_defaults("receive_buffer_bytes", size_text),
-        ),
-    ] = None,
-    pattern: Annotated[
-        str | None,
-        typer.Option(help="Topics pattern that the server evaluates.", show_default=False),
-    ] = None,
-    timeout_seconds: Annotated[
-        float | None,
-        typer.Option(
-            help="How long a client waits for its answer.",
-            show_default=_defaults("timeout_seconds"),
-        ),
-    ] = None,
-) -> dict[str, Any]:
-    """Return the parameters that every scenario has; None is what was not given.
-
-    Raises:
-        UsageError: A size is none, or there is nothing to ask for.
-    """
-    del scenario  # it decides which model takes the parameters
-    return {
-        "service_url": service_url,
-        "namespaces": expected_namespaces(corpus, namespace or []),
-        "clients": clients,
-        "read_rate_bytes_per_second": rate_of("--read-rate", read_rate),
-        "receive_buffer_bytes": size_of("--receive-buffer", receive_buffer),
-        "pattern": pattern,
-        "timeout_seconds": timeout_seconds,
-    }
-
-
-def named_in(function: Callable[..., dict[str, Any]], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Call a function with those of the given options that it names."""
-    names = inspect.signature(function).parameters
-    return function(**{name: given[name] for name in names})
+def _default_text(field: str, info: FieldInfo) -> str:
+    if isinstance(info.json_schema_extra, dict):
+        return str(info.json_schema_extra["default"])
+    if field.endswith(_SPEED):
+        return rate_text(info.default)
+    if field.endswith(_SIZE):
+        return size_text(info.default)
+    return f"{info.default:g}" if isinstance(info.default, int | float) else ""
 
 
 def scenario_of(given: Mapping[str, Any]) -> Scenario:
@@ -126,10 +101,24 @@ def scenario_of(given: Mapping[str, Any]) -> Scenario:
     Raises:
         UsageError: An option is out of its range, or belongs to another scenario.
     """
-    parameters = named_in(general_parameters, given)
-    for kind in SCENARIOS.values():
-        parameters |= named_in(kind.options, given)
+    corpus = given["corpus"]
+    fields = {field for kind in SCENARIOS.values() for field in kind.model.model_fields} - {"kind"}
+    parameters = {field: _value(field, given[field], corpus) for field in fields}
+    parameters["namespaces"] = expected_namespaces(corpus, given["namespaces"] or [])
     return make_scenario(given["scenario"], **parameters)
+
+
+def _value(field: str, given: Any, corpus: Path | None) -> Any:  # noqa: ANN401
+    """Return the value of a field from the text of its option; None if that was not given."""
+    if given is None or given == []:
+        return None
+    if field.endswith(_NAMES):
+        return expected_namespaces(corpus, given, option_of(field))
+    if field.endswith(_SPEED):
+        return parse_rate(option_of(field), given)
+    if field.endswith(_SIZE):
+        return int(parse_size(option_of(field), given))
+    return given
 
 
 def make_scenario(name: str, **given: Any) -> Scenario:  # noqa: ANN401

@@ -38,8 +38,6 @@ class ScenarioKind:
         task: Its task's class, as ``module:name``; imported in the process that runs it.
         help: What its clients do, for ``--scenario``.
         example: A command line that runs it.
-        options: A function whose parameters are its own options (a general option's name gives
-            that one's value) and whose result is their values by field of the model.
         files: Names of the files that it adds to a run's directory.
         write: Writes them.
         summarize: Returns the fields that it adds to the run's summary.
@@ -50,7 +48,6 @@ class ScenarioKind:
     task: str
     help: str
     example: str
-    options: Callable[..., dict[str, Any]]
     files: tuple[str, ...] = ()
     write: Callable[[Path, Sequence[TaskReport]], None] = _write_nothing
     summarize: Callable[[Any, Sequence[TaskReport]], dict[str, Any]] = _summarize_nothing

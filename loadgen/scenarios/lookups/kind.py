@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from loadgen.scenarios.kind import ScenarioKind
-from loadgen.scenarios.lookups.options import options
 from loadgen.scenarios.lookups.scenario import LookupsScenario
 
 LOOKUPS = ScenarioKind(
@@ -13,5 +12,4 @@ LOOKUPS = ScenarioKind(
     example="""\
   loadgen run --scenario lookups --service-url pulsar://127.0.0.1:6651
   --namespace public/default --lookups-per-second 50 --executor process""",
-    options=options,
 )

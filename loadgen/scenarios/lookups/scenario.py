@@ -11,12 +11,7 @@ from loadgen.scenario import BufferSize, Duration, ReadRate, Scenario
 
 
 class LookupsScenario(Scenario):
-    """Clients that look the topics of their namespaces up over lasting connections.
-
-    Attributes:
-        lookups_per_second: Lookups that each client sends; the clients take turns.
-        lookup_seconds: Lookups are due from 0 until then.
-    """
+    """Clients that look the topics of their namespaces up over lasting connections."""
 
     more_time: ClassVar[str] = "fewer --lookups-per-second"
 
@@ -25,8 +20,10 @@ class LookupsScenario(Scenario):
     read_rate_bytes_per_second: ReadRate = 0.0
     receive_buffer_bytes: BufferSize = 0
     timeout_seconds: Duration = 30.0
-    lookups_per_second: Annotated[float, Field(gt=0, le=1_000)] = 10.0
-    lookup_seconds: Duration = 10.0
+    lookups_per_second: float = Field(
+        default=10.0, gt=0, le=1_000, description="Lookups of each client."
+    )
+    lookup_seconds: Duration = Field(default=10.0, description="For how long lookups are due.")
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from loadgen.scenarios.kind import ScenarioKind
-from loadgen.scenarios.storm.options import options
 from loadgen.scenarios.storm.scenario import StormScenario
 
 _EXAMPLE = """\
@@ -20,5 +19,4 @@ STORM = ScenarioKind(
     task="loadgen.scenarios.storm.task:StormTask",
     help="all ask at the same moment.",
     example=_EXAMPLE,
-    options=options,
 )

@@ -22,13 +22,7 @@ if TYPE_CHECKING:
 
 
 class StormScenario(Scenario):
-    """A restart storm: many clients, one listing each, no retries.
-
-    Attributes:
-        requests_per_client: Listings that one client asks for, each when the last is settled.
-        spread_seconds: Intended starts are spread evenly over this time; 0 starts all at once.
-        seed: Decides the order in which clients start when starts are spread.
-    """
+    """A restart storm: many clients, one listing each, no retries."""
 
     more_time: ClassVar[str] = "more --spread-seconds"
 
@@ -37,9 +31,13 @@ class StormScenario(Scenario):
     read_rate_bytes_per_second: ReadRate = 100_000.0
     receive_buffer_bytes: BufferSize = 65_536
     timeout_seconds: Duration = 120.0
-    requests_per_client: Annotated[int, Field(ge=1, le=1_000_000)] = 1
-    spread_seconds: Moment = 0.0
-    seed: int = 1
+    requests_per_client: int = Field(
+        default=1, ge=1, le=1_000_000, description="Listings per client, one after the other."
+    )
+    spread_seconds: Moment = Field(
+        default=0.0, description="Spread the starts evenly over this time; 0: all at once."
+    )
+    seed: int = Field(default=1, description="Decides who starts when starts are spread.")
 
 
 def client_plans(

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import LoadgenError
 from loadgen.scenarios.kind import ScenarioKind
-from loadgen.scenarios.stuck.options import options
 from loadgen.scenarios.stuck.peer_record import PEERS_NAME, write_peers
 from loadgen.scenarios.stuck.scenario import StuckScenario
 from loadgen.scenarios.stuck.summary import stuck_document
@@ -38,7 +37,6 @@ STUCK = ScenarioKind(
     example="""\
   loadgen run --scenario stuck --service-url pulsar://127.0.0.1:6650
   --namespace public/default --stuck-pipelined 64 --executor process""",
-    options=options,
     files=(PEERS_NAME,),
     write=write_peers,
     summarize=_summarize,

@@ -23,21 +23,7 @@ if TYPE_CHECKING:
 
 
 class StuckScenario(Scenario):
-    """Healthy clients that list again and again, while peers pipeline listings and read nothing.
-
-    Attributes:
-        stuck_namespaces: What stuck peers ask for; peer *j* asks for number *j* modulo their
-            count. Empty: what the healthy clients ask for.
-        interval_seconds: Each healthy client's listings are due this far apart; the clients
-            take turns within it.
-        duration_seconds: Listings are due from 0 until then.
-        stuck_peers: Peers that ask and do not read; 0 runs the healthy clients alone.
-        stuck_pipelined: Listings that each stuck peer asks for, all in one go.
-        stuck_read_rate_bytes_per_second: How fast a stuck peer reads; 0 reads nothing.
-        stuck_receive_buffer_bytes: SO_RCVBUF of a stuck connection; 0 leaves the kernel's own.
-        stuck_at_seconds: When stuck peers ask; what is due before shows how it is without them.
-        stuck_seconds: How long they stay unless the server closes them; 0 stays to the end.
-    """
+    """Healthy clients that list again and again, while peers pipeline listings and read nothing."""
 
     more_time: ClassVar[str] = "more --interval-seconds"
 
@@ -46,15 +32,45 @@ class StuckScenario(Scenario):
     read_rate_bytes_per_second: ReadRate = 0.0
     receive_buffer_bytes: BufferSize = 0
     timeout_seconds: Duration = 30.0
-    interval_seconds: Annotated[float, Field(ge=0.001, le=86_400)] = 1.0
-    duration_seconds: Duration = 20.0
-    stuck_namespaces: tuple[NamespaceExpectation, ...] = ()
-    stuck_peers: Annotated[int, Field(ge=0, le=100_000)] = 1
-    stuck_pipelined: Annotated[int, Field(ge=1, le=100_000)] = 64
-    stuck_read_rate_bytes_per_second: ReadRate = 0.0
-    stuck_receive_buffer_bytes: BufferSize = 0
-    stuck_at_seconds: Moment = 2.0
-    stuck_seconds: Moment = 0.0
+    # The clients take turns within it.
+    interval_seconds: float = Field(
+        default=1.0,
+        ge=0.001,
+        le=86_400,
+        description="Each healthy client's listings are due this far apart.",
+    )
+    duration_seconds: Duration = Field(default=20.0, description="For how long listings are due.")
+    stuck_peers: int = Field(
+        default=1,
+        ge=0,
+        le=100_000,
+        description="Peers that do not read; 0 runs the healthy clients alone.",
+    )
+    stuck_pipelined: int = Field(
+        default=64,
+        ge=1,
+        le=100_000,
+        description="Listings that each of them asks for, in one go.",
+    )
+    stuck_read_rate_bytes_per_second: ReadRate = Field(
+        default=0.0,
+        description="How fast each of them reads, bytes a second; 0 reads nothing at all.",
+    )
+    stuck_receive_buffer_bytes: BufferSize = Field(
+        default=0, description="SO_RCVBUF of their connections, bytes; 0 leaves the kernel's."
+    )
+    # Peer j asks for number j modulo their count.
+    stuck_namespaces: tuple[NamespaceExpectation, ...] = Field(
+        default=(),
+        description="Namespace that they ask for; repeat to give each peer the next one.",
+        json_schema_extra={"default": "those of --namespace or --corpus, in turn"},
+    )
+    stuck_at_seconds: Moment = Field(
+        default=2.0, description="When they ask; what is due before shows how it is without them."
+    )
+    stuck_seconds: Moment = Field(
+        default=0.0, description="How long they stay unless they are closed; 0: to the end."
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

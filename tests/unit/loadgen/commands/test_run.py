@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import inspect
 import json
 import sys
 from pathlib import Path
@@ -11,7 +10,11 @@ import pytest
 from loadgen.__main__ import main
 from loadgen.clients.counters import RequestCounters
 from loadgen.commands.run_outcome import fail_if_invalid, show
-from loadgen.commands.scenario_options import make_scenario, option_of
+from loadgen.commands.scenario_options import (
+    make_scenario,
+    scenario_of,
+    scenario_parameters,
+)
 from loadgen.corpus.expectations import expected_namespaces
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.run.options import RunOptions
@@ -19,7 +22,6 @@ from loadgen.run.run import RunResult, execute
 from loadgen.scenario import NamespaceExpectation, Scenario
 from loadgen.scenarios.registry import SCENARIOS
 from loadgen.scenarios.storm.scenario import StormScenario
-from loadgen.scenarios.stuck.options import options
 from loadgen.scenarios.stuck.scenario import StuckScenario
 from loadgen.sizes import parse_read_rate, parse_size
 from tests.support.runs.stuck_runs import summary_json, unharmed
@@ -153,23 +155,42 @@ def test_what_was_not_given_takes_the_scenarios_own_default() -> None:
     assert (stuck.clients, stuck.read_rate_bytes_per_second, stuck.stuck_peers) == (10, 0, 1)
 
 
+def given_on_the_command_line(**given) -> Scenario:
+    """A scenario ``stuck`` of these options alone."""
+    nothing = dict.fromkeys(each.name for each in scenario_parameters())
+    return scenario_of(
+        {**nothing, "scenario": "stuck", "service_url": SCENARIO.service_url, **given}
+    )
+
+
 def test_stuck_namespaces_of_a_corpus_are_chosen_from_it(tmp_path) -> None:
     corpus = write_manifest(tmp_path)
-    assert options(corpus, stuck_namespace=[])["stuck_namespaces"] is None
-    chosen = options(corpus, stuck_namespace=["a/two"])["stuck_namespaces"]
-    assert [each.name for each in chosen] == ["a/two"]
+    assert given_on_the_command_line(corpus=corpus, stuck_namespaces=[]).stuck_namespaces == ()
+    chosen = given_on_the_command_line(corpus=corpus, stuck_namespaces=["a/two"])
+    assert [each.topics for each in chosen.stuck_namespaces] == [4]
     with pytest.raises(UsageError, match=r"^--stuck-namespace a/three is not in"):
-        options(corpus, stuck_namespace=["a/three"])
+        given_on_the_command_line(corpus=corpus, stuck_namespaces=["a/three"])
+
+
+def test_sizes_and_speeds_are_read_by_the_ends_of_their_fields_names() -> None:
+    found = given_on_the_command_line(
+        namespaces=["a/b"],
+        read_rate_bytes_per_second="1kB/s",
+        stuck_receive_buffer_bytes="1KiB",
+    )
+    assert (found.read_rate_bytes_per_second, found.stuck_receive_buffer_bytes) == (1000, 1024)
 
 
 @pytest.mark.parametrize("kind", SCENARIOS.values(), ids=list(SCENARIOS))
-def test_a_field_of_a_scenario_is_set_by_the_option_of_its_name(kind: ScenarioKind) -> None:
+def test_every_field_of_a_scenario_is_an_option_with_help_and_a_default(kind: ScenarioKind) -> None:
     # When
-    own = set(kind.model.model_fields) - set(Scenario.model_fields)
-    flags = {f"--{name.replace('_', '-')}" for name in inspect.signature(kind.options).parameters}
-    # Then every field of its own has an option, and nothing but general options is left
-    assert {option_of(field) for field in own} <= flags
-    assert set(kind.options(**dict.fromkeys(inspect.signature(kind.options).parameters))) == own
+    options = {each.name: each.annotation.__metadata__[0] for each in scenario_parameters()}
+    # Then
+    for field in set(kind.model.model_fields) - {"kind"}:
+        assert options[field].help, field
+        own = field not in Scenario.model_fields
+        assert options[field].rich_help_panel == (f"Scenario {kind.name}" if own else None)
+        assert options[field].show_default or not own
 
 
 @pytest.mark.parametrize("option", ["--stuck-read-rate", "--stuck-receive-buffer"])
