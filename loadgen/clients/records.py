@@ -58,7 +58,7 @@ class RequestRecord:
 
     @property
     def started(self) -> bool:
-        """Whether it was sent."""
+        """True if it was sent."""
         return self.started_seconds is not None
 
 
@@ -85,7 +85,7 @@ ROWS = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """How punctual one task was, and whether it ran to its end.
+    """Facts about one task: its punctuality, and whether it ran to its end.
 
     Attributes:
         task: Number of the task.
@@ -117,7 +117,7 @@ class TaskReport:
 
     Attributes:
         rows: Its requests (schema ``ROWS``).
-        facts: How punctual it was.
+        facts: Its punctuality.
         details: Rows that its scenario adds; JSON values.
     """
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ScheduledClients:
-    """Mutable state: the clients, and the connections that are being made.
+    """The clients and their connections; mutable state: both.
 
     Args:
         connector: Connects them.

@@ -46,7 +46,7 @@ class Extremes(NamedTuple):
 
 @dataclass(frozen=True)
 class SummaryPart:
-    """Holds what adds up: counts, latencies, bytes and extremes of some of the requests."""
+    """Figures of some of the requests that can be merged: counts, latencies, bytes, extremes."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)

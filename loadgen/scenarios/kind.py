@@ -16,19 +16,6 @@ if TYPE_CHECKING:
     from loadgen.tasks.task import ScenarioTask
 
 
-def _summarize_nothing(scenario: Any, reports: Sequence[TaskReport]) -> dict[str, Any]:  # noqa: ANN401
-    del scenario, reports
-    return {}
-
-
-def _write_nothing(directory: Path, reports: Sequence[TaskReport]) -> None:
-    del directory, reports
-
-
-def _accept(summary: Mapping[str, Any], directory: Path) -> None:
-    del summary, directory
-
-
 @dataclass(frozen=True)
 class ScenarioKind:
     """The parts of a scenario that the general code of ``loadgen run`` needs.
@@ -49,9 +36,9 @@ class ScenarioKind:
     help: str
     example: str
     files: tuple[str, ...] = ()
-    write: Callable[[Path, Sequence[TaskReport]], None] = _write_nothing
-    summarize: Callable[[Any, Sequence[TaskReport]], dict[str, Any]] = _summarize_nothing
-    check: Callable[[Mapping[str, Any], Path], None] = _accept
+    write: Callable[[Path, Sequence[TaskReport]], None] = lambda directory, reports: None
+    summarize: Callable[[Any, Sequence[TaskReport]], dict[str, Any]] = lambda scenario, reports: {}
+    check: Callable[[Mapping[str, Any], Path], None] = lambda summary, directory: None
 
     @property
     def name(self) -> str:

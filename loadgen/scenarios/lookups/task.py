@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class LookupsTask(ScenarioTask[LookupsScenario]):
-    """Mutable state: the clients."""
+    """A task of clients that look topics up. Mutable state: the clients."""
 
     def __init__(self, plan: TaskPlan[LookupsScenario], agree: Callable[[float], float]) -> None:
         super().__init__(plan, agree)

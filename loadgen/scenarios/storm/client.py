@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class StormClient(ClientConnection):
-    """One connection. Its mutable state is its requests, the last of which may be under way."""
+    """One client. Its mutable state is its requests, the last of which may be under way."""
 
     def __init__(self, plan: ClientPlan, context: ClientContext[StormScenario]) -> None:
         super().__init__(plan, context)
@@ -35,7 +35,7 @@ class StormClient(ClientConnection):
 
     @property
     def start_error_seconds(self) -> float:
-        """How late the first request was sent; 0 if none was."""
+        """Delay of the first request; 0 if none was sent."""
         started = self.records[0].started_seconds if self.records else None
         return 0.0 if started is None else started - self.plan.intended_start_seconds
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class StormTask(ScenarioTask[StormScenario]):
-    """Mutable state: the clients, and those that could not connect."""
+    """A storm's task. Mutable state: the clients, and those that could not connect."""
 
     def __init__(self, plan: TaskPlan[StormScenario], agree: Callable[[float], float]) -> None:
         super().__init__(plan, agree)

@@ -28,7 +28,7 @@ _HANG_UP = getattr(select, "POLLRDHUP", select.POLLHUP)
 
 
 class CloseWatch:
-    """Watches connections to one server; mutable state: the connections, and how they stood last.
+    """A watch over connections to one server. Mutable state: those, and their last known state.
 
     Args:
         clock: Arms the looks.

@@ -89,7 +89,7 @@ class StuckScenario(Scenario):
 
     @property
     def stuck_until_seconds(self) -> float | None:
-        """When stuck peers leave of their own accord; None: at the end of the run."""
+        """The moment at which stuck peers leave of their own accord; None: the end of the run."""
         return self.stuck_at_seconds + self.stuck_seconds if self.stuck_seconds else None
 
 

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 class StuckTask(ScenarioTask[StuckScenario]):
-    """Mutable state: the clients and the peers.
+    """A task of healthy clients and stuck peers, which are its mutable state.
 
-    The task is over when the duration has passed and every healthy client is done; stuck peers
+    It is over when the duration has passed and every healthy client is done; stuck peers
     leave then at the latest.
     """
 
