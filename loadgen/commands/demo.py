@@ -10,7 +10,6 @@ from rich.constrain import Constrain
 from rich.table import Table
 from rich.text import Text
 
-from loadgen.commands.sizes import parse_read_rate
 from loadgen.corpus.synthetic import TopicPlan
 from loadgen.demo.demo import run_demo
 from loadgen.demo.options import DemoOptions
@@ -25,6 +24,7 @@ from loadgen.report.sentences import late_start_sentence
 from loadgen.report.stuck.pictures import draw_stuck_pictures
 from loadgen.report.tables import TERMINAL_COLUMNS, summary_console, summary_tables
 from loadgen.servers.processes import termination_interrupts
+from loadgen.sizes import parse_read_rate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -27,8 +27,9 @@ from loadgen.demo.stuck import run_stuck_part
 from loadgen.demo.topics import DemoTopics, topics_of_corpus, topics_of_operator
 from loadgen.errors import LoadgenError
 from loadgen.report.pictures import RUN_DIRECTORIES
-from loadgen.run.run import RunOptions, execute
-from loadgen.scenario import StormScenario
+from loadgen.run.options import RunOptions
+from loadgen.run.run import execute
+from loadgen.scenarios.storm.scenario import StormScenario
 from loadgen.servers.processes import running_server
 from loadgen.units import plural
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from loadgen.clients.counters import StormCounters
+    from loadgen.clients.counters import RequestCounters
     from loadgen.corpus.corpus import Corpus
     from loadgen.corpus.synthetic import TopicPlan
     from loadgen.demo.options import DemoOptions
@@ -194,8 +195,8 @@ def _scenario(service_url: str, topics: DemoTopics, options: DemoOptions) -> Sto
     )
 
 
-def _storm_notes(note: Callable[[str], None]) -> Callable[[StormCounters], None]:
-    def show(counters: StormCounters) -> None:
+def _storm_notes(note: Callable[[str], None]) -> Callable[[RequestCounters], None]:
+    def show(counters: RequestCounters) -> None:
         words = f"{counters.answered:,} answered, {counters.refused:,} refused"
         failed = counters.wrong + counters.timeout + counters.disconnected + counters.unreachable
         note(f"{words}, {failed:,} failed" if failed else words)

@@ -16,8 +16,10 @@ import pytest
 from loadgen.corpus.corpus import Corpus, in_spark, in_this_process, write_corpus
 from loadgen.corpus.synthetic import TopicPlan
 from loadgen.errors import LoadgenError
-from loadgen.run.run import RunOptions, execute
-from loadgen.scenario import NamespaceExpectation, StormScenario
+from loadgen.run.options import RunOptions
+from loadgen.run.run import execute
+from loadgen.scenario import NamespaceExpectation
+from loadgen.scenarios.storm.scenario import StormScenario
 from loadgen.spark.session import SparkError, SparkSettings, collect_with_progress, spark_session
 from proto.topic_hash import topics_hash
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names

@@ -17,14 +17,16 @@ from loadgen.executors.processes import run_in_processes
 from loadgen.executors.runner import run_task
 from loadgen.results.reading import load_run
 from loadgen.results.writing import summary_part
-from loadgen.run.run import RunOptions, execute
-from loadgen.scenario import NamespaceExpectation, StormScenario
+from loadgen.run.options import RunOptions
+from loadgen.run.run import execute
+from loadgen.scenario import NamespaceExpectation
+from loadgen.scenarios.storm.scenario import StormScenario
 from loadgen.tasks.plan import TaskPlan
 from proto.topic_hash import topics_hash
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
 
 if TYPE_CHECKING:
-    from loadgen.clients.counters import StormCounters
+    from loadgen.clients.counters import RequestCounters
 
 NAMES = {f"load/ns-{index}": topic_names(f"load/ns-{index}", 500, 100) for index in range(3)}
 RIGHT = tuple(
@@ -74,12 +76,12 @@ def test_ctrl_c_keeps_what_has_ended(tmp_path) -> None:
     # Given a server that answers one namespace of two
     broker = StandInBroker(NAMES, ignore=frozenset({"load/ns-1"}))
 
-    def interrupt(counters: StormCounters) -> None:
+    def interrupt(counters: RequestCounters) -> None:
         if counters.answered == 4 and not interrupted:
             interrupted.append(counters)
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-    interrupted: list[StormCounters] = []
+    interrupted: list[RequestCounters] = []
     handler = signal.getsignal(signal.SIGINT)
     with running(broker) as url:
         # When there is a Ctrl-C after the last of its answers
@@ -98,9 +100,9 @@ def test_ctrl_c_keeps_what_has_ended(tmp_path) -> None:
 def test_ctrl_c_before_any_request_has_ended_leaves_no_directory(tmp_path) -> None:
     # Given
     broker = StandInBroker(NAMES, ignore=frozenset({"load/ns-0"}))
-    interrupted: list[StormCounters] = []
+    interrupted: list[RequestCounters] = []
 
-    def interrupt(counters: StormCounters) -> None:
+    def interrupt(counters: RequestCounters) -> None:
         if counters.started == 4 and not interrupted:
             interrupted.append(counters)
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)

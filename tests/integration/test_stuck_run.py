@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from loadgen.clients.peer_record import PEERS_NAME
 from loadgen.executors.runner import run_task
 from loadgen.report.page import render_report
 from loadgen.results.reading import load_run
-from loadgen.run.run import RunOptions, RunResult, execute
+from loadgen.run.options import RunOptions
+from loadgen.run.run import RunResult, execute
 from loadgen.scenario import NamespaceExpectation
+from loadgen.scenarios.stuck.peer_record import PEERS_NAME
 from loadgen.scenarios.stuck.scenario import StuckScenario
 from loadgen.tasks.plan import TaskPlan
 from proto.version import FLOODGATE_VERSION, SERVER_VERSION
@@ -189,10 +190,10 @@ def test_peers_stay_until_the_duration_is_over() -> None:
         report = run_task(TaskPlan(scenario=wanted, task=0, tasks=1), lambda now: now + 0.05)
     # Then
     assert report.rows["outcome"].to_pylist() == ["answered"]
-    assert [peer.end for peer in report.peers] == ["left", "left"]
+    assert [peer["end"] for peer in report.details] == ["left", "left"]
     # Timers have steps of a millisecond, and may be that early.
-    assert all(peer.asked_seconds >= 0.54 for peer in report.peers)
-    assert all(peer.gone_seconds >= 0.69 for peer in report.peers)
+    assert all(peer["asked_seconds"] >= 0.54 for peer in report.details)
+    assert all(peer["gone_seconds"] >= 0.69 for peer in report.details)
 
 
 def test_a_server_that_has_gone_leaves_rows_for_clients_and_peers() -> None:
@@ -206,6 +207,6 @@ def test_a_server_that_has_gone_leaves_rows_for_clients_and_peers() -> None:
     # Then it was tried again for each listing
     assert report.rows["outcome"].to_pylist() == ["unreachable"] * 2
     assert report.facts.connections_lost == 0
-    (peer,) = report.peers
-    assert (peer.end, peer.reason) == ("unreachable", "Connection refused")
-    assert peer.asked_seconds is None
+    (peer,) = report.details
+    assert (peer["end"], peer["reason"]) == ("unreachable", "Connection refused")
+    assert peer["asked_seconds"] is None

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from loadgen.clients.peer_record import PEERS_NAME, PeerEnd, PeerRecord, write_peers
 from loadgen.clients.records import ROWS, TaskFacts, TaskReport
+from loadgen.clients.schedule import due_moments
 from loadgen.results.summary import parse_summary
 from loadgen.results.writing import SummaryPart, summary_part, write_requests
 from loadgen.scenario import NamespaceExpectation
-from loadgen.scenarios.stuck.scenario import StuckScenario, due_moments
+from loadgen.scenarios.stuck.peer_record import PeerEnd, PeerRecord, write_peers
+from loadgen.scenarios.stuck.scenario import StuckScenario
 from loadgen.scenarios.stuck.summary import stuck_document
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ def report(
 ) -> TaskReport:
     """What one task of ten clients hands back."""
     facts = TaskFacts(0, SCENARIO.clients, 0.0, 0.001, 0.0, connections_lost=connections_lost)
-    return TaskReport(pa.Table.from_pylist(rows, schema=ROWS), facts, peers)
+    details = tuple(asdict(peer) for peer in peers)
+    return TaskReport(pa.Table.from_pylist(rows, schema=ROWS), facts, details)
 
 
 def peer(
@@ -137,7 +139,7 @@ def write_stuck_run(directory: Path, found: TaskReport | None = None) -> Path:
     (directory / "summary.json").write_text(json.dumps(document))
     (directory / "run.json").write_text(json.dumps(description))
     write_requests(directory / "requests.parquet", [found])
-    write_peers(directory / PEERS_NAME, found.peers)
+    write_peers(directory, [found])
     metrics = {"at_seconds": [0.0], "process": ["broker"], "metric": ["x"], "value": [0.0]}
     pq.write_table(pa.table(metrics), directory / "server-metrics.parquet")
     return directory

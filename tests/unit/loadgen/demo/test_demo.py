@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.demo.result import DemoResult
-    from loadgen.run.run import RunOptions
-    from loadgen.scenario import StormScenario
+    from loadgen.run.options import RunOptions
+    from loadgen.scenarios.storm.scenario import StormScenario
 
 CLIENTS = 40
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from loadgen.clients.peer_record import PeerEnd
 from loadgen.report.tables import figure_rows, summary_tables
+from loadgen.scenarios.stuck.peer_record import PeerEnd
 from tests.support.runs.stuck_runs import peer, report, row, stuck_summaries, summary
 
 

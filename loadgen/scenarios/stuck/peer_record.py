@@ -1,4 +1,4 @@
-"""What became of a stuck peer, as a value; its row in stuck-peers.parquet."""
+"""The record of a stuck peer: its row in stuck-peers.parquet."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+    from loadgen.clients.records import TaskReport
 
 PEERS_NAME = "stuck-peers.parquet"
 PEER_ROWS = pa.schema(
@@ -28,7 +30,7 @@ PEER_ROWS = pa.schema(
 
 
 class PeerEnd(StrEnum):
-    """How a stuck peer's connection ended."""
+    """The ways in which a stuck peer's connection ends."""
 
     CLOSED = "closed by the server"
     LEFT = "left"
@@ -37,16 +39,16 @@ class PeerEnd(StrEnum):
 
 @dataclass(slots=True)
 class PeerRecord:
-    """What became of one stuck peer; times are seconds relative to the agreed T0.
+    """The record of one stuck peer; times are seconds relative to the agreed T0.
 
     Attributes:
         peer: Its number.
-        namespace: What it asked for.
+        namespace: The namespace that it asked for.
         asked_seconds: When it sent its requests; None if it never did.
         gone_seconds: When its connection was over; None if it never had one.
         end: How it ended; None while it lasts.
         reason: Why it could not connect.
-        bytes: What it read after it had asked.
+        bytes: Bytes that it read after it had asked.
     """
 
     peer: int
@@ -58,7 +60,13 @@ class PeerRecord:
     bytes: int = 0
 
 
-def write_peers(path: Path, peers: Iterable[PeerRecord]) -> None:
+def peer_records(reports: Iterable[TaskReport]) -> list[PeerRecord]:
+    """Return the stuck peers that tasks report, in order of their numbers."""
+    found = [PeerRecord(**row) for report in reports for row in report.details]
+    return sorted(found, key=lambda peer: peer.peer)
+
+
+def write_peers(directory: Path, reports: Iterable[TaskReport]) -> None:
     """Write stuck-peers.parquet: one row for each stuck peer."""
-    rows = sorted((asdict(peer) for peer in peers), key=lambda row: int(row["peer"]))
-    pq.write_table(pa.Table.from_pylist(rows, schema=PEER_ROWS), path)
+    rows = [asdict(peer) for peer in peer_records(reports)]
+    pq.write_table(pa.Table.from_pylist(rows, schema=PEER_ROWS), directory / PEERS_NAME)

@@ -12,7 +12,7 @@ import select
 import time
 from typing import TYPE_CHECKING
 
-from loadgen.clients.socket_states import SocketStates
+from loadgen.scenarios.stuck.socket_states import SocketStates
 
 if TYPE_CHECKING:
     import socket
@@ -27,8 +27,8 @@ _SHARE_OF_TIME = 0.02
 _HANG_UP = getattr(select, "POLLRDHUP", select.POLLHUP)
 
 
-class ServerSide:
-    """Watches connections to one server; mutable state is who is watched and what was seen.
+class CloseWatch:
+    """A watch over connections to one server. Mutable state: those, and their last known state.
 
     Args:
         clock: Arms the looks.
@@ -81,7 +81,7 @@ class ServerSide:
             self._arm()
 
     def _no_longer_established(self) -> list[int]:
-        """Those whose server's end was established before and is not any more."""
+        """Return connections whose server's end was established before and is not any more."""
         if not self._loopback or self._clock.now() < self._next_question:
             return []
         begun = time.perf_counter()
@@ -95,7 +95,7 @@ class ServerSide:
 
 
 def _stands(states: SocketStates, connection: socket.socket) -> bool | None:
-    """Whether the server's end of our socket is established; None: nobody knows."""
+    """Return whether the server's end of our socket is established; None: nobody knows."""
     try:
         ours, theirs = connection.getsockname(), connection.getpeername()
     except OSError:  # reset: poll tells

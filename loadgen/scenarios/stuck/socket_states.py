@@ -1,4 +1,4 @@
-"""Asks the kernel how the other end of a loopback connection stands.
+"""Asks the kernel for the state of the other end of a loopback connection.
 
 Source: sock_diag(7), a request for exactly one socket. Linux only, needs no privilege; where it is
 not to be had, nothing is known.
@@ -50,13 +50,13 @@ class SocketStates:
         self.close()
 
     def close(self) -> None:
-        """Ask no more."""
+        """Close the socket: no more questions."""
         if self._netlink is not None:
             self._netlink.close()
             self._netlink = None
 
     def established(self, local: Any, remote: Any, family: int) -> bool | None:  # noqa: ANN401
-        """Tell whether this machine has an established socket from ``local`` to ``remote``.
+        """Return whether this machine has an established socket from ``local`` to ``remote``.
 
         None: the kernel does not say.
 

@@ -42,3 +42,13 @@ def parse_size(option: str, text: str, each: str = "", suffix: str = "") -> floa
         )
     number, unit = found.groups()
     return float(number) * _FACTORS[unit.lower() if unit else None]
+
+
+def rate_text(bytes_per_second: float) -> str:
+    """Write a speed as it may be typed: ``100kB/s``, or 0."""
+    return f"{bytes_per_second / 1000:g}kB/s" if bytes_per_second else "0"
+
+
+def size_text(size_bytes: float) -> str:
+    """Write a size as it may be typed: ``64KiB``, or 0."""
+    return f"{size_bytes / 1024:g}KiB" if size_bytes else "0"

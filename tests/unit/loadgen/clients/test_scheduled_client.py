@@ -1,19 +1,21 @@
-"""A healthy client asks when a listing is due, whatever became of the ones before."""
+"""A scheduled client asks when a request is due, whatever became of the ones before."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from loadgen.clients.answers import AnswerChecker
-from loadgen.clients.context import StormContext, StormTime
-from loadgen.clients.counters import StormCounters
+from loadgen.clients.context import ClientContext, RunTime
+from loadgen.clients.counters import RequestCounters
+from loadgen.clients.frames import listing_frame as listing_request
 from loadgen.clients.records import Outcome
+from loadgen.clients.schedule import due_moments, scheduled_plans
+from loadgen.clients.scheduled_client import ScheduledClient, ScheduledConnection
 from loadgen.scenario import NamespaceExpectation
-from loadgen.scenarios.stuck.healthy_client import HealthyClient, HealthyConnection
-from loadgen.scenarios.stuck.scenario import StuckScenario, healthy_plans
+from loadgen.scenarios.stuck.scenario import StuckScenario
 from proto.frames import encode_command, parse_command
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.stand_in_broker import listing_body, listing_frame, topic_names
@@ -76,30 +78,31 @@ class Harness:
             }
         )
         self.clock = ManualClock()
-        self.counters = StormCounters()
+        self.counters = RequestCounters()
         self.finished = 0
         self.reconnects = 0
-        self.context = StormContext(
+        self.context = ClientContext(
             scenario,
-            AnswerChecker(filtered=False),
             self.counters,
             self._finish,
-            StormTime(self.clock.now, self.clock.now()),
+            RunTime(self.clock.now, self.clock.now()),
             self.clock,
         )
-        (plan,) = healthy_plans(scenario, 0, 1)
-        self.client = HealthyClient(plan, self.context, self._reconnect)
-        self.connections: list[tuple[HealthyConnection, Transport]] = []
+        (plan,) = scheduled_plans(scenario, 0, 1)
+        frame = partial(listing_request, plan.namespace.name, scenario.pattern)
+        due = due_moments(scenario, plan.client)
+        self.client = ScheduledClient(plan, self.context, due, frame, self._reconnect)
+        self.connections: list[tuple[ScheduledConnection, Transport]] = []
 
     def _finish(self) -> None:
         self.finished += 1
 
-    def _reconnect(self, client: HealthyClient) -> None:
+    def _reconnect(self, client: ScheduledClient) -> None:
         assert client is self.client
         self.reconnects += 1
 
     def connect(self) -> Harness:
-        connection, transport = HealthyConnection(self.client), Transport()
+        connection, transport = ScheduledConnection(self.client), Transport()
         self.connections.append((connection, transport))
         connection.connection_made(transport)
         self.receive(CONNECTED)
@@ -268,7 +271,7 @@ async def test_an_answer_before_the_handshake_settles_nothing() -> None:
     harness.lose_connection()
     harness.clock.advance(1)
     # When the server answers it before it was asked
-    connection, transport = HealthyConnection(harness.client), Transport()
+    connection, transport = ScheduledConnection(harness.client), Transport()
     harness.connections.append((connection, transport))
     connection.connection_made(transport)
     harness.answer(2)

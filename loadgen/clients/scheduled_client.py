@@ -1,71 +1,67 @@
-"""One healthy client of the scenario ``stuck``: lists on a schedule over one lasting connection.
+"""One client that asks on a schedule over one lasting connection.
 
-Each listing is asked for when it is due, whatever became of the ones before: answers that are
-still awaited share the connection, as those of a real client do. A connection that the server
-closes is made again at once, and counted; what falls due meanwhile is sent when it stands again.
+Each request is sent when it is due, whatever became of the ones before: answers that are still
+awaited share the connection, as those of a real client do. A connection that the server closes is
+made again at once, and counted; requests that fall due meanwhile are sent when it stands again.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from loadgen.clients.connection import CONNECTION_WIDE, ListingConnection
-from loadgen.clients.frames import request_frame
+from loadgen.clients.connection import CONNECTION_WIDE, ClientConnection
 from loadgen.clients.pacing import ReadBudget
 from loadgen.clients.records import Outcome, RequestRecord
-from loadgen.scenarios.stuck.scenario import due_moments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from limiter.clock import TimerHandle
     from loadgen.clients.answer_stream import Listing
-    from loadgen.clients.context import StormContext
+    from loadgen.clients.answers import PendingAnswer
+    from loadgen.clients.context import ClientContext
     from loadgen.scenario import ClientPlan
-    from loadgen.scenarios.stuck.scenario import StuckScenario
 
 
-class HealthyConnection(ListingConnection):
-    """One of a healthy client's connections; it passes on what arrives."""
+class ScheduledConnection(ClientConnection):
+    """One of a scheduled client's connections; it passes on answers and refusals."""
 
-    def __init__(self, client: HealthyClient) -> None:
+    def __init__(self, client: ScheduledClient) -> None:
         super().__init__(client.plan, client.context)
-        self._client = client
+        self.client = client
         rate = client.context.scenario.read_rate_bytes_per_second
         if rate:
             self._budget = ReadBudget(rate, client.context.time.monotonic())
 
-    def request(self, request_id: int) -> None:
-        """Ask for the client's listing."""
-        if self._transport is not None:
-            pattern = self._client.context.scenario.pattern
-            self._transport.write(request_frame(self.plan.namespace.name, pattern, request_id))
-
     def listing_received(self, listing: Listing) -> None:
-        """Pass on an answer."""
-        self._client.answered(listing)
+        """Pass on a listing, unless its request has timed out."""
+        if self.client.awaits(listing.request_id):
+            answer = self.client.context.checker.submit(listing.body)
+            self.client.answered(listing.request_id, listing.body.size_bytes, answer)
 
     def refusal_received(self, request_id: int, reason: str) -> None:
         """Pass on a refusal."""
-        self._client.refused(request_id, reason)
+        self.client.refused(request_id, reason)
 
     def bytes_received(self, nbytes: int) -> None:
-        """Count what was read."""
-        self._client.context.counters.bytes += nbytes
+        """Count bytes that were read."""
+        self.client.context.counters.bytes += nbytes
 
     def ended(self, reason: str) -> None:
         """Tell the client that it has no connection."""
-        self._client.disconnected(self, reason)
+        self.client.disconnected(self, reason)
 
 
-class HealthyClient:
+class ScheduledClient:
     """A client. Its mutable state is its connection and the requests that have not ended.
 
     Bound: as many open requests as fall due within the scenario's timeout.
 
     Args:
-        plan: Who it is and what it asks for.
-        context: What the clients of one task share.
+        plan: Its number and the namespace that it asks for.
+        context: State that the clients of one task share.
+        due: When its requests are due, in seconds after T0.
+        frame: Returns the bytes of the request with an id.
         reconnect: Called when the client needs a connection; it ends in :meth:`connected` or
             :meth:`unreachable`.
     """
@@ -73,31 +69,34 @@ class HealthyClient:
     def __init__(
         self,
         plan: ClientPlan,
-        context: StormContext[StuckScenario],
-        reconnect: Callable[[HealthyClient], None],
+        context: ClientContext[Any],
+        due: Iterator[float],
+        frame: Callable[[int], bytes],
+        reconnect: Callable[[ScheduledClient], None],
     ) -> None:
         self.plan = plan
         self.context = context
         self.records: list[RequestRecord] = []
         self.connections_lost = 0
         self.start_error_seconds = 0.0
+        self._frame = frame
         self._reconnect = reconnect
-        self._connection: HealthyConnection | None = None
+        self._connection: ScheduledConnection | None = None
         self._connecting = False
-        self._due = due_moments(context.scenario, plan.client)
-        self._next_due: float | None = next(self._due, None)
+        self._due = due
+        self._next_due: float | None = next(due, None)
         self._open: dict[int, RequestRecord] = {}  # by request id; those not sent yet included
         self._timers: dict[int, TimerHandle] = {}
         self._finished = False
 
-    # What the task calls.
+    # Called by the task.
 
     def begin(self) -> None:
-        """Begin with the schedule; the first listing is due at the plan's intended start."""
+        """Begin with the schedule; the first request is due at the plan's intended start."""
         self._arm()
 
-    def connected(self, connection: HealthyConnection) -> None:
-        """Use a connection, and send what has waited for it."""
+    def connected(self, connection: ScheduledConnection) -> None:
+        """Use a connection, and send the requests that have waited for it."""
         self._connecting = False
         if not connection.usable:
             self.unreachable("the connection was closed after the handshake")
@@ -108,26 +107,34 @@ class HealthyClient:
                 self._send(connection, request_id, record)
 
     def unreachable(self, reason: str) -> None:
-        """Give up what waits for a connection; the next listing that is due tries again."""
+        """Give up requests that wait for a connection; the next one that is due tries again."""
         self._connecting = False
         for request_id in [number for number, each in self._open.items() if not each.started]:
             self._settle(request_id, Outcome.UNREACHABLE, reason)
 
     def close(self) -> None:
-        """Leave."""
+        """Close the connection."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
 
-    # What the connection calls.
+    # Called by the connection.
 
-    def answered(self, listing: Listing) -> None:
-        """Take an answer, unless its request has timed out."""
-        record = self._open.get(listing.request_id)
-        if record is not None:
-            record.bytes = listing.body.size_bytes
-            record.answer = self.context.checker.submit(listing.body)
-            self._settle(listing.request_id, Outcome.ANSWERED)
+    def awaits(self, request_id: int) -> bool:
+        """Return whether a request is open."""
+        return request_id in self._open
+
+    def answered(self, request_id: int, size_bytes: int, answer: PendingAnswer | None) -> None:
+        """Settle an open request.
+
+        Args:
+            request_id: The request.
+            size_bytes: Length of its answer.
+            answer: The listing, None for an answer that needs no verification.
+        """
+        record = self._open[request_id]
+        record.bytes, record.answer = size_bytes, answer
+        self._settle(request_id, Outcome.ANSWERED)
 
     def refused(self, request_id: int, reason: str) -> None:
         """Take a refusal; one that names no request ends all that were sent."""
@@ -136,8 +143,8 @@ class HealthyClient:
             if number in self._open:
                 self._settle(number, Outcome.REFUSED, reason)
 
-    def disconnected(self, connection: HealthyConnection, reason: str) -> None:
-        """End what was sent over a connection that is lost, and ask for another one."""
+    def disconnected(self, connection: ScheduledConnection, reason: str) -> None:
+        """End requests that were sent over a lost connection, and ask for another connection."""
         if connection is not self._connection:
             return
         self._connection = None
@@ -182,10 +189,12 @@ class HealthyClient:
         else:
             self._send(self._connection, request_id, record)
 
-    def _send(self, connection: HealthyConnection, request_id: int, record: RequestRecord) -> None:
+    def _send(
+        self, connection: ScheduledConnection, request_id: int, record: RequestRecord
+    ) -> None:
         record.started_seconds = self.context.time.seconds()
         self.context.counters.started += 1
-        connection.request(request_id)
+        connection.send(self._frame(request_id))
 
     def _connect(self) -> None:
         if self._connecting or self._finished:

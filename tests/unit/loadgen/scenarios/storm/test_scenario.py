@@ -5,13 +5,8 @@ from collections import Counter
 import pytest
 from pydantic import ValidationError
 
-from loadgen.scenario import (
-    NamespaceExpectation,
-    StormScenario,
-    client_plans,
-    parse_service_url,
-    source_address,
-)
+from loadgen.scenario import NamespaceExpectation, parse_service_url, source_address
+from loadgen.scenarios.storm.scenario import StormScenario, client_plans
 
 
 def scenario(**changes) -> StormScenario:
