@@ -10,9 +10,9 @@ from rich.console import Console
 
 from loadgen.clients.peer_record import PEERS_NAME
 from loadgen.errors import ExitCode, LoadgenError
+from loadgen.report.hidden_effect import hidden_effect
 from loadgen.report.sentences import late_start_sentence
 from loadgen.report.tables import TERMINAL_COLUMNS, summary_tables
-from loadgen.results.hidden_effect import hidden_effect
 from loadgen.results.summary import parse_summary
 from loadgen.units import plural
 

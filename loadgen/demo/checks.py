@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loadgen.errors import ExitCode
-from loadgen.report.tables import against_limit
+from loadgen.report.figures import against_limit
 from loadgen.results.check import CheckResult
 from loadgen.results.summary import RunSummary
 from loadgen.units import MB_BYTES, format_bytes, format_count, plural

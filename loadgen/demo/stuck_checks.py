@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loadgen.report.stuck.tables import nobody_answered
+from loadgen.report.stuck.figures import nobody_answered
 from loadgen.results.check import CheckResult
 from loadgen.units import format_seconds, plural
 

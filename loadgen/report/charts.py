@@ -16,7 +16,7 @@ from loadgen.units import format_bytes, format_count, format_seconds
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from loadgen.report.series import Axis, Point
+    from loadgen.report.chart_math import Axis, Point
 
 FORMATS: dict[str, Callable[[float], str]] = {
     "bytes": format_bytes,

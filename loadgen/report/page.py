@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.report.charts import key_mark, render_bars, render_panel, run_class, run_letter
+from loadgen.report.figures import figure_rows, lateness, resident_parts
 from loadgen.report.panels import histograms, percentile_panel, time_rows
 from loadgen.report.sentences import headline, run_sentences, scenario_sentence
 from loadgen.report.server_rows import server_rows
+from loadgen.report.stuck.figures import stuck_rows
 from loadgen.report.stuck.section import stuck_card, stuck_section
 from loadgen.report.stuck.sentences import scenario_words
-from loadgen.report.tables import figure_rows, lateness, resident_parts
 from loadgen.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from loadgen.report.figure_row import FigureRow
     from loadgen.report.panels import Row
     from loadgen.results.check import CheckResult
-    from loadgen.results.summary import Run
+    from loadgen.results.summary import Run, RunSummary
 
 LARGEST_REPORT_BYTES = 2_000_000
 DEFAULT_TITLE = "Topic-list storm"
@@ -193,10 +194,12 @@ def _latency(runs: Sequence[Run], percentiles: Panel | None) -> str:
 
 
 def _tables(*parts: Sequence[tuple[int, Run]]) -> str:
-    """A table for each part of the page that has runs."""
-    return "".join(
-        _table(part, figure_rows([run.summary for _, run in part])) for part in parts if part
-    )
+    """Return a table for each part of the page that has runs."""
+    return "".join(_table(part, _rows([run.summary for _, run in part])) for part in parts if part)
+
+
+def _rows(summaries: Sequence[RunSummary]) -> list[FigureRow]:
+    return figure_rows(summaries, stuck_rows(summaries))
 
 
 def _servers(runs: Sequence[tuple[int, Run]]) -> str:

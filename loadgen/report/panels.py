@@ -9,9 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loadgen.report.charts import FORMATS, Bars, Curve, Panel, tick_label
-from loadgen.report.measures import MEASURES
-from loadgen.report.series import (
+from loadgen.report.chart_math import (
     MOST_LABELS,
     Axis,
     buckets,
@@ -22,7 +20,9 @@ from loadgen.report.series import (
     running_count,
     thin,
 )
-from loadgen.report.tables import NOT_ACCOUNTED, NOT_MEASURED, SCRAPED
+from loadgen.report.charts import FORMATS, Bars, Curve, Panel, tick_label
+from loadgen.report.figures import NOT_ACCOUNTED, NOT_MEASURED, SCRAPED
+from loadgen.report.measures import MEASURES
 from loadgen.results.summary import PROCESSES
 from loadgen.units import MB_BYTES, format_seconds
 

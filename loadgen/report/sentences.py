@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loadgen.report.figures import against_limit
+from loadgen.report.hidden_effect import hidden_effect
 from loadgen.report.stuck.sentences import stuck_headline, stuck_sentences
-from loadgen.report.tables import against_limit
-from loadgen.results.hidden_effect import hidden_effect
 from loadgen.results.summary import CLIENT_START_ERROR_LIMIT_SECONDS, START_ERROR_LIMIT_SECONDS
 from loadgen.units import format_bytes, format_seconds, plural
 

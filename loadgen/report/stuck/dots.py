@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from loadgen.clients.records import Outcome
+from loadgen.report.chart_math import MOST_LABELS, Axis, nice_axis, thin
 from loadgen.report.charts import (
     VIEW,
     Panel,
@@ -22,13 +22,12 @@ from loadgen.report.charts import (
     tick_label,
     y_grid,
 )
-from loadgen.report.series import MOST_LABELS, Axis, nice_axis, thin
 from loadgen.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadgen.report.series import Point
+    from loadgen.report.chart_math import Point
     from loadgen.results.summary import Run
 
 _MOST_DOTS = 1500
@@ -89,7 +88,7 @@ def request_dots(run: Run) -> dict[str, Sequence[Point]]:
         requests.intended_start_seconds, requests.finished_seconds, requests.outcomes, strict=True
     )
     for due, finished, outcome in rows:
-        kind = outcome if outcome in (Outcome.ANSWERED, Outcome.REFUSED) else "other"
+        kind = outcome if outcome in found else "other"
         found[kind].append((due, finished - due))
     return {kind: thin(sorted(points), _MOST_DOTS) for kind, points in found.items()}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from loadgen.report.pictures import THEMES, dress, save, title
-from loadgen.report.series import nice_axis
+from loadgen.report.chart_math import nice_axis
+from loadgen.report.drawing import THEMES, dress, save, title
 from loadgen.report.stuck.dots import peers_words, request_dots, stuck_span
 from loadgen.units import plural
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from loadgen.report.pictures import Theme
+    from loadgen.report.drawing import Theme
     from loadgen.results.summary import Run
 
 _SIZE_INCHES = (10.0, 3.6)

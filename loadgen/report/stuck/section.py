@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from loadgen.report.charts import key_mark, run_class
 from loadgen.report.stuck.dots import dot_charts, render_dots
+from loadgen.report.stuck.figures import closed_peers, nobody_answered, phase_latency
 from loadgen.report.stuck.sentences import scenario_words
-from loadgen.report.stuck.tables import closed_peers, nobody_answered, phase_latency
 from loadgen.units import format_count
 
 if TYPE_CHECKING:

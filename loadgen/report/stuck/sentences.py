@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loadgen.report.stuck.tables import closed_peers, nobody_answered
+from loadgen.report.stuck.figures import closed_peers, nobody_answered
 from loadgen.units import format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:

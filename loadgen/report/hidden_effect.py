@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loadgen.report.tables import against_limit
+from loadgen.report.figures import against_limit
 from loadgen.units import format_bytes
 from server.server_info import SEND_BUFFER_KEY
 

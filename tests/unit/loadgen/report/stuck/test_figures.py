@@ -9,7 +9,9 @@ import pytest
 from rich.console import Console
 
 from loadgen.clients.peer_record import PeerEnd
-from loadgen.report.tables import figure_rows, summary_tables
+from loadgen.report.figures import figure_rows
+from loadgen.report.stuck.figures import stuck_rows
+from loadgen.report.tables import summary_tables
 from tests.support.runs.stuck_runs import peer, report, row, stuck_summaries, summary
 
 
@@ -22,7 +24,7 @@ def printed(summaries, columns: int = 200) -> str:
 
 
 def cells(summaries, group: str, measure: str) -> list[str]:
-    rows = figure_rows(summaries)
+    rows = figure_rows(summaries, stuck_rows(summaries))
     return list(next(r.cells for r in rows if (r.group, r.measure) == (group, measure)))
 
 

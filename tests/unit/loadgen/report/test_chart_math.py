@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loadgen.report.series import (
+from loadgen.report.chart_math import (
     buckets,
     nice_axis,
     percentile_curve,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadgen.commands.run_outcome import show
+from loadgen.report.hidden_effect import hidden_effect
 from loadgen.report.sentences import run_sentences
-from loadgen.results.hidden_effect import hidden_effect
 from loadgen.results.reading import load_summary
 from loadgen.run.run import RunResult
 from loadgen.servers.facts import ServerFacts
