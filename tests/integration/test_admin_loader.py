@@ -1,11 +1,11 @@
-"""The load generator's own admin client prepares a broker as it prepares a real Pulsar."""
+"""The load generator prepares a broker as it prepares a real Pulsar."""
 
 from __future__ import annotations
 
-import aiohttp
 import pytest
 
-from loadgen.corpus.loader import PulsarAdmin, TopicLoader
+from client.admin.pulsar_admin import PulsarAdmin
+from loadgen.corpus.loader import TopicLoader
 from loadgen.corpus.source import TopicToCreate
 from loadgen.errors import LoadgenError
 from proto.names import TopicName
@@ -20,9 +20,9 @@ def topic(local: str, partitions: int = 0, **properties: str) -> TopicToCreate:
 
 
 async def test_topics_are_loaded_with_their_tenants_and_namespaces() -> None:
-    async with cluster() as parts, aiohttp.ClientSession() as session:
+    async with cluster() as parts, PulsarAdmin(parts.broker.web_service_url) as admin:
         # Given
-        loader = TopicLoader(PulsarAdmin(session, parts.broker.web_service_url), concurrency=4)
+        loader = TopicLoader(admin, concurrency=4)
         topics = [topic("plain"), topic("odd name é"), topic("parted", 3, team="red")]
         # When
         await loader.load(topics, lambda _: None)
@@ -37,9 +37,9 @@ async def test_topics_are_loaded_with_their_tenants_and_namespaces() -> None:
 
 
 async def test_a_topic_that_is_refused_is_told_with_the_reason() -> None:
-    async with cluster() as parts, aiohttp.ClientSession() as session:
+    async with cluster() as parts, PulsarAdmin(parts.broker.web_service_url) as admin:
         # Given
-        loader = TopicLoader(PulsarAdmin(session, parts.broker.web_service_url), concurrency=4)
+        loader = TopicLoader(admin, concurrency=4)
         # When
         with pytest.raises(LoadgenError, match="HTTP 412: Can't create topic t-partition-0"):
             await loader.load([topic("t-partition-0")], lambda _: None)
