@@ -17,7 +17,7 @@ from loadgen.demo.options import DemoOptions
 from loadgen.demo.own_cluster import OwnCluster, read_own_server
 from loadgen.demo.own_topics import OwnTopics, parse_topics, read_own_topics
 from loadgen.demo.plan import RUNS, STUCK_RUNS, default_namespaces
-from loadgen.demo.progress import Steps
+from loadgen.demo.step_display import StepDisplay
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.executors.processes import ExecutorKind
 from loadgen.report.pictures import RUN_DIRECTORIES, draw_pictures, load_demo
@@ -131,7 +131,7 @@ def demo(  # noqa: PLR0913 - one parameter for each option
     for note in [*invalid, *(own.notes() if own is not None else ())]:
         console.print(note, soft_wrap=True, highlight=False, markup=False)
     try:
-        with termination_interrupts(), Steps(console).shown() as steps:
+        with termination_interrupts(), StepDisplay(console).shown() as steps:
             result = run_demo(options, steps)
     except KeyboardInterrupt:
         raise LoadgenError(_INTERRUPTED, ExitCode.INTERRUPTED) from None

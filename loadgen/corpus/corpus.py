@@ -100,7 +100,7 @@ def in_spark(session: SparkSession, on_part_done: Callable[[int], None]) -> Exec
     Tasks hand back a few numbers for each namespace, so an RDD carries them: ``mapInArrow`` would
     want pandas for the same (pyspark 4.3).
     """
-    from loadgen.spark.session import collect_with_progress
+    from loadgen.spark.jobs import collect_with_progress
 
     def execute(plan: TopicPlan, parts: int, directory: Path) -> Iterable[Entry]:
         def rows() -> list[Entry]:

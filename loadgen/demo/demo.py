@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from loadgen.corpus.corpus import Corpus
     from loadgen.corpus.synthetic import TopicPlan
     from loadgen.demo.options import DemoOptions
-    from loadgen.demo.progress import Steps
+    from loadgen.demo.step_display import StepDisplay
     from loadgen.servers.processes import ServerProcess
 
 _CORPUS_FILES = 8
@@ -50,7 +50,7 @@ _CORPUS_FILES = 8
 _CONNECTIONS_PER_CLIENT = 2
 
 
-def run_demo(options: DemoOptions, steps: Steps) -> DemoResult:
+def run_demo(options: DemoOptions, steps: StepDisplay) -> DemoResult:
     """Make the topics, run the three storms and the second part, judge, write what was found.
 
     Raises:
@@ -86,7 +86,7 @@ def _prepare(options: DemoOptions) -> None:
 
 
 @contextmanager
-def _session(options: DemoOptions, steps: Steps) -> Iterator[SparkSession | None]:
+def _session(options: DemoOptions, steps: StepDisplay) -> Iterator[SparkSession | None]:
     """One Spark session for the whole demo; None where processes do its work."""
     if options.executor != "spark":
         yield None
@@ -109,14 +109,14 @@ def _stuck_directory(options: DemoOptions) -> Path:
     return options.out / "stuck-topics"
 
 
-def _topics(options: DemoOptions, session: SparkSession | None, steps: Steps) -> DemoTopics:
+def _topics(options: DemoOptions, session: SparkSession | None, steps: StepDisplay) -> DemoTopics:
     if isinstance(options.topics, OwnTopics):
         return topics_of_operator(options.topics, options.namespaces)
     return topics_of_corpus(_make_topics(options.topics, options, session, steps))
 
 
 def _make_topics(
-    plan: TopicPlan, options: DemoOptions, session: SparkSession | None, steps: Steps
+    plan: TopicPlan, options: DemoOptions, session: SparkSession | None, steps: StepDisplay
 ) -> Corpus:
     what = f"Making {plan.topics:,} topics in {plural(plan.namespaces, 'namespace')}"
     with steps.step(f"{what} with Spark" if session else what) as note:
@@ -133,7 +133,7 @@ def _run_storm(
     topics: DemoTopics,
     options: DemoOptions,
     session: SparkSession | None,
-    steps: Steps,
+    steps: StepDisplay,
 ) -> dict[str, Any]:
     """One run with fresh servers; returns its summary as written.
 
@@ -166,7 +166,7 @@ def _run_storm(
 
 @contextmanager
 def _servers(
-    run: DemoRun, topics: DemoTopics, options: DemoOptions, steps: Steps
+    run: DemoRun, topics: DemoTopics, options: DemoOptions, steps: StepDisplay
 ) -> Iterator[tuple[ServerProcess, ServerProcess | None]]:
     """Broker and proxy of one run; the proxy stops first, so that it never misses its broker."""
     logs = options.out / RUN_DIRECTORIES / run.name

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.demo.options import DemoOptions
-    from loadgen.demo.progress import Steps
+    from loadgen.demo.step_display import StepDisplay
     from loadgen.demo.topics import DemoTopics
     from loadgen.errors import ExitCode
     from loadgen.results.check import CheckResult
@@ -56,7 +56,7 @@ def conclude(
     options: DemoOptions,
     topics: DemoTopics,
     documents: tuple[Mapping[str, dict[str, Any]], Mapping[str, dict[str, Any]]],
-    steps: Steps,
+    steps: StepDisplay,
 ) -> DemoResult:
     """Judge the runs of both parts and write what is left for the reader."""
     storms, stuck = (

@@ -29,14 +29,17 @@ if TYPE_CHECKING:
     from loadgen.clients.counters import StormCounters
     from loadgen.corpus.corpus import Corpus
     from loadgen.demo.plan import DemoRun
-    from loadgen.demo.progress import Steps
+    from loadgen.demo.step_display import StepDisplay
 
 _SEED = 7
 _FILES = 1
 
 
 def run_stuck_part(
-    out: Path, topics: Path, steps: Steps, notes: Callable[..., Callable[[StormCounters], None]]
+    out: Path,
+    topics: Path,
+    steps: StepDisplay,
+    notes: Callable[..., Callable[[StormCounters], None]],
 ) -> dict[str, dict[str, Any]]:
     """Make the topics of the second part, run it in both profiles, return the summaries.
 
@@ -60,7 +63,7 @@ def _run(
     run: DemoRun,
     corpus: Corpus,
     out: Path,
-    steps: Steps,
+    steps: StepDisplay,
     notes: Callable[..., Callable[[StormCounters], None]],
 ) -> dict[str, Any]:
     ((name, entry),) = corpus.manifest.namespaces.items()

@@ -78,9 +78,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise RunDirectoryError(
-            f"{path.parent} has no {path.name}: the run did not finish, or this is not a run"
-        ) from None
+        raise _missing(path) from None
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise RunDirectoryError(f"{path} cannot be read as JSON: {error}") from error
     if not isinstance(document, dict):
@@ -93,15 +91,19 @@ def _read_json(path: Path) -> dict[str, Any]:
     return document
 
 
+def _missing(path: Path) -> RunDirectoryError:
+    return RunDirectoryError(
+        f"{path.parent} has no {path.name}: the run did not finish, or this is not a run"
+    )
+
+
 def _read_columns(path: Path, columns: list[str]) -> list[list[Any]]:
     """The named columns of a Parquet file, as lists."""
     try:
         table = pq.read_table(path, columns=columns)
         return [table.column(name).to_pylist() for name in columns]
     except FileNotFoundError:
-        raise RunDirectoryError(
-            f"{path.parent} has no {path.name}: the run did not finish, or this is not a run"
-        ) from None
+        raise _missing(path) from None
     except (OSError, KeyError, pa.ArrowException) as error:
         raise RunDirectoryError(f"{path} cannot be read: {error}") from error
 

@@ -163,7 +163,7 @@ def _await_ready(
     line = _first_line(process, seconds)
     found = _READY_LINE.match(line)
     if found is None or found[1] != launch.module:
-        raise ServerStartError(_start_failure(process, launch, line, seconds))
+        raise ServerStartError(_start_error(process, launch, line, seconds))
     return ServerProcess(launch.module, process.pid, found[2], found[3])
 
 
@@ -184,7 +184,7 @@ def _first_line(process: subprocess.Popen[bytes], seconds: float) -> str:
     return line.decode(errors="replace").partition("\n")[0]
 
 
-def _start_failure(
+def _start_error(
     process: subprocess.Popen[bytes], launch: ServerLaunch, line: str, seconds: float
 ) -> str:
     """Say how the start went wrong: in the server's own sentences, or with the end of its log."""

@@ -18,7 +18,8 @@ from loadgen.corpus.synthetic import TopicPlan
 from loadgen.errors import LoadgenError
 from loadgen.run.run import RunOptions, execute
 from loadgen.scenario import NamespaceExpectation, StormScenario
-from loadgen.spark.session import SparkError, SparkSettings, collect_with_progress, spark_session
+from loadgen.spark.jobs import collect_with_progress
+from loadgen.spark.session import SparkError, SparkSettings, spark_session
 from proto.topic_hash import topics_hash
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
 

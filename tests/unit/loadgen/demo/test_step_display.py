@@ -7,13 +7,13 @@ import io
 import pytest
 from rich.console import Console
 
-from loadgen.demo.progress import Steps
+from loadgen.demo.step_display import StepDisplay
 
 
 def shown(*, terminal: bool, fail: bool = False) -> str:
     console = Console(file=io.StringIO(), width=100, force_terminal=terminal, color_system=None)
     try:
-        with Steps(console).shown() as steps, steps.step("Making [x] topics") as note:
+        with StepDisplay(console).shown() as steps, steps.step("Making [x] topics") as note:
             note("1 of 2 files")
             assert not fail
     except AssertionError:

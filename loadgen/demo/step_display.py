@@ -1,4 +1,4 @@
-"""Progress of a long job as steps: a live line each on a terminal, plain lines anywhere else."""
+"""Shows a long job step by step: a moving line for each on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 _WIDEST_STEP = 56
 
 
-class Steps:
+class StepDisplay:
     """Shows what is being done and for how long; the mutable state is the rich display."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._live = console.is_terminal
+        self._on_terminal = console.is_terminal
         self._started = time.perf_counter()
         self._progress = Progress(
             SpinnerColumn(finished_text="[green]✓[/green]", table_column=_column(1)),
@@ -36,7 +36,7 @@ class Steps:
             ),
             console=console,
             expand=True,
-            disable=not self._live,
+            disable=not self._on_terminal,
         )
 
     @property
@@ -45,7 +45,7 @@ class Steps:
         return time.perf_counter() - self._started
 
     @contextmanager
-    def shown(self) -> Iterator[Steps]:
+    def shown(self) -> Iterator[StepDisplay]:
         """Keep the display up during a block."""
         with self._progress:
             yield self
@@ -62,7 +62,7 @@ class Steps:
             last = text
             self._progress.update(task, note=text)
 
-        if not self._live:
+        if not self._on_terminal:
             self._line(f"{description} …")
         try:
             yield note
@@ -70,7 +70,7 @@ class Steps:
             note("failed")
             raise
         self._progress.update(task, completed=1)
-        if not self._live:
+        if not self._on_terminal:
             seconds = time.perf_counter() - begun
             self._line(f"    done in {seconds:.1f} s{f': {last}' if last else ''}")
 
