@@ -41,7 +41,7 @@ class Leg(asyncio.Protocol):
             self.transport.write(data)
 
     def pause_writing(self) -> None:
-        """This side is full: read no more for it."""
+        """Stop reading for this side: it is full."""
         if self.other is not None and self.other.transport is not None:
             self.other.transport.pause_reading()
 

@@ -46,7 +46,7 @@ class Pair:
 
     @property
     def label(self) -> str:
-        """What a table calls it."""
+        """The case's name in a table."""
         return f"{self.names // 10_000} MB{', TLS' if self.tls else ''}"
 
 
@@ -81,7 +81,7 @@ def run(options: BenchOptions) -> BenchResult:
 
 @contextmanager
 def _contestants(folder: Path) -> Iterator[dict[Pair, dict[str, Contestant]]]:
-    """All servers at once: those that are not measured have nothing to do."""
+    """Start all servers at once: those that are not measured have nothing to do."""
     authority, certificate = _certificate(folder)
     with ExitStack() as stack:
         found: dict[Pair, dict[str, Contestant]] = {}
@@ -148,7 +148,7 @@ def _measured(contestant: Contestant, seconds: float) -> dict[str, float]:
 
 
 def valid(found: Round) -> bool:
-    """Whether both servers of every plain pair had their core in this round."""
+    """Tell whether both servers of every plain pair had their core in this round."""
     return all(
         found[pair.label][side]["core_share"] >= VALID_CORE_SHARE
         for pair in JUDGED

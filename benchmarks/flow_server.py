@@ -33,7 +33,7 @@ RULES = FlowRules(pause_if_unwritable=True)
 
 
 class Parts:
-    """What the connections have in common.
+    """The parts that all connections share.
 
     Args:
         answer: What each request is answered with.

@@ -1,4 +1,4 @@
-"""What the read gate costs small frames: processor time of one process, no sockets.
+"""The read gate's cost for small frames: processor time of one process, no sockets.
 
 Chunks of CHUNK_FRAMES frames are given to ``data_received`` as a loop would, and a transport that
 takes everything at once counts the answers. The yardstick decodes and parses the same frames in a
@@ -52,7 +52,7 @@ LABELS = {
     PARKED: "connection, parked first",
 }
 AGAINST = {OFF: YARDSTICK, ON: OFF, COOLING: ON, PARKED: ON}
-"""What each side is compared with; ON with OFF is the gate."""
+"""The side that each is compared with; ON with OFF is the gate."""
 PING = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))
 PONG = encode_command(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))
 LOOKUP = encode_command(
@@ -104,10 +104,10 @@ class CountingTransport(asyncio.Transport):
         return False
 
     def pause_reading(self) -> None:
-        """Nothing comes of its own."""
+        """Ignore it: nothing comes of its own."""
 
     def resume_reading(self) -> None:
-        """Nothing comes of its own."""
+        """Ignore it: nothing comes of its own."""
 
 
 class BareFrames(asyncio.Protocol):

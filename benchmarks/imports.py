@@ -1,4 +1,4 @@
-"""How fast the Spark job's Parquet comes into memory; 1,000,000 topics with ``--full``."""
+"""The speed of importing the Spark job's Parquet; 1,000,000 topics with ``--full``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an uncontended permit costs, against asyncio's own semaphore on the same loop.
+"""The cost of an uncontended permit, against asyncio's own semaphore on the same loop.
 
 Ours weighs bytes, times out, knows who holds what and tells an observer; asyncio's counts to one.
 """
@@ -34,7 +34,7 @@ TIMEOUT_SECONDS = 25.0
 OWNER = object()
 NAMESPACE = "tenant/namespace"
 GOAL_TIMES = 1.5
-"""How many times the time of asyncio.Semaphore a pair of JUDGED may take."""
+"""The goal of JUDGED: a pair may take this many times the time of asyncio.Semaphore."""
 YARDSTICK, JUDGED = "asyncio", "fifo"
 LABELS = {
     YARDSTICK: "asyncio.Semaphore",

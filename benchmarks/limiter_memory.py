@@ -1,4 +1,4 @@
-"""What a request that waits holds in memory: ours against asyncio's own semaphore.
+"""The memory of a request that waits: ours against asyncio's own semaphore.
 
 Traced is what Python allocates while 10,000 begin to wait, on asyncio's own loop: timers too.
 """

@@ -23,9 +23,9 @@ MAX_ROUNDS = 3
 FEW, MANY = 1_000, 10_000
 """The numbers of waiters that are compared."""
 REPEATS = {100: 5, FEW: 2, MANY: 1}
-"""How often each number of waiters is measured in a round."""
+"""Measurements of each number of waiters in a round."""
 GOAL_GROWTH = 1.5
-"""How many times as much a waiter may cost among MANY as among FEW."""
+"""The goal: a waiter costs at most this many times as much among MANY as among FEW."""
 LONG_SECONDS = 3600.0
 TENANTS, NAMESPACES = 4, 20
 BLOCKER = "blocker"
@@ -35,7 +35,7 @@ Costs = dict[str, dict[str, float]]
 
 
 class Spread(Enum):
-    """Whose requests wait."""
+    """The owners of the requests that wait."""
 
     ONE_OWNER = "one owner"
     OWN_OWNERS = "own owners"

@@ -1,4 +1,4 @@
-"""What a request that waits costs from its queuing to its end, and whether many cost more each.
+"""The cost of a request that waits, from its queuing to its end, among few and among many.
 
 Each case queues some number of requests and ends them all in one way; on uvloop.
 """
@@ -87,7 +87,7 @@ async def time_out(queue: Queue) -> None:
 
 @dataclass(frozen=True)
 class Ending:
-    """How requests end.
+    """A way for requests to end.
 
     Attributes:
         name: As in the table.
@@ -112,7 +112,7 @@ ENDINGS = (
 
 @dataclass(frozen=True)
 class Case:
-    """What is measured with every number of waiters."""
+    """One way to queue and to end requests, measured with every number of waiters."""
 
     policy: AdmissionPolicy
     spread: Spread

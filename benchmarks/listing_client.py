@@ -34,7 +34,7 @@ _LENGTH = struct.Struct(">I")
 
 
 class Load:
-    """What all connections have in common: the requests, the expectation and the count."""
+    """The requests, the expectation and the count that all connections share."""
 
     def __init__(self, answer_bytes: int, requests: Iterator[bytes] | None = None) -> None:
         self.requests = requests or listing_requests()

@@ -37,7 +37,7 @@ LABELS = {
     PROXY: "proxy, shared buffers",
 }
 YARDSTICKS = {SHARED: BARE, PRIVATE: BARE, PROXY: FORWARDER}
-"""What each is held against: the forwarder stands in front of the broker, as the proxy does."""
+"""The yardstick of each: the forwarder stands in front of the broker, as the proxy does."""
 GOALS: Mapping[str, float | None] = {SHARED: 0.7, PRIVATE: 0.35, PROXY: 0.8}
 Round = dict[str, dict[str, float]]
 
@@ -69,7 +69,7 @@ def run(options: BenchOptions) -> BenchResult:
 
 @contextmanager
 def _contestants(folder: Path, answer: bytes) -> Iterator[dict[str, Contestant]]:
-    """All servers at once: those that are not measured have nothing to do."""
+    """Start all servers at once: those that are not measured have nothing to do."""
     answer_file, names_file = folder / "answer", folder / "names.txt"
     answer_file.write_bytes(answer)
     write_text_file(names_file)
@@ -155,7 +155,7 @@ def _measured(contestant: Contestant, answer_bytes: int, seconds: float) -> dict
 
 
 def valid(found: Round) -> bool:
-    """Whether every server of a judged ratio had its core in this round."""
+    """Tell whether every server of a judged ratio had its core in this round."""
     return all(found[name]["core_share"] >= VALID_CORE_SHARE for name in JUDGED)
 
 

@@ -147,7 +147,7 @@ class Watching:
             self._problem(f"watcher {answer.watcher_id} of {peer.name}: {error}")
 
     def lost(self, peer: WatchingPeer) -> None:
-        """A connection has ended."""
+        """Count a connection that has ended."""
         if not peer.left:
             self._problem(f"{peer.name} was closed by the server")
             self.changed.set()
@@ -224,7 +224,7 @@ def _address(url: str) -> tuple[str, int]:
 
 
 class Commands:
-    """What this process is told; the mutable state is who watches now."""
+    """The commands on standard input; the mutable state is the watches that are open."""
 
     def __init__(self) -> None:
         self._watching = Watching()

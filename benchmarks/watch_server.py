@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 EVENT_SECONDS = 60.0
-"""How long it may take until everybody was told of a change."""
+"""The longest that everybody may take to be told of a change."""
 _TURNS = 200
 """Turns of the loop in which an event mostly ends; then the loop may sleep."""
 

@@ -1,4 +1,4 @@
-"""What a client knows of a watch: every name, and Pulsar's hash of them computed from all of them.
+"""A client's copy of a watch: every name, and Pulsar's hash computed from all of them.
 
 Nothing here is shared with the broker's own sets but the CRC32C. Clients that are in the same
 state share it, so that a thousand of them that watch the same set check it once.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class WatchError(Exception):
-    """What a client was told does not fit what it was told before; one sentence."""
+    """An update does not fit the ones before it; one sentence."""
 
 
 class WatchedNames:

@@ -1,4 +1,4 @@
-"""What one topic that comes or goes costs a broker with 400 watchers on 10,000 names of 100 bytes.
+"""The cost of one topic that comes or goes: 400 watchers on 10,000 names of 100 bytes.
 
 Processor time of the server process for each event, from the store to the last write. Once all
 watch the same pattern, once 400 patterns that keep different sets of 9,975 names and the new one;
@@ -53,7 +53,7 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Case:
-    """Who watches what, over how many connections.
+    """One arrangement of watchers: their patterns, over how many connections.
 
     Attributes:
         different: Whether each watcher has a pattern and a set of its own.
@@ -65,7 +65,7 @@ class Case:
 
     @property
     def label(self) -> str:
-        """What a table calls it."""
+        """The case's name in a table."""
         what = f"{WATCHERS} sets" if self.different else "one set"
         return f"{what}, {self.connections} connections"
 
@@ -82,7 +82,7 @@ class Case:
         return [SHARED_PATTERN] * WATCHERS
 
     def events(self, seconds: float) -> int:
-        """How many topics come, and go again, in a round."""
+        """Return the number of topics that come, and go again, in a round."""
         rate = DIFFERENT_EVENTS_PER_SECOND if self.different else SHARED_EVENTS_PER_SECOND
         return max(2, round(rate * seconds))
 
@@ -92,7 +92,7 @@ CASES = tuple(Case(different, count) for different in (False, True) for count in
 
 @dataclass
 class Found:
-    """What was measured of one case: a value a round; processor time in milliseconds an event."""
+    """The measurements of one case, a value a round; processor time in milliseconds an event."""
 
     setup_seconds: float = 0.0
     setup_cpu_ms: float = 0.0

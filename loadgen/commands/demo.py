@@ -183,7 +183,7 @@ def show(console: Console, result: DemoResult) -> None:
 
 
 def _verdicts(checks: Sequence[CheckResult]) -> Table:
-    """The checks as a list whose sentences stay clear of the marks."""
+    """Return the checks as a grid: a mark and a sentence in each row."""
     grid = Table.grid(padding=(0, 1))
     for check in checks:
         mark = Text("✓", "green") if check.passed else Text("✗", "bold red")

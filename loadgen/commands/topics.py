@@ -24,7 +24,7 @@ _ROWS_PER_FILE = 100_000
 
 
 class TopicsExecutor(StrEnum):
-    """Where the rows are made."""
+    """The program that makes the rows."""
 
     SPARK = "spark"
     PROCESS = "process"

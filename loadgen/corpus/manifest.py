@@ -23,7 +23,7 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class NamespaceEntry:
-    """What one namespace lists: number of names, their topics hash, sum of their lengths."""
+    """The listing of one namespace: number of names, their topics hash, sum of their lengths."""
 
     topics: int
     hash: str
@@ -32,7 +32,7 @@ class NamespaceEntry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a corpus holds, and from which seed and shape it was made."""
+    """The contents of a corpus, and the seed and shape that it was made from."""
 
     seed: int
     topics: int

@@ -77,7 +77,7 @@ class TopicShape:
 
 @dataclass(frozen=True)
 class TopicPlan:
-    """What to make: listed names, namespaces, seed and proportions."""
+    """The topics to make: listed names, namespaces, seed and proportions."""
 
     topics: int
     namespaces: int

@@ -87,7 +87,7 @@ def _prepare(options: DemoOptions) -> None:
 
 @contextmanager
 def _session(options: DemoOptions, steps: StepDisplay) -> Iterator[SparkSession | None]:
-    """One Spark session for the whole demo; None where processes do its work."""
+    """Hold one Spark session for the whole demo; None where processes do its work."""
     if options.executor != "spark":
         yield None
         return
@@ -135,7 +135,7 @@ def _run_storm(
     session: SparkSession | None,
     steps: StepDisplay,
 ) -> dict[str, Any]:
-    """One run with fresh servers; returns its summary as written.
+    """Run one storm with fresh servers and return its summary as written.
 
     Raises:
         KeyboardInterrupt: It was interrupted: what it found is half a run.

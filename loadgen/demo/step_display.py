@@ -52,7 +52,7 @@ class StepDisplay:
 
     @contextmanager
     def step(self, description: str) -> Iterator[Callable[[str], None]]:
-        """One step; the value takes a note on how far it is, from any thread."""
+        """Show one step; the value takes a note on how far it is, from any thread."""
         begun = time.perf_counter()
         task = self._progress.add_task(description, total=1, note="")
         last = ""
@@ -81,7 +81,7 @@ class StepDisplay:
 
 
 def _column(width: int | None = None, ratio: int | None = None) -> Column:
-    """A column that gives none of its room to its neighbours."""
+    """Return a column that gives none of its room to its neighbours."""
     return Column(width=width, ratio=ratio, no_wrap=True, overflow="ellipsis")
 
 
@@ -92,6 +92,6 @@ class _Elapsed(TextColumn):
         super().__init__("", table_column=_column(8))
 
     def render(self, task: Task) -> Text:
-        """The time of a step so far, or in all."""
+        """Return the time of a step so far, or in all."""
         seconds = task.finished_time if task.finished else task.elapsed
         return Text(f"{seconds or 0:5.1f} s", style="cyan")

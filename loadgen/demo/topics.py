@@ -42,7 +42,7 @@ class DemoTopics:
 
 
 def topics_of_corpus(corpus: Corpus) -> DemoTopics:
-    """All namespaces of a corpus."""
+    """Return all namespaces of a corpus."""
     manifest = corpus.manifest
     return DemoTopics(
         corpus.directory,
@@ -56,7 +56,7 @@ def topics_of_corpus(corpus: Corpus) -> DemoTopics:
 
 
 def topics_of_operator(own: OwnTopics, names: Sequence[str]) -> DemoTopics:
-    """The named namespaces of an operator's file, or its largest one.
+    """Return the named namespaces of an operator's file, or its largest one.
 
     Answers are checked against their own hash and each other: no hash is known beforehand.
 

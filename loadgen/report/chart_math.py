@@ -34,7 +34,7 @@ class Axis:
 
 
 def nice_axis(high: float, *, low: float = 0.0, ticks: int = 5, unit: float = 1.0) -> Axis:
-    """An axis that ends at or just above ``high``, with round steps.
+    """Return an axis that ends at or just above ``high``, with round steps.
 
     Args:
         high: Largest value shown.
@@ -50,7 +50,7 @@ def nice_axis(high: float, *, low: float = 0.0, ticks: int = 5, unit: float = 1.
 
 
 def round_step(at_least: float) -> float:
-    """The smallest of 1, 2, 2.5, 5 times a power of ten that is not below ``at_least``.
+    """Return the smallest of 1, 2, 2.5, 5 times a power of ten that is not below ``at_least``.
 
     2.5 itself is left out: rounded for a label, its multiples would read 2, 5, 8.
     """
@@ -60,7 +60,7 @@ def round_step(at_least: float) -> float:
 
 
 def thin(points: Sequence[Point], limit: int) -> list[Point]:
-    """At most about ``limit`` points of a curve, each bucket's lowest and highest among them.
+    """Return about ``limit`` points of a curve, each bucket's lowest and highest among them.
 
     A peak that lasted one sample stays visible, which a plain stride would lose.
     """
@@ -84,7 +84,7 @@ def running_count(times: Sequence[float], end: float, limit: int) -> list[Point]
 
 
 def percentile_curve(latencies: Sequence[float], limit: int = 200) -> list[Point]:
-    """(x, latency) with x = -log10(1 - fraction): equal room for 0, 90, 99, 99.9 percent.
+    """Return (x, latency), x = -log10(1 - fraction): equal room for 0, 90, 99, 99.9 percent.
 
     Args:
         latencies: Sorted, in seconds.
@@ -105,7 +105,7 @@ def percentile_curve(latencies: Sequence[float], limit: int = 200) -> list[Point
 
 
 def percentile_position(fraction: float) -> float:
-    """The x of a fraction (0.99) on the scale of ``percentile_curve``."""
+    """Return the x of a fraction (0.99) on the scale of ``percentile_curve``."""
     return -math.log10(1 - fraction)
 
 

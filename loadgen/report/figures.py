@@ -60,7 +60,7 @@ def _client_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
 
 
 def _span(extremes: tuple[int, int] | None, write: Callable[[float], str] = format_count) -> str:
-    """The least and the most of something, or the one figure that both are."""
+    """Write the least and the most of something, or the one figure that both are."""
     if extremes is None:
         return NO_ANSWERS
     least, most = (write(figure) for figure in extremes)
@@ -120,12 +120,12 @@ def _over_idle(memory: ProcessMemory) -> str:
 
 
 def measured_bytes(size_bytes: int | None) -> str:
-    """A size, or that nobody measured it: an unknown figure is not 0."""
+    """Write a size, or that nobody measured it: an unknown figure is not 0."""
     return NOT_MEASURED if size_bytes is None else format_bytes(size_bytes)
 
 
 def against_limit(accounted: AccountedMemory) -> str:
-    """The peak of one kind of memory and its limit; says so where the peak is only scraped."""
+    """Write the peak of one kind of memory and its limit, and if the peak is only scraped."""
     peak, limit = measured_bytes(accounted.peak_bytes), format_bytes(accounted.limit_bytes)
     return f"{peak} of {limit}{f' ({SCRAPED})' if accounted.peak_is_scraped else ''}"
 
@@ -143,7 +143,7 @@ def resident_total(summary: RunSummary) -> str:
 
 
 def resident_parts(summary: RunSummary) -> tuple[str, str]:
-    """The same as figure and remark; without a remark where it was measured."""
+    """Write memory over idle as a figure and a remark, which is empty where it was measured."""
     if not summary.processes:
         return NOT_WATCHED, ""
     if summary.resident_over_idle_bytes is None and summary.resident_scraped_bytes is not None:

@@ -72,7 +72,7 @@ def render_report(
     checks: Sequence[CheckResult] = (),
     notes: Sequence[str] = (),
 ) -> str:
-    """The whole page as text. Everything from a run directory is escaped.
+    """Render the whole page. Everything from a run directory is escaped.
 
     Args:
         runs: What the page is about; storms come before runs beside stuck peers.
@@ -112,7 +112,7 @@ def render_report(
 
 
 def default_title(runs: Sequence[Run]) -> str:
-    """The heading of a page whose reader has given none."""
+    """Return the heading of a page whose reader has given none."""
     beside_peers = all(run.summary.stuck is not None for run in runs)
     return DEFAULT_STUCK_TITLE if beside_peers else DEFAULT_TITLE
 
@@ -128,7 +128,7 @@ def _scenario(run: Run) -> str:
 
 
 def _card(index: int, run: Run) -> str:
-    """A run at a glance: its memory large, what the clients got below."""
+    """Render a run at a glance: its memory large, what the clients got below."""
     summary = run.summary
     if summary.stuck is not None:
         return stuck_card(index, summary)
@@ -184,7 +184,7 @@ def _row(row: Row) -> str:
 
 
 def _latency(runs: Sequence[Run], percentiles: Panel | None) -> str:
-    """The percentile curves beside the histograms."""
+    """Render the percentile curves beside the histograms."""
     curve = "<p>No client was answered.</p>" if percentiles is None else render_panel(percentiles)
     bars = "\n".join(render_bars(item) for item in histograms(runs))
     return (
@@ -257,7 +257,7 @@ def _details(index: int, run: Run) -> str:
 
 
 def flatten(document: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """A JSON object as (dotted name, text) pairs; long lists by their first items and length."""
+    """Return a JSON object as (dotted name, text) pairs; long lists by first items and length."""
     pairs: list[tuple[str, str]] = []
     for name, value in document.items():
         if isinstance(value, dict):

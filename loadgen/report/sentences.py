@@ -21,7 +21,7 @@ _WORTH_SAYING = 1.5
 
 
 def headline(summaries: Sequence[RunSummary]) -> str:
-    """One sentence on all runs: how far apart the hungriest and the most frugal are.
+    """Say in one sentence how far apart the hungriest and the most frugal run are.
 
     Runs beside stuck peers are compared by what the healthy clients got.
     """

@@ -189,7 +189,7 @@ class Run:
     metrics: Mapping[tuple[str, str], Series]
 
     def series(self, process: str, metric: str) -> Series | None:
-        """One metric of one process, by its name without prefix; None when nobody scraped it."""
+        """Return a metric of a process, by its name without prefix; None if nobody scraped it."""
         return self.metrics.get((process, metric))
 
 

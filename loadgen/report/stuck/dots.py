@@ -58,7 +58,7 @@ class Dots:
 
 
 def dot_charts(runs: Sequence[tuple[int, Run]]) -> list[Dots]:
-    """One chart for each run, all on the same axes.
+    """Return one chart for each run, all on the same axes.
 
     Args:
         runs: Runs of the scenario ``stuck`` with their numbers in the report.
@@ -74,14 +74,14 @@ def dot_charts(runs: Sequence[tuple[int, Run]]) -> list[Dots]:
 
 
 def _due_axis(last: float) -> Axis:
-    """From just before the first listing to just after the last one, with round seconds."""
+    """Return the axis of all listings, from the first to the last, with round seconds."""
     ticks = nice_axis(last, ticks=MOST_LABELS).ticks
     high = last * 1.03
     return Axis(-last * 0.02, high, tuple(tick for tick in ticks if tick <= high))
 
 
 def request_dots(run: Run) -> dict[str, Sequence[Point]]:
-    """(due, seconds until its end) of a run's requests, by kind; a long run's are thinned."""
+    """Return (due, seconds until its end) of a run's requests by kind; long runs are thinned."""
     found: dict[str, list[Point]] = {kind: [] for kind in _KINDS}
     requests = run.requests
     rows = zip(
@@ -94,7 +94,7 @@ def request_dots(run: Run) -> dict[str, Sequence[Point]]:
 
 
 def stuck_span(run: Run, end: float) -> tuple[float, float] | None:
-    """From when to when stuck peers were there; None if none ever asked."""
+    """Return when stuck peers came and when they were gone; None if none ever asked."""
     figures = run.summary.stuck
     if figures is None or figures.asked_seconds is None:
         return None
@@ -109,7 +109,7 @@ def peers_words(run: Run) -> str:
 
 
 def render_dots(dots: Dots) -> str:
-    """One chart as an HTML figure."""
+    """Render one chart as an HTML figure."""
     labels = [(tick, tick_label("seconds", tick)) for tick in dots.x.ticks]
     counts = _counts(dots)
     frame = Panel(
@@ -146,7 +146,7 @@ def _shade(dots: Dots) -> str:
 
 
 def _marks(dots: Dots, kind: str) -> str:
-    """All points of a kind as one path of strokes without length: their caps are the dots."""
+    """Render points of a kind as one path of strokes without length: their caps are the dots."""
     points = dots.kinds[kind]
     if not points:
         return ""

@@ -76,7 +76,7 @@ def _scale(axes: Any, runs: Sequence[Run]) -> None:  # noqa: ANN401
 
 
 def _draw_run(axes: Any, run: Run, theme: Theme) -> None:  # noqa: ANN401
-    """One profile: dots for answers, rings for refusals, a shade where the peer was there."""
+    """Draw one profile: dots for answers, rings for refusals, a shade where the peer was there."""
     inks, found = _INKS[theme.name], request_dots(run)
     span = stuck_span(run, float("inf"))
     if span is not None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def stuck_headline(summaries: Sequence[RunSummary]) -> str:
-    """One sentence on all runs of the scenario: what the healthy clients got beside the peers."""
+    """Say in one sentence what the healthy clients of all runs got beside the peers."""
     parts = [
         f"“{summary.label}” answered {figures.stuck.answered_in_phase:,} of "
         f"{plural(figures.stuck.requests, 'listing')}"

@@ -31,5 +31,5 @@ class CountingClock(ManualClock):
 
     @property
     def live(self) -> int:
-        """How many can still fire."""
+        """The number that can still fire."""
         return sum(when > self.now() and not timer.cancelled for when, timer in self._live)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back."""
+    """The answer to a request."""
 
     status: int
     text: str
