@@ -31,7 +31,7 @@ _NOT_FOUND = (404, 405)
 
 @dataclass(frozen=True)
 class Loaded:
-    """Counts what a server holds after loading.
+    """The counts of one loading: topics, namespaces, seconds.
 
     Attributes:
         existing: Topics that were there before; ``None`` where the server does not tell.

@@ -1,4 +1,4 @@
-"""Checks if the demo has shown the truth: one sentence with figures for each check."""
+"""The checks of the demo's storms: one sentence with figures each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans the demo: its runs, the settings of their servers, and what scales with size."""
+"""The plan of the demo: its runs, the settings of their servers, and what scales with size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts together what the demo found: its checks, its report, its pictures and its summary."""
+"""The result of the demo: its checks, its report, its pictures and its summary."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TITLE = "A restart storm, and one peer that does not read"
 
 @dataclass(frozen=True)
 class DemoResult:
-    """Holds what the demo found: of the storms, and of the second part.
+    """The result of the demo: of the storms, and of the second part.
 
     ``pictures`` are those that were drawn; ``hidden`` says why a rehearsal shows little.
     """

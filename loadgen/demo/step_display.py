@@ -21,7 +21,7 @@ _WIDEST_STEP = 56
 
 
 class StepDisplay:
-    """Shows what is being done and for how long; the mutable state is the rich display."""
+    """The steps of a job on a console; the mutable state is the rich display."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

@@ -1,4 +1,4 @@
-"""Checks if the demo's second part has shown the truth, a sentence for each check."""
+"""The checks of the demo's second part: one sentence with figures each."""
 
 from __future__ import annotations
 

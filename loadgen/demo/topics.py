@@ -1,4 +1,4 @@
-"""Finds topics for the demo to list: those it makes, or an operator's own."""
+"""The topics that the demo lists: those it makes, or an operator's own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DemoTopics:
-    """Holds what the broker imports, and what clients ask for.
+    """The topics that the broker imports, and the namespaces that clients ask for.
 
     Attributes:
         source: What the broker imports.

@@ -1,4 +1,4 @@
-"""Notices that a run could not show what limits do, and says what would.
+"""The warning that a run could not show what limits do, and what would.
 
 On the loopback the kernel takes megabytes of answers for each connection that nobody reads, so that
 a server hands everything on at once and its limits are never reached. Limits that are chosen by

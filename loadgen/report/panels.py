@@ -1,4 +1,4 @@
-"""Lists a report's charts: what each shows, of which process, in words an operator knows.
+"""The charts of a report: what each shows, of which process, in words an operator knows.
 
 All charts over time share one time axis, from just before the clients start to the end of the
 longest run; the two charts of a row share their y axis, so that broker and proxy compare at sight.

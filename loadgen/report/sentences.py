@@ -1,4 +1,4 @@
-"""Says what the figures of a storm show, for somebody who sees them for the first time."""
+"""Sentences on the figures of a run, for somebody who sees them for the first time."""
 
 from __future__ import annotations
 

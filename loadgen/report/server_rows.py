@@ -1,4 +1,4 @@
-"""Makes a table's rows of what produced the figures of several runs: versions, keys, values."""
+"""Table rows of the servers that produced the figures of several runs: versions, keys, values."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _READY_LINE = re.compile(r"^READY (broker|proxy) (pulsar://\S+) (https?://\S+)")
 
 @dataclass(frozen=True)
 class ServerLaunch:
-    """Says what to start: a module of this project, its settings, and where its log goes.
+    """The start of a server: a module of this project, its settings, and the place of its log.
 
     Attributes:
         module: ``broker`` or ``proxy``.

@@ -81,7 +81,7 @@ class ScrapedSeries:
 
 
 class ProcessWatch:
-    """Keeps what was seen of one server. Its thread alone writes, until it has ended."""
+    """The figures seen of one server. Its thread alone writes, until it has ended."""
 
     def __init__(self, target: ScrapeTarget) -> None:
         self.target = target

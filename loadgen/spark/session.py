@@ -57,7 +57,7 @@ class SparkError(LoadgenError):
 
 @dataclass(frozen=True)
 class SparkSettings:
-    """Holds what differs between two sessions.
+    """The settings in which two sessions differ.
 
     Attributes:
         name: Shown by Spark as the application's name.

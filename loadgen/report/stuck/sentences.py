@@ -1,4 +1,4 @@
-"""Says what a run beside stuck peers did and shows."""
+"""Sentences on a run beside stuck peers: what was done, and what it shows."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class CountingClock(ManualClock):
-    """Counts timers.
+    """A clock that counts its timers.
 
     Attributes:
         armed: How many there ever were.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class BlockedStore:
-    """Counts what is asked of a broker's store, and answers when the test says so.
+    """A store that counts what it is asked, and answers when the test says so.
 
     Attributes:
         asked: The namespaces that were asked for, in order.
