@@ -12,11 +12,14 @@ import asyncio
 import ssl
 import sys
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import proto.PulsarApi_pb2 as pb
 from proto.frames import encode_command
 from server.loop import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 GREETING = encode_command(
     pb.BaseCommand(
@@ -52,15 +55,18 @@ def server_context(certificate: str) -> ssl.SSLContext:
     return context
 
 
-async def serve(answer: bytes, tls: ssl.SSLContext | None = None) -> None:
-    """Serve on a free port of the loopback until this process is ended."""
+async def serve(
+    name: str, connection: Callable[[], asyncio.Protocol], tls: ssl.SSLContext | None = None
+) -> None:
+    """Serve on a free port of the loopback until this process is ended; print the port."""
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: BareServer(answer), "127.0.0.1", 0, ssl=tls)
+    server = await loop.create_server(connection, "127.0.0.1", 0, ssl=tls)
     host, port = server.sockets[0].getsockname()
-    sys.stdout.write(f"READY bare {host} {port}\n")
+    sys.stdout.write(f"READY {name} {host} {port}\n")
     sys.stdout.flush()
     await server.serve_forever()
 
 
 if __name__ == "__main__":
-    run(serve(Path(sys.argv[1]).read_bytes(), *map(server_context, sys.argv[2:])))
+    answer = Path(sys.argv[1]).read_bytes()
+    run(serve("bare", lambda: BareServer(answer), *map(server_context, sys.argv[2:])))

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import trustme
 
 from benchmarks.listing_corpus import listing_answer
-from benchmarks.processes import Yardstick, run_json, yardstick
+from benchmarks.listing_rate import listing_rate
+from benchmarks.processes import Yardstick, yardstick
 from benchmarks.result import BenchOptions, BenchResult, Figure
 
 if TYPE_CHECKING:
@@ -129,22 +130,8 @@ def _rounds(
 def _measured(contestant: Contestant, seconds: float) -> dict[str, float]:
     server = contestant.server
     tls = ["--authority", str(contestant.authority)] if contestant.authority else []
-    found = run_json(
-        "benchmarks.listing_client",
-        *tls,
-        server.host,
-        str(server.port),
-        str(contestant.answer_bytes),
-        str(seconds),
-        str(server.pid),
-    )
-    (cpu_seconds,) = found["cpu_seconds"]
-    return {
-        "per_second": found["answers"] / found["seconds"],
-        "cpu_millis": 1000 * cpu_seconds / max(1, found["answers"]),
-        "core_share": cpu_seconds / found["seconds"],
-        "client_core_share": found["client_cpu_seconds"] / found["seconds"],
-    }
+    address = server.host, server.port
+    return listing_rate(address, server.pid, contestant.answer_bytes, seconds, *tls)
 
 
 def valid(found: Round) -> bool:

@@ -8,12 +8,11 @@ certificate it encrypts above the plain transport, as proto.transport.tls does.
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.bare_server import GREETING, server_context
+from benchmarks.bare_server import GREETING, serve, server_context
 from limiter.clock import LoopClock
 from limiter.flow.flow_control import FlowControl, FlowRules
 from limiter.flow.totals import FlowTotals
@@ -82,16 +81,11 @@ class FlowServer(Connection):
         self._flow.writability_changed(writable=writable)
 
 
-async def serve(answer: bytes, tls: ssl.SSLContext | None = None) -> None:
+async def serve_flow(answer: bytes, tls: ssl.SSLContext | None = None) -> None:
     """Serve on a free port of the loopback until this process is ended."""
     parts = Parts(answer, tls)
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: FlowServer(parts), "127.0.0.1", 0)
-    host, port = server.sockets[0].getsockname()
-    sys.stdout.write(f"READY flow {host} {port}\n")
-    sys.stdout.flush()
-    await server.serve_forever()
+    await serve("flow", lambda: FlowServer(parts))
 
 
 if __name__ == "__main__":
-    run(serve(Path(sys.argv[1]).read_bytes(), *map(server_context, sys.argv[2:])))
+    run(serve_flow(Path(sys.argv[1]).read_bytes(), *map(server_context, sys.argv[2:])))

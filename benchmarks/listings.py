@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from benchmarks.listing_corpus import listing_answer, write_text_file
-from benchmarks.processes import run_json, yardstick
+from benchmarks.listing_rate import listing_rate
+from benchmarks.processes import yardstick
 from benchmarks.result import BenchOptions, BenchResult, Figure
 from loadgen.servers.processes import ServerLaunch, running_server
 
@@ -131,27 +132,10 @@ def _rounds(
         found: Round = {}
         for name, contestant in contestants.items():
             options.note(f"round {len(rounds) + 1}: {LABELS[name]}")
-            found[name] = _measured(contestant, answer_bytes, options.seconds)
+            address = contestant.host, contestant.port
+            found[name] = listing_rate(address, contestant.pid, answer_bytes, options.seconds)
         rounds.append(found)
     return rounds
-
-
-def _measured(contestant: Contestant, answer_bytes: int, seconds: float) -> dict[str, float]:
-    found = run_json(
-        "benchmarks.listing_client",
-        contestant.host,
-        str(contestant.port),
-        str(answer_bytes),
-        str(seconds),
-        str(contestant.pid),
-    )
-    (cpu_seconds,) = found["cpu_seconds"]
-    return {
-        "per_second": found["answers"] / found["seconds"],
-        "cpu_millis": 1000 * cpu_seconds / max(1, found["answers"]),
-        "core_share": cpu_seconds / found["seconds"],
-        "client_core_share": found["client_cpu_seconds"] / found["seconds"],
-    }
 
 
 def valid(found: Round) -> bool:

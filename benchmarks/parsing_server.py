@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import cast
 
 import proto.PulsarApi_pb2 as pb
-from benchmarks.bare_server import GREETING
+from benchmarks.bare_server import GREETING, serve
 from proto.frames import FrameDecoder
 from server.loop import run
 
@@ -45,15 +45,6 @@ class ParsingServer(asyncio.Protocol):
             self._transport.write(self._answer)
 
 
-async def serve(answer: bytes) -> None:
-    """Serve on a free port of the loopback until this process is ended."""
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: ParsingServer(answer), "127.0.0.1", 0)
-    host, port = server.sockets[0].getsockname()
-    sys.stdout.write(f"READY parsing {host} {port}\n")
-    sys.stdout.flush()
-    await server.serve_forever()
-
-
 if __name__ == "__main__":
-    run(serve(Path(sys.argv[1]).read_bytes()))
+    answer = Path(sys.argv[1]).read_bytes()
+    run(serve("parsing", lambda: ParsingServer(answer)))
