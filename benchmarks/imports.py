@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from benchmarks.processes import run_json
 from benchmarks.result import BenchOptions, BenchResult, Figure
 from loadgen.corpus.corpus import in_this_process, write_corpus
-from loadgen.corpus.synthetic import TopicPlan
+from loadgen.corpus.topic_plan import TopicPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable

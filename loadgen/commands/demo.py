@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from loadgen.commands.sizes import parse_read_rate
-from loadgen.corpus.synthetic import TopicPlan
+from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.demo.demo import run_demo
 from loadgen.demo.options import DemoOptions
 from loadgen.demo.own_cluster import OwnCluster, read_own_server

@@ -27,7 +27,8 @@ from loadgen.corpus.manifest import (
     read_manifest,
     write_manifest,
 )
-from loadgen.corpus.synthetic import TOPIC_SCHEMA, TopicPlan, namespace_rows, part_namespaces
+from loadgen.corpus.synthetic import TOPIC_SCHEMA, namespace_rows
+from loadgen.corpus.topic_plan import TopicPlan, part_namespaces
 from loadgen.errors import LoadgenError, UsageError
 from proto.topic_hash import topics_hash
 

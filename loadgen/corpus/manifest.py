@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from loadgen.corpus.synthetic import TopicPlan
+    from loadgen.corpus.topic_plan import TopicPlan
 
 MANIFEST_NAME = "manifest.json"
 SCHEMA_VERSION = 1

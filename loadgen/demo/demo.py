@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from loadgen.clients.counters import StormCounters
     from loadgen.corpus.corpus import Corpus
-    from loadgen.corpus.synthetic import TopicPlan
+    from loadgen.corpus.topic_plan import TopicPlan
     from loadgen.demo.options import DemoOptions
     from loadgen.demo.step_display import StepDisplay
     from loadgen.servers.processes import ServerProcess

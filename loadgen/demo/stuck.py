@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from loadgen.corpus.corpus import in_this_process, write_corpus
-from loadgen.corpus.synthetic import TopicPlan, TopicShape
+from loadgen.corpus.topic_plan import TopicPlan, TopicShape
 from loadgen.demo.plan import (
     STUCK_NAME_BYTES,
     STUCK_RUNS,

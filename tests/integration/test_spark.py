@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from loadgen.corpus.corpus import Corpus, in_spark, in_this_process, write_corpus
-from loadgen.corpus.synthetic import TopicPlan
+from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.errors import LoadgenError
 from loadgen.run.run import RunOptions, execute
 from loadgen.scenario import NamespaceExpectation, StormScenario

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from loadgen.commands.demo import show
-from loadgen.corpus.synthetic import TopicPlan
+from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.demo.demo import run_demo
 from loadgen.demo.options import DemoOptions
 from loadgen.demo.own_cluster import OwnCluster, OwnServer, read_own_server
