@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.report.charts import key_mark, render_bars, render_panel, run_class, run_letter
 from loadgen.report.figures import figure_rows, lateness, resident_parts
+from loadgen.report.html_table import render_table
 from loadgen.report.panels import histograms, percentile_panel, time_rows
 from loadgen.report.sentences import headline, run_sentences, scenario_sentence
 from loadgen.report.server_rows import server_rows
@@ -24,10 +25,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.report.charts import Panel
-    from loadgen.report.figure_row import FigureRow
     from loadgen.report.panels import Row
     from loadgen.results.check import CheckResult
-    from loadgen.results.summary import Run, RunSummary
+    from loadgen.results.summary import Run
 
 LARGEST_REPORT_BYTES = 2_000_000
 DEFAULT_TITLE = "Topic-list storm"
@@ -195,43 +195,20 @@ def _latency(runs: Sequence[Run], percentiles: Panel | None) -> str:
 
 def _tables(*parts: Sequence[tuple[int, Run]]) -> str:
     """Return a table for each part of the page that has runs."""
-    return "".join(_table(part, _rows([run.summary for _, run in part])) for part in parts if part)
+    return "".join(_table(part) for part in parts if part)
 
 
-def _rows(summaries: Sequence[RunSummary]) -> list[FigureRow]:
-    return figure_rows(summaries, stuck_rows(summaries))
+def _table(runs: Sequence[tuple[int, Run]]) -> str:
+    summaries = [run.summary for _, run in runs]
+    return render_table(runs, figure_rows(summaries, stuck_rows(summaries)))
 
 
 def _servers(runs: Sequence[tuple[int, Run]]) -> str:
     """Show the servers that produced the figures; empty where nobody has told."""
     rows = server_rows([run.summary for _, run in runs])
-    return f"<section><h2>What produced this</h2>{_table(runs, rows)}</section>" if rows else ""
-
-
-def _table(runs: Sequence[tuple[int, Run]], rows: Sequence[FigureRow]) -> str:
-    heads = "".join(
-        f'<th scope="col">{key_mark(index)} {escape(run.summary.label)}</th>' for index, run in runs
-    )
-    body, group = [], ""
-    for row in rows:
-        if row.group != group:
-            group = row.group
-            span = len(runs) + 1
-            body.append(f'<tr><th scope="rowgroup" colspan="{span}">{escape(group)}</th></tr>')
-        body.append(_table_row(row))
     return (
-        f'<div class="scroll"><table><thead><tr><th></th>{heads}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table></div>"
+        f"<section><h2>What produced this</h2>{render_table(runs, rows)}</section>" if rows else ""
     )
-
-
-def _table_row(row: FigureRow) -> str:
-    cells = "".join(
-        f'<td class="bad">{escape(text)}</td>' if bad else f"<td>{escape(text)}</td>"
-        for text, bad in zip(row.cells, row.alarming, strict=True)
-    )
-    css = ' class="reason"' if row.measure.startswith(" ") else ""
-    return f'<tr><th scope="row"{css}>{escape(row.measure.strip())}</th>{cells}</tr>'
 
 
 def _words(runs: Sequence[Run]) -> str:
