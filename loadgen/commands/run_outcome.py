@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from loadgen.errors import ExitCode, LoadgenError
+from loadgen.report.hidden_effect import hidden_effect
 from loadgen.report.sentences import late_start_sentence
 from loadgen.report.tables import TERMINAL_COLUMNS, summary_tables
-from loadgen.results.hidden_effect import hidden_effect
 from loadgen.results.summary import parse_summary
 from loadgen.scenarios.registry import kind_of
 from loadgen.units import plural

@@ -22,7 +22,8 @@ from pyspark.errors import PySparkException
 from loadgen.clients.records import TaskReport
 from loadgen.errors import LoadgenError
 from loadgen.spark.environment import uninterrupted
-from loadgen.spark.session import collect_with_progress, failure_reason
+from loadgen.spark.jobs import collect_with_progress
+from loadgen.spark.session import error_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,7 +59,7 @@ def run_in_spark(session: SparkSession, plans: Sequence[TaskPlan[Any]]) -> list[
     try:
         reports = collect_with_progress(session, rows, lambda tasks_done: None)
     except (PySparkException, Py4JError) as error:
-        raise LoadgenError(f"the run failed in Spark: {failure_reason(str(error))}") from error
+        raise LoadgenError(f"the run failed in Spark: {error_reason(str(error))}") from error
     return [TaskReport.from_bytes(report) for report in reports]
 
 

@@ -40,7 +40,7 @@ LABELS = {"stuck-pulsar": "As in Pulsar", "stuck-floodgate": "Floodgate"}
 
 
 def row(client: int, due: float, finished: float, outcome: str = "answered") -> dict[str, Any]:
-    """One request as a task reports it."""
+    """Return one request as a task reports it."""
     return {
         "client": client,
         "task": 0,
@@ -60,7 +60,7 @@ def row(client: int, due: float, finished: float, outcome: str = "answered") -> 
 def report(
     rows: list[dict[str, Any]], peers: tuple[PeerRecord, ...] = (), connections_lost: int = 0
 ) -> TaskReport:
-    """What one task of ten clients hands back."""
+    """Return what one task of ten clients hands back."""
     facts = TaskFacts(0, SCENARIO.clients, 0.0, 0.001, 0.0, connections_lost=connections_lost)
     details = tuple(asdict(peer) for peer in peers)
     return TaskReport(pa.Table.from_pylist(rows, schema=ROWS), facts, details)
@@ -69,12 +69,12 @@ def report(
 def peer(
     number: int = 0, gone: float | None = GONE, end: PeerEnd | None = PeerEnd.LEFT
 ) -> PeerRecord:
-    """A peer that asked."""
+    """Return a peer that asked."""
     return PeerRecord(number, "public/default", ASKED, gone, end)
 
 
 def starved() -> TaskReport:
-    """What a peer does where it starves everybody until it leaves."""
+    """Return requests beside a peer that starves everybody until it leaves."""
     rows = []
     for client in range(SCENARIO.clients):
         for due in due_moments(SCENARIO, client):
@@ -88,7 +88,7 @@ def starved() -> TaskReport:
 
 
 def unharmed() -> TaskReport:
-    """The same peer where nobody else notices it."""
+    """Return requests beside the same peer where nobody else notices it."""
     rows = [
         row(client, due, due + 0.003)
         for client in range(SCENARIO.clients)
@@ -98,7 +98,7 @@ def unharmed() -> TaskReport:
 
 
 def summary_json(name: str, found: TaskReport) -> dict[str, Any]:
-    """A run's summary.json."""
+    """Return a run's summary.json."""
     return {
         "schema_version": 1,
         "name": name,
@@ -111,12 +111,12 @@ def summary_json(name: str, found: TaskReport) -> dict[str, Any]:
 
 
 def summary(name: str, found: TaskReport) -> RunSummary:
-    """A run's figures."""
+    """Return a run's figures."""
     return parse_summary(summary_json(name, found))
 
 
 def stuck_summaries() -> dict[str, RunSummary]:
-    """The figures of the demo's second part, as they should be."""
+    """Return the figures of the demo's second part, as they should be."""
     return {
         "stuck-pulsar": summary("stuck-pulsar", starved()),
         "stuck-floodgate": summary("stuck-floodgate", unharmed()),

@@ -85,7 +85,7 @@ class HeldFilter(PatternFilter):
 
 
 class Arrivals(asyncio.Event):
-    """What the follower waits for: something to do.
+    """The signal that a follower waits for: something to do.
 
     Attributes:
         idle: Set while it waits.

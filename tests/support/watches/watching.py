@@ -155,7 +155,7 @@ class Client:
 
     @property
     def known(self) -> list[str]:
-        """What it knows, without what all names begin with."""
+        """The names it knows, without what all of them begin with."""
         return sorted(short(self.names or ()))
 
     def takes(self) -> int:
