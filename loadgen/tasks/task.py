@@ -25,13 +25,17 @@ if TYPE_CHECKING:
     from loadgen.clients.records import RequestRecord
 
 
-class Recorded(Protocol):
-    """The part of a client that its task reports: its requests, and how late it was."""
+class TaskClient(Protocol):
+    """The part of a client that every task needs."""
+
+    connections_lost: int
 
     @property
     def records(self) -> list[RequestRecord]: ...  # noqa: D102
     @property
     def start_error_seconds(self) -> float: ...  # noqa: D102
+    def begin(self) -> None: ...  # noqa: D102
+    def close(self) -> None: ...  # noqa: D102
 
 
 class ScenarioTask(Generic[ScenarioT]):
@@ -48,6 +52,8 @@ class ScenarioTask(Generic[ScenarioT]):
         self.scenario = plan.scenario
         self.context = ClientContext(plan.scenario, RequestCounters(), self.client_finished)
         self.time = self.context.time
+        self.clients: Sequence[TaskClient] = ()
+        self.start_error_seconds = 0.0  # how late the task itself began
         self.unfinished = 0
         self.interrupted = False
         self.all_finished = asyncio.Event()
@@ -76,46 +82,40 @@ class ScenarioTask(Generic[ScenarioT]):
     async def connect_all(self) -> None:
         """Connect every client of the task."""
 
-    @abstractmethod
     def start(self) -> None:
-        """Begin; T0 may be in the future."""
+        """Begin with every client; T0 may be in the future."""
+        self.start_error_seconds = self.time.seconds()
+        for client in self.clients:
+            client.begin()
 
-    @abstractmethod
     def close_all(self) -> None:
         """Close every connection."""
+        for client in self.clients:
+            client.close()
 
-    @abstractmethod
+    def details(self) -> tuple[dict[str, Any], ...]:
+        """Return rows that the scenario adds to the report; JSON values."""
+        return ()
+
     def report(self, t0_epoch_seconds: float) -> TaskReport:
-        """Describe what became of the clients' requests."""
-
-    def report_of(
-        self,
-        clients: Sequence[Recorded],
-        t0_epoch_seconds: float,
-        start_error_seconds: float,
-        *,
-        connections_lost: int = 0,
-        details: tuple[dict[str, Any], ...] = (),
-    ) -> TaskReport:
-        """Verify the answers of clients and describe each of their requests."""
+        """Verify the answers and describe every request."""
         records = [
             record
-            for client in clients
+            for client in self.clients
             for record in client.records
             if record.outcome is not None or not self.interrupted
         ]
+        late = (client.start_error_seconds for client in self.clients)
         facts = TaskFacts(
             task=self.plan.task,
-            clients=len(clients),
-            start_error_seconds=start_error_seconds,
-            client_start_error_seconds=max(
-                (client.start_error_seconds for client in clients), default=0.0
-            ),
+            clients=len(self.clients),
+            start_error_seconds=max(0.0, self.start_error_seconds),
+            client_start_error_seconds=max(late, default=0.0),
             t0_epoch_seconds=t0_epoch_seconds,
             interrupted=self.interrupted,
-            connections_lost=connections_lost,
+            connections_lost=sum(client.connections_lost for client in self.clients),
         )
-        return TaskReport(report_rows(self.plan.task, records), facts, details)
+        return TaskReport(report_rows(self.plan.task, records), facts, self.details())
 
     def at(self, seconds: float, action: Callable[[], None]) -> None:
         """Call ``action`` at a moment of the run, or at once if it is past."""

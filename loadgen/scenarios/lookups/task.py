@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from loadgen.clients.connect import Connector, raise_open_file_limit
+from loadgen.clients.reconnecting import Reconnector
 from loadgen.clients.schedule import due_moments, scheduled_plans
 from loadgen.clients.scheduled_client import ScheduledClient
-from loadgen.clients.scheduled_clients import ScheduledClients
 from loadgen.errors import LoadgenError
 from loadgen.scenarios.lookups.connections import LookupConnection, TopicListing, lookup_frame
 from loadgen.scenarios.lookups.scenario import LookupsScenario
@@ -18,7 +18,6 @@ from loadgen.tasks.task import ScenarioTask
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from loadgen.clients.records import TaskReport
     from loadgen.scenario import ClientPlan
     from loadgen.tasks.plan import TaskPlan
 
@@ -30,8 +29,7 @@ class LookupsTask(ScenarioTask[LookupsScenario]):
         super().__init__(plan, agree)
         self._connector = Connector()
         receive_buffer_bytes = self.scenario.receive_buffer_bytes
-        self._clients = ScheduledClients(self._connector, receive_buffer_bytes, LookupConnection)
-        self._begun_seconds = 0.0
+        self._reconnector = Reconnector(self._connector, receive_buffer_bytes, LookupConnection)
 
     async def connect_all(self) -> None:
         """List each namespace once, then connect every client."""
@@ -41,11 +39,12 @@ class LookupsTask(ScenarioTask[LookupsScenario]):
         await self._connector.resolve(self.scenario)
         askers = {each.namespace.name: each for each in plans}
         topics = {name: await self._topics(asker) for name, asker in askers.items()}
-        self._clients.all = [self._client(each, topics[each.namespace.name]) for each in plans]
+        clients = [self._client(each, topics[each.namespace.name]) for each in plans]
+        self.clients = clients
         self.unfinished = len(plans)
         async with asyncio.TaskGroup() as group:
-            for client in self._clients.all:
-                group.create_task(self._clients.connect(client))
+            for client in clients:
+                group.create_task(self._reconnector.connect(client))
 
     async def _topics(self, plan: ClientPlan) -> list[str]:
         listing = TopicListing(plan, self.context)
@@ -61,22 +60,9 @@ class LookupsTask(ScenarioTask[LookupsScenario]):
     def _client(self, plan: ClientPlan, topics: Sequence[str]) -> ScheduledClient:
         due = due_moments(self.scenario, plan.client)
         frame = partial(lookup_frame, topics, plan.client, self.scenario.clients)
-        return ScheduledClient(plan, self.context, due, frame, self._clients.reconnect)
-
-    def start(self) -> None:
-        """Begin with the schedule."""
-        self._begun_seconds = self.time.seconds()
-        self._clients.begin()
+        return ScheduledClient(plan, self.context, due, frame, self._reconnector.reconnect)
 
     def close_all(self) -> None:
         """Close every connection."""
-        self._clients.close()
-
-    def report(self, t0_epoch_seconds: float) -> TaskReport:
-        """Describe every lookup."""
-        return self.report_of(
-            self._clients.all,
-            t0_epoch_seconds,
-            max(0.0, self._begun_seconds),
-            connections_lost=self._clients.connections_lost,
-        )
+        super().close_all()
+        self._reconnector.close()

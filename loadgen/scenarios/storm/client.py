@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 class StormClient(ClientConnection):
     """One client. Its mutable state is its requests, the last of which may be under way."""
 
+    connections_lost = 0  # they last for its requests alone
+
     def __init__(self, plan: ClientPlan, context: ClientContext[StormScenario]) -> None:
         super().__init__(plan, context)
         self.records: list[RequestRecord] = []

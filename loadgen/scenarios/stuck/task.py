@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loadgen.clients.connect import Connector, raise_open_file_limit
 from loadgen.clients.frames import listing_frame
+from loadgen.clients.reconnecting import Reconnector
 from loadgen.clients.schedule import due_moments, scheduled_plans
 from loadgen.clients.scheduled_client import ScheduledClient
-from loadgen.clients.scheduled_clients import ScheduledClients
 from loadgen.scenarios.stuck.close_watch import CloseWatch
 from loadgen.scenarios.stuck.peer import StuckPeer
 from loadgen.scenarios.stuck.scenario import StuckScenario, peer_plans
@@ -20,7 +20,6 @@ from loadgen.tasks.task import ScenarioTask
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loadgen.clients.records import TaskReport
     from loadgen.scenario import ClientPlan
     from loadgen.tasks.plan import TaskPlan
 
@@ -36,33 +35,32 @@ class StuckTask(ScenarioTask[StuckScenario]):
         super().__init__(plan, agree)
         self._close_watch = CloseWatch(self.context.clock, loopback=plan.loopback)
         self._connector = Connector()
-        self._clients = ScheduledClients(self._connector, self.scenario.receive_buffer_bytes)
+        self._reconnector = Reconnector(self._connector, self.scenario.receive_buffer_bytes)
         self._peers: list[StuckPeer] = []
-        self._begun_seconds = 0.0
 
     async def connect_all(self) -> None:
         """Connect healthy clients and stuck peers; nobody asks for anything yet."""
         scenario, plan = self.scenario, self.plan
         share = (scenario, plan.task, plan.tasks)
-        clients = scheduled_plans(*share, loopback=plan.loopback)
-        self._clients.all = [self._client(each) for each in clients]
+        plans = scheduled_plans(*share, loopback=plan.loopback)
+        self.clients = clients = [self._client(each) for each in plans]
         self._peers = [
             StuckPeer(each, self.context, self._close_watch)
             for each in peer_plans(*share, loopback=plan.loopback)
         ]
-        raise_open_file_limit(len(self._clients.all) + len(self._peers))
-        self.unfinished = len(self._clients.all) + 1  # the duration
+        raise_open_file_limit(len(clients) + len(self._peers))
+        self.unfinished = len(clients) + 1  # the duration
         await self._connector.resolve(scenario)
         async with asyncio.TaskGroup() as group:
-            for client in self._clients.all:
-                group.create_task(self._clients.connect(client))
+            for client in clients:
+                group.create_task(self._reconnector.connect(client))
             for peer in self._peers:
                 group.create_task(self._connect_peer(peer))
 
     def _client(self, plan: ClientPlan) -> ScheduledClient:
         due = due_moments(self.scenario, plan.client)
         frame = partial(listing_frame, plan.namespace.name, self.scenario.pattern)
-        return ScheduledClient(plan, self.context, due, frame, self._clients.reconnect)
+        return ScheduledClient(plan, self.context, due, frame, self._reconnector.reconnect)
 
     async def _connect_peer(self, peer: StuckPeer) -> None:
         buffer_bytes = self.scenario.stuck_receive_buffer_bytes
@@ -74,8 +72,7 @@ class StuckTask(ScenarioTask[StuckScenario]):
 
     def start(self) -> None:
         """Begin with the schedule and arm the peers' actions."""
-        self._begun_seconds = self.time.seconds()
-        self._clients.begin()
+        super().start()
         self.at(self.scenario.duration_seconds, self.client_finished)
         if self._peers:
             self.at(self.scenario.stuck_at_seconds, self._let_peers_ask)
@@ -92,15 +89,10 @@ class StuckTask(ScenarioTask[StuckScenario]):
 
     def close_all(self) -> None:
         """Close every connection."""
-        self._clients.close()
+        super().close_all()
+        self._reconnector.close()
         self._let_peers_leave()
 
-    def report(self, t0_epoch_seconds: float) -> TaskReport:
-        """Verify the answers and describe every request and every peer."""
-        return self.report_of(
-            self._clients.all,
-            t0_epoch_seconds,
-            max(0.0, self._begun_seconds),
-            connections_lost=self._clients.connections_lost,
-            details=tuple(asdict(peer.record) for peer in self._peers),
-        )
+    def details(self) -> tuple[dict[str, Any], ...]:
+        """Return the records of the peers."""
+        return tuple(asdict(peer.record) for peer in self._peers)

@@ -1,4 +1,4 @@
-"""The scheduled clients of one task: connects them, and connects them again when they are cut."""
+"""Connects scheduled clients, and connects them again when the server closes a connection."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from loadgen.clients.scheduled_client import ScheduledClient
 
 
-class ScheduledClients:
-    """The clients and their connections; mutable state: both.
+class Reconnector:
+    """Makes the connections of scheduled clients; mutable state: those being made again.
 
     Args:
-        connector: Connects them.
-        receive_buffer_bytes: SO_RCVBUF of their connections; 0 leaves the kernel's own.
+        connector: Connects to the server.
+        receive_buffer_bytes: SO_RCVBUF of the connections; 0 leaves the kernel's own.
         connection: Makes a connection of a client.
     """
 
@@ -27,21 +27,10 @@ class ScheduledClients:
         receive_buffer_bytes: int,
         connection: type[ScheduledConnection] = ScheduledConnection,
     ) -> None:
-        self.all: list[ScheduledClient] = []
         self._connector = connector
         self._receive_buffer_bytes = receive_buffer_bytes
         self._new_connection = connection
         self._connecting: set[asyncio.Task[None]] = set()
-
-    @property
-    def connections_lost(self) -> int:
-        """Number of connections that ended before the run did."""
-        return sum(client.connections_lost for client in self.all)
-
-    def begin(self) -> None:
-        """Begin with the schedule of each client."""
-        for client in self.all:
-            client.begin()
 
     def reconnect(self, client: ScheduledClient) -> None:
         """Connect a client again, in the background."""
@@ -59,8 +48,6 @@ class ScheduledClients:
             client.unreachable(failure)
 
     def close(self) -> None:
-        """Close all connections, and make no more."""
+        """Give up connections that are being made."""
         for connecting in self._connecting:
             connecting.cancel()
-        for client in self.all:
-            client.close()
