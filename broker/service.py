@@ -38,7 +38,7 @@ from limiter.memory.dual_limiter import LimitType
 from limiter.memory.response_memory import PrivateMemory, ResponseMemory, SharedMemory
 from proto.frames import FRAME_PADDING_BYTES, LENGTH_FIELD_BYTES
 from proto.names import NamespaceName
-from server.configuration.common import Profile, ResponseBuffers
+from server.configuration.common import ResponseBuffers
 from server.connection.permitted_requests import PermitRules
 from server.connection.unanswered_requests import UnansweredRequests
 from server.errors import StartError
@@ -80,7 +80,6 @@ class BrokerService(ServerService["ServerCnx"]):
             clock,
         )
         self.config = config
-        self._pulsar_compatible = config.profile is Profile.PULSAR
         self._imports = imports
         self.unanswered = UnansweredRequests(self._clock, " and keeps its lookup permit")
         self._admin_listings = ListingResponses(self._clock)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.message import DecodeError, Message
 
 import proto.PulsarApi_pb2 as pb
-from proto.command_bounds import type_name
 from proto.excerpts import without_credentials
 from proto.frames import command_type_in
+from proto.parsing.command_bounds import type_name
 from proto.topics_response import read_topics_head
 
 if TYPE_CHECKING:

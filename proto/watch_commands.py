@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from proto.parsing.varint import encode_varint
 from proto.topics_response import TopicsResponse
-from proto.varint import encode_varint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -152,16 +152,18 @@ def shared_values(checked: CheckedKeys) -> dict[str, object]:
 
 def _floodgate_choices(checked: CheckedKeys) -> dict[str, object]:
     profile = Profile(checked.text("floodgateProfile"))
-    shipped = profile is Profile.PULSAR
-    estimate = checked.text("floodgateSizeEstimate") or ("last" if shipped else "exact")
-    buffers = checked.text("floodgateResponseBuffers") or ("private" if shipped else "shared")
-    policy = checked.text("floodgateAdmissionPolicy") or ("fifo" if shipped else "fair")
+    pulsar_compatible = profile is Profile.PULSAR
+    estimate = checked.text("floodgateSizeEstimate") or ("last" if pulsar_compatible else "exact")
+    buffers = checked.text("floodgateResponseBuffers") or (
+        "private" if pulsar_compatible else "shared"
+    )
+    policy = checked.text("floodgateAdmissionPolicy") or ("fifo" if pulsar_compatible else "fair")
     return {
         "profile": profile,
         "size_estimate": SizeEstimate(estimate),
         "response_buffers": ResponseBuffers(buffers),
         "admission": _admission_rules(checked, AdmissionPolicy(policy)),
-        "flow": FlowConfig.from_keys(checked, as_shipped=shipped),
+        "flow": FlowConfig.from_keys(checked, pulsar_compatible=pulsar_compatible),
     }
 
 

@@ -14,9 +14,9 @@ import proto.PulsarApi_pb2 as pb
 from limiter.flow.flow_control import FlowControl
 from limiter.flow.response_budget import ResponseBudget
 from limiter.slow_peers.write_progress import WORTHY_BYTES, WriteProgress
-from proto.command_bounds import check_command_size, check_first_frame
 from proto.errors import CommandTooLargeError
 from proto.frames import command_size_in, command_type_in, encode_command
+from proto.parsing.command_bounds import check_command_size, check_first_frame
 from proto.transport.connection import Connection
 from server.connection.keep_alive_timer import KeepAliveTimer
 
@@ -55,8 +55,8 @@ class ServedConnection(Connection):
         self._commands = commands
         self.state = commands.handshake[0]
         self._flow_parts = flow
-        if flow.as_shipped:
-            self.sender.passes_queue = False  # There every mark is Netty's, and its queue's.
+        self._rules = flow.connection_rules
+        self.sender.passes_queue = self._rules.passes_queue
         self._flow: FlowControl | None = FlowControl(flow.rules, self.gate, flow.clock)
         self.responses = ResponseBudget(flow.rules.max_response_bytes, self.gate, flow.totals)
         self.progress = WriteProgress()
@@ -116,11 +116,11 @@ class ServedConnection(Connection):
         """The peer announced that it is a proxy: its haste is that of many clients.
 
         What one of them waits for must not hold up the others, so that neither the budget of one
-        connection nor the cooldown applies; as shipped the cooldown does.
+        connection nor the cooldown applies; in profile pulsar the cooldown does.
         """
         self.many_clients = True
         self._flow_parts.slow_peers.vouched_for(self)
-        if not self._flow_parts.as_shipped:
+        if self._rules.spares_proxies:
             self.responses.lift()
             if self._flow is not None:
                 self._flow.lift_cooldown()
@@ -128,14 +128,11 @@ class ServedConnection(Connection):
     # -- receiving ----------------------------------------------------------------------------
 
     def large_frame_announced(self, total_size: int, head: bytes) -> bool:
-        """Refuse what would hold the event loop, before its body is buffered.
-
-        As shipped a command may be as large as a frame once CONNECT was answered.
-        """
+        """Refuse a command that would hold the event loop, before its body is buffered."""
         try:
             if not self.handshake_finished:
                 check_first_frame(total_size)
-            elif not self._flow_parts.as_shipped:
+            elif self._rules.bounds_commands:
                 check_command_size(command_type_in(head), command_size_in(head))
         except CommandTooLargeError:
             self._flow_parts.totals.oversized_commands += 1
@@ -152,7 +149,7 @@ class ServedConnection(Connection):
             self._count(kind)
             self._commands.refuse(self, kind, frame)
             return
-        command = frame.command(as_shipped=self._flow_parts.as_shipped)
+        command = self._rules.parse(frame.command_bytes())
         self._count(command.type)
         handler = self._handlers.get(command.type)
         if handler is None:
@@ -201,11 +198,8 @@ class ServedConnection(Connection):
         return True
 
     def answer_ping(self) -> None:
-        """Send a PONG; one that has not left yet answers every PING until it does.
-
-        As shipped each gets its own, also from a peer that reads none of them.
-        """
-        if self._pong_is_queued and not self._flow_parts.as_shipped:
+        """Send a PONG."""
+        if self._pong_is_queued and self._rules.answers_pings_once:
             return
         self._pong_is_queued = True
         self.enqueue([_PONG], len(_PONG), self._pong_left)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from google.protobuf.descriptor import FieldDescriptor
 
 from proto.errors import RemoteProtocolError
-from proto.unparsed import LENGTH_DELIMITED, fields
-from proto.varint import encode_varint
+from proto.parsing.unparsed import LENGTH_DELIMITED, fields
+from proto.parsing.varint import encode_varint
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
