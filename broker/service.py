@@ -92,7 +92,7 @@ class BrokerService(ServerService["ServerCnx"]):
 
     @property
     def overdue_calls(self) -> int:
-        """Calls of a plug-in that were given up and still run: nobody can stop them."""
+        """Calls of a plug-in that were given up and still run, since nobody can stop them."""
         calls = self.lister.calls
         return calls.overdue if calls is not None else 0
 
@@ -137,7 +137,7 @@ class BrokerService(ServerService["ServerCnx"]):
         self.topics = TopicService(self.store, lambda: TopicRules.of(self.dynamic.config))
 
     def _put_in_force(self, config: BrokerConfig) -> None:
-        """Make effective what was changed at run time."""
+        """Put a configuration that was changed at run time in force."""
         self._server_config = config
         limits = config.topic_list_limits
         for limit_type, limit in (

@@ -26,13 +26,13 @@ DEFAULT_MAX_MESSAGE_BYTES = 5_242_880
 FRAME_PADDING_BYTES = 10_236
 """Bytes that the length field may say above maxMessageSize (observed on a real broker)."""
 LENGTH_FIELD_BYTES = 4
-"""The length field itself, which it does not count."""
+"""Bytes of the length field, which does not count itself."""
 SMALL_CHUNK_BYTES = 1_024
 SMALL_CHUNKS_JOINED = 256
 LARGE_FRAME_BYTES = 1_024
-"""From this announced size on, a frame's owner is told before its body arrives."""
+"""Announced size from which a frame's owner is told before its body arrives."""
 HEAD_BYTES = 48
-"""Enough of a frame's start to hold its command's type and request id."""
+"""Bytes at a frame's start that hold the type and the request id of its command."""
 _LENGTH = struct.Struct(">I")
 _LENGTHS = struct.Struct(">II")
 _CHECKSUM_MAGIC = b"\x0e\x01"
@@ -215,7 +215,7 @@ class FrameDecoder:
                 self._join_small()
 
     def _join_small(self) -> None:
-        """Put the last small chunks into one: a byte that comes alone costs two hundred."""
+        """Join the last small chunks: a byte that comes alone costs two hundred."""
         count = min(self._small, len(self._chunks))
         tail = [self._chunks.pop() for _ in range(count)]
         self._chunks.append(memoryview(b"".join(reversed(tail))))
@@ -241,7 +241,7 @@ class FrameDecoder:
             return Frame(expected, self._take(expected))
 
     def _only_frame(self) -> Frame | None:
-        """Return a small frame that came as a chunk of its own, as a request does mostly."""
+        """Return a small frame that came as a chunk of its own, as most requests do."""
         size = self._buffered - _LENGTH.size
         if self._expected is not None or not 0 <= size < LARGE_FRAME_BYTES:
             return None

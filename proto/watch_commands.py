@@ -102,7 +102,7 @@ class WatchUpdate:
 
 @lru_cache(maxsize=4_096)
 def _update_head(watcher_id: int, body_bytes: int) -> bytes:
-    """Return what an update begins with: few are of different sizes, and ids begin at 0."""
+    """Return the head of an update: few are of different sizes, and ids begin at 0."""
     ids = b"\x08" + encode_varint(watcher_id)
     head = _UPDATE_START + encode_varint(len(ids) + body_bytes) + ids
     size_bytes = len(head) + body_bytes

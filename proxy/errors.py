@@ -91,7 +91,7 @@ class ErrorForms:
 
 
 class ErrorTranslation:
-    """Turns what a request to the broker raised into what the client is told."""
+    """The client's error for each exception of a request to the broker."""
 
     def of(self, error: PulsarClientError, broker: ClientCnx | None) -> RequestError:
         """Return the client's error for a lookup or a listing."""

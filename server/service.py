@@ -1,4 +1,4 @@
-"""Does what every Floodgate server process does: serve, say that it is ready, drain."""
+"""The base of the services: a server process serves, says that it is ready, and drains."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class ServerService(ABC, Generic[CnxT]):
             cnx.outbound.change_marks(marks)
 
     def _keep_ledgers(self) -> dict[LimitType, Ledger]:
-        """Record from now on who holds what since when, and that all is given back at the end."""
+        """Return ledgers, which record from now on each holder and check that all is given back."""
         ledgers = {one: Ledger(self._clock, owner_name, f"{one.value} memory") for one in LimitType}
         for limit_type, ledger in ledgers.items():
             self.limiter.record_with(limit_type, ledger)

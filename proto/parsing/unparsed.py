@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_FIELDS_PASSED = 64
-"""So many fields may come before the one that is looked for: clients write them by number."""
+"""Fields that are passed over in the search for one: clients write them by number."""
 VARINT, LENGTH_DELIMITED = 0, 2
 _FIXED_BYTES = {1: 8, 5: 4}
 

@@ -1,4 +1,4 @@
-"""Flow control's keys (PIP-434, keep-alive, slow peers): read once, counted in bytes and seconds.
+"""Flow control's keys (PIP-434, keep-alive, slow peers), read in bytes and seconds.
 
 PIP-434 shipped with other keys for the rate after a resume than it had proposed. Both are read;
 the shipped ones win.
@@ -47,7 +47,7 @@ _DEFAULTS = {
 
 
 class FlowConfig(BaseModel):
-    """How the connections of a process are held back.
+    """The flow control of a process's connections.
 
     Attributes:
         rules: What pauses one connection.

@@ -1,4 +1,4 @@
-"""A client's connection to broker or proxy: commands by a table, flow control, keep-alive, an end.
+"""A client's connection to broker or proxy: dispatch, flow control, keep-alive and end.
 
 Whatever the peer does or leaves undone, what its
 connection holds comes back: it reads slowly and is paused, it reads nothing and is closed, it
@@ -37,15 +37,15 @@ _PING_TYPE, _PONG_TYPE = pb.BaseCommand.PING, pb.BaseCommand.PONG
 
 
 class ServedConnection(Connection):
-    """One client.
+    """A connection to one client.
 
     Args:
-        flow: What its process gives it.
+        flow: Flow control of its process.
         commands: The commands that are served.
         max_message_bytes: Largest message.
 
     Attributes:
-        progress: What is known of how it reads.
+        progress: How it has read so far.
         many_clients: It announced that it is a proxy.
         responses: Bytes of answers that are being made for it.
     """
@@ -89,7 +89,7 @@ class ServedConnection(Connection):
         self._flow_parts.slow_peers.connected(self)
 
     def lost(self, error: Exception | None) -> None:
-        """No timer and no watch is left."""
+        """Stop the timers, and leave flow control and the watch for slow peers."""
         self._keep_alive.stop()
         if self._flow is not None:
             self._flow.end()
@@ -101,7 +101,7 @@ class ServedConnection(Connection):
         self.close()
 
     def becomes_pipe(self) -> None:
-        """From now on only the other side of a pipe says when this one is read.
+        """Let the other side of a pipe alone say when this one is read, from now on.
 
         Its keep-alive is between both ends of the pipe, and what it does not read must not stop
         what it sends: that could be what makes it read.
@@ -113,7 +113,7 @@ class ServedConnection(Connection):
             self._flow = None
 
     def stands_for_many(self) -> None:
-        """The peer announced that it is a proxy: its haste is that of many clients.
+        """Treat the peer as many clients: it announced that it is a proxy.
 
         What one of them waits for must not hold up the others, so that neither the budget of one
         connection nor the cooldown applies; in profile pulsar the cooldown does.
@@ -158,7 +158,7 @@ class ServedConnection(Connection):
             handler(self, command)
 
     def _count(self, kind: int) -> None:
-        """Count a command against the cooldown; who answers a PING reads."""
+        """Count a command against the cooldown; a peer that answers a PING reads."""
         if kind == _PONG_TYPE:
             if self._keep_alive.pong_was_asked_for():
                 self._flow_parts.slow_peers.vouched_for(self)
@@ -180,7 +180,7 @@ class ServedConnection(Connection):
         on_left: Callable[[], object] | None = None,
         paid_bytes: int = 0,
     ) -> None:
-        """Queue bytes as one entry; from now on it matters whether the peer reads."""
+        """Queue bytes as one entry, and watch whether the peer reads."""
         self.sender.enqueue(buffers, size_bytes, on_left, paid_bytes)
         if self.transport is not None:
             self._flow_parts.slow_peers.sent(self)
@@ -191,7 +191,7 @@ class ServedConnection(Connection):
         part: Callable[[], Callable[[], object]],
         paid_bytes: int,
     ) -> bool:
-        """Give the kernel a frame past the queue; from now on it matters whether the peer reads."""
+        """Give the kernel a frame past the queue, and watch whether the peer reads."""
         if not self.sender.write_through(frame, part, paid_bytes):
             return False
         self._flow_parts.slow_peers.sent(self)
@@ -225,7 +225,7 @@ class ServedConnection(Connection):
         )
 
     def ask_whether_it_reads(self) -> bool:
-        """Send a PING, whose answer says so; false before the handshake, and of a pipe."""
+        """Send a PING, whose answer proves it; false before the handshake, and for a pipe."""
         if not self.handshake_finished or self._flow is None or self.transport is None:
             return False
         self._keep_alive.ping()
