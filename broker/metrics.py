@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class BrokerMetrics(Collector):
-    """Reads the broker's counters when somebody scrapes.
+    """Metrics of the broker, read when somebody scrapes.
 
     Args:
         cluster: The value of the label ``cluster``.
@@ -84,7 +84,7 @@ class BrokerMetrics(Collector):
 
 
 class ResourceMetrics(Collector):
-    """Reads what a listing plug-in does when somebody scrapes.
+    """Metrics of a listing plug-in, read when somebody scrapes.
 
     Args:
         cluster: The value of the label ``cluster``.
@@ -118,7 +118,7 @@ class ResourceMetrics(Collector):
 
 
 class StoreMetrics(Collector):
-    """Reads what a store keeps in memory when somebody scrapes.
+    """Metrics of a store's memory, read when somebody scrapes.
 
     Args:
         cluster: The value of the label ``cluster``.
@@ -141,7 +141,7 @@ class StoreMetrics(Collector):
 
 
 class ListingCacheMetrics(Collector):
-    """Reads the counters of what is remembered of listings when somebody scrapes.
+    """Metrics of the listing cache, read when somebody scrapes.
 
     Args:
         cluster: The value of the label ``cluster``.

@@ -24,7 +24,7 @@ from proxy.lookup_handler import LookupProxyHandler, PulsarLookupProxyHandler
 from proxy.metrics import ProxyFigures, ProxyMetrics
 from proxy.pipe.allowed_targets import BrokerTargets
 from proxy.pipe.direct_handler import DirectProxyHandler
-from server.configuration.common import Profile, ResponseBuffers
+from server.configuration.common import ResponseBuffers
 from server.connection.counters import ProxyCounters
 from server.connection.permitted_requests import PermitRules
 from server.connection.unanswered_requests import UnansweredRequests
@@ -53,7 +53,6 @@ class ProxyService(ServerService["ProxyConnection"]):
     def __init__(self, config: ProxyConfig, clock: Clock | None = None) -> None:
         super().__init__(config, config.max_concurrent_lookup_requests, DRAIN_SECONDS, clock)
         self.config = config
-        self._pulsar_compatible = config.profile is Profile.PULSAR
         self.counters = ProxyCounters()
         self.unanswered = UnansweredRequests(self._clock)
         self._translation = (

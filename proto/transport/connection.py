@@ -1,4 +1,4 @@
-"""The one place with sockets: a connection as an asyncio protocol, shared by all parts.
+"""A connection to a peer, as an asyncio protocol: the base of all connections.
 
 Outgoing: see proto.transport.sender.
 
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FRAMES_A_TURN = 256
-"""So many frames of one peer are handled before others have their turn. A socket may bring
-megabytes at once, which are a million of the smallest."""
+"""Frames of one peer that are handled before others have their turn: a socket may bring megabytes,
+which are a million of the smallest."""
 BYTES_A_TURN = 65_536
-"""Nor more frames in a turn once they have so many bytes together: what takes time is to parse."""
+"""Bytes after which a turn ends as well: parsing takes most of the time."""
 
 
 class Connection(asyncio.Protocol):
-    """One peer. Subclasses say what its frames mean.
+    """A connection to one peer. Subclasses handle its frames.
 
     Args:
         max_message_bytes: Largest message; bounds what a length field may say.
@@ -52,7 +52,7 @@ class Connection(asyncio.Protocol):
         tls: TLS above the plain transport; None without.
 
     Attributes:
-        turn_ended: Set by who handled a frame that was much work: others have their turn next.
+        turn_ended: Set by the handler of a frame that took long: others have their turn next.
     """
 
     def __init__(
@@ -96,24 +96,24 @@ class Connection(asyncio.Protocol):
         return True
 
     def connected(self) -> None:
-        """The connection is up."""
+        """Begin: the connection is up."""
 
     def frame_received(self, frame: Frame) -> None:
-        """A frame came while the gate was open.
+        """Handle a frame that came while the gate was open.
 
         Raises:
             RemoteProtocolError: The peer broke the protocol; the connection is closed.
         """
 
     def writability_changed(self, *, writable: bool) -> None:
-        """The outbound buffer crossed a mark."""
+        """Follow the outbound buffer, which crossed a mark."""
 
     def large_frame_announced(self, total_size: int, head: bytes) -> bool:
-        """A large frame begins; false drains it. See FrameDecoder."""
+        """Decide on a large frame that begins; false drains it. See FrameDecoder."""
         return True
 
     def lost(self, error: Exception | None) -> None:
-        """The connection is gone; its entries have given back what they held."""
+        """End: the connection is gone, and its entries have given back what they held."""
 
     def when_lost(self, *told: Callable[[Any], object]) -> None:
         """Call each with this connection in the turn in which the peer vanishes, in order."""
@@ -146,7 +146,7 @@ class Connection(asyncio.Protocol):
         return self.sender.write_through(frame, part, paid_bytes)
 
     def resume_writing(self) -> None:
-        """Asyncio's word that the transport's own buffer is empty."""
+        """Go on sending: asyncio calls this when the transport's own buffer is empty."""
         self.sender.buffer_is_empty()
 
     def _crossed_a_mark(self, writable: bool) -> None:
@@ -155,7 +155,7 @@ class Connection(asyncio.Protocol):
     # -- receiving ----------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Asyncio's word that the socket is connected."""
+        """Begin: asyncio calls this when the socket is connected."""
         self.peer = _address(transport.get_extra_info("peername"))
         self.sender.attach(cast("asyncio.Transport", transport), self.peer)
         self.local = _address(transport.get_extra_info("sockname"))
@@ -167,7 +167,7 @@ class Connection(asyncio.Protocol):
             self._decrypted(self._tls, b"")
 
     def data_received(self, data: bytes) -> None:
-        """Asyncio's word that a chunk has come."""
+        """Take a chunk: asyncio calls this when one has come."""
         self.chunks_received += 1
         if self._tls is None:
             self._plain_received(data)
@@ -211,7 +211,7 @@ class Connection(asyncio.Protocol):
     # -- frames -------------------------------------------------------------------------------
 
     def receive_raw(self, sink: Callable[[bytes], object]) -> None:
-        """From now on hand over bytes instead of frames, beginning with what is undecoded.
+        """Hand over bytes instead of frames from now on, beginning with those not decoded.
 
         Nothing may be parked: whoever waits to do this does not park meanwhile.
         """
@@ -275,7 +275,7 @@ class Connection(asyncio.Protocol):
         return not (self.gate.open and self._reading)
 
     def _gate_opened(self) -> None:
-        """Handle what waits here first, in a turn of its own; only then read more."""
+        """Handle the frames that wait here, in a turn of its own; only then read more."""
         if not (self._reading and self.intake.idle):
             self._drain_soon()
 
@@ -290,7 +290,7 @@ class Connection(asyncio.Protocol):
             self.take_frames()
 
     def _read_or_pause(self) -> None:
-        """Read from the socket exactly while what comes has a place."""
+        """Read from the socket only while there is room for what comes."""
         wanted = self.gate.open or self.intake.wants_more or not self.taking_frames
         wanted = wanted and not self._turn_is_over
         transport = self.sender.transport
@@ -307,7 +307,7 @@ class Connection(asyncio.Protocol):
             self._watch_for_hangup(on=True)
 
     def _watch_for_hangup(self, *, on: bool) -> None:
-        """While the socket is not read, the event loop does not see that the peer has left."""
+        """Watch for the peer's leaving, which the event loop sees only while it reads."""
         if self._hangups is None or self.sender.descriptor < 0:
             return
         if on:
@@ -339,12 +339,12 @@ class Connection(asyncio.Protocol):
         asyncio.get_running_loop().call_soon(callback)
 
     def eof_received(self) -> bool:
-        """The peer sends no more: for Pulsar that is the end, with or without answers queued."""
+        """End the connection: its peer sends no more, whether or not answers are queued."""
         self.abort()
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Asyncio's word that the socket is gone."""
+        """End: asyncio calls this when the socket is gone."""
         self.closed = True
         if self._logs_commands:
             command_log.connection_lost(self.peer)

@@ -116,7 +116,7 @@ class Sender:
         self._wait_for_room()
 
     def _wait_for_room(self) -> None:
-        """Read no more while the process has too much pending, and this peer some of it."""
+        """Close the gate while the process has too much pending, and this peer some of it."""
         if self._process.outbound.full and self.outbound.pending_bytes and not self.in_a_pipe:
             self._process.outbound.call_when_less(self._process_has_room)
             self._gate.close_for(PauseCause.PROCESS_OUTBOUND_FULL)
@@ -278,7 +278,7 @@ class Sender:
         return self._tls is None or self._tls.established
 
     def send_records(self, tls: TlsLayer) -> None:
-        """Send what TLS has to say: its handshake, alerts and keys."""
+        """Send the records of TLS itself: handshake, alerts and keys."""
         records = tls.take_outgoing()
         if records and self.transport is not None and not self.transport.is_closing():
             self._tls_bytes += len(records)

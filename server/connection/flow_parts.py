@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from limiter.flow.totals import FlowTotals
     from limiter.slow_peers.eviction import SlowPeers
     from proto.transport.process_flow import ProcessFlow
+    from server.connection.connection_rules import ConnectionRules
 
 
 @dataclass(slots=True)
@@ -20,13 +21,13 @@ class FlowParts:
     Attributes:
         rules: Those of connections that come; the marks of the others follow (see
             ServerService.change_water_marks).
-        as_shipped: Profile pulsar.
+        connection_rules: Those of the profile.
     """
 
     clock: Clock
     rules: FlowRules
     keep_alive_seconds: float
-    as_shipped: bool
+    connection_rules: ConnectionRules
     process: ProcessFlow
     totals: FlowTotals
     slow_peers: SlowPeers

@@ -26,7 +26,7 @@ class KeepAliveTimer:
     def __init__(self, cnx: Connection, flow: FlowParts) -> None:
         self._cnx = cnx
         self._flow = flow
-        self._judge = KeepAlive(by_progress=not flow.as_shipped)
+        self._judge = KeepAlive(by_progress=flow.connection_rules.keeps_alive_by_progress)
         self._timer: TimerHandle | None = None
         self._unanswered_pings = 0
 
@@ -78,7 +78,7 @@ class KeepAliveTimer:
             self._flow.totals.closed[CloseReason.KEEP_ALIVE] += 1
         seconds = self._flow.keep_alive_seconds
         logger.info("closing %s: %s (%g s)", self._cnx.peer, verdict.value, seconds)
-        if self._flow.as_shipped:
-            self._cnx.abort()
-        else:
+        if self._flow.connection_rules.resets_dead_peers:
             self._cnx.sender.reset()
+        else:
+            self._cnx.abort()

@@ -1,4 +1,4 @@
-"""A client's connection to broker or proxy: commands by a table, flow control, keep-alive, an end.
+"""A client's connection to broker or proxy: dispatch, flow control, keep-alive and end.
 
 Whatever the peer does or leaves undone, what its
 connection holds comes back: it reads slowly and is paused, it reads nothing and is closed, it
@@ -14,9 +14,9 @@ import proto.PulsarApi_pb2 as pb
 from limiter.flow.flow_control import FlowControl
 from limiter.flow.response_budget import ResponseBudget
 from limiter.slow_peers.write_progress import WORTHY_BYTES, WriteProgress
-from proto.command_bounds import check_command_size, check_first_frame
 from proto.errors import CommandTooLargeError
 from proto.frames import command_size_in, command_type_in, encode_command
+from proto.parsing.command_bounds import check_command_size, check_first_frame
 from proto.transport.connection import Connection
 from server.connection.keep_alive_timer import KeepAliveTimer
 
@@ -37,15 +37,15 @@ _PING_TYPE, _PONG_TYPE = pb.BaseCommand.PING, pb.BaseCommand.PONG
 
 
 class ServedConnection(Connection):
-    """One client.
+    """A connection to one client.
 
     Args:
-        flow: What its process gives it.
+        flow: Flow control of its process.
         commands: The commands that are served.
         max_message_bytes: Largest message.
 
     Attributes:
-        progress: What is known of how it reads.
+        progress: How it has read so far.
         many_clients: It announced that it is a proxy.
         responses: Bytes of answers that are being made for it.
     """
@@ -55,8 +55,8 @@ class ServedConnection(Connection):
         self._commands = commands
         self.state = commands.handshake[0]
         self._flow_parts = flow
-        if flow.as_shipped:
-            self.sender.passes_queue = False  # There every mark is Netty's, and its queue's.
+        self._rules = flow.connection_rules
+        self.sender.passes_queue = self._rules.passes_queue
         self._flow: FlowControl | None = FlowControl(flow.rules, self.gate, flow.clock)
         self.responses = ResponseBudget(flow.rules.max_response_bytes, self.gate, flow.totals)
         self.progress = WriteProgress()
@@ -89,7 +89,7 @@ class ServedConnection(Connection):
         self._flow_parts.slow_peers.connected(self)
 
     def lost(self, error: Exception | None) -> None:
-        """No timer and no watch is left."""
+        """Stop the timers, and leave flow control and the watch for slow peers."""
         self._keep_alive.stop()
         if self._flow is not None:
             self._flow.end()
@@ -101,7 +101,7 @@ class ServedConnection(Connection):
         self.close()
 
     def becomes_pipe(self) -> None:
-        """From now on only the other side of a pipe says when this one is read.
+        """Let the other side of a pipe alone say when this one is read, from now on.
 
         Its keep-alive is between both ends of the pipe, and what it does not read must not stop
         what it sends: that could be what makes it read.
@@ -113,14 +113,14 @@ class ServedConnection(Connection):
             self._flow = None
 
     def stands_for_many(self) -> None:
-        """The peer announced that it is a proxy: its haste is that of many clients.
+        """Treat the peer as many clients: it announced that it is a proxy.
 
         What one of them waits for must not hold up the others, so that neither the budget of one
-        connection nor the cooldown applies; as shipped the cooldown does.
+        connection nor the cooldown applies; in profile pulsar the cooldown does.
         """
         self.many_clients = True
         self._flow_parts.slow_peers.vouched_for(self)
-        if not self._flow_parts.as_shipped:
+        if self._rules.spares_proxies:
             self.responses.lift()
             if self._flow is not None:
                 self._flow.lift_cooldown()
@@ -128,14 +128,11 @@ class ServedConnection(Connection):
     # -- receiving ----------------------------------------------------------------------------
 
     def large_frame_announced(self, total_size: int, head: bytes) -> bool:
-        """Refuse what would hold the event loop, before its body is buffered.
-
-        As shipped a command may be as large as a frame once CONNECT was answered.
-        """
+        """Refuse a command that would hold the event loop, before its body is buffered."""
         try:
             if not self.handshake_finished:
                 check_first_frame(total_size)
-            elif not self._flow_parts.as_shipped:
+            elif self._rules.bounds_commands:
                 check_command_size(command_type_in(head), command_size_in(head))
         except CommandTooLargeError:
             self._flow_parts.totals.oversized_commands += 1
@@ -152,7 +149,7 @@ class ServedConnection(Connection):
             self._count(kind)
             self._commands.refuse(self, kind, frame)
             return
-        command = frame.command(as_shipped=self._flow_parts.as_shipped)
+        command = self._rules.parse(frame.command_bytes())
         self._count(command.type)
         handler = self._handlers.get(command.type)
         if handler is None:
@@ -161,7 +158,7 @@ class ServedConnection(Connection):
             handler(self, command)
 
     def _count(self, kind: int) -> None:
-        """Count a command against the cooldown; who answers a PING reads."""
+        """Count a command against the cooldown; a peer that answers a PING reads."""
         if kind == _PONG_TYPE:
             if self._keep_alive.pong_was_asked_for():
                 self._flow_parts.slow_peers.vouched_for(self)
@@ -183,7 +180,7 @@ class ServedConnection(Connection):
         on_left: Callable[[], object] | None = None,
         paid_bytes: int = 0,
     ) -> None:
-        """Queue bytes as one entry; from now on it matters whether the peer reads."""
+        """Queue bytes as one entry, and watch whether the peer reads."""
         self.sender.enqueue(buffers, size_bytes, on_left, paid_bytes)
         if self.transport is not None:
             self._flow_parts.slow_peers.sent(self)
@@ -194,18 +191,15 @@ class ServedConnection(Connection):
         part: Callable[[], Callable[[], object]],
         paid_bytes: int,
     ) -> bool:
-        """Give the kernel a frame past the queue; from now on it matters whether the peer reads."""
+        """Give the kernel a frame past the queue, and watch whether the peer reads."""
         if not self.sender.write_through(frame, part, paid_bytes):
             return False
         self._flow_parts.slow_peers.sent(self)
         return True
 
     def answer_ping(self) -> None:
-        """Send a PONG; one that has not left yet answers every PING until it does.
-
-        As shipped each gets its own, also from a peer that reads none of them.
-        """
-        if self._pong_is_queued and not self._flow_parts.as_shipped:
+        """Send a PONG."""
+        if self._pong_is_queued and self._rules.answers_pings_once:
             return
         self._pong_is_queued = True
         self.enqueue([_PONG], len(_PONG), self._pong_left)
@@ -231,7 +225,7 @@ class ServedConnection(Connection):
         )
 
     def ask_whether_it_reads(self) -> bool:
-        """Send a PING, whose answer says so; false before the handshake, and of a pipe."""
+        """Send a PING, whose answer proves it; false before the handshake, and for a pipe."""
         if not self.handshake_finished or self._flow is None or self.transport is None:
             return False
         self._keep_alive.ping()

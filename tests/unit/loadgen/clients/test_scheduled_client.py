@@ -16,7 +16,8 @@ from loadgen.clients.schedule import due_moments, scheduled_plans
 from loadgen.clients.scheduled_client import ScheduledClient, ScheduledConnection
 from loadgen.scenario import NamespaceExpectation
 from loadgen.scenarios.stuck.scenario import StuckScenario
-from proto.frames import encode_command, parse_command
+from proto.frames import encode_command
+from proto.parsing.parser import parse_command
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.stand_in_broker import listing_body, listing_frame, topic_names
 

@@ -19,6 +19,7 @@ from limiter.slow_peers.write_progress import WORTHY_BYTES
 from proto.frames import encode_command
 from proto.transport.process_flow import ProcessFlow
 from server.connection.command_table import CommandTable, Row
+from server.connection.connection_rules import FLOODGATE_RULES, PULSAR_RULES
 from server.connection.flow_parts import FlowParts
 from server.connection.served_connection import ServedConnection
 from tests.support.clocks.counting_clock import CountingClock
@@ -77,7 +78,7 @@ class Served:
                 clock=self.clock,
                 rules=FlowRules(marks, pauses, CooldownRules(), 100_000),
                 keep_alive_seconds=keep_alive_seconds,
-                as_shipped=as_shipped,
+                connection_rules=PULSAR_RULES if as_shipped else FLOODGATE_RULES,
                 process=ProcessFlow(self.totals.outbound, self.totals, parks_frames=not as_shipped),
                 totals=self.totals,
                 slow_peers=self.slow_peers,

@@ -13,7 +13,8 @@ from loadgen.clients.records import Outcome
 from loadgen.scenario import ClientPlan, NamespaceExpectation
 from loadgen.scenarios.storm.client import StormClient
 from loadgen.scenarios.storm.scenario import StormScenario
-from proto.frames import encode_command, parse_command
+from proto.frames import encode_command
+from proto.parsing.parser import parse_command
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.stand_in_broker import (
     StandInBroker,

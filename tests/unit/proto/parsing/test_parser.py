@@ -1,0 +1,114 @@
+"""Commands as both parsers read them, and what is none."""
+
+from __future__ import annotations
+
+import pytest
+from google.protobuf.message import DecodeError
+
+import proto.PulsarApi_pb2 as pb
+from proto.errors import RemoteProtocolError
+from proto.parsing.parser import parse_as_pulsar, parse_command
+from tests.unit.proto.test_frames import connect, get_topics
+
+Type = pb.BaseCommand
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (b"\xff", "does not hold a protobuf command"),
+        (b"", "unknown type or lacks a required field"),
+        (b"\x08\xe7\x07", "unknown type or lacks a required field"),  # type 999
+        (b"\x08\x0d\x6a\x00", "unknown type or lacks a required field"),  # SUCCESS without id
+    ],
+)
+def test_what_is_no_command_is_refused(body: bytes, sentence: str) -> None:
+    with pytest.raises(RemoteProtocolError, match=sentence):
+        parse_command(body)
+
+
+def broken(command: pb.BaseCommand, text: bytes) -> bytes:
+    """Return a command's bytes with ``text`` made invalid UTF-8."""
+    return command.SerializeToString().replace(text, b"\xff" * len(text))
+
+
+LISTING_REQUEST = pb.BaseCommand(
+    type=Type.GET_TOPICS_OF_NAMESPACE,
+    getTopicsOfNamespace=pb.CommandGetTopicsOfNamespace(
+        request_id=1,
+        namespace="a/b",
+        properties=[pb.KeyValue(key="k", value="v"), pb.KeyValue(key="k", value="!!")],
+    ),
+)
+LISTING = pb.BaseCommand(
+    type=Type.GET_TOPICS_OF_NAMESPACE_RESPONSE,
+    getTopicsOfNamespaceResponse=pb.CommandGetTopicsOfNamespaceResponse(
+        request_id=1, topics=["good", "wrong"]
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        (get_topics(), b"public"),
+        (connect(), b"none"),
+        (LISTING_REQUEST, b"!!"),
+        (LISTING, b"wrong"),
+    ],
+)
+def test_text_that_is_not_utf8_is_refused(command: pb.BaseCommand, text: bytes) -> None:
+    with pytest.raises(RemoteProtocolError, match="String field had bad UTF-8"):
+        parse_command(broken(command, text))
+
+
+def test_the_parser_itself_refuses_what_is_not_utf8() -> None:
+    """In its one pass: a walk over the fields of a large command would hold the event loop."""
+    with pytest.raises(DecodeError):
+        pb.BaseCommand().ParseFromString(broken(LISTING_REQUEST, b"!!"))
+
+
+def with_properties(number: int) -> bytes:
+    one = pb.KeyValue(key="k", value="v")
+    request = pb.CommandGetTopicsOfNamespace(
+        request_id=1, namespace="a/b", properties=[one] * number
+    )
+    command = pb.BaseCommand(type=Type.GET_TOPICS_OF_NAMESPACE, getTopicsOfNamespace=request)
+    return command.SerializeToString()
+
+
+def test_a_listing_request_may_have_ten_thousand_properties_and_no_more() -> None:
+    # Given
+    most = parse_command(with_properties(10_000))
+    # Then
+    assert len(most.getTopicsOfNamespace.properties) == 10_000
+    with pytest.raises(RemoteProtocolError, match="a listing request with 10001 properties"):
+        parse_command(with_properties(10_001))
+
+
+def test_bytes_that_are_meant_to_be_bytes_may_be_anything() -> None:
+    # Given
+    body = connect()
+    body.connect.auth_data = b"\xff\xfe"
+    # When, Then
+    assert parse_command(body.SerializeToString()).connect.auth_data == b"\xff\xfe"
+
+
+LOOKUP_WITHOUT_ID = "ba01030a0178"
+LOOKUP_OF_X = "ba01050a01781009"
+
+
+@pytest.mark.parametrize(
+    ("bodies", "refused"),
+    [(LOOKUP_OF_X * 2, False), (LOOKUP_WITHOUT_ID + LOOKUP_OF_X, True)],
+)
+def test_as_shipped_each_of_two_bodies_must_be_whole(bodies: str, refused: bool) -> None:
+    # Given
+    command = bytes.fromhex("0817" + bodies)
+    # When / Then
+    assert parse_command(command).lookupTopic.request_id == 9
+    if not refused:
+        assert parse_as_pulsar(command).lookupTopic.topic == "x"
+        return
+    with pytest.raises(RemoteProtocolError, match="lacks a required field"):
+        parse_as_pulsar(command)
