@@ -55,9 +55,9 @@ class GetTopicsHandler:
     Args:
         lister: Finds the topics of a namespace.
         pattern_filter: Applies clients' patterns.
-        estimates: Says how much to reserve first.
+        estimates: The heap to reserve first.
         memory: Accounts for heap and direct memory.
-        rules: How it answers.
+        rules: The profile's.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class GetTopicsHandler:
             request: The client's.
             namespace: Its namespace.
             cnx: Its connection.
-            properties: What ``properties_of`` returned for it.
+            properties: Those that ``properties_of`` returned.
 
         Raises:
             RequestError: The request is refused.
