@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from broker.listing.rules import AnswerRules, PulsarRefusals, Refusals
+from proto.frames import FRAME_PADDING_BYTES, LENGTH_FIELD_BYTES
 from server.configuration.common import Profile
 
 
 @pytest.mark.parametrize(
     ("profile", "max_frame_bytes", "keeps_heap", "refusals"),
     [
-        (Profile.FLOODGATE, 1_000 + 10_240 + 4, False, Refusals),
+        (Profile.FLOODGATE, 1_000 + FRAME_PADDING_BYTES + LENGTH_FIELD_BYTES, False, Refusals),
         (Profile.PULSAR, 0, True, PulsarRefusals),
     ],
 )
