@@ -31,7 +31,9 @@ from limiter.slow_peers.peer import SlowPeerRules
 from proto.frames import FrameDecoder, encode_command
 from proto.transport.process_flow import ProcessFlow
 from server.connection.command_table import CommandTable, Row
-from server.connection.served_connection import FlowParts, ServedConnection
+from server.connection.connection_rules import FLOODGATE_RULES, PULSAR_RULES
+from server.connection.flow_parts import FlowParts
+from server.connection.served_connection import ServedConnection
 from server.loop import run as run_loop
 
 if TYPE_CHECKING:
@@ -263,7 +265,7 @@ def _flow_parts(name: str) -> FlowParts:
             pause_if_unwritable=pausing, cooldown=CooldownRules(MANY, 0.010, float(MANY))
         ),
         keep_alive_seconds=0,
-        as_shipped=not pausing,
+        connection_rules=FLOODGATE_RULES if pausing else PULSAR_RULES,
         process=ProcessFlow(totals.outbound, totals, parks_frames=pausing),
         totals=totals,
         slow_peers=SlowPeers(limiter, SlowPeerRules(0, 0, 0), totals, clock),

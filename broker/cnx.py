@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from server.connection.permitted_requests import PermitRules, PermittedRequests
-from server.connection.served_connection import FlowParts, ServedConnection
+from server.connection.served_connection import ServedConnection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
     from server.connection.command_table import CommandTable
     from server.connection.counters import ConnectionCounters
+    from server.connection.flow_parts import FlowParts
 
 
 class ServerCnxState(Enum):

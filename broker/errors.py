@@ -1,4 +1,4 @@
-"""The refusals of a broker: why, and in which words."""
+"""The refusals of a broker: reasons, codes and texts."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def too_large(error: PermitTooLargeError, what: str, limit_type: LimitType) -> R
 
 
 def illegal_argument(error: PermitTooLargeError) -> RequestError:
-    """Return the same refusal as recorded of a real broker."""
+    """Return that refusal as recorded of a real broker."""
     return RequestError(pb.MetadataError, illegal_argument_text(error))
 
 
 def no_namespace_as_shipped(namespace: NamespaceName) -> RequestError:
-    """Return how a real broker refuses to list non-persistent topics of no namespace, or of all."""
+    """Return a real broker's refusal to list non-persistent or all topics of no namespace."""
     reason = "Namespace not found"
     if str(namespace).endswith("/"):
         reason = f"HTTP 500 Path(/admin/policies/{namespace}) is invalid"

@@ -38,7 +38,7 @@ from limiter.memory.dual_limiter import LimitType
 from limiter.memory.response_memory import PrivateMemory, ResponseMemory, SharedMemory
 from proto.frames import FRAME_PADDING_BYTES, LENGTH_FIELD_BYTES
 from proto.names import NamespaceName
-from server.configuration.common import Profile, ResponseBuffers
+from server.configuration.common import ResponseBuffers
 from server.connection.permitted_requests import PermitRules
 from server.connection.unanswered_requests import UnansweredRequests
 from server.errors import StartError
@@ -80,7 +80,6 @@ class BrokerService(ServerService["ServerCnx"]):
             clock,
         )
         self.config = config
-        self._pulsar_compatible = config.profile is Profile.PULSAR
         self._imports = imports
         self.unanswered = UnansweredRequests(self._clock, " and keeps its lookup permit")
         self._admin_listings = ListingResponses(self._clock)
@@ -93,7 +92,7 @@ class BrokerService(ServerService["ServerCnx"]):
 
     @property
     def overdue_calls(self) -> int:
-        """Calls of a plug-in that were given up and still run: nobody can stop them."""
+        """Calls of a plug-in that were given up and still run, since nobody can stop them."""
         calls = self.lister.calls
         return calls.overdue if calls is not None else 0
 
@@ -138,7 +137,7 @@ class BrokerService(ServerService["ServerCnx"]):
         self.topics = TopicService(self.store, lambda: TopicRules.of(self.dynamic.config))
 
     def _put_in_force(self, config: BrokerConfig) -> None:
-        """Make effective what was changed at run time."""
+        """Put a configuration that was changed at run time in force."""
         self._server_config = config
         limits = config.topic_list_limits
         for limit_type, limit in (

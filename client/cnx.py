@@ -25,7 +25,6 @@ from client.errors import (
     TooManyPendingRequestsError,
 )
 from limiter.clock import Clock, LoopClock, deadline
-from proto.command_bounds import COMMAND_BYTES
 from proto.errors import FrameTooLargeError, RemoteProtocolError
 from proto.frames import (
     DEFAULT_MAX_MESSAGE_BYTES,
@@ -33,6 +32,7 @@ from proto.frames import (
     HEAD_BYTES,
     encode_command,
 )
+from proto.parsing.command_bounds import COMMAND_BYTES
 from proto.topics_response import TopicsAnswer, read_topics_head
 from proto.transport.connection import Connection
 from proto.transport.keep_alive import CLOSING, KeepAlive, PeerState, Verdict

@@ -1,4 +1,4 @@
-"""Writes a line of the log for each command of a connection, in both directions, at level debug.
+"""A log line for each command of a connection, in both directions, at level debug.
 
 For authors of clients: direction, peer, command, size of the whole frame, fields. Long texts are
 cut, of lists the first value is shown; bytes, authentication, the credentials in a URL and payloads
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.message import DecodeError, Message
 
 import proto.PulsarApi_pb2 as pb
-from proto.command_bounds import type_name
 from proto.excerpts import without_credentials
 from proto.frames import command_type_in
+from proto.parsing.command_bounds import type_name
 from proto.topics_response import read_topics_head
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DECODED_BYTES = 16_384
-"""Of a larger frame only the command's name is told, and of what is sent together what lies within
-so many bytes."""
+"""Bytes of a frame that are described; of a larger one the log names the command alone. Of frames
+that are sent together, those that begin within so many bytes are described."""
 MAX_TEXT_CHARACTERS = 80
 MAX_LINE_CHARACTERS = 600
 _MAX_DEPTH = 2
@@ -46,27 +46,27 @@ _LENGTH = struct.Struct(">I")
 
 
 def is_read() -> bool:
-    """Tell whether anybody reads the lines."""
+    """Return True if the log's level is debug."""
     return logger.isEnabledFor(logging.DEBUG)
 
 
 def connection_made(peer: str, local: str) -> None:
-    """Write that a connection is there."""
+    """Log a new connection."""
     logger.debug("connection between %s (peer) and %s", peer, local)
 
 
 def connection_lost(peer: str) -> None:
-    """Write that it is gone."""
+    """Log the end of a connection."""
     logger.debug("connection with %s ended", peer)
 
 
 def received(peer: str, frame: Frame) -> None:
-    """Write what a frame that was received says."""
+    """Log a received frame."""
     logger.debug("received from %s: %s", peer, described(frame.total_size, _start(frame.parts)))
 
 
 def sent(peer: str, buffers: Sequence[Buffer], size_bytes: int, *, in_a_pipe: bool) -> None:
-    """Write what frames that are sent say; of the bytes of a pipe, how many they are."""
+    """Log the frames that are sent; of a pipe, the number of bytes."""
     if in_a_pipe:
         logger.debug("sent to %s: %d bytes of a pipe", peer, size_bytes)
         return
@@ -105,7 +105,7 @@ def described(total_size: int, body: bytes) -> str:
 
 
 def _start(buffers: Sequence[Buffer]) -> bytes:
-    """Return what buffers begin with."""
+    """Return the beginning of the buffers' bytes."""
     start = b""
     for buffer in buffers:
         start += buffer[: DECODED_BYTES - len(start)]

@@ -1,4 +1,4 @@
-"""Commands that every server part builds, and the check that a command carries its body.
+"""Errors as commands, and the check that a command carries its body.
 
 Every error that goes out is made here, so that none is larger than proto.excerpts allows.
 """

@@ -1,4 +1,4 @@
-"""Exceptions for what can go wrong on the wire.
+"""Exceptions of the protocol.
 
 PulsarProtocolError
     LocalProtocolError        we tried something illegal: a bug of ours
@@ -43,7 +43,7 @@ class FrameTooLargeError(RemoteProtocolError):
 
 
 class CommandTooLargeError(RemoteProtocolError):
-    """A command was announced that is larger than those of its type are parsed.
+    """A length field announced a command above the bound of its type.
 
     Attributes:
         what: The command.

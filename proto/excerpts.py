@@ -1,13 +1,13 @@
-"""Texts of bounded size: what a peer said may be in an error or a log line, but not all of it."""
+"""Excerpts of texts: what a peer said is quoted in errors and log lines in bounded size."""
 
 from __future__ import annotations
 
 import re
 
 TEXT_BYTES = 800
-"""The most that an error on the wire, a REST error's reason or a log line takes, in UTF-8."""
+"""UTF-8 bytes of the longest error on the wire, reason of a REST error, or log line."""
 QUOTED_CHARACTERS = 64
-"""The most that a sentence shows of one thing it quotes; escaped, each may take ten bytes."""
+"""Characters of the longest quotation in a sentence; escaped, each may take ten bytes."""
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 _CREDENTIALS = re.compile(r"\A([\w+.-]+://)?.*@", re.DOTALL)
@@ -33,7 +33,7 @@ def quoted(text: str) -> str:
 
 
 def without_credentials(url: str) -> str:
-    """Return a URL, with or without a scheme, in which who asks and his password are hidden."""
+    """Return a URL, with or without a scheme, in which user and password are hidden."""
     return _CREDENTIALS.sub(r"\1(hidden)@", url)
 
 

@@ -12,36 +12,31 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 import google_crc32c
-from google.protobuf.message import DecodeError
-from google.protobuf.unknown_fields import UnknownFieldSet
 
-import proto.PulsarApi_pb2 as pb
-from proto.broken_text import MAX_MENDED_BYTES, mended
 from proto.errors import FrameTooLargeError, RemoteProtocolError
-from proto.unparsed import check_bodies
+from proto.parsing.parser import parse_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    import proto.PulsarApi_pb2 as pb
 
 DEFAULT_MAX_MESSAGE_BYTES = 5_242_880
 """Upstream's maxMessageSize."""
 FRAME_PADDING_BYTES = 10_236
 """Bytes that the length field may say above maxMessageSize (observed on a real broker)."""
-MAX_REQUEST_PROPERTIES = 10_000
-"""Properties that a listing request may have on the wire; a client with more is cut off."""
 LENGTH_FIELD_BYTES = 4
-"""The length field itself, which it does not count."""
+"""Bytes of the length field, which does not count itself."""
 SMALL_CHUNK_BYTES = 1_024
 SMALL_CHUNKS_JOINED = 256
 LARGE_FRAME_BYTES = 1_024
-"""From this announced size on, a frame's owner is told before its body arrives."""
+"""Announced size from which a frame's owner is told before its body arrives."""
 HEAD_BYTES = 48
-"""Enough of a frame's start to hold its command's type and request id."""
+"""Bytes at a frame's start that hold the type and the request id of its command."""
 _LENGTH = struct.Struct(">I")
 _LENGTHS = struct.Struct(">II")
 _CHECKSUM_MAGIC = b"\x0e\x01"
 _HASHED_FROM = 6
-_GROUP = 3
 _TYPE_TAG, _TYPE_END, _LONG_VARINT = 0x08, 6, 0x80
 
 
@@ -100,34 +95,13 @@ class Frame:
         end = _command_end(self.start(_LENGTH.size), self.total_size)
         return self.start(end)[_LENGTH.size :]
 
-    def command(self, *, as_shipped: bool = False) -> pb.BaseCommand:
+    def command(self) -> pb.BaseCommand:
         """Return the parsed command.
 
-        Args:
-            as_shipped: Read it as a real broker's parser does, which mends text that is not UTF-8
-                and knows no groups.
-
         Raises:
-            RemoteProtocolError: Not a command, or a required field is missing.
+            RemoteProtocolError: See parse_command.
         """
-        data = self.command_bytes()
-        if not as_shipped:
-            return parse_command(data)
-        try:
-            command = parse_command(data)
-        except RemoteProtocolError:
-            whole = mended(data, pb.BaseCommand.DESCRIPTOR)
-            if whole == data:
-                raise
-            data = whole
-            command = parse_command(data)
-        if len(data) > MAX_MENDED_BYTES:
-            return command  # What follows makes an object for each field.
-        if any(field.wire_type == _GROUP for field in UnknownFieldSet(command)):  # type: ignore[attr-defined]
-            raise RemoteProtocolError("a command has a group, which no command has")
-        if command.ByteSize() < len(data):
-            check_bodies(data)  # Something comes twice, as from no encoder.
-        return command
+        return parse_command(self.command_bytes())
 
 
 def split_body(body: bytes, total_size: int) -> tuple[bytes, bytes]:
@@ -158,28 +132,6 @@ def _first_bytes(parts: Iterable[memoryview], size: int) -> bytes:
         if len(out) >= size:
             break
     return bytes(out)
-
-
-def parse_command(data: bytes) -> pb.BaseCommand:
-    """Parse one command.
-
-    Raises:
-        RemoteProtocolError: Not protobuf, an unknown type, a required field is missing, or a
-            text is not UTF-8.
-    """
-    command = pb.BaseCommand()
-    try:
-        command.ParseFromString(data)
-    except DecodeError as error:
-        reason = str(error).rpartition(": ")[2]
-        raise RemoteProtocolError(f"a frame does not hold a protobuf command: {reason}") from None
-    if not command.IsInitialized():
-        raise RemoteProtocolError("a command has an unknown type or lacks a required field")
-    properties = len(command.getTopicsOfNamespace.properties)
-    if properties > MAX_REQUEST_PROPERTIES:
-        # A frame has room for 800,000 of them, which would take the loop for two seconds.
-        raise RemoteProtocolError(f"a listing request with {properties} properties")
-    return command
 
 
 def encode_command(command: pb.BaseCommand) -> bytes:
@@ -263,7 +215,7 @@ class FrameDecoder:
                 self._join_small()
 
     def _join_small(self) -> None:
-        """Put the last small chunks into one: a byte that comes alone costs two hundred."""
+        """Join the last small chunks: a byte that comes alone costs two hundred."""
         count = min(self._small, len(self._chunks))
         tail = [self._chunks.pop() for _ in range(count)]
         self._chunks.append(memoryview(b"".join(reversed(tail))))
@@ -289,7 +241,7 @@ class FrameDecoder:
             return Frame(expected, self._take(expected))
 
     def _only_frame(self) -> Frame | None:
-        """Return a small frame that came as a chunk of its own, as a request does mostly."""
+        """Return a small frame that came as a chunk of its own, as most requests do."""
         size = self._buffered - _LENGTH.size
         if self._expected is not None or not 0 <= size < LARGE_FRAME_BYTES:
             return None

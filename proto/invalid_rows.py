@@ -1,4 +1,4 @@
-"""Rows of a file of topics that are none: all are counted, the first are told with numbers."""
+"""Invalid rows of a file of topics: all are counted, the first are described with their numbers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_TOLD_ROWS = 20
-"""Invalid rows that a report names; the others it counts."""
+"""Invalid rows that a report describes; it counts the others."""
 _SHOWN_CHARACTERS = 80
 EXPECTED_NAME = "expected persistent://tenant/namespace/topic"
 
 
 class InvalidRows:
-    """Collects what is wrong in a file of topics.
+    """The invalid rows of one file.
 
     Bound: MAX_TOLD_ROWS sentences.
 
@@ -46,7 +46,7 @@ class InvalidRows:
 
     @property
     def refusal(self) -> str:
-        """The report for who may correct the file: nothing of it was taken."""
+        """The report for the person who may correct the file: nothing of it was imported."""
         return (
             f"{self}\nnothing was taken in: correct the file, "
             "or leave invalid topics out with --skip-invalid"

@@ -30,7 +30,7 @@ MAX_PARTITIONS = 100_000
 """Partitions of one topic, where maxNumPartitionsPerPartitionedTopic allows as many."""
 _PATH_PARTS = 3
 MAX_CACHED_NAME_CHARACTERS = 256
-"""A client may send names of megabytes: those are parsed anew each time."""
+"""Characters of the longest name whose parsing is remembered; clients may send megabytes."""
 
 
 class InvalidNameError(ValueError):

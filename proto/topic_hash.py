@@ -116,7 +116,7 @@ def shift_crc(crc: int, size_bytes: int) -> int:
 
 @cache
 def _shift_table(place: int, value: int) -> array[int]:
-    """Return, for each byte of a CRC and each of its values, what a shift makes of it.
+    """Return a shift's result for each byte of a CRC and each of its values.
 
     The shift is by ``value * 256 ** place`` bytes, and made of those by powers of two.
     Bound: 512 tables of 4 KB for each byte of the longest text's length.

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
-from proto.varint import decode_varint, encode_varint
+from proto.parsing.varint import decode_varint, encode_varint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

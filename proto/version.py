@@ -1,4 +1,4 @@
-"""What Floodgate calls itself to its peers; the version is that of pyproject.toml."""
+"""The names by which Floodgate presents itself to peers; the version is pyproject.toml's."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ VERSION = "0.1.0"
 FLOODGATE_VERSION = f"Floodgate-{VERSION}"
 """The broker's version in the admin REST, and the client's in CONNECT."""
 SERVER_VERSION = f"Pulsar Server-{FLOODGATE_VERSION}"
-"""What CONNECTED says."""
+"""The broker's version in CONNECTED."""
 PROXY_VERSION = f"Floodgate-proxy-{VERSION}"
-"""What a proxy says to brokers."""
+"""The proxy's version in its CONNECT to brokers."""

@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from proto.parsing.varint import encode_varint
 from proto.topics_response import TopicsResponse
-from proto.varint import encode_varint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -102,7 +102,7 @@ class WatchUpdate:
 
 @lru_cache(maxsize=4_096)
 def _update_head(watcher_id: int, body_bytes: int) -> bytes:
-    """Return what an update begins with: few are of different sizes, and ids begin at 0."""
+    """Return the head of an update: few are of different sizes, and ids begin at 0."""
     ids = b"\x08" + encode_varint(watcher_id)
     head = _UPDATE_START + encode_varint(len(ids) + body_bytes) + ids
     size_bytes = len(head) + body_bytes

@@ -14,7 +14,7 @@ import proto.PulsarApi_pb2 as pb
 from proto.commands import error_command
 from proxy.pipe.direct_handler import PipeLeg
 from server.connection.permitted_requests import PermitRules, PermittedRequests
-from server.connection.served_connection import FlowParts, ServedConnection
+from server.connection.served_connection import ServedConnection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from proxy.pipe.direct_handler import DirectProxyHandler
     from server.connection.command_table import CommandTable
     from server.connection.counters import ConnectionCounters, ProxyCounters
+    from server.connection.flow_parts import FlowParts
 
 NO_REQUEST = 2**64 - 1
 TOO_MANY_CONNECTIONS = "Reached the maximum number of connections of the proxy"

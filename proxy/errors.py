@@ -1,7 +1,7 @@
-"""Passes errors from the broker on to the proxy's client.
+"""The errors that a proxy's clients are told, its own and those of the broker.
 
-As shipped, a lookup's error reaches the client as ServiceNotReady with a JSON text, whatever
-the broker said; otherwise code and text are passed on as they came.
+In profile pulsar a lookup's error is ServiceNotReady with a JSON text, whatever the broker said;
+otherwise code and text are passed on as they came.
 """
 
 from __future__ import annotations
@@ -91,51 +91,57 @@ class ErrorForms:
 
 
 class ErrorTranslation:
-    """Turns what a request to the broker raised into what the client is told."""
-
-    def __init__(self, *, as_shipped: bool) -> None:
-        self._as_shipped = as_shipped
+    """The client's error for each exception of a request to the broker."""
 
     def of(self, error: PulsarClientError, broker: ClientCnx | None) -> RequestError:
         """Return the client's error for a lookup or a listing."""
-        if isinstance(error, AnswerTooLargeError) and not self._as_shipped:
+        if isinstance(error, AnswerTooLargeError):
             return too_large_for_a_frame(error.total_size, error.limit_bytes)
         if isinstance(error, RequestTooLargeError):
             return RequestError(pb.NotAllowedError, str(error))
-        if not isinstance(error, ServerResponseError):
-            return RequestError(pb.ServiceNotReady, self._text(error))
-        if not self._as_shipped:
-            return RequestError(error.server_error, error.message, by_broker=True)
-        passed_on = error.server_error in _PASSED_ON
-        code = error.server_error if passed_on else pb.ServiceNotReady
-        return RequestError(code, shipped_text(error, broker), by_broker=True)
+        if isinstance(error, ServerResponseError):
+            return self._by_broker(error, broker)
+        return RequestError(pb.ServiceNotReady, str(error))
+
+    def of_partitions(self, error: PulsarClientError, broker: ClientCnx | None) -> RequestError:
+        """Return the client's error for a partition query."""
+        return self.of(error, broker)
+
+    def _by_broker(self, error: ServerResponseError, _: ClientCnx | None) -> RequestError:
+        return RequestError(error.server_error, error.message, by_broker=True)
+
+
+class PulsarErrorTranslation(ErrorTranslation):
+    """Profile pulsar: the broker's text as JSON, mostly as ServiceNotReady."""
+
+    def of(self, error: PulsarClientError, broker: ClientCnx | None) -> RequestError:
+        """Return the client's error for a lookup or a listing."""
+        if isinstance(error, RequestTooLargeError | ServerResponseError):
+            return super().of(error, broker)
+        server, text = getattr(error, "server", None), str(error)
+        if server is not None:
+            host = str(server).rsplit(":", 1)[0]
+            text = f"Disconnected from server at {host}/{server}"
+        return RequestError(pb.ServiceNotReady, text)
 
     def of_partitions(self, error: PulsarClientError, broker: ClientCnx | None) -> RequestError:
         """Return the client's error for a partition query: the broker's code is kept.
 
-        As shipped, save that of an invalid name, which a 4.0 proxy does not know.
+        Save that of an invalid name, which a 4.0 proxy does not know.
         """
-        if self._as_shipped and isinstance(error, ServerResponseError):
-            unknown = error.server_error == pb.InvalidTopicName
-            code = pb.UnknownError if unknown else error.server_error
-            return RequestError(code, shipped_text(error, broker), by_broker=True)
-        return self.of(error, broker)
+        if not isinstance(error, ServerResponseError):
+            return self.of(error, broker)
+        unknown = error.server_error == pb.InvalidTopicName
+        code = pb.UnknownError if unknown else error.server_error
+        return RequestError(code, pulsar_text(error, broker), by_broker=True)
 
-    def of_partition_answer(
-        self, answer: pb.CommandPartitionedTopicMetadataResponse, broker: ClientCnx | None
-    ) -> RequestError:
-        """Return the client's error for a broker's failed answer to a partition query."""
-        return self.of_partitions(ServerResponseError(answer.error, answer.message), broker)
-
-    def _text(self, error: PulsarClientError) -> str:
-        server = getattr(error, "server", None)
-        if self._as_shipped and server is not None:
-            host = str(server).rsplit(":", 1)[0]
-            return f"Disconnected from server at {host}/{server}"
-        return str(error)
+    def _by_broker(self, error: ServerResponseError, broker: ClientCnx | None) -> RequestError:
+        passed_on = error.server_error in _PASSED_ON
+        code = error.server_error if passed_on else pb.ServiceNotReady
+        return RequestError(code, pulsar_text(error, broker), by_broker=True)
 
 
-def shipped_text(error: ServerResponseError, broker: ClientCnx | None) -> str:
+def pulsar_text(error: ServerResponseError, broker: ClientCnx | None) -> str:
     """Wrap a broker's text as upstream's ClientCnx does: nothing of it is escaped."""
     remote = broker.peer if broker is not None else "unknown"
     local = broker.local if broker is not None else "unknown"

@@ -1,8 +1,6 @@
 """Forwards LOOKUP and PARTITIONED_METADATA, with request ids of the proxy's own.
 
-Source: upstream LookupProxyHandler. As shipped, a lookup drops the client's listener name, a
-partition query that is the first on its connection asks for auto-creation whatever the client
-said, and the failure of one comes back as a LOOKUP_RESPONSE.
+Source: upstream LookupProxyHandler.
 """
 
 from __future__ import annotations
@@ -32,15 +30,11 @@ class LookupProxyHandler:
     Args:
         address: The broker that is asked first.
         translation: Turns brokers' errors into clients'.
-        as_shipped: Profile pulsar.
     """
 
-    def __init__(
-        self, address: Address, translation: ErrorTranslation, *, as_shipped: bool
-    ) -> None:
+    def __init__(self, address: Address, translation: ErrorTranslation) -> None:
         self._address = address
         self._translation = translation
-        self._as_shipped = as_shipped
 
     async def lookup(
         self, request: pb.CommandLookupTopic, brokers: BrokerConnections
@@ -52,7 +46,7 @@ class LookupProxyHandler:
         """
         broker: ClientCnx | None = None
         address, authoritative = self._address, request.authoritative
-        listener = None if self._as_shipped else request.advertised_listener_name
+        listener = self._listener_name(request)
         try:
             for _ in range(MAX_REDIRECTS + 1):
                 broker = await brokers.get(address)
@@ -90,7 +84,9 @@ class LookupProxyHandler:
             raise self._translation.of_partitions(refusal, broker)
         answer = command.partitionMetadataResponse
         if answer.response == pb.CommandPartitionedTopicMetadataResponse.Failed:
-            raise self._translation.of_partition_answer(answer, broker)
+            raise self._translation.of_partitions(
+                ServerResponseError(answer.error, answer.message), broker
+            )
         answer.request_id = request.request_id
         return answer
 
@@ -100,22 +96,49 @@ class LookupProxyHandler:
         command = pb.BaseCommand(type=pb.BaseCommand.PARTITIONED_METADATA)
         command.partitionMetadata.CopyFrom(request)
         command.partitionMetadata.request_id = request_id
-        if self._as_shipped and request_id == FIRST_REQUEST_ID:
+        return command
+
+    def _listener_name(self, request: pb.CommandLookupTopic) -> str | None:
+        return request.advertised_listener_name
+
+    def check_topic(self, topic: str) -> None:
+        """Check the topic of a partition query; here that is the broker's business.
+
+        Raises:
+            RemoteProtocolError: It is invalid, and the connection closes.
+        """
+
+
+class PulsarLookupProxyHandler(LookupProxyHandler):
+    """Asks brokers for clients as a real proxy does.
+
+    A lookup drops the client's listener name, and a partition query that is the first on its
+    connection asks for auto-creation whatever the client said.
+    """
+
+    def check_topic(self, topic: str) -> None:
+        """Close the connection of a partition query with an invalid topic name.
+
+        Raises:
+            RemoteProtocolError: It is invalid.
+        """
+        if not _known_to_a_real_proxy(topic):
+            raise RemoteProtocolError(f"Invalid topic name: {topic}")
+
+    def _listener_name(self, _: pb.CommandLookupTopic) -> str | None:
+        return None
+
+    def _forwarded(
+        self, request: pb.CommandPartitionedTopicMetadata, request_id: int
+    ) -> pb.BaseCommand:
+        command = super()._forwarded(request, request_id)
+        if request_id == FIRST_REQUEST_ID:
             # A real proxy has forgotten the field by the time its connection is there.
             command.partitionMetadata.ClearField("metadata_auto_creation_enabled")
         return command
 
-    def check_topic(self, topic: str) -> None:
-        """As shipped, a partition query with an invalid topic name closes the connection.
 
-        Raises:
-            RemoteProtocolError: It does.
-        """
-        if self._as_shipped and not _known_to_a_shipped_proxy(topic):
-            raise RemoteProtocolError(f"Invalid topic name: {topic}")
-
-
-def _known_to_a_shipped_proxy(topic: str) -> bool:
+def _known_to_a_real_proxy(topic: str) -> bool:
     """Tell whether a 4.0 proxy takes a name: also one with a cluster, which brokers refuse."""
     domain, scheme, path = topic.partition("://")
     if not scheme:

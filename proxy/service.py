@@ -15,15 +15,15 @@ from proxy.brokers import (
 )
 from proxy.cnx import ProxyConnection, ProxyParts, ProxyRules
 from proxy.commands.table import COMMANDS
-from proxy.errors import ErrorForms, ErrorTranslation
+from proxy.errors import ErrorForms, ErrorTranslation, PulsarErrorTranslation
 from proxy.listing.exact_charging import Charging, ExactCharging
 from proxy.listing.flights import Flights
 from proxy.listing.pulsar_charging import ShippedCharging
-from proxy.lookup_handler import LookupProxyHandler
+from proxy.lookup_handler import LookupProxyHandler, PulsarLookupProxyHandler
 from proxy.metrics import ProxyFigures, ProxyMetrics
 from proxy.pipe.allowed_targets import BrokerTargets
 from proxy.pipe.direct_handler import DirectProxyHandler
-from server.configuration.common import Profile, ResponseBuffers
+from server.configuration.common import ResponseBuffers
 from server.connection.counters import ProxyCounters
 from server.connection.permitted_requests import PermitRules
 from server.connection.unanswered_requests import UnansweredRequests
@@ -51,10 +51,11 @@ class ProxyService(ServerService["ProxyConnection"]):
     def __init__(self, config: ProxyConfig, clock: Clock | None = None) -> None:
         super().__init__(config, config.max_concurrent_lookup_requests, DRAIN_SECONDS, clock)
         self.config = config
-        self._pulsar_compatible = config.profile is Profile.PULSAR
         self.counters = ProxyCounters()
         self.unanswered = UnansweredRequests(self._clock)
-        self._translation = ErrorTranslation(as_shipped=self._pulsar_compatible)
+        self._translation = (
+            PulsarErrorTranslation() if self._pulsar_compatible else ErrorTranslation()
+        )
         self.flights = self._flights(self._translation)
         options = connect_options(
             drain_oversized=True,
@@ -87,6 +88,7 @@ class ProxyService(ServerService["ProxyConnection"]):
     def _parts(self) -> ProxyParts:
         translation = self._translation
         address = server_address(self.config.broker_service_url)
+        lookup_handler = PulsarLookupProxyHandler if self._pulsar_compatible else LookupProxyHandler
         return ProxyParts(
             config=self.config,
             rules=self._rules(),
@@ -95,9 +97,7 @@ class ProxyService(ServerService["ProxyConnection"]):
             permits=PermitRules(
                 self.lookups, self.unanswered, held_until_answered=not self._pulsar_compatible
             ),
-            lookup_handler=LookupProxyHandler(
-                address, translation, as_shipped=self._pulsar_compatible
-            ),
+            lookup_handler=lookup_handler(address, translation),
             flights=self.flights,
             new_brokers=self._new_brokers,
             direct_handler=self._direct_handler(),

@@ -1,1 +1,1 @@
-"""What every Floodgate server process has: configuration, listeners, HTTP endpoint, logs, drain."""
+"""The base of every server process: configuration, listeners, HTTP endpoint, logs, drain."""

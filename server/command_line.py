@@ -73,7 +73,7 @@ class Program(Generic[ConfigT]):
 
 @dataclass(frozen=True, slots=True)
 class _Invocation:
-    """Holds what stood on the command line."""
+    """The options of a command line."""
 
     file: Path | None
     settings: Sequence[str]
@@ -215,7 +215,7 @@ def properties_of(
 
 
 def _run(program: Program[ConfigT], invocation: _Invocation) -> None:
-    """Configure, serve, exit: the boundary behind which no exception is a user's to read."""
+    """Configure, serve, exit; no exception gets past this to the user."""
     configure_logs(invocation.log_level, invocation.log_format)
     try:
         known_keys = program.known_keys()

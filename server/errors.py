@@ -1,4 +1,4 @@
-"""What stops a server process before it is ready, told in sentences a user can act on.
+"""Exceptions that stop a server process before it is ready, as sentences a user can act on.
 
 StartError
     ConfigError     the configuration is wrong; every problem at once

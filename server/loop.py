@@ -1,4 +1,4 @@
-"""Runs a process's main coroutine on uvloop, or on asyncio where uvloop is not available."""
+"""The event loop of a process: uvloop, or asyncio's where uvloop is not available."""
 
 from __future__ import annotations
 

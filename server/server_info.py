@@ -1,4 +1,4 @@
-"""Names what decides how a server answers topic lists: its version, and keys with their values.
+"""The facts that decide how a server answers topic lists: its version, and keys with values.
 
 Goes into the first line of the log and into ``floodgate_server_info``, so that a figure can be
 traced to what produced it. Limits, timeouts and modes only: nothing here is secret.

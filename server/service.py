@@ -1,4 +1,4 @@
-"""Does what every Floodgate server process does: serve, say that it is ready, drain."""
+"""The base of the services: a server process serves, says that it is ready, and drains."""
 
 from __future__ import annotations
 
@@ -24,9 +24,12 @@ from limiter.slow_peers.eviction import SlowPeers
 from proto.transport.hangup_watch import HangupWatch
 from proto.transport.process_flow import ProcessFlow
 from server.configuration.addresses import host_port
+from server.configuration.common import Profile
+from server.connection.connection_rules import FLOODGATE_RULES, PULSAR_RULES
 from server.connection.counters import ConnectionCounters
+from server.connection.flow_parts import FlowParts
 from server.connection.listener import Listener, listen
-from server.connection.served_connection import FlowParts, ServedConnection
+from server.connection.served_connection import ServedConnection
 from server.cross_site import CrossSiteRule
 from server.front_page import Introduction, Place, front_page_route
 from server.http import ProcessState, Readiness, application, serve_http
@@ -78,6 +81,7 @@ class ServerService(ABC, Generic[CnxT]):
         self.web_service_url = ""
         self._exits = AsyncExitStack()
         self._server_config = config
+        self._pulsar_compatible = config.profile is Profile.PULSAR
         self._drain_seconds = drain_seconds
         self._clock: Clock = clock or LoopClock()
         self.flow = self._flow_parts()
@@ -94,13 +98,13 @@ class ServerService(ABC, Generic[CnxT]):
             outbound=self.totals,
             totals=totals,
             hangups=HangupWatch(self._clock),
-            parks_frames=not flow.as_shipped,
+            parks_frames=not self._pulsar_compatible,
         )
         return FlowParts(
             clock=self._clock,
             rules=flow.rules,
             keep_alive_seconds=flow.keep_alive_seconds,
-            as_shipped=flow.as_shipped,
+            connection_rules=PULSAR_RULES if self._pulsar_compatible else FLOODGATE_RULES,
             process=process,
             totals=totals,
             slow_peers=slow_peers,
@@ -121,7 +125,7 @@ class ServerService(ABC, Generic[CnxT]):
             cnx.outbound.change_marks(marks)
 
     def _keep_ledgers(self) -> dict[LimitType, Ledger]:
-        """Record from now on who holds what since when, and that all is given back at the end."""
+        """Return ledgers, which record from now on each holder and check that all is given back."""
         ledgers = {one: Ledger(self._clock, owner_name, f"{one.value} memory") for one in LimitType}
         for limit_type, ledger in ledgers.items():
             self.limiter.record_with(limit_type, ledger)
@@ -174,7 +178,7 @@ class ServerService(ABC, Generic[CnxT]):
             registry.register(collector)
         reporter = LimiterReporter(self.limiter, self.ledgers, self._clock)
         cross_site = CrossSiteRule(
-            config.advertised_address, config.bind_address, forms=self.flow.as_shipped
+            config.advertised_address, config.bind_address, forms=self._pulsar_compatible
         )
         app = application(
             registry,

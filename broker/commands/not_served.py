@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.cnx import ServerCnxState
-from proto.command_bounds import type_name
 from proto.commands import error_command
-from proto.unparsed import request_id_in
+from proto.parsing.command_bounds import type_name
+from proto.parsing.unparsed import request_id_in
 from server.connection.command_table import close_for_illegal
 
 if TYPE_CHECKING:

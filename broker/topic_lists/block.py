@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from proto.parsing.varint import decode_varint, encode_varint
 from proto.topic_hash import combine_joined, java_order
-from proto.varint import decode_varint, encode_varint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

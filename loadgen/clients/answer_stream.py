@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
-from proto.frames import parse_command
-from proto.varint import decode_varint
+from proto.parsing.parser import parse_command
+from proto.parsing.varint import decode_varint
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The one place with sockets: a connection as an asyncio protocol, shared by all parts.
+"""A connection to a peer, as an asyncio protocol: the base of all connections.
 
 Outgoing: see proto.transport.sender.
 
@@ -19,28 +19,31 @@ from typing import TYPE_CHECKING, Any, cast
 import proto.command_log as command_log
 from limiter.flow.read_gate import ReadGate
 from proto.errors import RemoteProtocolError
-from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, Frame, FrameDecoder
+from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, Frame, FrameDecoder, encode_command
 from proto.transport.frame_intake import FrameIntake
-from proto.transport.sender import Sending
+from proto.transport.process_flow import ProcessFlow
+from proto.transport.sender import Sender
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    import proto.PulsarApi_pb2 as pb
     from limiter.flow.outbound_buffer import WriteBufferMarks
-    from proto.transport.process_flow import ProcessFlow
     from proto.transport.tls import TlsLayer
+
+    Buffer = bytes | memoryview
 
 logger = logging.getLogger(__name__)
 
 FRAMES_A_TURN = 256
-"""So many frames of one peer are handled before others have their turn. A socket may bring
-megabytes at once, which are a million of the smallest."""
+"""Frames of one peer that are handled before others have their turn: a socket may bring megabytes,
+which are a million of the smallest."""
 BYTES_A_TURN = 65_536
-"""Nor more frames in a turn once they have so many bytes together: what takes time is to parse."""
+"""Bytes after which a turn ends as well: parsing takes most of the time."""
 
 
-class Connection(Sending, asyncio.Protocol):
-    """One peer. Subclasses say what its frames mean.
+class Connection(asyncio.Protocol):
+    """A connection to one peer. Subclasses handle its frames.
 
     Args:
         max_message_bytes: Largest message; bounds what a length field may say.
@@ -49,7 +52,7 @@ class Connection(Sending, asyncio.Protocol):
         tls: TLS above the plain transport; None without.
 
     Attributes:
-        turn_ended: Set by who handled a frame that was much work: others have their turn next.
+        turn_ended: Set by the handler of a frame that took long: others have their turn next.
     """
 
     def __init__(
@@ -59,11 +62,16 @@ class Connection(Sending, asyncio.Protocol):
         process: ProcessFlow | None = None,
         tls: TlsLayer | None = None,
     ) -> None:
-        super().__init__(marks, process, tls)
-        totals = self._process.totals
-        self.gate = ReadGate(self._gate_closed, self._gate_opened, totals)
+        process = process or ProcessFlow()
+        totals = process.totals
+        self.gate = ReadGate(self._read_or_pause, self._gate_opened, totals)
+        self.sender = Sender(self.gate, marks, process, tls, self._crossed_a_mark)
+        self.outbound = self.sender.outbound
+        self._tls = tls
+        self._hangups = process.hangups
+        self._logs_commands = command_log.is_read()
         self.decoder = FrameDecoder(max_message_bytes, self.large_frame_announced)
-        self.intake = FrameIntake(self.decoder, parks=self._process.parks_frames, totals=totals)
+        self.intake = FrameIntake(self.decoder, parks=process.parks_frames, totals=totals)
         self.peer = "unconnected"
         self.local = "unconnected"
         self.closed = False
@@ -82,36 +90,74 @@ class Connection(Sending, asyncio.Protocol):
 
     # -- what subclasses add ------------------------------------------------------------------
 
+    @property
+    def handshake_finished(self) -> bool:
+        """True if the handshake is finished."""
+        return True
+
     def connected(self) -> None:
-        """The connection is up."""
+        """Begin: the connection is up."""
 
     def frame_received(self, frame: Frame) -> None:
-        """A frame came while the gate was open.
+        """Handle a frame that came while the gate was open.
 
         Raises:
             RemoteProtocolError: The peer broke the protocol; the connection is closed.
         """
 
+    def writability_changed(self, *, writable: bool) -> None:
+        """Follow the outbound buffer, which crossed a mark."""
+
     def large_frame_announced(self, total_size: int, head: bytes) -> bool:
-        """A large frame begins; false drains it. See FrameDecoder."""
+        """Decide on a large frame that begins; false drains it. See FrameDecoder."""
         return True
 
     def lost(self, error: Exception | None) -> None:
-        """The connection is gone; its entries have given back what they held."""
+        """End: the connection is gone, and its entries have given back what they held."""
 
     def when_lost(self, *told: Callable[[Any], object]) -> None:
         """Call each with this connection in the turn in which the peer vanishes, in order."""
         self._told_when_lost += told
 
+    # -- sending ------------------------------------------------------------------------------
+
+    def send(self, command: pb.BaseCommand) -> None:
+        """Queue a command that holds no memory permit."""
+        data = encode_command(command)
+        self.enqueue([data], len(data))
+
+    def enqueue(
+        self,
+        buffers: Sequence[Buffer],
+        size_bytes: int,
+        on_left: Callable[[], object] | None = None,
+        paid_bytes: int = 0,
+    ) -> None:
+        """Queue bytes as one entry; see Sender.enqueue."""
+        self.sender.enqueue(buffers, size_bytes, on_left, paid_bytes)
+
+    def write_through(
+        self,
+        frame: bytes | Sequence[Buffer],
+        part: Callable[[], Callable[[], object]],
+        paid_bytes: int,
+    ) -> bool:
+        """Give the kernel a frame past the queue; see Sender.write_through."""
+        return self.sender.write_through(frame, part, paid_bytes)
+
+    def resume_writing(self) -> None:
+        """Go on sending: asyncio calls this when the transport's own buffer is empty."""
+        self.sender.buffer_is_empty()
+
+    def _crossed_a_mark(self, writable: bool) -> None:
+        self.writability_changed(writable=writable)
+
     # -- receiving ----------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Asyncio's word that the socket is connected."""
-        self._transport = cast("asyncio.Transport", transport)
-        self._transport.set_write_buffer_limits(high=0, low=0)
-        sock = transport.get_extra_info("socket")
-        self._descriptor = -1 if sock is None else sock.fileno()
+        """Begin: asyncio calls this when the socket is connected."""
         self.peer = _address(transport.get_extra_info("peername"))
+        self.sender.attach(cast("asyncio.Transport", transport), self.peer)
         self.local = _address(transport.get_extra_info("sockname"))
         if self._logs_commands:
             command_log.connection_made(self.peer, self.local)
@@ -121,7 +167,7 @@ class Connection(Sending, asyncio.Protocol):
             self._decrypted(self._tls, b"")
 
     def data_received(self, data: bytes) -> None:
-        """Asyncio's word that a chunk has come."""
+        """Take a chunk: asyncio calls this when one has come."""
         self.chunks_received += 1
         if self._tls is None:
             self._plain_received(data)
@@ -129,7 +175,7 @@ class Connection(Sending, asyncio.Protocol):
             self._decrypted(self._tls, data)
 
     def _plain_received(self, data: bytes) -> None:
-        if self._closing or not self.taking_frames:
+        if self.sender.closing or not self.taking_frames:
             return  # Nobody takes it any more, and kept it would have no bound.
         if self._raw is not None:
             self._raw(data)
@@ -146,13 +192,13 @@ class Connection(Sending, asyncio.Protocol):
             plain = tls.receive(ciphertext) if ciphertext or was_established else self._greet(tls)
         except RemoteProtocolError as error:
             logger.info("closing %s: %s", self.peer, error)
-            self._send_outgoing(tls)
+            self.sender.send_records(tls)
             self.abort()
             return
-        self._send_outgoing(tls)
+        self.sender.send_records(tls)
         if tls.established and not was_established:
             self.connected()
-            self._hand_over()
+            self.sender.hand_over()
         if plain:
             self._plain_received(plain)
         if tls.ended:
@@ -162,16 +208,10 @@ class Connection(Sending, asyncio.Protocol):
         tls.start()
         return b""
 
-    def _send_outgoing(self, tls: TlsLayer) -> None:
-        outgoing = tls.take_outgoing()
-        if outgoing and self._transport is not None and not self._transport.is_closing():
-            self._tls_bytes += len(outgoing)
-            self._transport.write(outgoing)
-
     # -- frames -------------------------------------------------------------------------------
 
     def receive_raw(self, sink: Callable[[bytes], object]) -> None:
-        """From now on hand over bytes instead of frames, beginning with what is undecoded.
+        """Hand over bytes instead of frames from now on, beginning with those not decoded.
 
         Nothing may be parked: whoever waits to do this does not park meanwhile.
         """
@@ -215,7 +255,7 @@ class Connection(Sending, asyncio.Protocol):
         return False
 
     def _takes_frames(self) -> bool:
-        ended = self.closed or self._closing
+        ended = self.closed or self.sender.closing
         return self.taking_frames and self._raw is None and not ended
 
     def take_no_more(self) -> None:
@@ -234,11 +274,8 @@ class Connection(Sending, asyncio.Protocol):
         """True if frames are not handled as they come, or not even read."""
         return not (self.gate.open and self._reading)
 
-    def _gate_closed(self) -> None:
-        self._read_or_pause()
-
     def _gate_opened(self) -> None:
-        """Handle what waits here first, in a turn of its own; only then read more."""
+        """Handle the frames that wait here, in a turn of its own; only then read more."""
         if not (self._reading and self.intake.idle):
             self._drain_soon()
 
@@ -249,14 +286,14 @@ class Connection(Sending, asyncio.Protocol):
 
     def _drain_then_read(self) -> None:
         self._drain_is_due = False
-        if not self.closed and self._transport is not None:
+        if not self.closed and self.sender.transport is not None:
             self.take_frames()
 
     def _read_or_pause(self) -> None:
-        """Read from the socket exactly while what comes has a place."""
+        """Read from the socket only while there is room for what comes."""
         wanted = self.gate.open or self.intake.wants_more or not self.taking_frames
         wanted = wanted and not self._turn_is_over
-        transport = self._transport
+        transport = self.sender.transport
         if wanted is self._reading or transport is None or transport.is_closing():
             return
         if wanted and self._drain_is_due:
@@ -270,14 +307,13 @@ class Connection(Sending, asyncio.Protocol):
             self._watch_for_hangup(on=True)
 
     def _watch_for_hangup(self, *, on: bool) -> None:
-        """While the socket is not read, the event loop does not see that the peer has left."""
-        hangups = self._process.hangups
-        if hangups is None or self._descriptor < 0:
+        """Watch for the peer's leaving, which the event loop sees only while it reads."""
+        if self._hangups is None or self.sender.descriptor < 0:
             return
         if on:
-            hangups.watch(self._descriptor, self._hung_up)
+            self._hangups.watch(self.sender.descriptor, self._hung_up)
         else:
-            hangups.forget(self._descriptor)
+            self._hangups.forget(self.sender.descriptor)
 
     def _hung_up(self) -> None:
         logger.debug("%s left while it was not read", self.peer)
@@ -288,40 +324,32 @@ class Connection(Sending, asyncio.Protocol):
     @property
     def transport(self) -> asyncio.Transport | None:
         """The asyncio transport; None before the connection and after its loss."""
-        return self._transport
+        return self.sender.transport
 
     def close(self) -> None:
         """Take no more frames, let queued entries leave, then close. Once is enough."""
-        if not self._established():
-            self.abort()
-        elif not self.closed and not self._closing:
-            self._closing = True
-            self._hand_over()
+        self.sender.close()
 
     def abort(self) -> None:
         """Close now; queued entries give back what they hold."""
-        self._closing = True
-        if self._transport is not None:
-            self._transport.abort()
+        self.sender.abort()
 
     def call_soon(self, callback: Callable[[], object]) -> None:
         """Call back in the loop's next turn."""
         asyncio.get_running_loop().call_soon(callback)
 
     def eof_received(self) -> bool:
-        """The peer sends no more: for Pulsar that is the end, with or without answers queued."""
+        """End the connection: its peer sends no more, whether or not answers are queued."""
         self.abort()
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Asyncio's word that the socket is gone."""
+        """End: asyncio calls this when the socket is gone."""
         self.closed = True
-        self._transport = None
         if self._logs_commands:
             command_log.connection_lost(self.peer)
         self._watch_for_hangup(on=False)
-        self._queue.discard()
-        self._process.outbound.forget(self._process_has_room)
+        self.sender.lost()
         self.intake.discard()
         # A connection is a cycle, and what it had of a frame may be 5 MB.
         self.decoder.discard()

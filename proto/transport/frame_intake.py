@@ -1,4 +1,4 @@
-"""What has come from a peer and when it is handled: at once, after others, or left in the socket.
+"""The intake of frames: each is handled at once, after others, or left in the socket.
 
 While the connection's gate is closed, no request is handled. Under profile ``pulsar`` nothing is
 read then either. Otherwise a few frames are parked, so that a control frame behind them can be
@@ -61,13 +61,13 @@ class FrameIntake:
 
     @property
     def wants_more(self) -> bool:
-        """Whether to go on reading although the gate is closed."""
+        """True if reading goes on although the gate is closed."""
         waiting = self.parked_bytes + self._decoder.buffered_bytes
         return self._may_park and waiting < MAX_PARKED_BYTES
 
     @property
     def idle(self) -> bool:
-        """Whether nothing that came is waiting, not even a part of a frame."""
+        """True if nothing that came is waiting, not even a part of a frame."""
         return not self._parked and not self._decoder.buffered_bytes
 
     @property
@@ -81,7 +81,7 @@ class FrameIntake:
         )
 
     def next_frame(self, *, gate_open: bool) -> Frame | None:
-        """Return what is to be handled now; None when that is nothing.
+        """Return the frame to handle now; None if there is none.
 
         Raises:
             FrameTooLargeError: A length field is above the limit.
@@ -92,7 +92,7 @@ class FrameIntake:
         return self._unpark() if self._parked else self._decode()
 
     def _next_overtaking(self) -> Frame | None:
-        """Park what comes, until something may overtake it."""
+        """Park the frames that come, until one may overtake them."""
         while self._may_park:
             frame = self._decode()
             if frame is None:
@@ -123,7 +123,7 @@ class FrameIntake:
         return frame
 
     def discard(self) -> None:
-        """The connection is gone, and what it asked with it."""
+        """Drop all frames: the connection is gone."""
         self._change(-len(self._parked), -self.parked_bytes)
         self._parked.clear()
 

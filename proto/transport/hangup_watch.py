@@ -1,4 +1,4 @@
-"""Notices that a peer has left whose socket is not being read.
+"""A watch for peers that leave while their socket is not read.
 
 Neither asyncio nor uvloop sees a FIN or RST while reading is paused, unless something is being
 written. The kernel does: ``poll`` tells of it, whatever lies unread in the socket.
@@ -20,7 +20,7 @@ _HANGUP = getattr(select, "POLLRDHUP", select.POLLHUP)
 
 
 class HangupWatch:
-    """Looks at the paused sockets of a process, all in one call, five times a second.
+    """A look at the paused sockets of a process, all in one call, five times a second.
 
     Bound: one entry a paused connection. Nothing runs while none is paused.
     """

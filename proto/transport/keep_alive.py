@@ -1,4 +1,4 @@
-"""Whether a peer still lives: what to do at each tick of keepAliveIntervalSeconds.
+"""The keep-alive of a connection: a verdict at each tick of keepAliveIntervalSeconds.
 
 As shipped: an unfinished handshake is closed, an unanswered PING closes unless reading is paused,
 otherwise a PING is sent. Reading that is paused without end therefore keeps a silent peer for
@@ -15,7 +15,7 @@ from enum import Enum
 
 
 class Verdict(Enum):
-    """What a tick asks for."""
+    """The action that a tick asks for."""
 
     SEND_PING = "send a PING"
     WAIT = "nothing"
@@ -29,7 +29,7 @@ CLOSING = {Verdict.CLOSE_HANDSHAKE, Verdict.CLOSE_SILENT, Verdict.CLOSE_STUCK}
 
 @dataclass(frozen=True, slots=True)
 class PeerState:
-    """What is known of a peer at a tick.
+    """A peer at a tick.
 
     Attributes:
         ready: Its handshake is finished.

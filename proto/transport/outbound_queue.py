@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from proto.transport.writers import Buffer, Writer
 
 HANDOVER_BYTES = 65_536
-"""Small entries leave together until this much is handed over at once; a large one goes alone."""
+"""Bytes of small entries that leave together; a large one goes alone."""
 
 
 class OutboundEntry:
-    """Bytes that leave together, and what happens when the kernel has the last of them."""
+    """Bytes that leave together, and a callback for when the kernel has the last of them."""
 
     __slots__ = ("buffers", "on_left", "paid_bytes", "size_bytes")
 
@@ -76,7 +76,7 @@ class OutboundQueue:
 
     @property
     def idle(self) -> bool:
-        """Whether the kernel has every byte that was ever queued."""
+        """True if the kernel has every byte that was ever queued."""
         return not self._entries and not self._handed_over
 
     def was_written(self, entry: OutboundEntry) -> None:
@@ -85,7 +85,7 @@ class OutboundQueue:
         self._buffer.weigh(entry.size_bytes, entry.paid_bytes)
 
     def add(self, entry: OutboundEntry) -> None:
-        """Queue an entry; ``judge`` says whether that was too much."""
+        """Queue an entry; ``judge`` then compares the weight with the marks."""
         self._entries.append(entry)
         self._buffer.weigh(entry.size_bytes, entry.paid_bytes)
 
@@ -103,13 +103,13 @@ class OutboundQueue:
             self._hand_over_rest(transport)
 
     def drained(self, transport: asyncio.Transport) -> None:
-        """The transport's own buffer is empty: go on."""
+        """Go on: the transport's own buffer is empty."""
         if self._handed_over:
             self._hand_over_rest(transport)
         self.hand_over(transport)
 
     def discard(self) -> None:
-        """The connection is gone: every entry gives back what it holds, now."""
+        """Let every entry give back what it holds: the connection is gone."""
         entries = [*self._handed_over, *self._entries]
         self._handed_over = []
         self._entries.clear()
@@ -127,7 +127,7 @@ class OutboundQueue:
                 return
 
     def _batch_left(self) -> None:
-        """The kernel has every byte of the batch."""
+        """End a batch, of which the kernel has every byte."""
         batch, self._handed_over = self._handed_over, []
         for entry in batch:
             if self._buffer.left(entry.size_bytes, entry.paid_bytes):

@@ -1,4 +1,4 @@
-"""What the connections of one process share for flow control."""
+"""The part of flow control that the connections of a process share."""
 
 from __future__ import annotations
 

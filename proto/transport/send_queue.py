@@ -1,4 +1,4 @@
-"""What a socket's kernel still holds because the peer has not acknowledged it."""
+"""The send queue of a socket: bytes in the kernel that the peer has not acknowledged."""
 
 from __future__ import annotations
 

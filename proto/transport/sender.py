@@ -1,4 +1,4 @@
-"""The sending half of a connection: entries from the queue to the kernel, and from there.
+"""The sender of a connection: takes entries from the queue to the kernel.
 
 Entries wait in our own queue and are handed to the transport whole; the transport's own limits
 are 0, so that its ``resume_writing`` means that the kernel has every byte. Only then is an entry
@@ -7,24 +7,22 @@ gone, and only then does it give back what it holds.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING
 
 import proto.command_log as command_log
 from limiter.flow.causes import PauseCause
 from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
-from proto.frames import encode_command
 from proto.transport.outbound_queue import OutboundEntry, OutboundQueue
-from proto.transport.process_flow import ProcessFlow
 from proto.transport.send_queue import forget_unsent, unacknowledged_bytes
 from proto.transport.writers import PLAIN_STEP_BYTES, PlainWriter, TlsWriter, Writer, write_all
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Sequence
 
-    import proto.PulsarApi_pb2 as pb
     from limiter.flow.read_gate import ReadGate
+    from proto.transport.process_flow import ProcessFlow
     from proto.transport.tls import TlsLayer
 
     Buffer = bytes | memoryview
@@ -32,59 +30,62 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Sending:
-    """Sends for a connection; see proto.transport.connection.Connection, which is the whole.
+class Sender:
+    """Sends the entries of one connection.
+
+    Args:
+        gate: The connection's, closed here when the process has too much pending.
+        marks: When the connection counts as unwritable.
+        process: What the connections of this process share for flow control.
+        tls: TLS above the plain transport; None without.
+        on_mark: Told whether the connection is writable, when it crossed a mark.
 
     Attributes:
-        gate: The connection's, closed here when the process has too much pending.
+        transport: Asyncio's; None before the connection and after its loss.
+        descriptor: The socket's; -1 without a socket.
+        peer: The peer's address.
         outbound: The weight of what waits.
+        closing: Nothing more is taken.
         passes_queue: Whether frames may go past the queue: never with encryption.
         in_a_pipe: Its bytes are bounded by the marks, and nothing but the other side of its pipe
             may stop its reading.
     """
 
-    gate: ReadGate
-    peer: str
-
     def __init__(
         self,
+        gate: ReadGate,
         marks: WriteBufferMarks | None,
-        process: ProcessFlow | None,
+        process: ProcessFlow,
         tls: TlsLayer | None,
+        on_mark: Callable[[bool], object],
     ) -> None:
-        self._process = process or ProcessFlow()
-        self.outbound = OutboundBuffer(marks or WriteBufferMarks(), self._process.outbound)
-        self._transport: asyncio.Transport | None = None
-        self._descriptor = -1
-        self.in_a_pipe = False
-        self._logs_commands = command_log.is_read()
-        self._closing = False
+        self._gate = gate
+        self._process = process
         self._tls = tls
         self._tls_bytes = 0
+        self._on_mark = on_mark
+        self._logs_commands = command_log.is_read()
+        self.transport: asyncio.Transport | None = None
+        self.descriptor = -1
+        self.peer = "unconnected"
+        self.outbound = OutboundBuffer(marks or WriteBufferMarks(), process.outbound)
+        self.closing = False
         self.passes_queue = tls is None
+        self.in_a_pipe = False
         writer: Writer = PlainWriter() if tls is None else TlsWriter(tls)
         self._queue = OutboundQueue(self.outbound, writer, self._crossed_a_mark)
 
-    def abort(self) -> None:
-        """Close now; the whole connection's to say how."""
-        raise NotImplementedError
-
-    def call_soon(self, callback: Callable[[], object]) -> None:
-        """Call back in the loop's next turn; the whole connection's to say how."""
-        raise NotImplementedError
-
-    def writability_changed(self, *, writable: bool) -> None:
-        """The outbound buffer crossed a mark."""
+    def attach(self, transport: asyncio.Transport, peer: str) -> None:
+        """Send by a transport from now on."""
+        self.transport, self.peer = transport, peer
+        transport.set_write_buffer_limits(high=0, low=0)
+        sock = transport.get_extra_info("socket")
+        self.descriptor = -1 if sock is None else sock.fileno()
 
     def _crossed_a_mark(self, writable: bool) -> None:
-        self.writability_changed(writable=writable)
+        self._on_mark(writable)
         if writable:
             self.outbound.tell_listeners()
-
-    def send(self, command: pb.BaseCommand) -> None:
-        """Queue a command that holds no memory permit."""
-        data = encode_command(command)
-        self.enqueue([data], len(data))
 
     def enqueue(
         self,
@@ -102,7 +103,7 @@ class Sending:
             paid_bytes: What of them a permit of the memory limiter pays for.
         """
         entry = OutboundEntry(buffers, size_bytes, on_left, paid_bytes)
-        if self._closing or self._transport is None or self._transport.is_closing():
+        if self.closing or self.transport is None or self.transport.is_closing():
             entry.leave()
             return
         if self._logs_commands:
@@ -110,21 +111,21 @@ class Sending:
         self._queue.add(entry)
         if not self._process.parks_frames:
             self._queue.judge()  # As Netty: before the kernel was asked.
-        self._hand_over()
+        self.hand_over()
         self._queue.judge()
         self._wait_for_room()
 
     def _wait_for_room(self) -> None:
-        """Read no more while the process has too much pending, and this peer some of it."""
+        """Close the gate while the process has too much pending, and this peer some of it."""
         if self._process.outbound.full and self.outbound.pending_bytes and not self.in_a_pipe:
             self._process.outbound.call_when_less(self._process_has_room)
-            self.gate.close_for(PauseCause.PROCESS_OUTBOUND_FULL)
+            self._gate.close_for(PauseCause.PROCESS_OUTBOUND_FULL)
 
     @property
     def may_write_through(self) -> bool:
         """True if ``write_through`` would: nothing is queued, and ``passes_queue``."""
-        transport = self._transport
-        if transport is None or self._closing or not self.passes_queue or not self._queue.idle:
+        transport = self.transport
+        if transport is None or self.closing or not self.passes_queue or not self._queue.idle:
             return False
         return not transport.is_closing()
 
@@ -148,7 +149,7 @@ class Sending:
             False when something is queued, or encryption is, or it is too much to be given at
             once: then nothing was sent.
         """
-        transport = self._transport
+        transport = self.transport
         if transport is None or not self.may_write_through:
             return False
         buffers = (frame,) if isinstance(frame, bytes) else frame
@@ -171,23 +172,24 @@ class Sending:
         return True
 
     def _process_has_room(self) -> None:
-        self.gate.open_for(PauseCause.PROCESS_OUTBOUND_FULL)
+        self._gate.open_for(PauseCause.PROCESS_OUTBOUND_FULL)
 
-    def _hand_over(self) -> None:
-        transport = self._transport
-        if transport is None or transport.is_closing() or not self._established():
+    def hand_over(self) -> None:
+        """Give the kernel what it takes of the queue; close when all has left, if that is due."""
+        transport = self.transport
+        if transport is None or transport.is_closing() or not self.established:
             return
         self._write(transport, self._queue.hand_over)
         self._close_when_empty(transport)
 
-    def resume_writing(self) -> None:
-        """Asyncio's word that the transport's own buffer is empty."""
-        transport = self._transport
-        if transport is not None and self._established():
+    def buffer_is_empty(self) -> None:
+        """Go on: the transport's own buffer is empty."""
+        transport = self.transport
+        if transport is not None and self.established:
             self._write(transport, self._queue.drained)
             # Within this call asyncio's transport must not be closed: it would end twice.
-            if self._closing and not self._queue:
-                self.call_soon(self._hand_over)
+            if self.closing and not self._queue:
+                asyncio.get_running_loop().call_soon(self.hand_over)
 
     def _write(
         self, transport: asyncio.Transport, hand_over: Callable[[asyncio.Transport], None]
@@ -202,13 +204,13 @@ class Sending:
             logger.exception("closing %s after a write that failed", self.peer)
             self.abort()
         else:
-            if not self._queue and self.gate.is_closed_for(PauseCause.PROCESS_OUTBOUND_FULL):
+            if not self._queue and self._gate.is_closed_for(PauseCause.PROCESS_OUTBOUND_FULL):
                 # Whatever the others have pending, this one has nothing.
                 self._process.outbound.forget(self._process_has_room)
                 self._process_has_room()
 
     def _close_when_empty(self, transport: asyncio.Transport) -> None:
-        if self._closing and not self._queue and not transport.is_closing():
+        if self.closing and not self._queue and not transport.is_closing():
             if self._tls is not None:
                 transport.write(self._tls.close())
             transport.close()
@@ -225,26 +227,59 @@ class Sending:
 
         Where the system does not tell (and without a socket), what the kernel took.
         """
-        if self._transport is None:
+        if self.transport is None:
             return 0
-        unsent = self._transport.get_write_buffer_size() + unacknowledged_bytes(self._descriptor)
+        unsent = self.transport.get_write_buffer_size() + unacknowledged_bytes(self.descriptor)
         return max(0, self.written_bytes - unsent)
 
     @property
     def outstanding(self) -> bool:
         """True if the peer has not acknowledged everything that was queued for it."""
-        if self._transport is None:
+        if self.transport is None:
             return False
-        return bool(self._queue) or unacknowledged_bytes(self._descriptor) > 0
+        return bool(self._queue) or unacknowledged_bytes(self.descriptor) > 0
+
+    # -- ending -------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Take no more, let queued entries leave, then close. Once is enough."""
+        if not self.established:
+            self.abort()
+        elif not self.closing:
+            self.closing = True
+            self.hand_over()
+
+    def abort(self) -> None:
+        """Close now; queued entries give back what they hold."""
+        self.closing = True
+        if self.transport is not None:
+            self.transport.abort()
 
     def reset(self) -> None:
         """Abort, and let the kernel forget what the peer has not read.
 
         Otherwise it keeps a full send buffer for minutes, for a peer that does not know.
         """
-        if self._descriptor >= 0 and self._transport is not None:
-            forget_unsent(self._descriptor)
+        if self.descriptor >= 0 and self.transport is not None:
+            forget_unsent(self.descriptor)
         self.abort()
 
-    def _established(self) -> bool:
+    def lost(self) -> None:
+        """Let every entry give back what it holds: the connection is gone."""
+        self.transport = None
+        self._queue.discard()
+        self._process.outbound.forget(self._process_has_room)
+
+    # -- TLS ----------------------------------------------------------------------------------
+
+    @property
+    def established(self) -> bool:
+        """True if bytes may be sent: with TLS, when its handshake is finished."""
         return self._tls is None or self._tls.established
+
+    def send_records(self, tls: TlsLayer) -> None:
+        """Send the records of TLS itself: handshake, alerts and keys."""
+        records = tls.take_outgoing()
+        if records and self.transport is not None and not self.transport.is_closing():
+            self._tls_bytes += len(records)
+            self.transport.write(records)

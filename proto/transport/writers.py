@@ -1,4 +1,4 @@
-"""How entries become writes: plain, or encrypted piece by piece.
+"""Writers of entries to a transport: plain, or encrypted piece by piece.
 
 Both kinds are driven by the connection: ``begin`` takes the buffers of one batch, and ``more``
 is called whenever the transport's own buffer is empty, until it says that nothing is left. Both
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     Buffer = bytes | memoryview
 
 TLS_STEP_BYTES = 262_144
-"""Plain bytes encrypted ahead of the kernel, so that a large entry is never there twice."""
+"""Plain bytes that are encrypted ahead of the kernel: a large entry is never in memory twice."""
 PLAIN_STEP_BYTES = 8 << 20
-"""Given to the transport at once: a loop may write on for as long as the peer reads as fast, and
-others wait meanwhile, some 10 ms for so much."""
+"""Bytes given to the transport at once: a loop may write on for as long as the peer reads as fast,
+and others wait meanwhile, some 10 ms for so much."""
 
 
 class Writer(Protocol):
@@ -36,7 +36,7 @@ class Writer(Protocol):
 
 
 class PlainWriter:
-    """Everything at once, one write or one writelines, up to PLAIN_STEP_BYTES."""
+    """Writes a batch at once, in steps of PLAIN_STEP_BYTES."""
 
     def __init__(self) -> None:
         self._pieces: deque[Buffer] = deque()
@@ -59,7 +59,7 @@ class PlainWriter:
 
 
 class TlsWriter:
-    """At most TLS_STEP_BYTES of plain bytes as ciphertext in the transport."""
+    """Writes a batch as ciphertext, of TLS_STEP_BYTES of plain bytes at a time."""
 
     def __init__(self, tls: TlsLayer) -> None:
         self._tls = tls
@@ -79,7 +79,7 @@ class TlsWriter:
 
 
 def write_all(transport: asyncio.Transport, buffers: Sequence[Buffer]) -> None:
-    """Give a transport buffers in one call; a single one costs it less in ``write``."""
+    """Give a transport buffers in one call; for a single one ``write`` costs less."""
     if len(buffers) == 1:
         transport.write(buffers[0])
     else:

@@ -67,7 +67,7 @@ class PipeLeg(Connection):
 
     def pipe_to(self, other: Connection) -> None:
         """From now on pass every byte on to ``other``."""
-        self.in_a_pipe = True
+        self.sender.in_a_pipe = True
         self.receive_raw(lambda data: other.enqueue([data], len(data)))
 
 

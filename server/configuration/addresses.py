@@ -1,4 +1,4 @@
-"""Host names and ports as they are written, where a server listens, and what clients are told."""
+"""Addresses: where a server listens, which one clients are told, and how they are written."""
 
 from __future__ import annotations
 

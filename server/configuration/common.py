@@ -29,14 +29,14 @@ OVERDRAFT_KEY = "floodgateTopicListOverdraftMaxBytes"
 
 
 class Profile(Enum):
-    """Chooses if this process behaves as the shipped Pulsar or as a better one would."""
+    """The behaviour of a process: that of Pulsar as released, or of Floodgate."""
 
     PULSAR = "pulsar"
     FLOODGATE = "floodgate"
 
 
 class ResponseBuffers(Enum):
-    """Chooses if requests for the same listing share its encoded bytes."""
+    """The buffers of answers: requests for the same listing share its encoded bytes, or not."""
 
     PRIVATE = "private"
     SHARED = "shared"
@@ -87,7 +87,7 @@ class TopicListLimits(BaseModel):
 
 
 class ServerConfig(BaseModel):
-    """Holds what every Floodgate server process is told before it starts.
+    """The configuration of a server process.
 
     A field's ``validation_alias`` is its key in the file; fields without one are converted
     from the keys their docstring names. Units are in the names: bytes and seconds.
@@ -152,21 +152,23 @@ def shared_values(checked: CheckedKeys) -> dict[str, object]:
 
 def _floodgate_choices(checked: CheckedKeys) -> dict[str, object]:
     profile = Profile(checked.text("floodgateProfile"))
-    shipped = profile is Profile.PULSAR
-    estimate = checked.text("floodgateSizeEstimate") or ("last" if shipped else "exact")
-    buffers = checked.text("floodgateResponseBuffers") or ("private" if shipped else "shared")
-    policy = checked.text("floodgateAdmissionPolicy") or ("fifo" if shipped else "fair")
+    pulsar_compatible = profile is Profile.PULSAR
+    estimate = checked.text("floodgateSizeEstimate") or ("last" if pulsar_compatible else "exact")
+    buffers = checked.text("floodgateResponseBuffers") or (
+        "private" if pulsar_compatible else "shared"
+    )
+    policy = checked.text("floodgateAdmissionPolicy") or ("fifo" if pulsar_compatible else "fair")
     return {
         "profile": profile,
         "size_estimate": SizeEstimate(estimate),
         "response_buffers": ResponseBuffers(buffers),
         "admission": _admission_rules(checked, AdmissionPolicy(policy)),
-        "flow": FlowConfig.from_keys(checked, as_shipped=shipped),
+        "flow": FlowConfig.from_keys(checked, pulsar_compatible=pulsar_compatible),
     }
 
 
 def _admission_rules(checked: CheckedKeys, policy: AdmissionPolicy) -> AdmissionRules:
-    """Read what policy fair can be told; fifo has no use for it and says so."""
+    """Read the limits of policy fair; fifo has no use for them and refuses them."""
     if policy is AdmissionPolicy.FIFO:
         for key in (*CAP_KEYS.values(), OVERDRAFT_KEY):
             if checked.value(key):

@@ -130,7 +130,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _goes_on(line: str) -> bool:
-    """An odd number of backslashes at the end: the last one escapes the line's end."""
+    """Return True for an odd number of backslashes at the end: the last escapes the line's end."""
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 

@@ -1,4 +1,4 @@
-"""Flow control's keys (PIP-434, keep-alive, slow peers): read once, counted in bytes and seconds.
+"""Flow control's keys (PIP-434, keep-alive, slow peers), read in bytes and seconds.
 
 PIP-434 shipped with other keys for the rate after a resume than it had proposed. Both are read;
 the shipped ones win.
@@ -47,7 +47,7 @@ _DEFAULTS = {
 
 
 class FlowConfig(BaseModel):
-    """How the connections of a process are held back.
+    """The flow control of a process's connections.
 
     Attributes:
         rules: What pauses one connection.
@@ -55,7 +55,6 @@ class FlowConfig(BaseModel):
         max_pending_outbound_bytes: floodgateMaxPendingOutboundMB: what may wait for all peers
             together without a permit of the memory limiter; 0 is unlimited.
         keep_alive_seconds: keepAliveIntervalSeconds; 0 or less: peers are never asked.
-        as_shipped: Profile pulsar: nothing is read while paused, and keep-alive spares who is.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -64,20 +63,19 @@ class FlowConfig(BaseModel):
     slow_peers: SlowPeerRules = SlowPeerRules()
     max_pending_outbound_bytes: int = 256 * _MEGABYTE_BYTES
     keep_alive_seconds: float = 30.0
-    as_shipped: bool = False
 
     @classmethod
-    def from_keys(cls, checked: CheckedKeys, *, as_shipped: bool) -> Self:
+    def from_keys(cls, checked: CheckedKeys, *, pulsar_compatible: bool) -> Self:
         """Read the keys; what does not fit together becomes a problem."""
 
         def own(key: str) -> int:
-            default = 0 if as_shipped else _DEFAULTS.get(key, 0)
+            default = 0 if pulsar_compatible else _DEFAULTS.get(key, 0)
             return checked.integer(key) if checked.is_set(key) else default
 
-        pause = checked.flag(PAUSE_KEY) if checked.is_set(PAUSE_KEY) else not as_shipped
+        pause = checked.flag(PAUSE_KEY) if checked.is_set(PAUSE_KEY) else not pulsar_compatible
         checked.value(PAUSE_KEY)
         marks = _water_marks(checked)
-        if pause and not as_shipped and marks.low_bytes == 0:
+        if pause and not pulsar_compatible and marks.low_bytes == 0:
             checked.refuse(
                 f"{LOW_WATER_MARK_KEY}=0: nothing is below it, so that a connection that was "
                 "paused once would never be read again; set at least 1"
@@ -89,7 +87,6 @@ class FlowConfig(BaseModel):
             ),
             max_pending_outbound_bytes=own(PENDING_OUTBOUND_KEY) * _MEGABYTE_BYTES,
             keep_alive_seconds=checked.integer("keepAliveIntervalSeconds"),
-            as_shipped=as_shipped,
         )
 
 

@@ -1,4 +1,4 @@
-"""Reads one configuration value as Pulsar's loader would: its type, its range, its spelling.
+"""Types of configuration values, read as Pulsar's loader reads them.
 
 The Java renderings that appear when defaults are printed (``Optional[6650]``,
 ``Optional.empty``, ``[a, b]``, ``null``) are read as what they mean.
@@ -26,7 +26,7 @@ _SUFFIX_BYTES = {"k": 1024, "m": 1024 * 1024}
 
 @dataclass(frozen=True, slots=True)
 class KnownKey:
-    """What is known of one configuration key.
+    """A configuration key with type, range and default.
 
     Attributes:
         key: The key as it stands in the file.
@@ -54,7 +54,7 @@ class KnownKey:
 
     @property
     def default_value(self) -> Value:
-        """The default, read."""
+        """The default as a value."""
         return None if self.default is None else self._typed(self.default.strip())
 
     def parse(self, text: str) -> Value:
@@ -74,7 +74,7 @@ class KnownKey:
 
     @property
     def expected(self) -> str:
-        """What a value must be, as the end of a sentence."""
+        """The values that are accepted, as the end of a sentence."""
         if self.values:
             return f"one of {', '.join(self.values)}"
         if self.type in ("boolean", "Boolean"):

@@ -1,4 +1,4 @@
-"""Checks an operator's configuration against every key that Pulsar knows.
+"""The keys that Pulsar knows, and the check of a configuration against them.
 
 All wrong values are found at once. Keys nobody knows and keys that have no effect here are
 not errors in a file: an operator's own is passed as it is, so each kind is one line of the log. On
@@ -75,7 +75,7 @@ class KnownKeys:
         return checked
 
     def refusal(self, key: str) -> str | None:
-        """Return why a key cannot be set by itself: nobody knows it; None for one that is known.
+        """Return the refusal of an unknown key; None for a known one.
 
         In a file such a key is only warned of: it may be meant for somebody else.
         """

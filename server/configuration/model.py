@@ -1,4 +1,4 @@
-"""Builds a configuration model from checked keys, and tells what pydantic found in sentences.
+"""Configuration models, built from checked keys; pydantic's findings become sentences.
 
 Fields whose value needs no conversion carry Pulsar's key as their ``validation_alias``; the
 others are given by name. Everything that is wrong is raised at once.

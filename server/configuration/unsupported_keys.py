@@ -1,4 +1,4 @@
-"""Keys that protect something and that this version does not support.
+"""Keys of protections that this version does not have: they are refused.
 
 Ignoring one of them would leave a server open that its operator believes closed, so each is
 refused with a sentence of its own.

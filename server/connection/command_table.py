@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import proto.PulsarApi_pb2 as pb
-from proto.command_bounds import type_name
 from proto.errors import RemoteProtocolError
+from proto.parsing.command_bounds import type_name
 
 if TYPE_CHECKING:
     from enum import Enum

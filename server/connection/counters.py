@@ -1,4 +1,4 @@
-"""Plain numbers that connections count and collectors read; nothing here knows of metrics.
+"""Counters of connections, as plain numbers that collectors read.
 
 Every method is a few additions, so that counting costs nothing on the hot path.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class ConnectionCounters:
-    """How many connections came, were answered CONNECTED or refused, and went.
+    """Connections that came, were answered CONNECTED or refused, and went.
 
     Source: upstream's ConnectionMetrics; created_total may exceed success and failure
     together, because a connection may end without ever sending CONNECT.
@@ -43,7 +43,7 @@ class ConnectionCounters:
 
 @dataclass(slots=True)
 class ProxyCounters:
-    """What a proxy did since it started; all but connections only grow.
+    """The work of a proxy since it started.
 
     Attributes:
         new_connections: Client connections accepted.

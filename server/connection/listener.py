@@ -1,4 +1,4 @@
-"""Listens on an address, and says in one sentence why that is not possible.
+"""Listeners: bound addresses, or one sentence on why an address cannot be bound.
 
 SO_SNDBUF is set on the listening socket, before it listens: accepted connections inherit it,
 on asyncio and uvloop alike, before their first byte is sent.

@@ -1,4 +1,4 @@
-"""What a refusal says of a listing larger than a limit or a frame: size, limit, key to raise."""
+"""Texts that refuse a listing larger than a limit or a frame: size, limit, key to raise."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from limiter.memory.dual_limiter import LimitType
 
 TOO_LARGE_FOR_A_FRAME = pb.NotAllowedError
-"""The code of a refusal that no repetition helps: clients give up at once, and show its text. They
-repeat after TooManyRequests, ServiceNotReady or MetadataError, as if it were for want of memory."""
+"""The code of a refusal that repeating does not help: clients give up at once, and show its text.
+After TooManyRequests, ServiceNotReady or MetadataError they repeat, as if for want of memory."""
 
 
 def oversized_text(what: str, error: PermitTooLargeError, limit_type: LimitType, whose: str) -> str:

@@ -1,4 +1,4 @@
-"""A client's connection to broker or proxy: commands by a table, flow control, keep-alive, an end.
+"""A client's connection to broker or proxy: dispatch, flow control, keep-alive and end.
 
 Whatever the peer does or leaves undone, what its
 connection holds comes back: it reads slowly and is paused, it reads nothing and is closed, it
@@ -8,69 +8,44 @@ vanishes and is noticed.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from limiter.flow.causes import CloseReason
-from limiter.flow.flow_control import FlowControl, FlowRules
+from limiter.flow.flow_control import FlowControl
 from limiter.flow.response_budget import ResponseBudget
 from limiter.slow_peers.write_progress import WORTHY_BYTES, WriteProgress
-from proto.command_bounds import check_command_size, check_first_frame
 from proto.errors import CommandTooLargeError
 from proto.frames import command_size_in, command_type_in, encode_command
+from proto.parsing.command_bounds import check_command_size, check_first_frame
 from proto.transport.connection import Connection
-from proto.transport.keep_alive import CLOSING, KeepAlive, PeerState, Verdict
+from server.connection.keep_alive_timer import KeepAliveTimer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from enum import Enum
 
-    from limiter.clock import Clock, TimerHandle
-    from limiter.flow.totals import FlowTotals
-    from limiter.slow_peers.eviction import SlowPeers
     from proto.frames import Frame
-    from proto.transport.process_flow import ProcessFlow
     from server.connection.command_table import CommandTable
+    from server.connection.flow_parts import FlowParts
 
     Buffer = bytes | memoryview
 
 logger = logging.getLogger(__name__)
 
-_PING = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))
 _PONG = encode_command(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))
 _PING_TYPE, _PONG_TYPE = pb.BaseCommand.PING, pb.BaseCommand.PONG
 
 
-@dataclass(slots=True)
-class FlowParts:
-    """The parts of flow control that all connections of a process share.
-
-    Attributes:
-        rules: Those of connections that come; the marks of the others follow (see
-            ServerService.change_water_marks).
-        as_shipped: Profile pulsar.
-    """
-
-    clock: Clock
-    rules: FlowRules
-    keep_alive_seconds: float
-    as_shipped: bool
-    process: ProcessFlow
-    totals: FlowTotals
-    slow_peers: SlowPeers
-
-
 class ServedConnection(Connection):
-    """One client.
+    """A connection to one client.
 
     Args:
-        flow: What its process gives it.
+        flow: Flow control of its process.
         commands: The commands that are served.
         max_message_bytes: Largest message.
 
     Attributes:
-        progress: What is known of how it reads.
+        progress: How it has read so far.
         many_clients: It announced that it is a proxy.
         responses: Bytes of answers that are being made for it.
     """
@@ -80,16 +55,14 @@ class ServedConnection(Connection):
         self._commands = commands
         self.state = commands.handshake[0]
         self._flow_parts = flow
-        if flow.as_shipped:
-            self.passes_queue = False  # There every mark is Netty's, and its queue's.
+        self._rules = flow.connection_rules
+        self.sender.passes_queue = self._rules.passes_queue
         self._flow: FlowControl | None = FlowControl(flow.rules, self.gate, flow.clock)
         self.responses = ResponseBudget(flow.rules.max_response_bytes, self.gate, flow.totals)
         self.progress = WriteProgress()
         self.many_clients = False
-        self._keep_alive = KeepAlive(by_progress=not flow.as_shipped)
-        self._keep_alive_timer: TimerHandle | None = None
+        self._keep_alive = KeepAliveTimer(self, flow)
         self._pong_is_queued = False
-        self._pings_unanswered = 0
 
     # -- state --------------------------------------------------------------------------------
 
@@ -104,7 +77,7 @@ class ServedConnection(Connection):
         self._handlers = self._commands.legal_in(state)
 
     @property
-    def ready(self) -> bool:
+    def handshake_finished(self) -> bool:
         """True if the handshake is finished."""
         return self._state not in self._commands.handshake
 
@@ -112,12 +85,12 @@ class ServedConnection(Connection):
 
     def connected(self) -> None:
         """Begin to ask whether the peer lives."""
-        self._arm_keep_alive()
+        self._keep_alive.start()
         self._flow_parts.slow_peers.connected(self)
 
     def lost(self, error: Exception | None) -> None:
-        """No timer and no watch is left."""
-        self._stop_keep_alive()
+        """Stop the timers, and leave flow control and the watch for slow peers."""
+        self._keep_alive.stop()
         if self._flow is not None:
             self._flow.end()
         self._flow_parts.slow_peers.ended(self)
@@ -128,26 +101,26 @@ class ServedConnection(Connection):
         self.close()
 
     def becomes_pipe(self) -> None:
-        """From now on only the other side of a pipe says when this one is read.
+        """Let the other side of a pipe alone say when this one is read, from now on.
 
         Its keep-alive is between both ends of the pipe, and what it does not read must not stop
         what it sends: that could be what makes it read.
         """
         self.intake.parks = False
-        self._stop_keep_alive()
+        self._keep_alive.stop()
         if self._flow is not None:
             self._flow.stop()
             self._flow = None
 
     def stands_for_many(self) -> None:
-        """The peer announced that it is a proxy: its haste is that of many clients.
+        """Treat the peer as many clients: it announced that it is a proxy.
 
         What one of them waits for must not hold up the others, so that neither the budget of one
-        connection nor the cooldown applies; as shipped the cooldown does.
+        connection nor the cooldown applies; in profile pulsar the cooldown does.
         """
         self.many_clients = True
         self._flow_parts.slow_peers.vouched_for(self)
-        if not self._flow_parts.as_shipped:
+        if self._rules.spares_proxies:
             self.responses.lift()
             if self._flow is not None:
                 self._flow.lift_cooldown()
@@ -155,14 +128,11 @@ class ServedConnection(Connection):
     # -- receiving ----------------------------------------------------------------------------
 
     def large_frame_announced(self, total_size: int, head: bytes) -> bool:
-        """Refuse what would hold the event loop, before its body is buffered.
-
-        As shipped a command may be as large as a frame once CONNECT was answered.
-        """
+        """Refuse a command that would hold the event loop, before its body is buffered."""
         try:
-            if not self.ready:
+            if not self.handshake_finished:
                 check_first_frame(total_size)
-            elif not self._flow_parts.as_shipped:
+            elif self._rules.bounds_commands:
                 check_command_size(command_type_in(head), command_size_in(head))
         except CommandTooLargeError:
             self._flow_parts.totals.oversized_commands += 1
@@ -179,7 +149,7 @@ class ServedConnection(Connection):
             self._count(kind)
             self._commands.refuse(self, kind, frame)
             return
-        command = frame.command(as_shipped=self._flow_parts.as_shipped)
+        command = self._rules.parse(frame.command_bytes())
         self._count(command.type)
         handler = self._handlers.get(command.type)
         if handler is None:
@@ -188,10 +158,9 @@ class ServedConnection(Connection):
             handler(self, command)
 
     def _count(self, kind: int) -> None:
-        """Count a command against the cooldown; who answers a PING reads."""
+        """Count a command against the cooldown; a peer that answers a PING reads."""
         if kind == _PONG_TYPE:
-            if self._pings_unanswered:  # One that nobody asked for says nothing.
-                self._pings_unanswered -= 1
+            if self._keep_alive.pong_was_asked_for():
                 self._flow_parts.slow_peers.vouched_for(self)
         elif self._flow is not None and kind != _PING_TYPE:
             self._flow.command_received()
@@ -211,8 +180,8 @@ class ServedConnection(Connection):
         on_left: Callable[[], object] | None = None,
         paid_bytes: int = 0,
     ) -> None:
-        """See Connection.enqueue; from now on it matters whether the peer reads."""
-        super().enqueue(buffers, size_bytes, on_left, paid_bytes)
+        """Queue bytes as one entry, and watch whether the peer reads."""
+        self.sender.enqueue(buffers, size_bytes, on_left, paid_bytes)
         if self.transport is not None:
             self._flow_parts.slow_peers.sent(self)
 
@@ -222,18 +191,15 @@ class ServedConnection(Connection):
         part: Callable[[], Callable[[], object]],
         paid_bytes: int,
     ) -> bool:
-        """See Sending.write_through; from now on it matters whether the peer reads."""
-        if not super().write_through(frame, part, paid_bytes):
+        """Give the kernel a frame past the queue, and watch whether the peer reads."""
+        if not self.sender.write_through(frame, part, paid_bytes):
             return False
         self._flow_parts.slow_peers.sent(self)
         return True
 
     def answer_ping(self) -> None:
-        """Send a PONG; one that has not left yet answers every PING until it does.
-
-        As shipped each gets its own, also from a peer that reads none of them.
-        """
-        if self._pong_is_queued and not self._flow_parts.as_shipped:
+        """Send a PONG."""
+        if self._pong_is_queued and self._rules.answers_pings_once:
             return
         self._pong_is_queued = True
         self.enqueue([_PONG], len(_PONG), self._pong_left)
@@ -252,60 +218,20 @@ class ServedConnection(Connection):
         """Ask the kernel what the peer has acknowledged; see limiter.slow_peers.eviction."""
         least_bytes = 1 if self.many_clients else WORTHY_BYTES
         self.progress.sample(
-            self.acknowledged_bytes(), now, outstanding=self.outstanding, least_bytes=least_bytes
+            self.sender.acknowledged_bytes(),
+            now,
+            outstanding=self.sender.outstanding,
+            least_bytes=least_bytes,
         )
 
     def ask_whether_it_reads(self) -> bool:
-        """Send a PING, whose answer says so; false before the handshake, and of a pipe."""
-        if not self.ready or self._flow is None or self.transport is None:
+        """Send a PING, whose answer proves it; false before the handshake, and for a pipe."""
+        if not self.handshake_finished or self._flow is None or self.transport is None:
             return False
-        self._ping()
+        self._keep_alive.ping()
         return True
-
-    def _ping(self) -> None:
-        self._pings_unanswered += 1
-        self.enqueue([_PING], len(_PING))
 
     def close_slow(self, sentence: str) -> None:
         """End the connection of a peer that does not read."""
         logger.warning("closing %s: %s", self.peer, sentence)
-        self.reset()
-
-    def _arm_keep_alive(self) -> None:
-        parts = self._flow_parts
-        if parts.keep_alive_seconds > 0:
-            due = parts.clock.now() + parts.keep_alive_seconds
-            self._keep_alive_timer = parts.clock.call_at(due, self._keep_alive_tick)
-
-    def _stop_keep_alive(self) -> None:
-        if self._keep_alive_timer is not None:
-            self._keep_alive_timer.cancel()
-            self._keep_alive_timer = None
-
-    def _keep_alive_tick(self) -> None:
-        """Judge the peer by what came from it, and ask again."""
-        self._arm_keep_alive()
-        outstanding = self.outstanding
-        verdict = self._keep_alive.tick(
-            PeerState(
-                self.ready,
-                self.paused,
-                self.intake.frames_seen,
-                self.acknowledged_bytes() if outstanding else self.written_bytes,
-                outstanding,
-            )
-        )
-        if verdict is Verdict.SEND_PING:
-            self._ping()
-        elif verdict in CLOSING:
-            self._close_as_dead(verdict)
-
-    def _close_as_dead(self, verdict: Verdict) -> None:
-        seconds = self._flow_parts.keep_alive_seconds
-        if verdict is Verdict.CLOSE_STUCK:
-            self._flow_parts.totals.closed[CloseReason.KEEP_ALIVE] += 1
-        logger.info("closing %s: %s (%g s)", self.peer, verdict.value, seconds)
-        if self._flow_parts.as_shipped:
-            self.abort()
-        else:
-            self.reset()
+        self.sender.reset()

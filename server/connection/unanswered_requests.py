@@ -1,4 +1,4 @@
-"""Counts and logs the requests that profile pulsar never answers."""
+"""The requests that profile pulsar never answers: counted and logged."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LINES_PER_PERIOD = 10
-"""Requests logged one by one; a storm of them says nothing more."""
+"""Requests logged one by one in a period; a storm of them tells nothing more."""
 PERIOD_SECONDS = 60.0
 NAMESPACE_CHARACTERS = 200
-"""How much of a namespace's name is logged: the proxy has it as the client sent it."""
+"""Characters of a namespace that are logged: the proxy has it as the client sent it."""
 
 
 class UnansweredRequests:

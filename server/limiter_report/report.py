@@ -1,4 +1,4 @@
-"""Who holds the memory of a server: what its limiter knows, put together for operators.
+"""A report for operators on the holders of a server's memory, from its limiter.
 
 The figures of a budget are of one moment. Its holders are counted in several turns of the loop,
 so that many of them hold up nobody: each line is of one moment, the list is not.
@@ -131,7 +131,7 @@ class LimiterReporter:
 
 
 async def _count_all(count: HolderCount, semaphore: AsyncSemaphore) -> None:
-    """Count every account; who leaves meanwhile is counted as holding nothing."""
+    """Count every account; one that leaves meanwhile counts as holding nothing."""
     for number, account in enumerate(list(semaphore.accounts()), 1):
         count.add(account)
         if number % ACCOUNTS_A_TURN == 0:
@@ -139,7 +139,7 @@ async def _count_all(count: HolderCount, semaphore: AsyncSemaphore) -> None:
 
 
 def owner_name(owner: Hashable | None) -> str:
-    """Name who holds something: a connection by its peer's address."""
+    """Return the name of an owner; that of a connection is its peer's address."""
     if isinstance(owner, Connection):
         return owner.peer
     return "unnamed" if owner is None else repr(owner)[:MAX_NAME_LENGTH]

@@ -1,4 +1,4 @@
-"""``GET /admin/v2/floodgate/limiter``: the limiter's figures, and who holds the memory.
+"""``GET /admin/v2/floodgate/limiter``: the limiter's figures and the holders of memory.
 
 ``limit`` is how many holders of each budget are listed (100), ``recent`` how many events of the
 ledger (none), and ``format=table`` is for people.

@@ -1,4 +1,4 @@
-"""Who holds the memory of a server, as a table for people: at most 100 columns."""
+"""The report on the holders of memory as a table for people, at most 100 columns wide."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Metrics of a server process, and how Prometheus and OpenTelemetry get them."""
+"""Metrics of a server process, for Prometheus and OpenTelemetry."""

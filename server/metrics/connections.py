@@ -1,4 +1,4 @@
-"""Metrics that broker and proxy have in common: what waits to leave, what is never answered."""
+"""Metrics that broker and proxy have in common: bytes that wait to leave, unanswered requests."""
 
 from __future__ import annotations
 

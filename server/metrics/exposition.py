@@ -1,4 +1,4 @@
-"""Writes metric families as text: Prometheus' format 0.0.4, or OpenMetrics 1.0 when asked for.
+"""Metric families as text: Prometheus' format 0.0.4, or OpenMetrics 1.0 when asked for.
 
 In OpenMetrics a counter's help and type stand under its family's name, without ``_total``, and
 ``_created`` samples belong to the family. In Prometheus' own format each stands under the name of

@@ -1,4 +1,4 @@
-"""Flow control's metrics: what waits to leave, who is paused and why, who was closed.
+"""Flow control's metrics: bytes that wait to leave, pauses and their causes, closed peers.
 
 ``pulsar_server_channel_write_buf_memory_used_bytes`` stands in PIP-434 and was never shipped;
 ``pulsar_broker_throttled_connections`` counts, as shipped, paused publishers only.

@@ -1,4 +1,4 @@
-"""Sends the topic-list metrics by OpenTelemetry. Imported only when that is wanted.
+"""Export of the topic-list metrics by OpenTelemetry; imported only when it is asked for.
 
 The limiter belongs to the event loop, so the meter is read there, in a turn of its own (about
 a millisecond). Sending may take as long as a collector pleases and happens in a thread.
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 QUEUED_READINGS = 4
 CLOSE_SECONDS = 2.0
-"""How long the last reading may take to leave when the process drains."""
+"""Seconds that the last reading may take to leave when the process drains."""
 
 logger = logging.getLogger(__name__)
 
@@ -203,7 +203,7 @@ def _innermost(error: BaseException) -> str:
 
 
 def _exporter(settings: TelemetrySettings) -> tuple[MetricExporter, Callable[[], str]]:
-    """Return the exporter and what tells why it failed."""
+    """Return the exporter, and the session that remembers why it failed."""
     if settings.exporter is MetricsExporter.CONSOLE:
         # Standard output belongs to the ready line.
         return ConsoleMetricExporter(sys.stderr), lambda: _Session.problem
@@ -217,5 +217,5 @@ def _exporter(settings: TelemetrySettings) -> tuple[MetricExporter, Callable[[],
 
 
 def _resource(service: dict[str, str]) -> Resource:
-    """Say who sends; what the environment says wins."""
+    """Return the sender's attributes; those of the environment win."""
     return Resource.create({**service, **OTELResourceDetector().detect().attributes})

@@ -1,4 +1,4 @@
-"""Whether and where metrics are sent by OpenTelemetry: the standard ``OTEL_*`` variables.
+"""Settings of the export by OpenTelemetry: the standard ``OTEL_*`` variables.
 
 Off by default, and then nothing of OpenTelemetry is imported. On when an endpoint is set, or
 OTEL_METRICS_EXPORTER asks for it. Each variable has its standard meaning, durations are
@@ -35,7 +35,7 @@ class MetricsExporter(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TelemetrySettings:
-    """How metrics are sent.
+    """The way in which metrics are sent.
 
     Attributes:
         exporter: To a collector (otlp) or to standard error (console).
@@ -51,7 +51,7 @@ class TelemetrySettings:
 
     @property
     def destination(self) -> str:
-        """Where to, in words for a log: without a password that the URL may have."""
+        """The destination in words for a log, without a password that the URL may have."""
         if self.exporter is MetricsExporter.CONSOLE:
             return "standard error"
         url = urlsplit(self.endpoint)
@@ -106,7 +106,7 @@ def _endpoint(variables: _Variables) -> str:
 
 
 def _check_otlp(variables: _Variables) -> None:
-    """Look at what the exporter reads itself, and would only complain of in its log."""
+    """Check the variables that the exporter reads itself, and would only complain of in its log."""
     variables.choice(_otlp("PROTOCOL"), (PROTOCOL,))
     variables.choice(_otlp("COMPRESSION"), ("none", "gzip", "deflate"))
     variables.choice(

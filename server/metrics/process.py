@@ -1,4 +1,4 @@
-"""Exports what the operating system and the event loop say of this process.
+"""Metrics of this process: from the operating system and the event loop.
 
 process_* come from prometheus_client's own collector, with the label ``cluster`` that every
 sample of a Pulsar process has. The event loop's lag says how long a callback waited beyond
@@ -46,7 +46,7 @@ class ProcessMetrics(Collector):
 
 
 class ServerInfo(Collector):
-    """Exports what decides how this server answers, as labels named after their keys.
+    """The keys that decide how this server answers, as labels.
 
     Args:
         cluster: The value of the label ``cluster``.

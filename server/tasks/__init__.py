@@ -1,1 +1,1 @@
-"""Asynchronous work of a request: its tasks, its turns of the loop, and sharing it."""
+"""Asynchronous work of requests: tasks, long work in steps, shared work."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TURN_SECONDS = 0.002
-"""How long work goes on before other connections get their turn."""
+"""Seconds for which work goes on before other connections have their turn."""
 
 
 class Steps:

@@ -1,4 +1,4 @@
-"""One piece of work for all who ask for the same while it is under way; then it is forgotten."""
+"""Work that is done once for all who ask for the same while it is under way."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SingleFlight(Generic[T]):
             task.exception()  # told to those who waited, if any were left
 
     def _close_door(self, key: Hashable, flight: _Flight[T]) -> None:
-        """Nobody joins work that has ended, or that nobody waits for."""
+        """Let nobody join work that has ended, or that nobody waits for."""
         if self._flights.get(key) is flight:
             del self._flights[key]
 

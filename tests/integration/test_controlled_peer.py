@@ -8,7 +8,8 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from limiter.flow.outbound_buffer import ENTRY_OVERHEAD_BYTES, WriteBufferMarks
-from proto.frames import encode_command, parse_command
+from proto.frames import encode_command
+from proto.parsing.parser import parse_command
 from tests.support.clocks.settle import settle
 from tests.support.peers.controlled_peer import (
     LINKS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from proto.command_bounds import COMMAND_BYTES
+from proto.parsing.command_bounds import COMMAND_BYTES
 from tests.support.peers.raw_peer import lookup_command, partitions_command, topics_command
 from tests.support.processes.cluster import cluster
 

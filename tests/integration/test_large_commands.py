@@ -8,8 +8,8 @@ import struct
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from proto.command_bounds import COMMAND_BYTES, LARGER_COMMANDS, SCHEMA_BYTES
-from proto.varint import encode_varint
+from proto.parsing.command_bounds import COMMAND_BYTES, LARGER_COMMANDS, SCHEMA_BYTES
+from proto.parsing.varint import encode_varint
 from tests.support.peers.raw_peer import connect_command, frame, lookup_command
 from tests.support.processes.cluster import cluster, topic_names
 from tests.support.processes.commands import type_name

@@ -34,7 +34,7 @@ LENGTH_FIELD_BYTES = 4
 
 
 def flights_of(parts: Cluster) -> Flights:
-    return next(iter(parts.proxy.connections))._parts.flights
+    return next(iter(parts.proxy.connections)).parts.flights
 
 
 async def list_in_turn(parts: Cluster) -> list[str]:

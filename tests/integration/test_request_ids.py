@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from proto.varint import encode_varint
+from proto.parsing.varint import encode_varint
 from tests.support.peers.raw_peer import lookup_command, partitions_command, topics_command
 from tests.support.processes.cluster import broker_connection, cluster, topic_names
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from proto.command_bounds import COMMAND_BYTES
+from proto.parsing.command_bounds import COMMAND_BYTES
 from tests.support.peers.raw_peer import frame, lookup_command, partitions_command, topics_command
 from tests.support.processes.cluster import broker_connection, cluster, topic_names
 

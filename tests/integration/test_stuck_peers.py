@@ -170,10 +170,10 @@ async def test_who_waits_for_what_silent_peers_hold_is_served_within_their_grace
         await pass_seconds(clock, 2.9)
         assert not answer.done()
         assert part.flow.totals.closed[CloseReason.CONTENTION] == 0
-        before = cnx.written_bytes  # It was asked whether it reads.
+        before = cnx.sender.written_bytes  # It was asked whether it reads.
         # The kernels know no such clock: what they still exchange is progress, too.
         for _ in range(30):
-            if cnx.written_bytes == before:
+            if cnx.sender.written_bytes == before:
                 await pass_seconds(clock, 0.1)
                 await until_quiet()
         # Then

@@ -17,7 +17,7 @@ import proto.PulsarApi_pb2 as pb
 from limiter.clock import LoopClock, deadline
 from loadgen.clients.answers import verify_answer
 from loadgen.clients.frames import connect_frame, request_frame
-from proto.frames import parse_command
+from proto.parsing.parser import parse_command
 from proto.topics_response import read_topics_head
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ import proto.PulsarApi_pb2 as pb
 from limiter.clock import LoopClock, deadline
 from loadgen.clients.frames import PONG, connect_frame, request_frame
 from loadgen.scenario import NamespaceExpectation
-from proto.frames import parse_command
+from proto.parsing.parser import parse_command
 from proto.topics_response import read_topics_head
 from server.loop import run
 from tests.proof.conversation import Truth, WrongAnswerError

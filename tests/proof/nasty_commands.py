@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
-from proto.varint import encode_varint
+from proto.parsing.varint import encode_varint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ import broker.patterns.pattern
 import proto.PulsarApi_pb2 as pb
 from broker.cnx import ServerCnxState
 from broker.commands.table import COMMANDS
-from proto.command_bounds import COMMAND_BYTES, LARGER_COMMANDS, type_name
+from proto.parsing.command_bounds import COMMAND_BYTES, LARGER_COMMANDS, type_name
 from tests.proof.nasty_commands import nasty_commands
 from tests.proof.result import ProofResult
 from tests.support.peers.raw_peer import RawPeer, connect_command, frame, ping

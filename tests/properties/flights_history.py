@@ -183,7 +183,7 @@ class FlightsHistory:
         self.flights = Flights(
             self.limiter,
             ExactCharging(self.limiter, as_shipped=False),
-            ErrorTranslation(as_shipped=False),
+            ErrorTranslation(),
             UnansweredRequests(self.clock),
             share=True,
         )

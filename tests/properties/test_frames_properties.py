@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
 from proto.frames import FrameDecoder, encode_command, encode_payload_command
-from proto.varint import decode_varint, encode_varint, varint_size
+from proto.parsing.varint import decode_varint, encode_varint, varint_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -51,7 +51,7 @@ class JoinedFrames:
             joined.frames.append(frame)
             joined.size_bytes += len(frame)
             return True
-        if not cnx.may_write_through:
+        if not cnx.sender.may_write_through:
             return False
         self._by_cnx[cnx] = _Joined(frame)
         return True

@@ -17,7 +17,8 @@ import uvloop
 
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
-from proto.frames import encode_command, parse_command
+from proto.frames import encode_command
+from proto.parsing.parser import parse_command
 from proto.topic_hash import topics_hash
 
 if TYPE_CHECKING:

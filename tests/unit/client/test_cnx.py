@@ -188,7 +188,7 @@ async def test_a_server_that_stops_within_an_answer_is_left() -> None:
     # Then
     with pytest.raises(RequestTimeoutError):
         await asked
-    assert server.cnx._closing
+    assert server.cnx.sender.closing
 
 
 async def test_a_lost_connection_ends_every_request() -> None:

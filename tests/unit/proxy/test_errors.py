@@ -12,9 +12,9 @@ from client.errors import (
     RequestTooLargeError,
     ServerResponseError,
 )
-from proxy.errors import ErrorTranslation
+from proxy.errors import ErrorTranslation, PulsarErrorTranslation
 
-SHIPPED, OURS = ErrorTranslation(as_shipped=True), ErrorTranslation(as_shipped=False)
+SHIPPED, OURS = PulsarErrorTranslation(), ErrorTranslation()
 REFUSED = ServerResponseError(pb.TooManyRequests, 'not "now"')
 LARGE = RequestTooLargeError(10, 5)
 
@@ -50,11 +50,9 @@ def test_as_shipped_a_refusal_of_identity_keeps_its_code(code: int) -> None:
 
 def test_as_shipped_a_partition_query_keeps_the_brokers_code() -> None:
     # Given
-    answer = pb.CommandPartitionedTopicMetadataResponse(
-        request_id=1, error=pb.TopicNotFound, message="none"
-    )
+    answer = ServerResponseError(pb.TopicNotFound, "none")
     # When
-    error = SHIPPED.of_partition_answer(answer, None)
+    error = SHIPPED.of_partitions(answer, None)
     # Then
     assert error.server_error == pb.TopicNotFound
     assert error.message.startswith('{"errorMsg":"none","reqId":')
@@ -62,12 +60,10 @@ def test_as_shipped_a_partition_query_keeps_the_brokers_code() -> None:
 
 def test_as_shipped_a_partition_query_for_an_invalid_name_fails_for_an_unknown_reason() -> None:
     # Given
-    answer = pb.CommandPartitionedTopicMetadataResponse(
-        request_id=1, error=pb.InvalidTopicName, message="V1"
-    )
+    answer = ServerResponseError(pb.InvalidTopicName, "V1")
     # Then
-    assert SHIPPED.of_partition_answer(answer, None).server_error == pb.UnknownError
-    assert OURS.of_partition_answer(answer, None).server_error == pb.InvalidTopicName
+    assert SHIPPED.of_partitions(answer, None).server_error == pb.UnknownError
+    assert OURS.of_partitions(answer, None).server_error == pb.InvalidTopicName
 
 
 @pytest.mark.parametrize("translation", [SHIPPED, OURS])

@@ -10,8 +10,8 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from client.cnx import ClientCnx, ConnectOptions
 from proto.errors import RemoteProtocolError
-from proxy.errors import ErrorTranslation
-from proxy.lookup_handler import LookupProxyHandler
+from proxy.errors import ErrorTranslation, PulsarErrorTranslation
+from proxy.lookup_handler import LookupProxyHandler, PulsarLookupProxyHandler
 from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import started
@@ -38,8 +38,9 @@ class Broker:
         connected = pb.CommandConnected(server_version="test", protocol_version=21)
         self.wire.say(pb.BaseCommand(type=Type.CONNECTED, connected=connected))
         self.wire.answers()
-        translation = ErrorTranslation(as_shipped=as_shipped)
-        self.handler = LookupProxyHandler(ADDRESS, translation, as_shipped=as_shipped)
+        translation = PulsarErrorTranslation() if as_shipped else ErrorTranslation()
+        handler = PulsarLookupProxyHandler if as_shipped else LookupProxyHandler
+        self.handler = handler(ADDRESS, translation)
 
     async def get(self, address: tuple[str, int]) -> ClientCnx:
         self.asked_at.append(address)

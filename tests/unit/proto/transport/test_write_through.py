@@ -60,7 +60,11 @@ async def test_what_the_kernel_takes_at_once_is_no_entry() -> None:
     assert bytes(peer.memory.received) == FRAME
     assert payment.parts == (0, 0)
     assert (peer.outbound.pending_bytes, peer.totals.peak_bytes) == (0, 0)
-    assert (peer.written_bytes, peer.acknowledged_bytes(), peer.outstanding) == (
+    assert (
+        peer.sender.written_bytes,
+        peer.sender.acknowledged_bytes(),
+        peer.sender.outstanding,
+    ) == (
         1_000,
         1_000,
         False,
@@ -74,7 +78,7 @@ async def test_what_the_kernel_does_not_take_becomes_an_entry() -> None:
     assert peer.write_through(FRAME, payment.part, 900)
     assert payment.parts == (1, 0)
     assert (peer.outbound.pending_bytes, peer.totals.unpaid_bytes) == (1_096, 196)
-    assert peer.outstanding
+    assert peer.sender.outstanding
     peer.memory.peer_reads(999)
     assert payment.parts == (1, 0)
     peer.memory.peer_reads(1)
@@ -218,8 +222,8 @@ async def test_nothing_goes_past_encryption() -> None:
             one.received.clear()
             if data:
                 other.peer_sends(data)
-    assert near._established()
-    assert far._established()
+    assert near.sender.established
+    assert far.sender.established
     payment = Payment()
     # When, Then
     assert not near.write_through(FRAME, payment.part, 0)
@@ -315,7 +319,7 @@ async def test_several_buffers_pass_as_one_frame() -> None:
     # Then
     assert sent
     assert bytes(peer.memory.received) == b"headnamestail"
-    assert peer.written_bytes == 13
+    assert peer.sender.written_bytes == 13
 
 
 async def test_what_is_too_much_to_be_given_at_once_goes_through_the_queue() -> None:

@@ -29,7 +29,7 @@ PENDING = "floodgateMaxPendingOutboundMB"
 OWN = (GRACE, UNWRITABLE, DRAIN_RATE, RESPONSES, PENDING)
 ALL = (HIGH, LOW, PAUSE, COOLDOWN, PERMITS, PERIOD, RATE, SECONDS, KEEP_ALIVE, *OWN)
 
-PROFILES = pytest.mark.parametrize("as_shipped", [False, True], ids=["floodgate", "pulsar"])
+PROFILES = pytest.mark.parametrize("pulsar_compatible", [False, True], ids=["floodgate", "pulsar"])
 ROLES = pytest.mark.parametrize("role", ["broker", "proxy"])
 
 
@@ -39,11 +39,11 @@ def read_keys(keys: dict[str, str], role: str = "broker") -> CheckedKeys:
 
 
 def configured(
-    keys: dict[str, str], role: str = "broker", *, as_shipped: bool = False
+    keys: dict[str, str], role: str = "broker", *, pulsar_compatible: bool = False
 ) -> FlowConfig:
     """Read keys of which none is wrong, and about which there is nothing to say."""
     checked = read_keys(keys, role)
-    config = FlowConfig.from_keys(checked, as_shipped=as_shipped)
+    config = FlowConfig.from_keys(checked, pulsar_compatible=pulsar_compatible)
     assert (checked.problems, checked.finish()) == ([], ())
     return config
 
@@ -63,14 +63,13 @@ def test_a_better_broker_pauses_and_has_every_bound_but_the_drain_rate(role: str
         slow_peers=SlowPeerRules(3.0, 60, 0),
         max_pending_outbound_bytes=256 * MEGABYTE,
         keep_alive_seconds=30,
-        as_shipped=False,
     )
     assert configured({}, role).rules.max_response_bytes > 0
 
 
 @ROLES
 def test_as_shipped_nothing_pauses_and_there_is_no_bound(role: str) -> None:
-    assert configured({}, role, as_shipped=True) == FlowConfig(
+    assert configured({}, role, pulsar_compatible=True) == FlowConfig(
         rules=FlowRules(
             WriteBufferMarks(65_536, 32_768),
             pause_if_unwritable=False,
@@ -80,7 +79,6 @@ def test_as_shipped_nothing_pauses_and_there_is_no_bound(role: str) -> None:
         slow_peers=SlowPeerRules(0, 0, 0),
         max_pending_outbound_bytes=0,
         keep_alive_seconds=30,
-        as_shipped=True,
     )
 
 
@@ -93,7 +91,7 @@ def test_the_models_own_defaults_are_those_of_the_keys() -> None:
 
 @ROLES
 @PROFILES
-def test_each_key_counts_under_either_profile(role: str, as_shipped: bool) -> None:
+def test_each_key_counts_under_either_profile(role: str, pulsar_compatible: bool) -> None:
     # When
     config = configured(
         {
@@ -111,7 +109,6 @@ def test_each_key_counts_under_either_profile(role: str, as_shipped: bool) -> No
             PENDING: "14",
         },
         role,
-        as_shipped=as_shipped,
     )
     # Then
     assert config == FlowConfig(
@@ -119,16 +116,18 @@ def test_each_key_counts_under_either_profile(role: str, as_shipped: bool) -> No
         slow_peers=SlowPeerRules(1.5, 11, 12),
         max_pending_outbound_bytes=14 * MEGABYTE,
         keep_alive_seconds=9,
-        as_shipped=as_shipped,
     )
 
 
 @PROFILES
 @pytest.mark.parametrize(("text", "pauses"), [("true", True), ("false", False)])
 def test_what_is_said_of_pausing_wins_over_the_profile(
-    text: str, pauses: bool, as_shipped: bool
+    text: str, pauses: bool, pulsar_compatible: bool
 ) -> None:
-    assert configured({PAUSE: text}, as_shipped=as_shipped).rules.pause_if_unwritable is pauses
+    assert (
+        configured({PAUSE: text}, pulsar_compatible=pulsar_compatible).rules.pause_if_unwritable
+        is pauses
+    )
 
 
 @pytest.mark.parametrize("key", OWN)
@@ -148,11 +147,11 @@ def test_each_bound_can_be_switched_off(key: str) -> None:
 @PROFILES
 @pytest.mark.parametrize("text", ["", "null"])
 @pytest.mark.parametrize("key", ALL)
-def test_an_empty_value_means_the_default(key: str, text: str, as_shipped: bool) -> None:
+def test_an_empty_value_means_the_default(key: str, text: str, pulsar_compatible: bool) -> None:
     # When
-    with_key = configured({key: text}, as_shipped=as_shipped)
+    with_key = configured({key: text}, pulsar_compatible=pulsar_compatible)
     # Then
-    assert with_key == configured({}, as_shipped=as_shipped)
+    assert with_key == configured({}, pulsar_compatible=pulsar_compatible)
 
 
 @pytest.mark.parametrize("key", OWN)
@@ -170,11 +169,11 @@ def test_a_cooldown_of_no_time_does_not_limit(text: str) -> None:
 
 @ROLES
 @PROFILES
-def test_every_key_is_read(role: str, as_shipped: bool) -> None:
+def test_every_key_is_read(role: str, pulsar_compatible: bool) -> None:
     # Given values that differ from every default
     checked = read_keys({**dict.fromkeys(ALL, "77"), PAUSE: "true"}, role)
     # When
-    FlowConfig.from_keys(checked, as_shipped=as_shipped)
+    FlowConfig.from_keys(checked, pulsar_compatible=pulsar_compatible)
     # Then
     assert checked.without_effect() == ()
 
@@ -186,7 +185,7 @@ def test_a_low_mark_above_the_high_one_is_refused_with_a_sentence() -> None:
     # Given
     checked = read_keys({HIGH: "1000", LOW: "1001"})
     # When
-    FlowConfig.from_keys(checked, as_shipped=False)
+    FlowConfig.from_keys(checked, pulsar_compatible=False)
     # Then
     assert checked.problems == [
         f"{LOW}=1001 is above {HIGH}=1000: the low mark must not be above the high mark"
@@ -197,7 +196,7 @@ def test_a_high_mark_below_the_default_of_the_low_one_is_refused_too() -> None:
     # Given
     checked = read_keys({HIGH: "32767"})
     # When
-    FlowConfig.from_keys(checked, as_shipped=True)
+    FlowConfig.from_keys(checked, pulsar_compatible=True)
     # Then
     (problem,) = checked.problems
     assert problem.startswith(f"{LOW}=32768 is above {HIGH}=32767")
@@ -211,18 +210,18 @@ def test_a_low_mark_of_nothing_is_refused_because_who_was_paused_would_stay_so()
     # Given
     checked = read_keys({LOW: "0"})
     # When
-    FlowConfig.from_keys(checked, as_shipped=False)
+    FlowConfig.from_keys(checked, pulsar_compatible=False)
     # Then
     (problem,) = checked.problems
     assert LOW in problem
 
 
-@pytest.mark.parametrize(("pause", "as_shipped"), [("false", False), ("true", True)])
+@pytest.mark.parametrize(("pause", "pulsar_compatible"), [("false", False), ("true", True)])
 def test_a_low_mark_of_nothing_is_taken_where_nobody_pauses_and_as_shipped(
-    pause: str, as_shipped: bool
+    pause: str, pulsar_compatible: bool
 ) -> None:
     # When
-    config = configured({LOW: "0", PAUSE: pause}, as_shipped=as_shipped)
+    config = configured({LOW: "0", PAUSE: pause}, pulsar_compatible=pulsar_compatible)
     # Then
     assert config.rules.marks == WriteBufferMarks(65_536, 0)
 
@@ -234,7 +233,7 @@ def test_marks_may_have_suffixes_which_is_a_warning(text: str, size: int) -> Non
     # Given
     checked = read_keys({HIGH: text, LOW: "64k"})
     # When
-    config = FlowConfig.from_keys(checked, as_shipped=False)
+    config = FlowConfig.from_keys(checked, pulsar_compatible=False)
     # Then
     assert config.rules.marks == WriteBufferMarks(size, 65_536)
     assert checked.problems == []
@@ -278,7 +277,7 @@ def test_of_both_kinds_the_shipped_one_wins_with_one_warning(
     # Given
     checked = read_keys({shipped: "77", **dict.fromkeys(proposed, "78")})
     # When
-    config = FlowConfig.from_keys(checked, as_shipped=False)
+    config = FlowConfig.from_keys(checked, pulsar_compatible=False)
     # Then
     assert (
         config.rules.cooldown
@@ -297,7 +296,7 @@ def test_the_warning_names_all_keys_of_both_kinds() -> None:
     # Given
     checked = read_keys(dict.fromkeys((COOLDOWN, PERMITS, PERIOD, RATE, SECONDS), "77"))
     # When
-    FlowConfig.from_keys(checked, as_shipped=True)
+    FlowConfig.from_keys(checked, pulsar_compatible=True)
     # Then
     (notice,) = checked.finish()
     assert all(key in notice.sentence for key in (COOLDOWN, PERMITS, PERIOD, RATE, SECONDS))

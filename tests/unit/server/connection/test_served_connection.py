@@ -19,7 +19,9 @@ from limiter.slow_peers.write_progress import WORTHY_BYTES
 from proto.frames import encode_command
 from proto.transport.process_flow import ProcessFlow
 from server.connection.command_table import CommandTable, Row
-from server.connection.served_connection import FlowParts, ServedConnection
+from server.connection.connection_rules import FLOODGATE_RULES, PULSAR_RULES
+from server.connection.flow_parts import FlowParts
+from server.connection.served_connection import ServedConnection
 from tests.support.clocks.counting_clock import CountingClock
 from tests.support.clocks.settle import settle
 from tests.support.peers.memory_transport import MemoryTransport
@@ -76,7 +78,7 @@ class Served:
                 clock=self.clock,
                 rules=FlowRules(marks, pauses, CooldownRules(), 100_000),
                 keep_alive_seconds=keep_alive_seconds,
-                as_shipped=as_shipped,
+                connection_rules=PULSAR_RULES if as_shipped else FLOODGATE_RULES,
                 process=ProcessFlow(self.totals.outbound, self.totals, parks_frames=not as_shipped),
                 totals=self.totals,
                 slow_peers=self.slow_peers,
@@ -344,7 +346,7 @@ async def test_what_is_known_of_a_peer_is_what_it_has_taken() -> None:
     served.peer.peer_reads(WORTHY_BYTES)
     await served.passes(1.0)
     # Then
-    assert served.cnx.acknowledged_bytes() == WORTHY_BYTES
+    assert served.cnx.sender.acknowledged_bytes() == WORTHY_BYTES
     assert served.cnx.progress.outstanding
     assert served.cnx.progress.stalled_seconds(served.clock.now()) == pytest.approx(0.5, abs=0.01)
 

@@ -12,7 +12,8 @@ from loadgen.clients.counters import StormCounters
 from loadgen.clients.records import Outcome
 from loadgen.scenario import ClientPlan, NamespaceExpectation, StormScenario
 from loadgen.scenarios.storm.client import ConnectFailedError, StormClient
-from proto.frames import encode_command, parse_command
+from proto.frames import encode_command
+from proto.parsing.parser import parse_command
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.stand_in_broker import (
     StandInBroker,

@@ -14,7 +14,8 @@ from loadgen.clients.records import Outcome
 from loadgen.scenario import NamespaceExpectation
 from loadgen.scenarios.stuck.healthy_client import HealthyClient, HealthyConnection
 from loadgen.scenarios.stuck.scenario import StuckScenario, healthy_plans
-from proto.frames import encode_command, parse_command
+from proto.frames import encode_command
+from proto.parsing.parser import parse_command
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.stand_in_broker import listing_body, listing_frame, topic_names
 

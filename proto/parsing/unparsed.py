@@ -9,13 +9,13 @@ from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
-from proto.varint import decode_varint
+from proto.parsing.varint import decode_varint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_FIELDS_PASSED = 64
-"""So many fields may come before the one that is looked for: clients write them by number."""
+"""Fields that are passed over in the search for one: clients write them by number."""
 VARINT, LENGTH_DELIMITED = 0, 2
 _FIXED_BYTES = {1: 8, 5: 4}
 

@@ -1,4 +1,4 @@
-"""Bounds the command of a frame by its type; the payload of SEND does not count.
+"""Bounds of commands by their type; the payload of SEND does not count.
 
 A command is parsed in one go, and the worst that fits into a frame of 5 MB holds the event loop for
 a fifth of a second. What the clients of the field send is far smaller. Two kinds are larger than
@@ -55,7 +55,7 @@ def check_command_size(kind: int | None, size_bytes: int) -> None:
 
 
 def check_first_frame(total_size: int) -> None:
-    """Refuse a large frame of a peer that has not said who it is.
+    """Refuse a large frame of a peer that has not sent CONNECT.
 
     Raises:
         CommandTooLargeError: It is.
@@ -65,7 +65,7 @@ def check_first_frame(total_size: int) -> None:
 
 
 def type_name(kind: int | None) -> str:
-    """Return the name of a type, also of one that nobody knows."""
+    """Return the name of a type, also of an unknown one."""
     if kind is None:
         return "a command of unknown type"
     found = _Type.Type.DESCRIPTOR.values_by_number.get(kind)

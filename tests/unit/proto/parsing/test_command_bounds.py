@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from proto.command_bounds import (
+from proto.errors import CommandTooLargeError
+from proto.parsing.command_bounds import (
     COMMAND_BYTES,
     SCHEMA_BYTES,
     check_command_size,
     check_first_frame,
     type_name,
 )
-from proto.errors import CommandTooLargeError
 from tests.support.processes.commands import TYPES
 
 Type = pb.BaseCommand

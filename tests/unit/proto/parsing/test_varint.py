@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from proto.errors import RemoteProtocolError
-from proto.varint import decode_varint, encode_varint, varint_size
+from proto.parsing.varint import decode_varint, encode_varint, varint_size
 
 
 @pytest.mark.parametrize(

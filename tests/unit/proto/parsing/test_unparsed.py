@@ -6,7 +6,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
-from proto.unparsed import MAX_FIELDS_PASSED, find_field, request_id_in
+from proto.parsing.unparsed import MAX_FIELDS_PASSED, find_field, request_id_in
 from tests.support.processes.commands import TYPES, complete_command, type_name
 
 Type = pb.BaseCommand

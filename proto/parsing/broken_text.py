@@ -1,4 +1,4 @@
-"""Text that is not UTF-8, as a real broker reads it: what is broken becomes U+FFFD."""
+"""Text that is not UTF-8, mended as a real broker reads it: with U+FFFD in its place."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from google.protobuf.descriptor import FieldDescriptor
 
 from proto.errors import RemoteProtocolError
-from proto.unparsed import LENGTH_DELIMITED, fields
-from proto.varint import encode_varint
+from proto.parsing.unparsed import LENGTH_DELIMITED, fields
+from proto.parsing.varint import encode_varint
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
 
 MAX_MENDED_BYTES = 65_536
-"""Of a larger command nothing is mended: it would take the event loop for long."""
+"""Bytes of the largest command that is mended: more would hold the event loop."""
 
 
 def mended(data: bytes, kind: Descriptor) -> bytes:

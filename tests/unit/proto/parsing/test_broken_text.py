@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from proto.broken_text import MAX_MENDED_BYTES, mended
 from proto.errors import RemoteProtocolError
 from proto.frames import Frame
+from proto.parsing.broken_text import MAX_MENDED_BYTES, mended
+from proto.parsing.parser import parse_as_pulsar
 from tests.support.peers.raw_peer import lookup_command, topics_command
 
 COMMAND = pb.BaseCommand.DESCRIPTOR
@@ -62,7 +63,7 @@ def test_as_shipped_a_group_is_refused() -> None:
     # Then
     assert frame.command() is not None
     with pytest.raises(RemoteProtocolError, match="group"):
-        frame.command(as_shipped=True)
+        parse_as_pulsar(frame.command_bytes())
 
 
 def test_as_shipped_no_field_of_a_large_command_is_looked_at_twice() -> None:
@@ -70,7 +71,7 @@ def test_as_shipped_no_field_of_a_large_command_is_looked_at_twice() -> None:
     group, unknown = b"\xc3\x3e\xc4\x3e", b"\xf8\x3f\x01"
     data = lookup_command(7, "x").SerializeToString() + group + unknown * (MAX_MENDED_BYTES // 3)
     # Then
-    assert framed(data).command(as_shipped=True).lookupTopic.topic == "x"
+    assert parse_as_pulsar(framed(data).command_bytes()).lookupTopic.topic == "x"
 
 
 @pytest.mark.parametrize("again", [b"\x0a\x00", b"\x91\x01" + b"\xff" * 8])
@@ -78,14 +79,14 @@ def test_as_shipped_a_field_of_another_wire_type_is_unknown(again: bytes) -> Non
     # Given a PING whose type comes again as bytes, or whose body comes again as a number
     data = b"\x08\x92\x00" + again + b"\x92\x01\x00"
     # Then
-    assert framed(data).command(as_shipped=True).type == pb.BaseCommand.PING
+    assert parse_as_pulsar(framed(data).command_bytes()).type == pb.BaseCommand.PING
 
 
 def test_as_shipped_a_frame_is_mended() -> None:
     # Given
     frame = framed(with_broken_text(b"\xff"))
     # When
-    read = frame.command(as_shipped=True)
+    read = parse_as_pulsar(frame.command_bytes())
     # Then
     assert read.lookupTopic.topic == "\ufffd"
     with pytest.raises(RemoteProtocolError):

@@ -1,0 +1,57 @@
+"""The rules by which connections deal with clients; each profile has its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from proto.parsing.parser import parse_as_pulsar, parse_command
+
+if TYPE_CHECKING:
+    from proto.parsing.parser import Parser
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionRules:
+    """The rules of one profile.
+
+    Attributes:
+        parse: Reads a command.
+        bounds_commands: A command larger than those of the field's clients closes, before its body
+            is buffered; otherwise it may be as large as a frame once CONNECT was answered.
+        answers_pings_once: A PONG that has not left yet answers every PING until it does;
+            otherwise each gets its own, also from a peer that reads none of them.
+        passes_queue: Frames may be written past the outbound queue; otherwise every mark is
+            Netty's, and its queue's.
+        keeps_alive_by_progress: A peer that takes what it is sent lives; see KeepAlive.
+        resets_dead_peers: The kernel forgets what a peer that is closed as dead has not read.
+        spares_proxies: A proxy has neither the budget nor the cooldown of one client.
+    """
+
+    parse: Parser
+    bounds_commands: bool
+    answers_pings_once: bool
+    passes_queue: bool
+    keeps_alive_by_progress: bool
+    resets_dead_peers: bool
+    spares_proxies: bool
+
+
+FLOODGATE_RULES = ConnectionRules(
+    parse=parse_command,
+    bounds_commands=True,
+    answers_pings_once=True,
+    passes_queue=True,
+    keeps_alive_by_progress=True,
+    resets_dead_peers=True,
+    spares_proxies=True,
+)
+PULSAR_RULES = ConnectionRules(
+    parse=parse_as_pulsar,
+    bounds_commands=False,
+    answers_pings_once=False,
+    passes_queue=False,
+    keeps_alive_by_progress=False,
+    resets_dead_peers=False,
+    spares_proxies=False,
+)

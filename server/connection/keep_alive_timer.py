@@ -1,0 +1,84 @@
+"""The timer that asks a client whether it lives, and closes its connection when it does not."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from limiter.flow.causes import CloseReason
+from proto.frames import encode_command
+from proto.transport.keep_alive import CLOSING, KeepAlive, PeerState, Verdict
+
+if TYPE_CHECKING:
+    from limiter.clock import TimerHandle
+    from proto.transport.connection import Connection
+    from server.connection.flow_parts import FlowParts
+
+logger = logging.getLogger(__name__)
+
+_PING = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))
+
+
+class KeepAliveTimer:
+    """Ticks every keepAliveIntervalSeconds of one connection; 0 or less: never."""
+
+    def __init__(self, cnx: Connection, flow: FlowParts) -> None:
+        self._cnx = cnx
+        self._flow = flow
+        self._judge = KeepAlive(by_progress=flow.connection_rules.keeps_alive_by_progress)
+        self._timer: TimerHandle | None = None
+        self._unanswered_pings = 0
+
+    def start(self) -> None:
+        """Tick after the next interval."""
+        flow = self._flow
+        if flow.keep_alive_seconds > 0:
+            self._timer = flow.clock.call_at(flow.clock.now() + flow.keep_alive_seconds, self._tick)
+
+    def stop(self) -> None:
+        """Tick no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def ping(self) -> None:
+        """Send a PING."""
+        self._unanswered_pings += 1
+        self._cnx.enqueue([_PING], len(_PING))
+
+    def pong_was_asked_for(self) -> bool:
+        """Take a PONG; false if no PING asked for it."""
+        if not self._unanswered_pings:
+            return False
+        self._unanswered_pings -= 1
+        return True
+
+    def _tick(self) -> None:
+        """Judge the peer by what came from it, and ask again."""
+        self.start()
+        cnx, sender = self._cnx, self._cnx.sender
+        outstanding = sender.outstanding
+        verdict = self._judge.tick(
+            PeerState(
+                cnx.handshake_finished,
+                cnx.paused,
+                cnx.intake.frames_seen,
+                sender.acknowledged_bytes() if outstanding else sender.written_bytes,
+                outstanding,
+            )
+        )
+        if verdict is Verdict.SEND_PING:
+            self.ping()
+        elif verdict in CLOSING:
+            self._close(verdict)
+
+    def _close(self, verdict: Verdict) -> None:
+        if verdict is Verdict.CLOSE_STUCK:
+            self._flow.totals.closed[CloseReason.KEEP_ALIVE] += 1
+        seconds = self._flow.keep_alive_seconds
+        logger.info("closing %s: %s (%g s)", self._cnx.peer, verdict.value, seconds)
+        if self._flow.connection_rules.resets_dead_peers:
+            self._cnx.sender.reset()
+        else:
+            self._cnx.abort()
