@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class WatchMetrics(Collector):
-    """Reads the watches' counters when somebody scrapes.
+    """The watches' metrics, read when they are scraped.
 
     Args:
         cluster: The value of the label ``cluster``.
-        watches: Whose.
+        watches: The watches they are of.
     """
 
     def __init__(self, cluster: str, watches: TopicListService) -> None:
