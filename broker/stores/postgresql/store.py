@@ -130,11 +130,7 @@ class PostgresqlStore:
             return await rows.update_tenant(connection, name, info)
 
     async def delete_tenant(self, name: str) -> bool:
-        """Delete a tenant; false when it does not exist.
-
-        Raises:
-            NamespaceNotEmptyError: It has namespaces.
-        """
+        """Delete a tenant without namespaces; false when it does not exist."""
         async with self._use() as connection:
             return await rows.delete_tenant(connection, name)
 
@@ -155,11 +151,7 @@ class PostgresqlStore:
             return await rows.read_policies(connection, str(namespace))
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace with its system topics; false when it does not exist.
-
-        Raises:
-            NamespaceNotEmptyError: It holds user topics or partitioned topics.
-        """
+        """Delete a namespace without user topics; false when it does not exist."""
         return await to_its_end(self._namespaces.delete(namespace))
 
     # -- topics -------------------------------------------------------------------------------

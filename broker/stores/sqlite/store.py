@@ -96,11 +96,7 @@ class SqliteStore:
         return await self._run(SqliteFile.update_tenant, name, info)
 
     async def delete_tenant(self, name: str) -> bool:
-        """Delete a tenant; false when it does not exist.
-
-        Raises:
-            NamespaceNotEmptyError: It has namespaces.
-        """
+        """Delete a tenant without namespaces; false when it does not exist."""
         return await self._run(SqliteFile.delete_tenant, name)
 
     async def namespaces(self) -> Sequence[NamespaceName]:
@@ -119,11 +115,7 @@ class SqliteStore:
         return await self._run(SqliteFile.policies, str(namespace))
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace with its system topics; false when it does not exist.
-
-        Raises:
-            NamespaceNotEmptyError: It holds user topics or partitioned topics.
-        """
+        """Delete a namespace without user topics; false when it does not exist."""
         return await to_its_end(self._delete(namespace))
 
     async def _delete(self, namespace: NamespaceName) -> bool:
