@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from client.cnx import ClientCnx, ConnectOptions
+from client.cnx import ClientCnx
 from client.errors import ClientClosedError, ConnectError
 from limiter.clock import Clock, LoopClock, deadline
+
+if TYPE_CHECKING:
+    from client.connect_options import ConnectOptions
 
 DEFAULT_PORT = 6650
 CONNECT_TIMEOUT_SECONDS = 10.0

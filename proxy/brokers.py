@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol
 
-from client.cnx import KEEP_ALIVE_SECONDS, ClientCnx, ConnectOptions
+from client.connect_options import KEEP_ALIVE_SECONDS, ConnectOptions
 from client.pool import ConnectionPool
 from proto.version import PROXY_VERSION
 
 if TYPE_CHECKING:
+    from client.cnx import ClientCnx
     from limiter.clock import Clock
 
 Address = tuple[str, int]
