@@ -1,4 +1,4 @@
-"""Connections to servers, made once and shared by all who ask."""
+"""A pool of connections to servers, opened once and shared."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def open_connection(
 
 
 class ConnectionPool:
-    """One connection to each server, opened by the first who asks.
+    """One connection to each server, opened at the first request for it.
 
     Bound: MAX_SERVERS servers; one more is refused.
     """
@@ -115,7 +115,7 @@ class ConnectionPool:
         return cnx
 
     async def close(self) -> None:
-        """Close every connection. Once is enough."""
+        """Close every connection; no more are opened."""
         self._closed = True
         tasks = list(self._connections.values())
         self._connections.clear()

@@ -1,4 +1,4 @@
-"""The library people import: lookups, partitions and topic lists of a Pulsar cluster."""
+"""A client for the lookups, partitions and topic lists of a Pulsar cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_REDIRECTS = 20
 
 @dataclass(frozen=True, slots=True)
 class LookupResult:
-    """Where a topic is served.
+    """The place where a topic is served.
 
     Attributes:
         broker_service_url: The broker, ``pulsar://host:port``.

@@ -48,10 +48,10 @@ MAX_ASKS = 5
 
 
 class FlightKey(NamedTuple):
-    """Holds what two requests must have in common to share one flight.
+    """The fields that two requests must have in common to share one flight.
 
     Attributes:
-        asked: What must be the same to share the bytes of a list.
+        asked: Those that must be the same to share the bytes of a list.
         topics_hash: The hash of the list that the client has already; None without.
     """
 
@@ -64,8 +64,8 @@ class FlightParts:
     """The parts of a proxy that all its flights work with.
 
     Attributes:
-        charging: How an answer is paid for.
-        translation: Turns what the broker said into what clients are told.
+        charging: Reserves and charges the memory of answers.
+        translation: Turns errors of brokers into those that clients are told.
         unanswered: Counts requests that are never answered.
         live: The answers that are on their way, for flights to come.
         frame_limit_bytes: What a frame's length field may say for clients; None: nobody looks.
