@@ -225,7 +225,7 @@ class ClientCnx(Connection):
                 self.abort()
             raise RequestTimeoutError(f"{self.peer} did not answer in {seconds:g} s") from None
         finally:
-            self._pending.remove(request_id)
+            self._pending.pop(request_id, None)
 
     def _send_request(self, command: pb.BaseCommand) -> None:
         """Send a request, unless the server would end the connection that others share for it.
@@ -304,7 +304,8 @@ class ClientCnx(Connection):
         if self._keep_alive_timer is not None:
             self._keep_alive_timer.cancel()
         self._fail(f"{self.peer} closed the connection" + (f": {error}" if error else ""))
-        self._pending.fail_all(lambda: DisconnectedError(self.peer))
+        for pending in self._pending.values():
+            pending.fail(DisconnectedError(self.peer))
         if self.on_lost is not None:
             self.on_lost()
 

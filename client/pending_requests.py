@@ -44,43 +44,23 @@ class PendingRequest:
             self.answer.set_exception(error)
 
 
-class PendingRequests:
+class PendingRequests(dict[int, PendingRequest]):
     """The pending requests of one connection, by the request ids that it gave them."""
 
-    def __init__(self) -> None:
-        self._by_id: dict[int, PendingRequest] = {}
-        self.next_id = 0
-
-    def __len__(self) -> int:
-        return len(self._by_id)
+    next_id = 0
 
     def add(self, pending: PendingRequest) -> int:
         """Return a request id of its own for a request."""
         request_id, self.next_id = self.next_id, self.next_id + 1
-        self._by_id[request_id] = pending
+        self[request_id] = pending
         return request_id
-
-    def get(self, request_id: int) -> PendingRequest | None:
-        """Return a request, if it is still pending."""
-        return self._by_id.get(request_id)
-
-    def remove(self, request_id: int) -> None:
-        """Take a request out; nobody waits for it any more."""
-        self._by_id.pop(request_id, None)
 
     def settle(self, request_id: int, answer: pb.BaseCommand | TopicsAnswer) -> None:
         """Hand an answer to the caller that waits for it, if any does."""
-        pending = self._by_id.get(request_id)
-        if pending is not None:
-            pending.settle(answer)
+        if request_id in self:
+            self[request_id].settle(answer)
 
     def fail(self, request_id: int, error: Exception) -> None:
         """Raise an error in the caller of a request, if any waits."""
-        pending = self._by_id.get(request_id)
-        if pending is not None:
-            pending.fail(error)
-
-    def fail_all(self, build: Callable[[], Exception]) -> None:
-        """Raise an error of its own in every caller."""
-        for pending in self._by_id.values():
-            pending.fail(build())
+        if request_id in self:
+            self[request_id].fail(error)

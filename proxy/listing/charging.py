@@ -33,11 +33,11 @@ class Charge(Protocol):
         UnansweredRequestError: Profile pulsar: the client gets no answer.
     """
 
-    async def reserve(self, *, for_word: bool) -> None:
+    async def reserve(self, *, confirmation: bool) -> None:
         """Wait for the memory that must be held before the broker is asked.
 
         Args:
-            for_word: The broker is asked only for its word that a list is still right.
+            confirmation: The broker is asked whether a list that is held already is still right.
         """
 
     def admit(self, total_size: int) -> bool:

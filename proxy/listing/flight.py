@@ -203,11 +203,11 @@ class Flight:
         broker is asked about the one that is held already.
         """
         asked, own_hash = self.key
-        asks_first = not self._questioned and (own_hash is None or self._declined)
-        for_word = asks_first and self._parts.live.newest(asked, own_hash) is not None
-        await charge.reserve(for_word=for_word)
+        may_confirm = not self._questioned and (own_hash is None or self._declined)
+        confirmation = may_confirm and self._parts.live.newest(asked, own_hash) is not None
+        await charge.reserve(confirmation=confirmation)
         live = None
-        if for_word:
+        if confirmation:
             # Kept only now: nobody waits for memory while he holds what others may wait for.
             self._questioned, live = True, self._parts.live.newest(asked, own_hash)
         if live is not None:

@@ -29,11 +29,8 @@ class Flights:
 
     Args:
         limiter: Of heap and direct memory.
-        charging: Reserves and charges the memory of answers.
-        translation: Turns errors of brokers into those that clients are told.
-        unanswered: Counts requests that are never answered.
+        charging, translation, unanswered, frame_limit_bytes: See FlightParts.
         share: Whether those who ask the same share a flight.
-        frame_limit_bytes: What a frame's length field may say for clients; None: nobody looks.
 
     Attributes:
         live: The answers that are on their way, for flights to come.
