@@ -28,7 +28,7 @@ def connect_frame() -> bytes:
 
 
 @lru_cache(maxsize=1024)
-def listing_frame(namespace: str, pattern: str | None, request_id: int) -> bytes:
+def request_frame(namespace: str, pattern: str | None, request_id: int) -> bytes:
     """Return GET_TOPICS_OF_NAMESPACE for persistent topics."""
     return encode_command(
         pb.BaseCommand(

@@ -102,8 +102,12 @@ def scenario_of(given: Mapping[str, Any]) -> Scenario:
         UsageError: An option is out of its range, or belongs to another scenario.
     """
     corpus = given["corpus"]
-    fields = {field for kind in SCENARIOS.values() for field in kind.model.model_fields} - {"kind"}
-    parameters = {field: _value(field, given[field], corpus) for field in fields}
+    parameters: dict[str, Any] = {
+        field: _value(field, given[field], corpus)
+        for kind in SCENARIOS.values()
+        for field in kind.model.model_fields
+        if field != "kind"
+    }
     parameters["namespaces"] = expected_namespaces(corpus, given["namespaces"] or [])
     return make_scenario(given["scenario"], **parameters)
 

@@ -9,7 +9,7 @@ import proto.PulsarApi_pb2 as pb
 from limiter.clock import deadline
 from loadgen.clients.answers import parse_answer
 from loadgen.clients.connection import ClientConnection
-from loadgen.clients.frames import listing_frame
+from loadgen.clients.frames import request_frame
 from loadgen.clients.refusals import refusal_reason
 from loadgen.clients.scheduled_client import ScheduledConnection
 from loadgen.errors import LoadgenError
@@ -60,7 +60,7 @@ class TopicListing(ClientConnection):
             LoadgenError: There are none, or the server does not say.
         """
         name, scenario = self.plan.namespace.name, self.context.scenario
-        self.send(listing_frame(name, scenario.pattern, 1))
+        self.send(request_frame(name, scenario.pattern, 1))
         try:
             async with deadline(self.context.clock, scenario.timeout_seconds):
                 topics = await self._topics

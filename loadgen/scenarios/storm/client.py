@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loadgen.clients.connection import CONNECTION_WIDE, ClientConnection
-from loadgen.clients.frames import listing_frame
+from loadgen.clients.frames import request_frame
 from loadgen.clients.pacing import ReadBudget
 from loadgen.clients.records import Outcome, RequestRecord
 
@@ -63,7 +63,7 @@ class StormClient(ClientConnection):
         self._waiting = True
         record = self._new_record(intended_start_seconds)
         record.started_seconds = context.time.seconds()
-        self.send(listing_frame(record.namespace, context.scenario.pattern, len(self.records)))
+        self.send(request_frame(record.namespace, context.scenario.pattern, len(self.records)))
         self._budget = ReadBudget(
             context.scenario.read_rate_bytes_per_second, context.time.monotonic()
         )

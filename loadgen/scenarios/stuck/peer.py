@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loadgen.clients.connection import ClientConnection
-from loadgen.clients.frames import listing_frame
+from loadgen.clients.frames import request_frame
 from loadgen.clients.pacing import ReadBudget
 from loadgen.scenarios.stuck.peer_record import PeerEnd, PeerRecord
 
@@ -85,7 +85,7 @@ class StuckPeer(ClientConnection):
         self._end(PeerEnd.CLOSED, self.context.time.seconds())
 
     def _request(self, number: int) -> bytes:
-        return listing_frame(self.plan.namespace.name, self.context.scenario.pattern, number)
+        return request_frame(self.plan.namespace.name, self.context.scenario.pattern, number)
 
     def _server_closed(self) -> None:
         self._descriptor = None

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from loadgen.clients.connect import Connector, raise_open_file_limit
-from loadgen.clients.frames import listing_frame
+from loadgen.clients.frames import request_frame
 from loadgen.clients.reconnecting import Reconnector
 from loadgen.clients.schedule import due_moments, scheduled_plans
 from loadgen.clients.scheduled_client import ScheduledClient
@@ -59,7 +59,7 @@ class StuckTask(ScenarioTask[StuckScenario]):
 
     def _client(self, plan: ClientPlan) -> ScheduledClient:
         due = due_moments(self.scenario, plan.client)
-        frame = partial(listing_frame, plan.namespace.name, self.scenario.pattern)
+        frame = partial(request_frame, plan.namespace.name, self.scenario.pattern)
         return ScheduledClient(plan, self.context, due, frame, self._reconnector.reconnect)
 
     async def _connect_peer(self, peer: StuckPeer) -> None:

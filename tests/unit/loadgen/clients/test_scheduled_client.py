@@ -10,7 +10,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from loadgen.clients.context import ClientContext, RunTime
 from loadgen.clients.counters import RequestCounters
-from loadgen.clients.frames import listing_frame as listing_request
+from loadgen.clients.frames import request_frame
 from loadgen.clients.records import Outcome
 from loadgen.clients.schedule import due_moments, scheduled_plans
 from loadgen.clients.scheduled_client import ScheduledClient, ScheduledConnection
@@ -90,7 +90,7 @@ class Harness:
             self.clock,
         )
         (plan,) = scheduled_plans(scenario, 0, 1)
-        frame = partial(listing_request, plan.namespace.name, scenario.pattern)
+        frame = partial(request_frame, plan.namespace.name, scenario.pattern)
         due = due_moments(scenario, plan.client)
         self.client = ScheduledClient(plan, self.context, due, frame, self._reconnect)
         self.connections: list[tuple[ScheduledConnection, Transport]] = []
