@@ -1,1 +1,1 @@
-"""What is fast, side by side with what a user would pick instead: python -m benchmarks."""
+"""Benchmarks beside what a user would pick instead: python -m benchmarks."""

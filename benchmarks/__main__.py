@@ -19,7 +19,7 @@ from benchmarks.processes import BenchError
 from benchmarks.registry import BENCHES
 from benchmarks.result import BenchOptions, BenchResult
 from benchmarks.tables import TERMINAL_COLUMNS, result_table
-from loadgen.demo.progress import Steps
+from loadgen.demo.step_display import StepDisplay
 from loadgen.errors import LoadgenError
 from loadgen.servers.processes import termination_interrupts
 
@@ -55,7 +55,7 @@ def benchmarks(
     """
     names = _names(only)
     options = BenchOptions(rounds=rounds, seconds=seconds, full=full)
-    with termination_interrupts(), Steps(Console(stderr=True)).shown() as steps:
+    with termination_interrupts(), StepDisplay(Console(stderr=True)).shown() as steps:
         results = {name: _run(name, options, steps) for name in names}
     document = results_document(results, options)
     out.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ def _names(only: list[str] | None) -> list[str]:
     return list(dict.fromkeys(only or BENCHES))
 
 
-def _run(name: str, options: BenchOptions, steps: Steps) -> BenchResult:
+def _run(name: str, options: BenchOptions, steps: StepDisplay) -> BenchResult:
     bench = BENCHES[name]
     with steps.step(bench.title) as note:
         return bench.run(replace(options, note=note))

@@ -1,4 +1,4 @@
-"""How late the event loop calls back, seen from within, and how long garbage collections take."""
+"""Samples of an event loop's lag, seen from within, and of its garbage collections."""
 
 from __future__ import annotations
 

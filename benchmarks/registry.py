@@ -31,16 +31,16 @@ class Bench:
 
 
 BENCHES = {
-    "listings": Bench("Listings of 10,000 names of 100 bytes", "benchmarks.listings"),
-    "patterns": Bench("Listings with patterns, and the smallest", "benchmarks.listings_filtered"),
-    "flow": Bench("Large answers through one class of connections", "benchmarks.flow"),
-    "gate": Bench("Small frames through the read gate", "benchmarks.gate"),
-    "watches": Bench("One topic that 400 watchers are told of", "benchmarks.watches"),
-    "limiter": Bench("Uncontended acquire + release", "benchmarks.limiter"),
-    "waiters": Bench("10,000 requests that wait and end", "benchmarks.limiter_waiters"),
-    "waiting-tasks": Bench("10,000 tasks that wait in acquire", "benchmarks.limiter_tasks"),
+    "listings": Bench("Listings of 10,000 names of 100 bytes", "benchmarks.listings.unfiltered"),
+    "patterns": Bench("Listings with patterns, and the smallest", "benchmarks.listings.filtered"),
+    "flow": Bench("Large answers through one class of connections", "benchmarks.connections.flow"),
+    "gate": Bench("Small frames through the read gate", "benchmarks.connections.gate"),
+    "watches": Bench("One topic that 400 watchers are told of", "benchmarks.watches.changes"),
+    "limiter": Bench("Uncontended acquire + release", "benchmarks.limiter.uncontended"),
+    "waiters": Bench("10,000 requests that wait and end", "benchmarks.limiter.waiters"),
+    "waiting-tasks": Bench("10,000 tasks that wait in acquire", "benchmarks.limiter.tasks"),
     "waiter-memory": Bench(
-        "Memory of 10,000 tasks that wait in acquire", "benchmarks.limiter_memory"
+        "Memory of 10,000 tasks that wait in acquire", "benchmarks.limiter.memory"
     ),
-    "import": Bench("Import into memory", "benchmarks.imports"),
+    "import": Bench("Import into memory", "benchmarks.imports.memory_import"),
 }

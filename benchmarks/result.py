@@ -1,4 +1,4 @@
-"""What a benchmark hands back: figures over rounds, with their goals, and remarks."""
+"""The result of a benchmark: figures over rounds, with their goals, and remarks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """How much is measured.
+    """The amount of measuring.
 
     Attributes:
         rounds: Interleaved rounds; a figure has one value a round.
@@ -52,7 +52,7 @@ class Figure:
 
     @property
     def met(self) -> bool | None:
-        """Whether the median reaches the goal; None without one."""
+        """True if the median reaches the goal; None without one."""
         if self.goal is None:
             return None
         return self.median <= self.goal if self.at_most else self.median >= self.goal

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from broker.admin.context import AdminParts
+from broker.admin.context import AdminContext
 from broker.admin.listing_response import ListingResponses
 from broker.admin.metrics import AdminMetrics
 from broker.admin.resources.imports import import_routes
 from broker.admin.routes import ADMIN_PLACES, admin_routes
+from broker.admin.rules import FLOODGATE_ADMIN, PULSAR_ADMIN
 from broker.cnx import BrokerParts, ServerCnx
 from broker.commands.namespaces import named_or_closed, named_or_refused
 from broker.commands.table import COMMANDS
@@ -20,7 +21,7 @@ from broker.imports.at_start import import_at_start
 from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister, open_lister
-from broker.listing.responses import AnswerRules
+from broker.listing.rules import AnswerRules
 from broker.metrics import BrokerMetrics, ListingCacheMetrics, ResourceMetrics, StoreMetrics
 from broker.patterns.cache import ListingCache
 from broker.patterns.filter import PatternFilter, PatternRules
@@ -32,8 +33,9 @@ from broker.topics.properties import TopicProperties
 from broker.topics.rules import TopicRules
 from broker.topics.service import TopicService
 from broker.watches.metrics import WatchMetrics
-from broker.watches.rules import WatchRules
-from broker.watches.service import TopicListService, WatchParts
+from broker.watches.namespace_listings import WatchContext
+from broker.watches.rules import FLOODGATE_WATCHES, PULSAR_WATCHES, WatchRules
+from broker.watches.service import TopicListService
 from limiter.memory.dual_limiter import LimitType
 from limiter.memory.response_memory import PrivateMemory, ResponseMemory, SharedMemory
 from proto.frames import FRAME_PADDING_BYTES, LENGTH_FIELD_BYTES
@@ -104,7 +106,7 @@ class BrokerService(ServerService["ServerCnx"]):
         await self._take_dynamic_configuration()
         routes = [
             *import_routes(lambda: self.store, config.import_directory),
-            *admin_routes(self._admin_parts()),
+            *admin_routes(self._admin_context()),
         ]
         parts = self._parts()
         watches = WatchMetrics(config.cluster_name, parts.watches)
@@ -152,8 +154,8 @@ class BrokerService(ServerService["ServerCnx"]):
         self.lookups.max_requests = config.max_concurrent_lookup_requests
         self._drain_seconds = config.broker_shutdown_timeout_seconds
 
-    def _admin_parts(self) -> AdminParts:
-        return AdminParts(
+    def _admin_context(self) -> AdminContext:
+        return AdminContext(
             store=self.store,
             lister=self.lister,
             topics=self.topics,
@@ -162,7 +164,7 @@ class BrokerService(ServerService["ServerCnx"]):
             listings=self._admin_listings,
             service_url=lambda: self.service_url,
             web_service_url=lambda: self.web_service_url,
-            as_shipped=self._pulsar_compatible,
+            rules=PULSAR_ADMIN if self._pulsar_compatible else FLOODGATE_ADMIN,
         )
 
     def _metrics(
@@ -205,15 +207,15 @@ class BrokerService(ServerService["ServerCnx"]):
             connections=self.connections,
         )
 
-    def _listing_parts(self) -> WatchParts:
+    def _listing_parts(self) -> WatchContext:
         """Make what listings and watches have in common."""
         config = self.config
         lister = self.lister
         pattern_filter = self._pattern_filter()
         estimates = ListingEstimates(
-            config.size_estimate, lister, as_shipped=self._pulsar_compatible
+            config.size_estimate, lister, anyone_resets=self._pulsar_compatible
         )
-        return WatchParts(
+        return WatchContext(
             self.store, lister, estimates, pattern_filter, self._memory(), self._clock
         )
 
@@ -237,23 +239,26 @@ class BrokerService(ServerService["ServerCnx"]):
 
     def _lookup_handler(self) -> LookupHandler:
         return LookupHandler(
-            self.store, lambda: self.service_url, self.topics, as_shipped=self._pulsar_compatible
+            self.store,
+            lambda: self.service_url,
+            self.topics,
+            pulsar_compatible=self._pulsar_compatible,
         )
 
-    def _topics_handler(self, parts: WatchParts) -> GetTopicsHandler:
+    def _topics_handler(self, parts: WatchContext) -> GetTopicsHandler:
         return GetTopicsHandler(
             parts.lister,
             parts.pattern_filter,
             parts.estimates,
             parts.memory,
-            AnswerRules(
-                as_shipped=self._pulsar_compatible,
+            AnswerRules.of(
+                self.config.profile,
                 private_buffers=self.config.response_buffers is ResponseBuffers.PRIVATE,
                 max_message_bytes=self.config.max_message_size,
             ),
         )
 
-    def _topic_list_service(self, parts: WatchParts) -> TopicListService:
+    def _topic_list_service(self, parts: WatchContext) -> TopicListService:
         config = self.config
         largest_frame = config.max_message_size + FRAME_PADDING_BYTES + LENGTH_FIELD_BYTES
         rules = WatchRules(
@@ -263,7 +268,7 @@ class BrokerService(ServerService["ServerCnx"]):
             max_bytes=config.topic_watch_max_bytes,
             max_update_bytes=config.max_message_size // 2,
             max_frame_bytes=0 if self._pulsar_compatible else largest_frame,
-            as_shipped=self._pulsar_compatible,
+            profile=PULSAR_WATCHES if self._pulsar_compatible else FLOODGATE_WATCHES,
             private_buffers=config.response_buffers is ResponseBuffers.PRIVATE,
         )
         return TopicListService(parts, rules)

@@ -34,7 +34,7 @@ TEAM_PROPERTY = "catalogue.team"
 
 
 class Catalogue(DefaultPulsarResourcesExtended):
-    """Lists what the file says of a team; without a team, what the namespace has."""
+    """A plug-in that lists a team's topics from a file; without a team, the namespace's."""
 
     def __init__(self) -> None:
         super().__init__()

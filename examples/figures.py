@@ -1,4 +1,4 @@
-"""What the examples measure, and how it is written: percentiles, medians and ranges."""
+"""The figures of the examples and their words: percentiles, medians and ranges."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCHEMA_VERSION = 1
 
 
 class PolicyChoice(StrEnum):
-    """Which policies an example runs."""
+    """The policies that an example can run."""
 
     FIFO = "fifo"
     FAIR = "fair"
@@ -36,7 +36,7 @@ class PolicyChoice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WaitFigures:
-    """How long the requests of one group waited, and how they ended.
+    """The waiting times of one group's requests, and how they ended.
 
     A request that was refused after a wait counts with that wait, so that refusals do not make
     the waits look shorter; one that found the queue full did not wait and counts with 0.

@@ -27,7 +27,7 @@ LIMIT_PERMITS = 100
 MAX_QUEUE_SIZE = 10_000
 TIMEOUT_SECONDS = 25.0
 STEP_SECONDS = 0.01
-"""How long a listing takes under its estimate, and how long it then holds its actual size."""
+"""The time of a listing under its estimate, and the time it then holds its actual size."""
 SPREAD_SECONDS = 0.01
 """With a seed, requests arrive within this time; each step lasts a half to three halves."""
 NAMESPACE = "tenant/namespace"
@@ -47,7 +47,7 @@ CASES = (Case(20, 24, 24), Case(20, 24, 25), Case(20, 10, 20), Case(40, 10, 20))
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """When a request arrives, and how long its two steps last. Units: seconds."""
+    """A request's arrival, and the lengths of its two steps. Units: seconds."""
 
     arrival: float = 0.0
     listing: float = STEP_SECONDS
@@ -56,7 +56,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class CaseFigures:
-    """What became of the requests of one case.
+    """The outcomes of the requests of one case.
 
     Attributes:
         completed: Requests that got their actual size.
@@ -143,7 +143,7 @@ class _Run:
         self.clock.call_at(self.clock.now() + times.listing, self._grow, times, permit)
 
     def _grow(self, times: Times, permit: Permit) -> None:
-        """The listing is there: ask for what it really needs."""
+        """Ask for what the listing really needs, now that it is there."""
         ask(
             partial(self.semaphore.request_update, permit, self._case.actual),
             partial(self._send, times, permit),

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Readers(StrEnum):
-    """Who the connections are, and which of them read slowly."""
+    """The connections, and which of them read slowly."""
 
     OWN = "own"
     """Each request is of a connection of its own, a part of which is slow: one listing each."""
@@ -169,7 +169,7 @@ class RunFigures:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a simulation leaves: how long each request waited, and how it ended.
+    """The results of a simulation: how long each request waited, and how it ended.
 
     Attributes:
         waits: Seconds until each was granted or refused; ``endings``, which of them.

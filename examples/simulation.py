@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Ending(IntEnum):
-    """How a request ended; numbers, so that a hundred thousand of them are an array."""
+    """The end of a request; a number, so that a hundred thousand of them are an array."""
 
     COMPLETED = 0
     TIMED_OUT = 1

@@ -1,4 +1,112 @@
-"""Policy: who may hold how many bytes, who must wait, when reading pauses.
+"""A library of memory limits and flow control: bytes, waiters and clocks, nothing of Pulsar's wire.
 
-Knows bytes, waiters and clocks; nothing of Pulsar's wire.
+docs/limiter-library.md shows its use. What is named here is imported when it is first asked for.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
+    from limiter.client_memory.errors import (
+        MemoryBufferIsFullError,
+        MemoryReserveCancelledError,
+        MemoryReserveClosedError,
+        MemoryReserveError,
+        MemoryReserveQueueFullError,
+        MemoryReserveTimeoutError,
+    )
+    from limiter.client_memory.memory_limit_controller import MemoryLimitController
+    from limiter.clock import Clock, LoopClock, TimerHandle
+    from limiter.errors import (
+        LimitScope,
+        PermitAcquireCancelledError,
+        PermitAcquireClosedError,
+        PermitAcquireError,
+        PermitAcquireQueueFullError,
+        PermitAcquireStalledError,
+        PermitAcquireTimeoutError,
+        PermitTooLargeError,
+    )
+    from limiter.memory.dual_limiter import (
+        AsyncDualMemoryLimiter,
+        DualStatistics,
+        LimitType,
+        MemoryLimit,
+        MemoryPermit,
+    )
+    from limiter.permits.account import SharedHolder, Waiter
+    from limiter.permits.ledger import Ledger, UnbalancedLedgerError
+    from limiter.permits.permit import (
+        AcquireOutcome,
+        Contention,
+        Permit,
+        SemaphoreStatistics,
+    )
+    from limiter.semaphore.async_semaphore import AsyncSemaphore
+
+_PLACES = {
+    "limiter.admission.rules": ("AdmissionPolicy", "AdmissionRules", "AdmissionCaps"),
+    "limiter.client_memory.memory_limit_controller": ("MemoryLimitController",),
+    "limiter.clock": ("Clock", "LoopClock", "TimerHandle"),
+    "limiter.memory.dual_limiter": (
+        "AsyncDualMemoryLimiter",
+        "DualStatistics",
+        "LimitType",
+        "MemoryLimit",
+        "MemoryPermit",
+    ),
+    "limiter.permits.account": ("SharedHolder", "Waiter"),
+    "limiter.permits.ledger": ("Ledger", "UnbalancedLedgerError"),
+    "limiter.permits.permit": ("AcquireOutcome", "Contention", "Permit", "SemaphoreStatistics"),
+    "limiter.semaphore.async_semaphore": ("AsyncSemaphore",),
+}
+_MODULES = {name: module for module, names in _PLACES.items() for name in names}
+
+__all__ = [
+    "AcquireOutcome",
+    "AdmissionCaps",
+    "AdmissionPolicy",
+    "AdmissionRules",
+    "AsyncDualMemoryLimiter",
+    "AsyncSemaphore",
+    "Clock",
+    "Contention",
+    "DualStatistics",
+    "Ledger",
+    "LimitScope",
+    "LimitType",
+    "LoopClock",
+    "MemoryBufferIsFullError",
+    "MemoryLimit",
+    "MemoryLimitController",
+    "MemoryPermit",
+    "MemoryReserveCancelledError",
+    "MemoryReserveClosedError",
+    "MemoryReserveError",
+    "MemoryReserveQueueFullError",
+    "MemoryReserveTimeoutError",
+    "Permit",
+    "PermitAcquireCancelledError",
+    "PermitAcquireClosedError",
+    "PermitAcquireError",
+    "PermitAcquireQueueFullError",
+    "PermitAcquireStalledError",
+    "PermitAcquireTimeoutError",
+    "PermitTooLargeError",
+    "SemaphoreStatistics",
+    "SharedHolder",
+    "TimerHandle",
+    "UnbalancedLedgerError",
+    "Waiter",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import what is asked for (PEP 562)."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    errors = "limiter.client_memory.errors" if name.startswith("Memory") else "limiter.errors"
+    return getattr(import_module(_MODULES.get(name, errors)), name)

@@ -1,4 +1,4 @@
-"""How long to wait before asking again: longer each time, until it worked once."""
+"""Delays between attempts, longer each time until one succeeds."""
 
 from __future__ import annotations
 

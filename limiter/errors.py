@@ -1,4 +1,4 @@
-"""Why a permit was not granted.
+"""The errors of requests for permits.
 
 PermitAcquireError
     PermitAcquireTimeoutError      not granted in time
@@ -66,14 +66,14 @@ class PermitAcquireClosedError(PermitAcquireError):
 
 
 class PermitAcquireStalledError(PermitAcquireError):
-    """Growth was refused because nobody could go on otherwise: all who hold wait to grow."""
+    """Growth was refused to end a stall: everything held belonged to permits that wait to grow."""
 
     def __str__(self) -> str:
         return "Permit growth was refused to end a stall"
 
 
 class LimitScope(Enum):
-    """What a limit applies to."""
+    """The scope of a limit."""
 
     ALL = "all"
     CONNECTION = "connection"
@@ -87,7 +87,7 @@ class PermitTooLargeError(ValueError):
     Attributes:
         requested: What was asked for.
         limit: The limit it exceeds.
-        scope: Whose limit that is.
+        scope: The scope of that limit.
     """
 
     def __init__(self, requested: int, limit: int, scope: LimitScope = LimitScope.ALL) -> None:

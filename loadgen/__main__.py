@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Subcommand:
-    """Says where a sub-command lives, and what the overview tells of it."""
+    """A sub-command: its module, its function, and its line in the overview."""
 
     module: str
     function: str
@@ -122,7 +122,7 @@ def _exit_code(*, as_json: bool) -> int:
 
 
 def _say(sentence: str) -> None:
-    """Tell what was wrong: a sentence for people, with ``--json`` an object on a line."""
+    """Print an error: a sentence for people, with ``--json`` an object on a line."""
     told = f"loadgen: {sentence}"
     if "--json" in sys.argv:
         told = json.dumps({"error": sentence}, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""How loadgen ends when it does not succeed: one sentence for the user and an exit code.
+"""The errors of loadgen, one sentence for the user each, and its exit codes.
 
 The codes follow k6 where it has one (99), so that a pipeline can tell a broken limit from a
 broken measurement.
@@ -10,7 +10,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What the exit code of ``loadgen`` says."""
+    """The exit codes of ``loadgen``."""
 
     PASSED = 0
     INTERNAL = 1
@@ -42,7 +42,7 @@ class LoadgenError(Exception):
 
 
 class UsageError(LoadgenError):
-    """What the user asked for cannot be done as asked."""
+    """An option or an argument is wrong, or does not fit what is there."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence, ExitCode.USAGE)

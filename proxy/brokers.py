@@ -1,6 +1,6 @@
 """Connections from the proxy to brokers: one for each client, or one shared by all.
 
-As shipped every client connection has its own, so that clients never share fate. The shared
+In profile pulsar every client connection has its own, so that clients never share fate. The shared
 kind stands behind validation of everything that makes a broker close a connection.
 """
 

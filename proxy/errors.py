@@ -1,7 +1,7 @@
-"""The errors that a proxy's clients are told, its own and those of the broker.
+"""Passes errors from the broker on to the proxy's client.
 
-In profile pulsar a lookup's error is ServiceNotReady with a JSON text, whatever the broker said;
-otherwise code and text are passed on as they came.
+In profile pulsar a lookup's error reaches the client as ServiceNotReady with a JSON text, whatever
+the broker said; otherwise code and text are passed on as they came.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from client.errors import (
     AnswerTooLargeError,
+    DisconnectedError,
     PulsarClientError,
     RequestTooLargeError,
     ServerResponseError,
@@ -31,7 +32,7 @@ HEAP_LIMIT_EXCEEDED = "Failed due to heap memory limit exceeded"
 DIRECT_LIMIT_EXCEEDED = "Failed due to direct memory limit exceeded"
 TOO_MANY_LOOKUPS = "Too many concurrent lookup and partitionsMetadata requests"
 SHOWN_BYTES = TEXT_BYTES - 200
-"""Bytes that a broker's text may take within the shipped JSON, so that the JSON stays whole."""
+"""Bytes that a broker's text may take within a Pulsar proxy's JSON, so that this stays whole."""
 _PASSED_ON = (pb.AuthenticationError, pb.AuthorizationError)
 
 
@@ -74,7 +75,7 @@ class ErrorForms:
 
     @staticmethod
     def of_profile(*, pulsar_compatible: bool) -> ErrorForms:
-        """Return the forms of a profile; the shipped ones are as observed on a 4.0.8 proxy."""
+        """Return the forms of a profile; those of pulsar are as observed on a 4.0.8 proxy."""
         crowded = RequestError(pb.TooManyRequests, TOO_MANY_LOOKUPS)
         if pulsar_compatible:
             not_ready = RequestError(pb.ServiceNotReady, TOO_MANY_LOOKUPS)
@@ -91,57 +92,56 @@ class ErrorForms:
 
 
 class ErrorTranslation:
-    """The client's error for each exception of a request to the broker."""
+    """Turns what a request to the broker raised into what the client is told."""
 
     def of(self, error: PulsarClientError, broker: ClientCnx | None) -> RequestError:
-        """Return the client's error for a lookup or a listing."""
+        """Return the client's error for a lookup or a listing: the broker's as it came."""
         if isinstance(error, AnswerTooLargeError):
             return too_large_for_a_frame(error.total_size, error.limit_bytes)
         if isinstance(error, RequestTooLargeError):
             return RequestError(pb.NotAllowedError, str(error))
         if isinstance(error, ServerResponseError):
-            return self._by_broker(error, broker)
+            return RequestError(error.server_error, error.message, by_broker=True)
         return RequestError(pb.ServiceNotReady, str(error))
 
     def of_partitions(self, error: PulsarClientError, broker: ClientCnx | None) -> RequestError:
-        """Return the client's error for a partition query."""
+        """Return the client's error for a partition query: the same."""
         return self.of(error, broker)
 
-    def _by_broker(self, error: ServerResponseError, _: ClientCnx | None) -> RequestError:
-        return RequestError(error.server_error, error.message, by_broker=True)
+    def of_partition_answer(
+        self, answer: pb.CommandPartitionedTopicMetadataResponse, broker: ClientCnx | None
+    ) -> RequestError:
+        """Return the client's error for a broker's failed answer to a partition query."""
+        return self.of_partitions(ServerResponseError(answer.error, answer.message), broker)
 
 
 class PulsarErrorTranslation(ErrorTranslation):
-    """Profile pulsar: the broker's text as JSON, mostly as ServiceNotReady."""
+    """The translation of a Pulsar proxy: the broker's texts wrapped, its codes mostly replaced."""
 
     def of(self, error: PulsarClientError, broker: ClientCnx | None) -> RequestError:
-        """Return the client's error for a lookup or a listing."""
-        if isinstance(error, RequestTooLargeError | ServerResponseError):
-            return super().of(error, broker)
-        server, text = getattr(error, "server", None), str(error)
-        if server is not None:
-            host = str(server).rsplit(":", 1)[0]
-            text = f"Disconnected from server at {host}/{server}"
-        return RequestError(pb.ServiceNotReady, text)
+        """Return the client's error: ServiceNotReady, unless the client itself was refused."""
+        if isinstance(error, ServerResponseError):
+            passed_on = error.server_error in _PASSED_ON
+            code = error.server_error if passed_on else pb.ServiceNotReady
+            return RequestError(code, wrapped_text(error, broker), by_broker=True)
+        if isinstance(error, DisconnectedError):
+            host = error.server.rsplit(":", 1)[0]
+            text = f"Disconnected from server at {host}/{error.server}"
+            return RequestError(pb.ServiceNotReady, text)
+        if isinstance(error, AnswerTooLargeError):
+            return RequestError(pb.ServiceNotReady, str(error))
+        return super().of(error, broker)
 
     def of_partitions(self, error: PulsarClientError, broker: ClientCnx | None) -> RequestError:
-        """Return the client's error for a partition query: the broker's code is kept.
-
-        Save that of an invalid name, which a 4.0 proxy does not know.
-        """
+        """Keep the broker's code, save that of an invalid name, which a 4.0 proxy does not know."""
         if not isinstance(error, ServerResponseError):
             return self.of(error, broker)
         unknown = error.server_error == pb.InvalidTopicName
         code = pb.UnknownError if unknown else error.server_error
-        return RequestError(code, pulsar_text(error, broker), by_broker=True)
-
-    def _by_broker(self, error: ServerResponseError, broker: ClientCnx | None) -> RequestError:
-        passed_on = error.server_error in _PASSED_ON
-        code = error.server_error if passed_on else pb.ServiceNotReady
-        return RequestError(code, pulsar_text(error, broker), by_broker=True)
+        return RequestError(code, wrapped_text(error, broker), by_broker=True)
 
 
-def pulsar_text(error: ServerResponseError, broker: ClientCnx | None) -> str:
+def wrapped_text(error: ServerResponseError, broker: ClientCnx | None) -> str:
     """Wrap a broker's text as upstream's ClientCnx does: nothing of it is escaped."""
     remote = broker.peer if broker is not None else "unknown"
     local = broker.local if broker is not None else "unknown"

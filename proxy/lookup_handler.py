@@ -84,11 +84,19 @@ class LookupProxyHandler:
             raise self._translation.of_partitions(refusal, broker)
         answer = command.partitionMetadataResponse
         if answer.response == pb.CommandPartitionedTopicMetadataResponse.Failed:
-            raise self._translation.of_partitions(
-                ServerResponseError(answer.error, answer.message), broker
-            )
+            raise self._translation.of_partition_answer(answer, broker)
         answer.request_id = request.request_id
         return answer
+
+    def check_topic(self, topic: str) -> None:
+        """Check the topic of a partition query: the broker does.
+
+        Raises:
+            RemoteProtocolError: A Pulsar proxy closes the connection for it.
+        """
+
+    def _listener_name(self, request: pb.CommandLookupTopic) -> str | None:
+        return request.advertised_listener_name
 
     def _forwarded(
         self, request: pb.CommandPartitionedTopicMetadata, request_id: int
@@ -98,34 +106,21 @@ class LookupProxyHandler:
         command.partitionMetadata.request_id = request_id
         return command
 
-    def _listener_name(self, request: pb.CommandLookupTopic) -> str | None:
-        return request.advertised_listener_name
-
-    def check_topic(self, topic: str) -> None:
-        """Check the topic of a partition query; here that is the broker's business.
-
-        Raises:
-            RemoteProtocolError: It is invalid, and the connection closes.
-        """
-
 
 class PulsarLookupProxyHandler(LookupProxyHandler):
-    """Asks brokers for clients as a real proxy does.
+    """Asks brokers as a Pulsar proxy does.
 
-    A lookup drops the client's listener name, and a partition query that is the first on its
-    connection asks for auto-creation whatever the client said.
+    A lookup drops the client's listener name; a partition query that is the first on its
+    connection asks for auto-creation whatever the client said, and closes the client's connection
+    if its topic's name is invalid.
     """
 
     def check_topic(self, topic: str) -> None:
-        """Close the connection of a partition query with an invalid topic name.
-
-        Raises:
-            RemoteProtocolError: It is invalid.
-        """
-        if not _known_to_a_real_proxy(topic):
+        """See LookupProxyHandler.check_topic."""
+        if not _known_to_a_pulsar_proxy(topic):
             raise RemoteProtocolError(f"Invalid topic name: {topic}")
 
-    def _listener_name(self, _: pb.CommandLookupTopic) -> str | None:
+    def _listener_name(self, request: pb.CommandLookupTopic) -> str | None:
         return None
 
     def _forwarded(
@@ -138,8 +133,8 @@ class PulsarLookupProxyHandler(LookupProxyHandler):
         return command
 
 
-def _known_to_a_real_proxy(topic: str) -> bool:
-    """Tell whether a 4.0 proxy takes a name: also one with a cluster, which brokers refuse."""
+def _known_to_a_pulsar_proxy(topic: str) -> bool:
+    """Return True if a 4.0 proxy takes a name: also one with a cluster, which brokers refuse."""
     domain, scheme, path = topic.partition("://")
     if not scheme:
         if "/" not in topic:

@@ -8,6 +8,7 @@ from client.pool import ConnectionPool, server_address
 from limiter.memory.size_estimate import SizeEstimate
 from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES
 from proxy.brokers import (
+    Address,
     BrokerConnections,
     OwnBrokerConnections,
     SharedBrokerConnections,
@@ -16,9 +17,9 @@ from proxy.brokers import (
 from proxy.cnx import ProxyConnection, ProxyParts, ProxyRules
 from proxy.commands.table import COMMANDS
 from proxy.errors import ErrorForms, ErrorTranslation, PulsarErrorTranslation
-from proxy.listing.exact_charging import Charging, ExactCharging
+from proxy.listing.exact_charging import ExactCharging
 from proxy.listing.flights import Flights
-from proxy.listing.pulsar_charging import ShippedCharging
+from proxy.listing.pulsar_charging import PulsarCharging
 from proxy.lookup_handler import LookupProxyHandler, PulsarLookupProxyHandler
 from proxy.metrics import ProxyFigures, ProxyMetrics
 from proxy.pipe.allowed_targets import BrokerTargets
@@ -32,6 +33,7 @@ from server.service import ServerService
 if TYPE_CHECKING:
     from limiter.clock import Clock
     from proxy.config import ProxyConfig
+    from proxy.listing.charging import Charging
 
 
 DRAIN_SECONDS = 60.0
@@ -56,7 +58,7 @@ class ProxyService(ServerService["ProxyConnection"]):
         self._translation = (
             PulsarErrorTranslation() if self._pulsar_compatible else ErrorTranslation()
         )
-        self.flights = self._flights(self._translation)
+        self.flights = self._flights()
         options = connect_options(
             drain_oversized=True,
             keep_alive_seconds=config.flow.keep_alive_seconds,
@@ -86,9 +88,7 @@ class ProxyService(ServerService["ProxyConnection"]):
         )
 
     def _parts(self) -> ProxyParts:
-        translation = self._translation
         address = server_address(self.config.broker_service_url)
-        lookup_handler = PulsarLookupProxyHandler if self._pulsar_compatible else LookupProxyHandler
         return ProxyParts(
             config=self.config,
             rules=self._rules(),
@@ -97,7 +97,7 @@ class ProxyService(ServerService["ProxyConnection"]):
             permits=PermitRules(
                 self.lookups, self.unanswered, held_until_answered=not self._pulsar_compatible
             ),
-            lookup_handler=lookup_handler(address, translation),
+            lookup_handler=self._lookup_handler(address),
             flights=self.flights,
             new_brokers=self._new_brokers,
             direct_handler=self._direct_handler(),
@@ -119,38 +119,41 @@ class ProxyService(ServerService["ProxyConnection"]):
             checks_namespaces=not pulsar_compatible,
         )
 
+    def _lookup_handler(self, address: Address) -> LookupProxyHandler:
+        handler = PulsarLookupProxyHandler if self._pulsar_compatible else LookupProxyHandler
+        return handler(address, self._translation)
+
     def _direct_handler(self) -> DirectProxyHandler:
         return DirectProxyHandler(
             BrokerTargets(self.config),
             self.flow.process,
             self._clock,
             self.config.broker_proxy_connect_timeout_seconds,
-            as_shipped=self._pulsar_compatible,
+            like_pulsar=self._pulsar_compatible,
         )
 
-    def _flights(self, translation: ErrorTranslation) -> Flights:
-        share = self.config.response_buffers is ResponseBuffers.SHARED
+    def _flights(self) -> Flights:
         return Flights(
             self.limiter,
             self._charging(),
-            translation,
+            self._translation,
             self.unanswered,
-            share=share,
+            share=self.config.response_buffers is ResponseBuffers.SHARED,
             frame_limit_bytes=self._frame_limit_bytes,
         )
 
     @property
     def _frame_limit_bytes(self) -> int | None:
-        """Return the most a client's length field may say; as shipped nobody looks."""
+        """Return the most a client's length field may say; in profile pulsar nobody looks."""
         return (
             None if self._pulsar_compatible else self.config.max_message_size + FRAME_PADDING_BYTES
         )
 
     def _charging(self) -> Charging:
         if self.config.size_estimate is SizeEstimate.EXACT:
-            return ExactCharging(self.limiter, as_shipped=self._pulsar_compatible)
-        return ShippedCharging(
-            self.limiter, self.config.size_estimate, as_shipped=self._pulsar_compatible
+            return ExactCharging(self.limiter, patient=not self._pulsar_compatible)
+        return PulsarCharging(
+            self.limiter, self.config.size_estimate, mended=not self._pulsar_compatible
         )
 
     def _new_brokers(self) -> BrokerConnections:

@@ -17,7 +17,7 @@ from limiter.flow.lookup_semaphore import LookupSemaphore
 from limiter.flow.outbound_buffer import OutboundTotals, WriteBufferMarks
 from limiter.flow.totals import FlowTotals
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType
-from limiter.metrics.outcome_counts import AcquireTally
+from limiter.metrics.outcome_counts import OutcomeCounts
 from limiter.metrics.prometheus import TopicListMetrics
 from limiter.permits.ledger import Ledger, UnbalancedLedgerError, check_all_balanced
 from limiter.slow_peers.eviction import SlowPeers
@@ -166,7 +166,7 @@ class ServerService(ABC, Generic[CnxT]):
         """Serve metrics, readiness and ``routes``, of which / names ``places``; not ready yet."""
         config, registry = self._server_config, CollectorRegistry()
         logger.info("%s", info_sentence(prefix.removeprefix("pulsar_"), config))
-        tally = AcquireTally(self._clock)
+        tally = OutcomeCounts(self._clock)
         self.limiter.observe_with(tally.observe)
         self._export_metrics(prefix, tally)
         metrics = TopicListMetrics(prefix, config.cluster_name, self.limiter, tally)
@@ -201,7 +201,7 @@ class ServerService(ABC, Generic[CnxT]):
         who = Introduction(role, config.cluster_name, config.profile.value)
         return front_page_route(who, state, places)
 
-    def _export_metrics(self, prefix: MetricPrefix, tally: AcquireTally) -> None:
+    def _export_metrics(self, prefix: MetricPrefix, tally: OutcomeCounts) -> None:
         """Send metrics by OpenTelemetry too, if the environment asks for it."""
         settings = telemetry_settings()
         if settings is None:

@@ -1,4 +1,4 @@
-"""Reads the bodies of admin requests as Java's servers do."""
+"""Bodies of admin requests, read as Java's servers read them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
 MAX_BODY_VALUES = 10_000
-"""Values of a JSON body that commas separate: more would hold the event loop for over 20 ms."""
+"""Most values in a JSON body: more would hold the event loop for over 20 ms."""
 _SMALLEST, _LARGEST = -(2**31), 2**31 - 1
 _WHOLE = re.compile(r"[+-]?\d+")
 """Texts that Java's Integer.parseInt takes, digits of every script included; ``int`` takes more."""
@@ -28,19 +28,19 @@ class JsonNumber(str):
 
 
 class BadBodyError(Exception):
-    """A body is not what was expected: 400, and a sentence of plain text, as Pulsar answers it.
+    """A body cannot be read: 400, and a sentence of plain text, as Pulsar answers it.
 
     Attributes:
-        media_type: What the sentence is said to be.
-        as_shipped: The status in profile pulsar: upstream's server fails, with a 500, at some.
+        media_type: Content-Type of the sentence.
+        upstream_status: The status in profile pulsar: upstream's server fails, with 500, at some.
     """
 
     def __init__(
-        self, reason: str, media_type: str = "text/plain", *, as_shipped: int = 400
+        self, reason: str, media_type: str = "text/plain", *, upstream_status: int = 400
     ) -> None:
         super().__init__(reason)
         self.media_type = media_type
-        self.as_shipped = as_shipped
+        self.upstream_status = upstream_status
 
 
 async def json_body(request: web.Request) -> object:
@@ -67,7 +67,7 @@ async def json_body(request: web.Request) -> object:
 
 
 def _check_values(text: str) -> None:
-    """Refuse a body of very many values, before it is parsed: that cannot be interrupted."""
+    """Refuse a body of very many values before it is parsed, which cannot be interrupted."""
     unescaped = text.replace("\\\\", "").replace('\\"', "")
     too_many = unescaped.count('"') > 4 * MAX_BODY_VALUES
     if not too_many:
@@ -112,9 +112,8 @@ def string_map_of(values: dict[str, object], what: str) -> dict[str, str]:
     """
     for key, value in values.items():
         if not isinstance(value, (str, bool)):
-            shipped = 500 if value is None else 400
             reason = f"{what} has {_kind(value)} at {key[:40]!r}: expected a string"
-            raise BadBodyError(reason, as_shipped=shipped)
+            raise BadBodyError(reason, upstream_status=500 if value is None else 400)
     texts = {key: _text(value) for key, value in values.items()}
     check_unicode(text for pair in texts.items() for text in pair)
     return texts
@@ -143,7 +142,7 @@ def whole_number(value: object, what: str, too_large: int = 400) -> int:
 
     Args:
         value: Of the body; none, and a blank text, is 0.
-        what: It is, for the refusal.
+        what: What it is a number of, for the refusal.
         too_large: The status that upstream's server gives to a number beyond 32 bits; to a text
             it gives 400.
 
@@ -158,24 +157,24 @@ def whole_number(value: object, what: str, too_large: int = 400) -> int:
         return integer(value.strip(_JAVA_BLANKS) or "0", f"{what} should be a whole number")
     number = float(value)
     if not _SMALLEST <= number <= _LARGEST:
-        raise BadBodyError(f"{what} should be a smaller number", as_shipped=too_large)
+        raise BadBodyError(f"{what} should be a smaller number", upstream_status=too_large)
     return math.trunc(number)
 
 
-def integer(text: str, reason: str, as_shipped: int = 400) -> int:
-    """Return what Java's ``Integer.parseInt`` makes of a text.
+def integer(text: str, reason: str, upstream_status: int = 400) -> int:
+    """Return the number in a text, as Java's ``Integer.parseInt`` reads it.
 
     Args:
         text: Digits of any script, which may have a sign before them.
-        reason: What is said when it is something else, or beyond 32 bits.
-        as_shipped: The status in profile pulsar then.
+        reason: The refusal of anything else, and of a number beyond 32 bits.
+        upstream_status: The status in profile pulsar then.
 
     Raises:
-        BadBodyError: It is.
+        BadBodyError: It is something else, or beyond 32 bits.
     """
     # As a float first: of very many digits ``int`` makes no number, or takes its time.
     if not _WHOLE.fullmatch(text) or not _SMALLEST <= float(text) <= _LARGEST:
-        raise BadBodyError(reason, as_shipped=as_shipped)
+        raise BadBodyError(reason, upstream_status=upstream_status)
     return int(float(text))
 
 

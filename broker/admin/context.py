@@ -1,4 +1,4 @@
-"""What the admin's handlers work with."""
+"""The parts of a broker that handlers of admin requests work with."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from broker.admin.listing_response import ListingResponses
+    from broker.admin.rules import AdminRules
     from broker.configuration.config import BrokerConfig
     from broker.configuration.dynamic import DynamicConfiguration
     from broker.listing.lister import TopicLister
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class AdminParts:
-    """The parts of one broker.
+class AdminContext:
+    """The parts of a broker that handlers of admin requests work with.
 
     Attributes:
         store: Tenants, namespaces and topics.
@@ -30,7 +31,7 @@ class AdminParts:
         listings: Writes listings, as many at once as it allows.
         service_url: Returns ``pulsar://...``, empty before the broker takes clients.
         web_service_url: Returns ``http://...``.
-        as_shipped: Profile pulsar.
+        rules: The differences between the profiles.
     """
 
     store: MetadataStore
@@ -41,7 +42,7 @@ class AdminParts:
     listings: ListingResponses
     service_url: Callable[[], str]
     web_service_url: Callable[[], str]
-    as_shipped: bool
+    rules: AdminRules
 
     @property
     def config(self) -> BrokerConfig:
@@ -50,5 +51,5 @@ class AdminParts:
 
     @property
     def broker_id(self) -> str:
-        """Host and web port, by which upstream names a broker."""
+        """Host and web port, the name that upstream gives a broker."""
         return self.web_service_url().removeprefix("http://")

@@ -1,12 +1,12 @@
-"""Writes listings of names as JSON, a block at a time, at the client's pace.
+"""Listings of names as JSON, written a block at a time, at the client's pace.
 
-A namespace of a million topics is 100 MB of JSON: it is never held as a whole. What is in memory
-for one client is a block and what the connection takes ahead of the kernel, about 200 KiB; a
-client that takes nothing for half a minute is cut off.
+A namespace of a million topics is 100 MB of JSON, which is never held as a whole. One client's
+listing takes about 200 KiB of memory, a block and the connection's buffer; a client that takes
+nothing for half a minute is cut off.
 
-Many may be written side by side: in a turn of the event loop, one block is written of one of them.
+Many may be written side by side; each turn of the event loop writes one block of one of them.
 
-Not accounted by the memory limiter, as upstream; bounded by how many are written at once.
+The memory limiter does not account for them, as upstream; their number is bounded.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
 MAX_LISTINGS = 256
 """Listings that may be written at once."""
 AT_ONCE_BYTES = 65_536
-"""Names of so many bytes are written at once, as one body of known length."""
+"""Largest listing that is written at once, as one body of known length."""
 WRITE_SECONDS = 30.0
-"""Seconds that a client may take nothing of its listing."""
+"""Longest time that a client may take nothing of its listing."""
 _NEEDS_ESCAPE = re.compile(rb'[\x00-\x1f"\\]')
 
 
 class ListingResponses:
-    """Writes listings to clients.
+    """Listings that are being written to clients.
 
     Args:
-        clock: Where time comes from.
+        clock: Measures how long a client takes nothing.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self.active = 0
 
     async def respond(
@@ -58,9 +58,9 @@ class ListingResponses:
         """Answer with an array of the names of some sequences.
 
         Args:
-            request: Who asks.
-            sequences: The names, side by side.
-            keep: Returns those of a block's names that are asked for; None keeps all.
+            request: The request.
+            sequences: The names, one sequence after the other.
+            keep: Returns the requested names of a block; None keeps all.
 
         Raises:
             RestError: 503, too many listings are being written.
@@ -74,9 +74,9 @@ class ListingResponses:
         """Answer with an array of names that come part by part.
 
         Args:
-            request: Who asks.
-            parts: The names; each part is made when it is written, and soon.
-            most_bytes: What they have together, or more.
+            request: The request.
+            parts: The names; each part is made when it is written.
+            most_bytes: Upper bound of their size.
 
         Raises:
             RestError: 503, too many listings are being written.
@@ -113,17 +113,17 @@ class ListingResponses:
                     separator = b","
             await self._send(response, b"[]" if separator == b"[" else b"]")
         except BaseException:
-            # The answer has begun: whoever reads it must not take what came for the whole.
+            # The answer has begun: its reader must not take what came for the whole.
             if request.transport is not None:
                 request.transport.abort()
             raise
 
     async def _next_part(self, parts: Iterator[list[bytes]]) -> list[bytes] | None:
-        """Make the next part in a turn of the loop that makes no other; None behind the last.
+        """Return the next part, made in a turn of the loop that makes no other; None at the end.
 
-        A client that reads fast never makes us wait: everybody else gets a turn here.
+        A client that reads fast never makes this task wait, so others get their turn here.
         """
-        async with self._turn:
+        async with self._lock:
             await asyncio.sleep(0)
         return next(parts, None)
 

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class AdminMetrics(Collector):
-    """Reads the admin's counters when somebody scrapes.
+    """The admin's metrics, read when they are scraped.
 
     Args:
         cluster: The value of the label ``cluster``.
-        listings: Writes listings.
+        listings: The listings that are being written.
     """
 
     def __init__(self, cluster: str, listings: ListingResponses) -> None:

@@ -1,7 +1,7 @@
-"""Finds a path's endpoint for a request: by its method, its body's type, what it accepts.
+"""Content negotiation: the endpoint of a path by its body's type, and the type of the answer.
 
 Source: JAX-RS, as upstream's server was seen to apply it, in this order: 405, 400 for a type that
-is none, 415, 406. Every answer is JSON, so that whoever does not accept it gets none.
+is invalid, 415, 406. Every answer is JSON, so a client that does not accept it gets none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ METADATA_TYPE = "application/vnd.partitioned-topic-metadata+json"
 _TOKEN = r"[\w.!#$&^*+-]+"
 _TYPE = re.compile(rf"\s*({_TOKEN})/({_TOKEN})\s*(?:;\s*{_TOKEN}\s*=[^;]*)*;?\s*", re.ASCII)
 _USUAL = f"{JSON_TYPE};charset=utf-8"
-"""Which upstream's web server knows, and writes in small letters."""
+"""The type that upstream's web server knows, and writes in small letters."""
 _SHOWN = 60
 _JAVA_ORDER = ("HEAD", "DELETE", "POST", "GET", "OPTIONS", "PUT")
 _READ_AS_JSON = ("json", "javascript", "x-javascript", "x-json")
@@ -32,15 +32,15 @@ def allowed(methods: Mapping[str, Sequence[Endpoint]]) -> list[str]:
 
 
 def taking(endpoints: Sequence[Endpoint], media_type: str | None, *, has_body: bool) -> Endpoint:
-    """Return the endpoint that takes a body.
+    """Return the endpoint that takes a body of this type.
 
     Args:
-        endpoints: Of one method; there is at least one.
+        endpoints: Endpoints of one method, at least one.
         media_type: The header Content-Type; None for none.
-        has_body: Whether there is one.
+        has_body: Whether there is a body.
 
     Raises:
-        RestError: 400, the type is none; 415, nothing here takes it.
+        RestError: 400, the type is invalid; 415, no endpoint takes it.
     """
     if media_type is None:
         if not has_body:
@@ -78,10 +78,10 @@ def _takes(takes: Takes, kind: str) -> bool:
 
 
 def accepted_type(accept: str) -> str:
-    """Return the type of an answer: JSON, with the parameters that a client wants it to have.
+    """Return the type of an answer: JSON, with the parameters that the client accepts.
 
     Args:
-        accept: The header; empty for none. A weight of 0 is not looked at, as upstream.
+        accept: The header; empty for none. A weight of 0 is ignored, as upstream.
 
     Raises:
         RestError: 406, the client does not take JSON.

@@ -1,7 +1,7 @@
-"""Finds the handlers of a path, as upstream's JAX-RS does.
+"""The table of paths, and how a path finds its handlers, as upstream's JAX-RS does it.
 
 Paths are compared as they were sent: a literal is not decoded, a segment's parameters (RFC 3986,
-behind a semicolon) are no part of it, and one slash at the end says nothing. Of several templates
+behind a semicolon) are not part of it, and one slash at the end is ignored. Of several templates
 that fit, those with more literal text come first.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 DOMAIN = "{domain}"
 REST = "{rest}"
-"""As the last segment: one segment or more."""
+"""A last segment that stands for one segment or more."""
 _DOMAINS = ("persistent", "non-persistent")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})|%00")
 _LOOKUP = "/lookup/"
@@ -37,7 +37,7 @@ class Takes(Enum):
     """The kinds of bodies that handlers take."""
 
     NOTHING = auto()
-    """None; one that is sent is not read."""
+    """No body; one that is sent is not read."""
     APPLICATION_JSON = auto()
     """``application/json`` and nothing else."""
     JSON = auto()
@@ -53,10 +53,10 @@ class Endpoint:
     """One method of one path.
 
     Attributes:
-        method: The verb.
+        method: The HTTP method.
         path: With variables in braces; ``{domain}`` stands for both domains' names.
-        handler: Answers it.
-        takes: What it takes as a body.
+        handler: Answers a request.
+        takes: The kind of body it takes.
     """
 
     method: str
@@ -103,10 +103,10 @@ class _Template:
 
 
 class PathTable:
-    """Finds what a path names.
+    """All paths.
 
     Args:
-        endpoints: All there are.
+        endpoints: All endpoints.
     """
 
     def __init__(self, endpoints: Iterable[Endpoint]) -> None:
@@ -119,7 +119,7 @@ class PathTable:
         self._templates = sorted(found.values(), key=lambda one: -one.literal_characters)
 
     def find(self, raw_path: str) -> list[Resource]:
-        """Return what a path may name, what is meant most likely first.
+        """Return the resources that a path may name, the most literal first.
 
         Raises:
             RestError: 400, it is not percent-encoded UTF-8.

@@ -1,4 +1,4 @@
-"""Reads the names in the path and query of an admin request, or refuses it.
+"""Names and flags in the path and query of an admin request, read or refused.
 
 Names are decoded here, from the path as it was sent: a client encodes each segment by itself, and
 a slash within a topic's name would otherwise look like the end of one.
@@ -26,17 +26,17 @@ TENANT_REASON = "Tenant name is not valid"
 
 
 async def answered(
-    handler: Handler, request: web.Request, *, as_shipped: bool
+    handler: Handler, request: web.Request, *, fails_as_upstream: bool
 ) -> web.StreamResponse:
-    """Return what a handler answers; what the parts of a broker raise becomes an answer.
+    """Return a handler's answer, or the answer to the error it raised.
 
     Args:
-        handler: Answers it.
-        request: What is asked.
-        as_shipped: Profile pulsar.
+        handler: Answers the request.
+        request: The request.
+        fails_as_upstream: See AdminRules.
 
     Raises:
-        RestError: What is asked is refused, or the store failed.
+        RestError: The request is refused, or the store failed.
     """
     try:
         return await handler(request)
@@ -45,14 +45,14 @@ async def answered(
     except StoreError as error:
         raise RestError(500, str(error)) from None
     except BadBodyError as error:
-        if as_shipped and error.as_shipped != 400:
-            raise RestError(error.as_shipped, str(error)) from None
+        if fails_as_upstream and error.upstream_status != 400:
+            raise RestError(error.upstream_status, str(error)) from None
         text = str(error).encode(errors="backslashreplace")
         return web.Response(body=text, status=400, headers={"Content-Type": error.media_type})
 
 
 def done(status: int = 204) -> web.Response:
-    """Return the answer of a change that was made: nothing."""
+    """Return the empty answer to a change that was made."""
     return web.Response(status=status)
 
 
@@ -60,7 +60,7 @@ def done(status: int = 204) -> web.Response:
 
 
 def segment(request: web.Request, name: str) -> str:
-    """Return one variable of the path, decoded as Java's clients encode it: ``+`` is a blank.
+    """Return one variable of the path, decoded as Java's clients encode it (``+`` is a blank).
 
     Raises:
         RestError: 400, it is not UTF-8.
@@ -102,10 +102,10 @@ def topic_name(request: web.Request, namespace_reason: str = TOPIC_REASON) -> To
 
     Args:
         request: Whose path has a domain, a tenant, a namespace and a topic.
-        namespace_reason: What is said of a namespace that is none.
+        namespace_reason: The sentence about an invalid namespace.
 
     Raises:
-        RestError: 412, it is none.
+        RestError: 412, it is not a valid name.
     """
     namespace = namespace_name(request, namespace_reason)
     text = f"{segment(request, 'domain')}://{namespace}/{segment(request, 'topic')}"

@@ -1,4 +1,4 @@
-"""All paths of the admin, and how a request finds its handler."""
+"""Routes of the admin REST, and the dispatch of each request to its handler."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from broker.admin.requests import answered
 from broker.admin.resources.brokers import BrokerAdmin
 from broker.admin.resources.lookup import LookupAdmin
 from broker.admin.resources.namespaces import NamespaceAdmin
-from broker.admin.resources.not_implemented import NotBuiltAdmin
+from broker.admin.resources.not_implemented import NotImplementedAdmin
 from broker.admin.resources.tenants import TenantAdmin
 from broker.admin.resources.topics import TopicAdmin
 from server.front_page import Place
 from server.http import JSON_TYPE, RestError, json_response
 
 if TYPE_CHECKING:
-    from broker.admin.context import AdminParts
+    from broker.admin.context import AdminContext
     from broker.admin.paths import Endpoint, Resource
+    from broker.admin.rules import AdminRules
 
 _OTHERS = r"(?!/v2/floodgate(?:/|$))"
-"""Below ``/admin``, ours have routes of their own."""
+"""Paths below ``/admin`` but for Floodgate's own, which have routes of their own."""
 _ROOTS = ("/admin/v2", "/lookup")
-"""Roots from which upstream's web server redirects whoever leaves out the slash behind them."""
+"""Roots that upstream's web server redirects to the same with a slash at the end."""
 
 ADMIN_PLACES = (
     Place("/admin/v2/brokers/version", "the version"),
@@ -35,47 +36,47 @@ ADMIN_PLACES = (
     Place("/admin/v2/persistent/{tenant}/{namespace}", "their topics"),
     Place("/lookup/v2/topic/persistent/{tenant}/{namespace}/{topic}", "who serves a topic"),
 )
-"""The places the front page names, to begin with."""
+"""Examples of paths on the front page."""
 
 
-def admin_routes(parts: AdminParts) -> list[web.AbstractRouteDef]:
+def admin_routes(context: AdminContext) -> list[web.AbstractRouteDef]:
     """Return the routes of one broker."""
-    requests = AdminRequests(_endpoints(parts), as_shipped=parts.as_shipped)
+    requests = AdminRequests(_endpoints(context), context.rules)
     return [
         web.route("*", f"/admin{{rest:{_OTHERS}[\\s\\S]*}}", requests.answer),
         web.route("*", r"/lookup{rest:[\s\S]*}", requests.answer),
     ]
 
 
-def _endpoints(parts: AdminParts) -> list[Endpoint]:
-    namespaces, topics = NamespaceAdmin(parts), TopicAdmin(parts)
+def _endpoints(context: AdminContext) -> list[Endpoint]:
+    namespaces, topics = NamespaceAdmin(context), TopicAdmin(context)
     return [
-        *BrokerAdmin(parts).endpoints(),
-        *TenantAdmin(parts, namespaces).endpoints(),
+        *BrokerAdmin(context).endpoints(),
+        *TenantAdmin(context, namespaces).endpoints(),
         *namespaces.endpoints(),
         *topics.endpoints(),
-        *LookupAdmin(parts).endpoints(),
-        *NotBuiltAdmin(parts, topics).endpoints(),
+        *LookupAdmin(context).endpoints(),
+        *NotImplementedAdmin(context, topics).endpoints(),
     ]
 
 
 class AdminRequests:
-    """Hands requests to their handlers.
+    """Passes each request to its handler.
 
     Args:
-        endpoints: All there are.
-        as_shipped: Profile pulsar.
+        endpoints: All endpoints.
+        rules: The differences between the profiles.
     """
 
-    def __init__(self, endpoints: list[Endpoint], *, as_shipped: bool) -> None:
+    def __init__(self, endpoints: list[Endpoint], rules: AdminRules) -> None:
         self._paths = PathTable(endpoints)
-        self._as_shipped = as_shipped
+        self._rules = rules
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Answer a request.
 
         Raises:
-            RestError: There is no such path, or what is asked or sent is not of its kind.
+            RestError: There is no such path or method, or a type is not taken or not answered.
         """
         resources = self._paths.find(request.rel_url.raw_path)
         if not resources:
@@ -90,9 +91,12 @@ class AdminRequests:
         endpoint = taking(resource.methods[method], media_type, has_body=request.body_exists)
         wanted = accepted_type(request.headers.get("Accept", ""))
         request.match_info.update(resource.variables)
-        response = await answered(endpoint.handler, request, as_shipped=self._as_shipped)
-        if self._as_shipped and response.headers.get("Content-Type") == JSON_TYPE:
-            # As upstream: what a client wants to be told of the text, it is told.
+        response = await answered(
+            endpoint.handler, request, fails_as_upstream=self._rules.fails_as_upstream
+        )
+        if self._rules.returns_accepted_type and (
+            response.headers.get("Content-Type") == JSON_TYPE
+        ):
             response.headers["Content-Type"] = wanted
         return response
 

@@ -30,7 +30,7 @@ def get_topics(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         return
     cnx.requests.start(
         Request(asked.request_id, NAMESPACE_ERRORS, str(namespace)),
-        partial(handler.serve, asked, namespace, cnx),
+        partial(handler.serve, asked, namespace, cnx, properties),
         handler.expected_bytes(namespace, asked.mode, properties),
     )
 
@@ -38,12 +38,12 @@ def get_topics(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 def _answered_at_once(
     cnx: ServerCnx, asked: pb.CommandGetTopicsOfNamespace, namespace: NamespaceName
 ) -> bool:
-    """Answer what needs no wait, one listing a chunk; see AnswersAtOnce.
+    """Answer what needs no wait, one listing a chunk.
 
     Those that come with it wait in tasks, so that other connections have their turn.
     """
     alone = cnx.listed_in_chunk != cnx.chunks_received and cnx.requests.idle
-    answered = cnx.parts.topics_handler.at_once.answer(asked, namespace, cnx, alone=alone)
+    answered = cnx.parts.topics_handler.answer_at_once(asked, namespace, cnx, alone=alone)
     if answered:
         cnx.listed_in_chunk = cnx.chunks_received
     return answered

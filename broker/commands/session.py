@@ -23,7 +23,7 @@ def connect(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     if request.HasField("proxy_version"):
         # Many clients are behind it, and it is the proxy that is fair between them.
         cnx.stands_for_many()
-        cnx.parts.memory.exempt_from_share(cnx)
+        cnx.parts.memory.exempt_from_quota(cnx)
     cnx.state = ServerCnxState.CONNECTED
     cnx.parts.counters.connect_succeeded()
     config = cnx.parts.config

@@ -1,4 +1,4 @@
-"""Configuration that changes while the broker runs: kept in the store, applied at once.
+"""The configuration that changes while the broker runs: kept in the store, applied at once.
 
 A value set at run time wins over the file's, also after a restart; removing it brings the file's
 value back. Brokers that share a store follow each other's changes.
@@ -57,7 +57,7 @@ class DynamicConfiguration:
         self._started_with = started_with
         self._store = store
         self._apply = apply
-        self._as_shipped = started_with.profile is Profile.PULSAR
+        self._pulsar_compatible = started_with.profile is Profile.PULSAR
         self._fitting: Mapping[str, str] = {}
         # One change at a time: what is applied last is what was kept last.
         self._changing = asyncio.Lock()
@@ -67,15 +67,15 @@ class DynamicConfiguration:
     @property
     def names(self) -> list[str]:
         """The keys that can be changed at run time."""
-        shipped = [known.key for known in known_keys() if known.dynamic]
-        return shipped if self._as_shipped else [*shipped, *FLOODGATE_DYNAMIC_KEYS]
+        upstream = [known.key for known in known_keys() if known.dynamic]
+        return upstream if self._pulsar_compatible else [*upstream, *FLOODGATE_DYNAMIC_KEYS]
 
     def runtime(self) -> dict[str, str]:
         """Return the value in force of every known key; secrets are masked."""
         return runtime_values(self.config, self._fitting)
 
     async def values(self) -> dict[str, str]:
-        """Return what was set at run time, also what has no effect; secrets are masked.
+        """Return the values set at run time, also those without effect; secrets are masked.
 
         Raises:
             StoreError: The store failed.
@@ -83,7 +83,7 @@ class DynamicConfiguration:
         return {key: masked(key, text) for key, text in (await self._store.configuration()).items()}
 
     async def start(self) -> None:
-        """Apply what the store keeps, and follow what other brokers change.
+        """Apply the values in the store, and follow the changes of other brokers.
 
         Raises:
             StoreError: The store failed.
@@ -93,7 +93,7 @@ class DynamicConfiguration:
         self._following = asyncio.create_task(self._follow())
 
     async def close(self) -> None:
-        """Follow nobody any more."""
+        """Follow other brokers no longer."""
         if self._following is not None:
             self._following.cancel()
             await asyncio.wait([self._following])
@@ -110,7 +110,7 @@ class DynamicConfiguration:
             try:
                 config = self._with({**self._fitting, key: _not_blank(key, value)})
             except ConfigError as error:
-                if not self._as_shipped:
+                if not self._pulsar_compatible:
                     reason = "; ".join(error.problems)
                     raise RefusedError(Refusal.PRECONDITION_FAILED, reason) from None
                 config = None
@@ -141,7 +141,7 @@ class DynamicConfiguration:
     # -- what is kept -------------------------------------------------------------------------
 
     async def _follow(self) -> None:
-        """Take over what other brokers change."""
+        """Take over the changes of other brokers."""
         while True:
             await self._changed_elsewhere.wait()
             self._changed_elsewhere.clear()
@@ -176,7 +176,7 @@ class DynamicConfiguration:
     async def _take_fitting(
         self, waiting: Mapping[str, str], fitting: dict[str, str]
     ) -> Mapping[str, str]:
-        """Add what fits to what fits already; return what is wrong with the others."""
+        """Add the values that fit to ``fitting``; return the problems of the others."""
         problems: dict[str, str] = {}
         for key, value in waiting.items():
             try:
@@ -188,7 +188,7 @@ class DynamicConfiguration:
         return problems
 
     def _with(self, values: Mapping[str, str]) -> BrokerConfig:
-        """Return what the broker was started with, with some keys set anew.
+        """Return the configuration of the start, with some keys set anew.
 
         Raises:
             ConfigError: They do not fit.
@@ -213,7 +213,7 @@ class DynamicConfiguration:
     def _check_dynamic(self, key: str, verb: str) -> None:
         if key not in self.names:
             reason = f"Can't {verb} non-dynamic configuration"
-            if not self._as_shipped:
+            if not self._pulsar_compatible:
                 reason += f": {key[:100]} is not one of those at /admin/v2/brokers/configuration"
             raise RefusedError(Refusal.PRECONDITION_FAILED, reason)
 

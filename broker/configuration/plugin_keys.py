@@ -1,4 +1,4 @@
-"""Reads the keys of property listings (PIP-452): the plug-in, and the bounds of properties."""
+"""The configuration keys of property listings (PIP-452): the plug-in, bounds of properties."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFAULT_CLASS_NAME = "org.apache.pulsar.broker.DefaultPulsarResourcesExtended"
 
 
 def class_name_problem(name: str) -> str | None:
-    """Return what is wrong with the form of a class name; nothing is imported for it."""
+    """Return the problem of a class name's form, or None; nothing is imported for it."""
     module, colon, cls = name.partition(":")
     parts = [*module.split("."), cls]
     if name == DEFAULT_CLASS_NAME or (colon and all(map(str.isidentifier, parts))):
@@ -42,7 +42,9 @@ def resources_class_name(checked: CheckedKeys) -> str:
     problem = class_name_problem(name)
     if problem is not None:
         checked.refuse(problem)
-    elif name != DEFAULT_CLASS_NAME and not _as_shipped(checked) and checked.flag(WATCHER_KEY):
+    elif (
+        name != DEFAULT_CLASS_NAME and not _pulsar_compatible(checked) and checked.flag(WATCHER_KEY)
+    ):
         checked.warn(
             f"{CLASS_KEY}={name} and {WATCHER_KEY}=true: watches know nothing of properties, so "
             "clients are told to poll instead (supports_topic_watchers=false); set "
@@ -53,10 +55,10 @@ def resources_class_name(checked: CheckedKeys) -> str:
 
 def property_bounds(checked: CheckedKeys) -> PropertyBounds:
     """Return the bounds of a listing request's properties; profile pulsar has none."""
-    shipped = _as_shipped(checked)
+    unbounded = _pulsar_compatible(checked)
     return PropertyBounds(
-        _bound(checked, MAX_PROPERTIES_KEY, 0 if shipped else DEFAULT_MAX_PROPERTIES),
-        _bound(checked, MAX_BYTES_KEY, 0 if shipped else DEFAULT_MAX_BYTES),
+        _bound(checked, MAX_PROPERTIES_KEY, 0 if unbounded else DEFAULT_MAX_PROPERTIES),
+        _bound(checked, MAX_BYTES_KEY, 0 if unbounded else DEFAULT_MAX_BYTES),
     )
 
 
@@ -64,5 +66,5 @@ def _bound(checked: CheckedKeys, key: str, default: int) -> int:
     return checked.integer(key) if checked.is_set(key) else default
 
 
-def _as_shipped(checked: CheckedKeys) -> bool:
+def _pulsar_compatible(checked: CheckedKeys) -> bool:
     return checked.text("floodgateProfile") == Profile.PULSAR.value

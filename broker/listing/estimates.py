@@ -37,26 +37,25 @@ class ListingEstimates:
     Args:
         policy: floodgateSizeEstimate.
         lister: Knows the sizes of namespaces that are in memory.
-        as_shipped: Profile pulsar: see limiter.memory.size_estimate.SizeGuess.
+        anyone_resets: See limiter.memory.size_estimate.SizeGuess.
+
+    Attributes:
+        exact: Whether a listing that is there already is charged with its true size from the start.
     """
 
-    def __init__(self, policy: SizeEstimate, lister: TopicLister, *, as_shipped: bool) -> None:
+    def __init__(self, policy: SizeEstimate, lister: TopicLister, *, anyone_resets: bool) -> None:
         self._policy = policy
         self._lister = lister
-        self._as_shipped = as_shipped
+        self._anyone_resets = anyone_resets
         self._sizes = TopicListSizeResultCache()
-
-    @property
-    def exact(self) -> bool:
-        """Whether a listing that is there already is charged with its true size from the start."""
-        return self._policy is SizeEstimate.EXACT
+        self.exact = policy is SizeEstimate.EXACT
 
     def of(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
     ) -> ListingEstimate:
         """Return the estimate of one request."""
         holder = self._sizes.holder(self._key(namespace, mode, properties))
-        guess = SizeGuess(holder, anyone_resets=self._as_shipped)
+        guess = SizeGuess(holder, anyone_resets=self._anyone_resets)
         known_bytes = partial(self._lister.known_bytes, namespace, mode, properties)
         return ListingEstimate(self._policy, holder, guess, known_bytes)
 

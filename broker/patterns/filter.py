@@ -1,15 +1,15 @@
-"""Applies clients' patterns to listings: block by block, one evaluation for all who ask the same.
+"""The filter of listings by clients' patterns: one evaluation for all who ask the same.
 
-What RE2 compiles is matched here, a few milliseconds at a time; what only a backtracking engine
-can compile is matched by a process of its own (see ``pattern_workers``).
+What RE2 compiles is matched here, block by block, a few milliseconds at a time; what only a
+backtracking engine can compile is matched by a process of its own (``broker.patterns.workers``).
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import operator
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
@@ -31,9 +31,11 @@ from broker.patterns.workers import PatternWorkers, WorkerFailedError
 from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import Selection, TopicSequence
 from limiter.clock import Clock, LoopClock, deadline
+from server.tasks.cooperative import Steps
+from server.tasks.single_flight import SingleFlight
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine, Iterator
+    from collections.abc import AsyncIterator, Generator, Iterator
 
     from broker.patterns.workers import PatternWorker
     from broker.topic_lists.block import Mask
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TURN_SECONDS = 0.003
-"""Seconds of matching before other connections get their turn."""
+"""Longest turn of matching, before other connections get theirs."""
 FIRST_STEP_NAMES = 2_048
 """Most names in the first step, before it is known how long they take."""
 FIRST_STEP_WORK = 65_536
@@ -76,7 +78,7 @@ class PatternRules:
 
 
 class PatternFilter:
-    """Applies clients' patterns to listings.
+    """The filter of listings by clients' patterns.
 
     Args:
         rules: What is configured.
@@ -96,10 +98,8 @@ class PatternFilter:
         self._cache = cache or ListingCache(0)
         self._workers = workers or PatternWorkers()
         self._clock: Clock = clock or LoopClock()
-        self._running: dict[tuple[TopicListing, str], _Evaluation] = {}
-        # One turn at a time of all evaluations, in the order of asking: however many are under
-        # way, other connections wait for one turn only.
-        self._turn = asyncio.Lock()
+        self._evaluations = SingleFlight[TopicListing]()
+        self._steps = Steps(TURN_SECONDS)
 
     def applies_to(self, pattern: str) -> bool:
         """Tell whether the broker evaluates this pattern; otherwise the client has to."""
@@ -124,38 +124,19 @@ class PatternFilter:
         known = self._cache.get(listing, pattern)
         if known is not None:
             return known if isinstance(known, TopicListing) else listing
-        return await self._shared(listing, pattern, compiled)
+        work = partial(self._remembered, listing, pattern, compiled)
+        return await self._evaluations.join((listing, pattern), work)
 
     async def _compiled(self, pattern: str) -> TopicsPattern:
         """Return a pattern compiled; no two new ones in one turn of the event loop."""
         known = compiled_before(pattern, self._rules.implementation)
         if known is not None:
             return known
-        async with self._turn:
-            compiled = compile_pattern(pattern, self._rules.implementation)
-            await asyncio.sleep(0)
-        return compiled
+        return await self._steps.take(self._compiling(pattern))
 
-    # -- one evaluation for all who ask the same ----------------------------------------------
-
-    async def _shared(
-        self, listing: TopicListing, pattern: str, compiled: TopicsPattern
-    ) -> TopicListing:
-        key = (listing, pattern)
-        evaluation = self._running.get(key)
-        if evaluation is None:
-            work = self._remembered(listing, pattern, compiled)
-            evaluation = self._running[key] = _Evaluation(work)
-            evaluation.task.add_done_callback(lambda _: self._forget(key, evaluation))
-        evaluation.waiting += 1
-        try:
-            # A requester that leaves must not take the result from the others.
-            return await asyncio.shield(evaluation.task)
-        finally:
-            evaluation.waiting -= 1
-            if not evaluation.waiting:
-                self._forget(key, evaluation)
-                evaluation.task.cancel()
+    def _compiling(self, pattern: str) -> Generator[None, None, TopicsPattern]:
+        yield from ()  # Work of one step.
+        return compile_pattern(pattern, self._rules.implementation)
 
     async def _remembered(
         self, listing: TopicListing, pattern: str, compiled: TopicsPattern
@@ -164,13 +145,6 @@ class PatternFilter:
         value = kept if kept is not listing else _EVERYTHING
         self._cache.put(listing, pattern, value, added_bytes)
         return kept
-
-    def _forget(self, key: tuple[TopicListing, str], evaluation: _Evaluation) -> None:
-        """Let nobody join an evaluation that has ended, or that nobody waits for."""
-        if self._running.get(key) is evaluation:
-            del self._running[key]
-        if evaluation.task.done() and not evaluation.task.cancelled():
-            evaluation.task.exception()  # told to those who waited, if any were left
 
     # -- evaluating -----------------------------------------------------------------------------
 
@@ -183,22 +157,15 @@ class PatternFilter:
             await self._off_the_loop(selections, pattern, len(listing))
         else:
             for selection in selections:
-                await self._in_turns(self._steps(selection, pattern))
+                await self._steps.take(self._filtering(selection, pattern))
         kept = [selection.sequence() for selection in selections]
         if all(map(operator.is_, kept, listing.sequences)):
             return listing, 0
         return TopicListing(*kept), sum(selection.added_bytes for selection in selections)
 
-    async def _in_turns(self, steps: Iterator[None]) -> None:
-        """Take all steps, a few milliseconds of them at a time."""
-        more = True
-        while more:
-            async with self._turn:
-                end = perf_counter() + TURN_SECONDS
-                more = any(perf_counter() > end for _ in steps)
-                await asyncio.sleep(0)
-
-    def _steps(self, selection: Selection, pattern: TopicsPattern) -> Iterator[None]:
+    def _filtering(
+        self, selection: Selection, pattern: TopicsPattern
+    ) -> Generator[None, None, None]:
         """Filter one sequence; each step takes about a millisecond."""
         size = _StepSize(pattern)
         for run, paths in self._candidates(selection.source, pattern):
@@ -256,16 +223,6 @@ class PatternFilter:
             f"the pattern {pattern.text!r} {what}: write it without look-around and "
             "back-references, or raise floodgatePatternTimeoutMs"
         )
-
-
-class _Evaluation:
-    """A pattern on a listing, and how many wait for the result."""
-
-    __slots__ = ("task", "waiting")
-
-    def __init__(self, work: Coroutine[object, object, TopicListing]) -> None:
-        self.task = asyncio.get_running_loop().create_task(work)
-        self.waiting = 0
 
 
 class _StepSize:

@@ -1,4 +1,4 @@
-"""Topic patterns: full match on ``tenant/namespace/local`` without the partition suffix.
+"""Compiled topic patterns: a full match on ``tenant/namespace/local`` without the partition suffix.
 
 RE2 decides, over Arrow columns; what RE2 cannot compile (look-around, back-references) goes to
 a backtracking engine under a time limit, where upstream would ask java.util.regex.
@@ -28,6 +28,7 @@ from broker.patterns.errors import (
     re2j_description,
 )
 from broker.patterns.java.pattern import translated
+from broker.patterns.key_range import key_range
 from broker.patterns.literal_search import taken_apart
 from broker.topic_lists.paths import path_of, paths_of
 from proto.names import NON_PERSISTENT, PERSISTENT
@@ -54,16 +55,12 @@ _NOTHING_BEHIND = (
     "java.lang.ArrayIndexOutOfBoundsException",
 )
 """As upstream finds it: it splits at ``://``, and takes the second part."""
-_RANGE_BYTES = 128
-"""Bytes of a pattern's beginning that tell where its matches lie."""
 _REFUSED_BY_RE2J = (
     (re.compile(r"\(\?P?<(\w+)>(?=.*\(\?P?<\1>)", re.DOTALL), "duplicate capture group name"),
     (re.compile(r"\{[0-9]{9,}(?:,[0-9]*)?\}"), "invalid repetition size"),
     (re.compile(r"(?<!\\)\{[*+?]"), "bad repetition operator"),
 )
-"""Patterns of what RE2 compiles and RE2/J does not."""
-_LAST = b"\xff\xff"
-_LAST_PARTITION = b"-partition-" + _LAST
+"""Patterns that RE2 compiles and RE2/J refuses, with its words."""
 
 
 class RegexImplementation(Enum):
@@ -78,7 +75,7 @@ class TopicsPattern(Protocol):
     """A compiled pattern.
 
     Attributes:
-        text: What is matched, without the scheme.
+        text: The pattern without its scheme.
         linear: Whether its time grows with the names' length only. A pattern that is not may
             take FALLBACK_SECONDS_PER_NAME for each name, and belongs off the event loop.
         matches_all: Whether it keeps every name whatever it is.
@@ -89,7 +86,7 @@ class TopicsPattern(Protocol):
     matches_all: bool
 
     def matching(self, paths: pa.Array) -> Mask:
-        """Tell of each path in a text column (see ``topic_paths``) whether it matches.
+        """Tell of each path in a text column (see ``broker.topic_lists.paths``) whether it matches.
 
         Raises:
             InvalidPatternError: The evaluation took too long.
@@ -104,7 +101,7 @@ class TopicsPattern(Protocol):
 
 
 def pattern_length(pattern: str) -> int:
-    """Return how long Java finds a pattern: in UTF-16 units, two for a character above U+FFFF."""
+    """Return the length of a pattern in Java: UTF-16 units, two for a character above U+FFFF."""
     return len(pattern.encode("utf-16-le", "surrogatepass")) // 2
 
 
@@ -131,7 +128,7 @@ _compiled: OrderedDict[tuple[str, RegexImplementation], TopicsPattern] = Ordered
 
 
 def compiled_before(pattern: str, implementation: RegexImplementation) -> TopicsPattern | None:
-    """Return a pattern that was compiled before and is remembered; that takes no time."""
+    """Return a pattern that was compiled before and is remembered, else None, at no cost."""
     found = _compiled.get((pattern, implementation))
     if found is not None:
         _compiled.move_to_end((pattern, implementation))
@@ -201,25 +198,8 @@ def re2_compiled(text: str) -> re2._Regexp:
         re2.purge()
 
 
-def _key_range(whole: re2._Regexp) -> tuple[bytes, bytes]:
-    """Return between what all paths lie that match, in their partitions' order, too."""
-    try:
-        low, high = whole.possiblematchrange(_RANGE_BYTES)
-    except re2.error:
-        return b"", _LAST
-    low, high = _ascii_start(low), _ascii_start(high) + (b"" if high.isascii() else _LAST)
-    # A partition sorts behind the path it is taken off, and what starts the last may match, too.
-    starts = (high[:size] for size in range(len(high) + 1))
-    return low, max([high, *(start + _LAST_PARTITION for start in starts if start >= low)])
-
-
-def _ascii_start(text: bytes) -> bytes:
-    """Return what comes before the first byte that Java's order would lift, or might."""
-    return next((text[:index] for index, byte in enumerate(text) if byte > 0x7F), text)
-
-
 class MatchAll:
-    """``.*``, which upstream does not ask an engine for."""
+    """The pattern ``.*``, for which upstream asks no engine."""
 
     text = MATCH_ALL
     linear = True
@@ -235,7 +215,7 @@ class MatchAll:
 
 
 class LinearTime:
-    """RE2 on Arrow columns: no Python call per name.
+    """A pattern that RE2 matches over Arrow columns, without a Python call a name.
 
     Attributes:
         whole: The pattern for a match from end to end.
@@ -254,7 +234,7 @@ class LinearTime:
         self.text = text
         compiled = _whole_match(text)
         self.whole: str = compiled.pattern
-        self.low, self.high = _key_range(compiled)
+        self.low, self.high = key_range(compiled)
         self.program_size: int = compiled.programsize
         self._search = taken_apart(text)
 
@@ -273,10 +253,10 @@ class LinearTime:
 
 
 class Backtracking:
-    """A backtracking engine, name by name, each under a time limit.
+    """A pattern that a backtracking engine matches name by name, each under a time limit.
 
     Attributes:
-        translation: What the engine is given: the pattern as java.util.regex reads it.
+        translation: The pattern for the engine: as java.util.regex reads it.
 
     Raises:
         InvalidPatternError: It cannot compile the pattern, or only in too long a time.

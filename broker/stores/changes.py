@@ -1,4 +1,4 @@
-"""Changes of a namespace, and why a store refuses one."""
+"""Changes of a namespace, and the errors with which a store refuses them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class StoreError(Exception):
-    """A store cannot do what it was asked for; one sentence for the operator."""
+    """A store failed; one sentence for the operator."""
 
 
 class TopicExistsError(Exception):
-    """A change asked for a name to be absent, and it is there: nothing was changed.
+    """A name that had to be absent exists: nothing was changed.
 
     Attributes:
         name: The full name.
@@ -28,7 +28,7 @@ class TopicExistsError(Exception):
 
 
 class TopicMissingError(Exception):
-    """A change asked for a name to be present, and it is not there: nothing was changed.
+    """A name that had to be present does not exist: nothing was changed.
 
     Attributes:
         name: The full name.
@@ -41,12 +41,12 @@ class TopicMissingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """A topic as somebody saw it.
+    """A topic as it was read at some time.
 
     Attributes:
         name: Its full name.
-        partitions: How many it has; 0 for a topic without.
-        properties: All of them.
+        partitions: Number of partitions; 0 for a topic without.
+        properties: All its properties.
     """
 
     name: str
@@ -55,7 +55,7 @@ class TopicState:
 
 
 class TopicChangedError(Exception):
-    """A change was for a topic as it was seen, and it is another by now: nothing was changed.
+    """A topic is not as it was when the change was decided: nothing was changed.
 
     Attributes:
         found: The topic as it is.
@@ -67,11 +67,11 @@ class TopicChangedError(Exception):
 
 
 class NamespaceMissingError(Exception):
-    """A change was for an existing namespace only: nothing was changed."""
+    """A namespace that had to exist does not: nothing was changed."""
 
 
 class NamespaceNotEmptyError(Exception):
-    """A namespace that holds user topics was to be deleted: nothing was changed."""
+    """A namespace that was to be deleted holds user topics: nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +80,19 @@ class TopicChanges:
 
     Attributes:
         added: Full names as UTF-8; partitions of partitioned topics one by one.
-        removed: Full names as UTF-8; a name that is added, too, is gone.
+        removed: Full names as UTF-8; a name that is also added is removed.
         partitioned: Partition counts of partitioned topics, by full base name; 0 forgets one.
         properties: Properties of some topics; they replace all that a topic had. A name may be
             that of a partitioned topic, too, whose partitions have properties of their own. None
-            without any. What is removed, or forgotten by ``partitioned``, loses its properties.
+            without any. Names removed, or forgotten by ``partitioned``, lose their properties.
         absent: Full names, of topics or partitioned topics, that must not be there before the
             change: otherwise TopicExistsError.
         present: Full names that must be there: otherwise TopicMissingError.
         unchanged: A topic that must still be as it was seen: otherwise TopicChangedError.
-        creates_namespace: Whether a missing namespace is made; otherwise NamespaceMissingError.
-        adds_only: Whether it only adds, as an import does: partition counts never shrink, and what
-            is there before, as a topic or a partitioned topic, keeps the properties it has, or has
-            not. A new partition without any carries those of its partitioned topic, if that is
-            there and in ``partitioned``.
+        creates_namespace: Whether a missing namespace is created; otherwise NamespaceMissingError.
+        adds_only: Whether it only adds, as an import does: partition counts never shrink, and a
+            topic or partitioned topic that exists keeps its properties. A new partition without
+            any carries those of its partitioned topic, if that exists and is in ``partitioned``.
     """
 
     added: Sequence[bytes] = ()

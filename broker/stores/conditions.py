@@ -1,6 +1,6 @@
-"""Judges a change, the same for every store: its conditions, what it tells, what it leaves.
+"""Decisions about a change that all stores share: conditions, feed, properties to keep or delete.
 
-Plain decisions; the stores wait and write.
+Nothing here waits or writes; the stores do.
 """
 
 from __future__ import annotations
@@ -33,32 +33,32 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
 
 MANY_NAMES = 2_000
-"""Names that take longer to put into a snapshot than the event loop may be held."""
+"""Most names that are put into a snapshot on the event loop."""
 NAMES_PER_LOOKUP = 64
-"""To look one name up costs as much as to take this many into a set."""
+"""Names that are put into a set in the time of one lookup."""
 COUNTED_TOPICS = (1_000, 50_000)
 """Most topics with a property that a database counts to find the rarest of several properties."""
 
 
 def is_large(changes: TopicChanges) -> bool:
-    """Tell whether a change is to be worked out off the event loop."""
+    """Tell whether a change is to be computed off the event loop."""
     properties = len(changes.properties.column.items) if changes.properties is not None else 0
     names = len(changes.added) + len(changes.removed) + len(changes.partitioned)
     return names + properties > MANY_NAMES
 
 
 def check_conditions(exists: Callable[[str], bool] | None, changes: TopicChanges) -> None:
-    """See whether a change may be made.
+    """Refuse a change whose conditions do not hold.
 
     Args:
         exists: Tells whether a full name is that of a topic or partitioned topic; None for a
             namespace that does not exist.
-        changes: What is to be changed.
+        changes: The change.
 
     Raises:
         TopicExistsError: One of ``changes.absent`` exists.
         TopicMissingError: One of ``changes.present`` does not exist.
-        NamespaceMissingError: There is no namespace, and none is to be made.
+        NamespaceMissingError: There is no namespace, and none is to be created.
     """
     if exists is None and not changes.creates_namespace:
         raise NamespaceMissingError
@@ -71,7 +71,7 @@ def check_conditions(exists: Callable[[str], bool] | None, changes: TopicChanges
 
 
 def check_unchanged(changes: TopicChanges, found: TopicState) -> None:
-    """See whether the topic that a change is for is as it was seen.
+    """Refuse a change whose topic is not as it was seen.
 
     Raises:
         TopicChangedError: It is not.
@@ -85,7 +85,7 @@ def settled(
     changes: TopicChanges,
     properties_of: Callable[[str], Mapping[str, str]],
 ) -> TopicChanges:
-    """Return what a change comes to in a version: of one that only adds, what is new."""
+    """Return a change; of one that only adds, the part that is new to a version."""
     if not changes.adds_only:
         return changes
     counts, there = before.partitioned, _names_there(before, changes)
@@ -96,7 +96,7 @@ def settled(
 def growing(
     changes: TopicChanges, counts: Mapping[str, int], there: AbstractSet[bytes]
 ) -> AbstractSet[str]:
-    """Return the partitioned topics that are there and get new partitions; see what_is_new."""
+    """Return the partitioned topics that exist and get new partitions; see what_is_new."""
     known = [base for base in changes.partitioned if base in counts]
     if not known:
         return frozenset()
@@ -105,12 +105,12 @@ def growing(
 
 
 def looked_up(changes: TopicChanges) -> Iterator[bytes]:
-    """Yield the names of which an addition has to know whether they are there."""
+    """Yield the names whose existence decides what an addition adds."""
     return chain(changes.added, (base.encode() for base in changes.partitioned))
 
 
 def _names_there(before: NamespaceSnapshot, changes: TopicChanges) -> AbstractSet[bytes]:
-    """Return those of the names looked up that are there, or all that are there."""
+    """Return the names of ``looked_up`` that exist, or all that exist."""
     if before.empty and not before.system:
         return frozenset()
     count = len(before.persistent) + len(before.non_persistent) + len(before.partitioned)
@@ -126,15 +126,15 @@ def what_is_new(
     there: AbstractSet[bytes],
     kept: Mapping[str, Mapping[str, str]],
 ) -> TopicChanges:
-    """Return what an addition adds: names that are not there, properties of these, growth.
+    """Return the part of an addition that is new: missing names, their properties, more partitions.
 
     A topic without partitions stays one, whatever partitions are named beside it.
 
     Args:
-        changes: The addition; of what it adds all or nothing is described.
-        counts: How many partitions its partitioned topics have.
-        there: Those of ``looked_up`` that are there, as topics or partitioned topics.
-        kept: The properties of those that are growing, which their new partitions carry, too.
+        changes: The addition; all or none of its names have properties.
+        counts: Partition counts of its partitioned topics.
+        there: Names of ``looked_up`` that exist, as topics or partitioned topics.
+        kept: Properties of the topics that are growing, which new partitions carry, too.
     """
     new = [name not in there for name in changes.added] if there else []
     added, properties = changes.added, changes.properties
@@ -157,7 +157,7 @@ def what_is_new(
 def _as_their_topics(
     added: Sequence[bytes], own: PropertyRows | None, kept: Mapping[str, Mapping[str, str]]
 ) -> PropertyRows:
-    """Give new partitions that have no properties of their own those of their topics."""
+    """Return properties of new names; partitions without any of their own have their topic's."""
     of_topics = [kept.get(without_partition(name.decode())) for name in added]
     pairs = [list(properties.items()) if properties else None for properties in of_topics]
     column = pa.array(pairs, PROPERTIES_TYPE)
@@ -168,10 +168,10 @@ def _as_their_topics(
     return PropertyRows(added, column)
 
 
-def told_change(
+def feed_change(
     namespace: NamespaceName, before: NamespaceSnapshot, version: int, changes: TopicChanges
 ) -> Change:
-    """Return what the feed tells of a change: the names that really came and went."""
+    """Return a change as the feed publishes it: the names that it really added and removed."""
     if len(changes.added) + len(changes.removed) > MAX_TOLD_NAMES:
         return Change(namespace, version, complete=False)
     gone = frozenset(changes.removed)
@@ -184,34 +184,34 @@ def told_change(
     )
 
 
-def undescribed(changes: TopicChanges) -> list[bytes]:
-    """Return the names that have no properties any more, whatever they had."""
+def properties_to_delete(changes: TopicChanges) -> list[bytes]:
+    """Return the names whose properties a change deletes."""
     forgotten = [name.encode() for name, count in changes.partitioned.items() if not count]
     return [*changes.removed, *forgotten]
 
 
-def all_described(changes: TopicChanges) -> bool:
-    """Tell whether the properties are just those of what is added: then none is to be left out."""
+def keeps_all_properties(changes: TopicChanges) -> bool:
+    """Tell whether all properties of a change are kept: its names are just those it adds."""
     rows = changes.properties
     return rows is None or (rows.names is changes.added and not changes.removed)
 
 
-def described(exists: Callable[[str], bool], changes: TopicChanges) -> PropertyRows | None:
-    """Return the properties to keep: those of what is there after the change.
+def properties_to_keep(exists: Callable[[str], bool], changes: TopicChanges) -> PropertyRows | None:
+    """Return the properties of names that exist after the change.
 
     Args:
-        exists: Tells whether a full name is there after the change.
-        changes: What is changed.
+        exists: Tells whether a full name exists after the change.
+        changes: The change.
     """
     rows = changes.properties
-    if rows is None or all_described(changes):
+    if rows is None or keeps_all_properties(changes):
         return rows
     there = [exists(name.decode()) for name in rows.names]
     return rows if all(there) else rows.filter(there)
 
 
 def storable(properties: Mapping[str, str]) -> bool:
-    """Tell whether some topic may have these properties: no UTF-8 holds half a character."""
+    """Tell whether a topic can have these properties: UTF-8 holds no lone surrogate."""
     try:
         "".join([*properties, *properties.values()]).encode()
     except UnicodeEncodeError:

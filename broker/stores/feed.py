@@ -13,25 +13,25 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
 
 MAX_QUEUED_CHANGES = 10_000
-"""Changes a slow reader may be behind; then the oldest is dropped, and it sees a gap."""
+"""Changes that wait for a slow reader; of more the oldest is dropped, and it sees a gap."""
 MAX_TOLD_NAMES = 1_000
-"""Names of one change that the feed tells; what is larger is read from the snapshot."""
+"""Most names of one change in the feed; those of a larger one are read from the snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One committed change, as the feed tells it.
+    """One committed change, as readers of the feed see it.
 
-    The changes of a namespace come in rising versions, each at most once. A reader who knows
-    version v takes a complete change of version v + 1 for what it says. Anything else above v
-    means: ask the store for the snapshot again and compare; None then means that the namespace is
-    gone. The snapshot is at least as new as the change; changes up to its version say nothing more.
+    The changes of a namespace come in rising versions, each at most once. A reader at
+    version v applies a complete change of version v + 1. Any other above v means: ask the store for
+    the snapshot again and compare; None then means that the namespace is gone. The snapshot is at
+    least as new as the change; changes up to its version can be ignored.
 
     Attributes:
-        namespace: What was changed.
+        namespace: The namespace.
         version: The namespace's version with this change.
-        added: UTF-8 names that were not there before, system topics included.
-        removed: UTF-8 names that were there before.
+        added: UTF-8 names that did not exist before, system topics included.
+        removed: UTF-8 names that existed before.
         complete: Whether the names are all that changed since the version before. False, without
             names: a change of more than MAX_TOLD_NAMES names, changes that were missed, or a
             namespace that another broker deleted. A database that came back without its last
@@ -52,7 +52,7 @@ class ChangeFeed:
     that the reader has to list again.
 
     Attributes:
-        dropped: Changes that were; what they were about shows no gap until it changes again.
+        dropped: Number of dropped changes; their namespaces show no gap until they change again.
     """
 
     def __init__(self, feeds: ChangeFeeds, max_queued: int = MAX_QUEUED_CHANGES) -> None:
@@ -74,13 +74,13 @@ class ChangeFeed:
         return self._queued.popleft()
 
     def push(self, change: Change) -> None:
-        """Queue a change; the store's to call."""
+        """Queue a change; called by the store."""
         self.dropped += len(self._queued) == self._queued.maxlen
         self._queued.append(change)
         self._arrived.set()
 
     def close(self) -> None:
-        """Stop reading: what is queued still comes, nothing after it."""
+        """Stop reading: queued changes still come, none after them."""
         self._closed = True
         self._arrived.set()
         self._feeds.discard(self)
@@ -102,11 +102,11 @@ class ChangeFeeds:
         return feed
 
     def discard(self, feed: ChangeFeed) -> None:
-        """Forget a reader; once more is harmless."""
+        """Drop a reader. Idempotent."""
         self._feeds.pop(feed, None)
 
     def publish(self, change: Change) -> None:
-        """Tell every reader."""
+        """Queue a change for every reader."""
         for feed in self._feeds:
             feed.push(change)
 

@@ -1,4 +1,4 @@
-"""The store of ``memory:local``: as fast as it gets, gone with the process."""
+"""The store of ``memory:local``, which ends with the process."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from broker.stores.changes import NamespaceNotEmptyError, TopicChanges, TopicSta
 from broker.stores.conditions import (
     check_conditions,
     check_unchanged,
+    feed_change,
     is_large,
     settled,
-    told_change,
 )
 from broker.stores.feed import Change, ChangeFeed, ChangeFeeds
-from broker.stores.namespace_locks import Turns, to_its_end
+from broker.stores.name_locks import NameLocks, to_its_end
 from broker.stores.snapshots.namespace_properties import NamespaceProperties
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
 from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class MemoryStore:
     """Namespaces as immutable snapshots in a dict. See MetadataStore.
 
-    Bound: none of its own; it *is* the namespaces, about their names' bytes + 10 %.
+    Bound: none; it takes about the bytes of all names + 10 %.
     """
 
     def __init__(self) -> None:
@@ -42,8 +42,8 @@ class MemoryStore:
         self._imported: set[str] = set()
         self._feeds = ChangeFeeds()
         self._steps = Steps()
-        self._turns: Turns[NamespaceName] = Turns()
-        # Versions of a namespace that is made again go on above those it had.
+        self._locks: NameLocks[NamespaceName] = NameLocks()
+        # Versions of a namespace that is created again go on above those it had.
         self._first_version = 0
 
     def __repr__(self) -> str:
@@ -51,11 +51,11 @@ class MemoryStore:
 
     @property
     def cached_bytes(self) -> int:
-        """Nothing is a copy."""
+        """0: no snapshot is a copy."""
         return 0
 
     async def open(self) -> None:
-        """Nothing to make ready."""
+        """Do nothing."""
 
     async def close(self) -> None:
         """End every feed."""
@@ -75,7 +75,7 @@ class MemoryStore:
         return True
 
     async def change_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Replace what is known of a tenant; false when it does not exist."""
+        """Replace a tenant's values; false when it does not exist."""
         if name not in self._tenants:
             return False
         self._tenants[name] = info
@@ -99,7 +99,7 @@ class MemoryStore:
         self, namespace: NamespaceName, policies: NamespacePolicies = DEFAULT_POLICIES
     ) -> bool:
         """Create an empty namespace, and its tenant if need be; false when it exists."""
-        async with self._turns.of(namespace):
+        async with self._locks.of(namespace):
             if namespace in self._snapshots:
                 return False
             self._create(namespace, NamespaceSnapshot(self._first_version), policies)
@@ -123,7 +123,7 @@ class MemoryStore:
         Raises:
             NamespaceNotEmptyError: It holds user topics or partitioned topics.
         """
-        async with self._turns.of(namespace):
+        async with self._locks.of(namespace):
             snapshot = self._snapshots.get(namespace)
             if snapshot is None:
                 return False
@@ -178,12 +178,12 @@ class MemoryStore:
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
         """Apply changes at once: readers see the old version or the new one."""
         compared = changes.adds_only and namespace in self._snapshots
-        if is_large(changes) or compared or namespace in self._turns:
-            return await to_its_end(self._apply_in_turn(namespace, changes))
+        if is_large(changes) or compared or namespace in self._locks:
+            return await to_its_end(self._apply_locked(namespace, changes))
         return self._show(namespace, _made(*self._before(namespace, changes), changes))
 
-    async def _apply_in_turn(self, namespace: NamespaceName, changes: TopicChanges) -> int:
-        async with self._turns.of(namespace):
+    async def _apply_locked(self, namespace: NamespaceName, changes: TopicChanges) -> int:
+        async with self._locks.of(namespace):
             snapshot, properties = self._before(namespace, changes)
             made = await asyncio.to_thread(_made, snapshot, properties, changes)
             return self._show(namespace, made)
@@ -206,7 +206,7 @@ class MemoryStore:
             self._create(namespace, made.before, DEFAULT_POLICIES)
         self._properties[namespace] = made.properties
         self._snapshots[namespace] = made.after
-        self._feeds.publish(told_change(namespace, made.before, made.after.version, made.changes))
+        self._feeds.publish(feed_change(namespace, made.before, made.after.version, made.changes))
         return made.after.version
 
     def changes(self) -> ChangeFeed:
@@ -218,7 +218,7 @@ class MemoryStore:
         return fingerprint in self._imported
 
     async def remember_import(self, fingerprint: str) -> None:
-        """Keep that all of a file with this content is in, until the process ends."""
+        """Note that all of a file with this content was imported, until the process ends."""
         self._imported.add(fingerprint)
 
     # -- dynamic configuration ----------------------------------------------------------------
@@ -235,7 +235,7 @@ class MemoryStore:
             self._configuration[key] = value
 
     def on_configuration(self, callback: Callable[[], None]) -> None:
-        """Nobody shares this store: there is nobody to be told of."""
+        """Do nothing: no other process shares this store."""
 
 
 class _Made(NamedTuple):

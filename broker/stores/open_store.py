@@ -1,4 +1,4 @@
-"""From ``metadataStoreUrl`` to a store."""
+"""The choice of a store by ``metadataStoreUrl``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def store_for_url(url: str, cache_bytes: int, clock: Clock | None = None) -> Met
         url: ``memory:local``, ``sqlite:///path`` (four slashes for an absolute path), or
             ``postgresql://user@host:port/database``.
         cache_bytes: Bytes of snapshots that a store on disk may keep in memory.
-        clock: Where time comes from.
+        clock: For timeouts and delays; None for the event loop's.
 
     Raises:
         StoreError: No such store.
@@ -43,7 +43,7 @@ def store_for_url(url: str, cache_bytes: int, clock: Clock | None = None) -> Met
 
 
 def _postgresql(url: str, cache_bytes: int, clock: Clock | None) -> MetadataStore:
-    # The driver takes 60 ms and 10 MB: only who uses it pays them.
+    # The driver takes 60 ms and 10 MB, and is imported only where it is used.
     from broker.stores.postgresql.store import PostgresqlStore
 
     return PostgresqlStore(url, cache_bytes, clock)

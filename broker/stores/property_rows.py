@@ -1,4 +1,4 @@
-"""Topic properties on their way into a store: Arrow's map<string,string> beside the names."""
+"""Properties of topics to be stored: Arrow's map<string,string> beside the names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROWS_AT_ONCE = 4_096
 class PropertyRows:
     """Properties of some topics: row i belongs to the i-th name.
 
-    Of a name that is given twice the last row holds, of a key that a row has twice the last value.
+    Of a name that is given twice the last row counts, of a key that a row has twice the last value.
 
     Attributes:
         names: UTF-8 names, in any order.
@@ -76,7 +76,7 @@ def _valid(pairs: Sequence[tuple[str, str | None]] | None) -> dict[str, str]:
 
 
 def pair_text(key: str, value: str) -> bytes | None:
-    """Return a property as one text that no other property has; None if it is no Unicode.
+    """Return a property as one text that no other property has; None for invalid Unicode.
 
     The key's length comes first, so that nothing in key or value can be taken for the border.
     """
@@ -95,7 +95,7 @@ def pair_of_text(text: bytes) -> tuple[str, str]:
 
 
 def pair_texts(column: pa.MapArray) -> tuple[np.ndarray, pa.BinaryArray]:
-    """Return how many properties each row has, and the texts of all of them in order."""
+    """Return the number of properties of each row, and the texts of all of them in order."""
     column = _without_nulls(column)
     offsets = column.offsets.to_numpy().astype(np.int64)
     keys = column.keys.slice(offsets[0], offsets[-1] - offsets[0]).cast(pa.string())
@@ -111,7 +111,7 @@ def pair_texts(column: pa.MapArray) -> tuple[np.ndarray, pa.BinaryArray]:
 
 
 def _without_nulls(column: pa.MapArray) -> pa.MapArray:
-    """A row without a map is one without properties, whatever lies under it."""
+    """Return the column with rows of null as rows without properties."""
     if not column.null_count:
         return column
     valid = column.is_valid().to_numpy(zero_copy_only=False)
@@ -123,7 +123,7 @@ def _without_nulls(column: pa.MapArray) -> pa.MapArray:
 
 
 def _last_of_each_key(rows: np.ndarray, keys: pa.Array) -> np.ndarray:
-    """Tell which of some pairs are the last of their row with their key."""
+    """Return which pairs are the last of their row with their key."""
     codes = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False)
     both = rows * (int(codes.max(initial=0)) + 1) + codes
     if len(np.unique(both)) == len(both):

@@ -1,7 +1,7 @@
-"""The interface every topic store has, and the values it deals in.
+"""The interface of topic stores, with tenants and policies; changes.py has the changes they apply.
 
 Stores are asynchronous; snapshots are immutable; changes are numbered per namespace without a
-gap, so that who missed one knows to list again.
+gap, so that a reader who missed one knows to list again.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-# Part of the interface: who uses a store finds it here.
+# Part of the interface: users of a store find it here.
 from broker.stores.snapshots.snapshot import NamespaceSnapshot as NamespaceSnapshot  # noqa: TC001
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from broker.stores.changes import (
-        TopicChanges,
-    )
+    from broker.stores.changes import TopicChanges
     from broker.stores.feed import ChangeFeed
     from broker.stores.snapshots.snapshot import Mode as Mode
     from broker.topic_lists.listing import TopicListing
@@ -33,8 +31,8 @@ class TenantInfo:
     """A tenant (upstream: TenantInfo).
 
     Attributes:
-        admin_roles: Kept and shown; nothing is decided by them. None for a tenant that was made
-            without any being named.
+        admin_roles: Kept and shown, without effect; None for a tenant that was created without
+            the field.
         allowed_clusters: Clusters its namespaces may lie in; empty for a tenant that came with an
             import, which may use the broker's own.
     """
@@ -48,7 +46,7 @@ class TenantInfo:
 
     @staticmethod
     def of_json(roles: str, clusters: str) -> TenantInfo:
-        """Return what ``as_json`` made texts of."""
+        """Return the tenant that ``as_json`` wrote."""
         named: list[str] | None = json.loads(roles)
         return TenantInfo(None if named is None else tuple(named), tuple(json.loads(clusters)))
 
@@ -65,11 +63,11 @@ class NamespacePolicies:
 
 
 DEFAULT_POLICIES = NamespacePolicies()
-"""Of a namespace that came with its first topic."""
+"""Policies of a namespace that came with its first topic."""
 
 
 class MetadataStore(Protocol):
-    """Keeps the topics (``metadataStoreUrl``)."""
+    """A store of topics (``metadataStoreUrl``)."""
 
     @property
     def cached_bytes(self) -> int:
@@ -83,18 +81,18 @@ class MetadataStore(Protocol):
         """
 
     async def close(self) -> None:
-        """Let go of files and threads; what was applied stays."""
+        """Release files, connections and threads; applied changes stay."""
 
     # -- tenants and namespaces ---------------------------------------------------------------
 
     async def tenants(self) -> Mapping[str, TenantInfo]:
-        """Return the tenants by name, in order; one that came with a namespace, too."""
+        """Return the tenants by name, in order, with those that came with a namespace."""
 
     async def create_tenant(self, name: str, info: TenantInfo) -> bool:
         """Create a tenant; false when it exists."""
 
     async def change_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Replace what is known of a tenant; false when it does not exist."""
+        """Replace a tenant's values; false when it does not exist."""
 
     async def delete_tenant(self, name: str) -> bool:
         """Delete a tenant; false when it does not exist.
@@ -133,15 +131,15 @@ class MetadataStore(Protocol):
         """Return a listing's heap estimate if it is known without waiting, else None."""
 
     def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
-        """Return what ``snapshot`` lists in a mode if that needs no wait, else None."""
+        """Return a mode's listing of ``snapshot`` if that needs no wait, else None."""
 
     async def select(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing:
         """Return the user topics of a mode that have every given property (equality, AND).
 
-        The store's index decides: what is not selected is not looked at. Without properties it
-        is the whole listing; a namespace that does not exist has none.
+        The store's index finds them without looking at other topics. Without properties it is
+        the whole listing; a namespace that does not exist has none.
         """
 
     async def properties(self, namespace: NamespaceName, name: str) -> Mapping[str, str]:
@@ -151,14 +149,14 @@ class MetadataStore(Protocol):
         """Apply changes at once; return the namespace's new version.
 
         Once this returns the change is as durable as the store is, and in the feed. Conditions
-        and change are one step: of two callers who both ask for a name to be absent, also in two
-        processes that share the store, one succeeds.
+        and change are one step: of two callers who require the same name to be absent, also in
+        two processes that share the store, one succeeds.
 
         Raises:
             TopicExistsError: One of ``changes.absent`` exists.
             TopicMissingError: One of ``changes.present`` does not exist.
-            TopicChangedError: ``changes.unchanged`` is another by now.
-            NamespaceMissingError: There is no such namespace, and none is to be made.
+            TopicChangedError: ``changes.unchanged`` has changed.
+            NamespaceMissingError: There is no such namespace, and none is to be created.
         """
 
     def changes(self) -> ChangeFeed:
@@ -168,7 +166,7 @@ class MetadataStore(Protocol):
         """Tell whether a file with this content was imported as a whole."""
 
     async def remember_import(self, fingerprint: str) -> None:
-        """Keep that all of a file with this content is in, as durably as topics are."""
+        """Note that all of a file with this content was imported, as durably as topics."""
 
     # -- dynamic configuration ----------------------------------------------------------------
 
@@ -179,4 +177,4 @@ class MetadataStore(Protocol):
         """Keep a value set at run time; None removes it."""
 
     def on_configuration(self, callback: Callable[[], None]) -> None:
-        """Call back when another process that shares the store changed the configuration."""
+        """Register a callback for changes of the configuration by another process."""

@@ -1,4 +1,4 @@
-"""Store URLs: whether one names a store of ours, and how to show it."""
+"""URLs of stores: which are valid, and how they are shown without passwords."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MEMORY_SCHEME = "memory:"
 SQLITE_SCHEME = "sqlite:///"
 POSTGRESQL_SCHEMES = ("postgresql://", "postgres://")
 OUR_STORES = ("memory:", "sqlite:", "postgresql:", "postgres:")
-"""Whatever begins like this is meant to be a store of ours, well formed or not."""
+"""Beginnings of URLs that mean one of these stores, well formed or not."""
 EXPECTED_STORES = "memory:local, sqlite:///path or postgresql://user@host:port/database"
 # As far as the last @: a password that should have been escaped is not to be shown either.
 _USER_INFO = re.compile(r"\A(\w+:/*[^:/@?#]*):.*@")
@@ -17,7 +17,7 @@ _PASSWORD = re.compile(r"([?&]\w*password=)[^&#]*", re.IGNORECASE)
 
 
 def without_password(url: str, mask: str = "***") -> str:
-    """Return a URL as it may be shown: logs and errors never hold a password."""
+    """Return a URL without its password, for logs and errors."""
     return _PASSWORD.sub(rf"\1{mask}", _USER_INFO.sub(rf"\1:{mask}@", url))
 
 

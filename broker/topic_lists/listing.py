@@ -18,29 +18,25 @@ class TopicListing:
 
     Two listings of the same version and mode are the same object, so that what is built from
     one can be shared by everybody who asks for it.
+
+    Attributes:
+        estimated_bytes: Heap estimate: UTF-8 bytes + 32 a name (upstream: estimateTopicListSize).
+        hash: Pulsar's topics hash.
     """
 
-    __slots__ = ("__weakref__", "sequences", "totals")
+    __slots__ = ("__weakref__", "estimated_bytes", "hash", "sequences", "totals")
 
     def __init__(self, *sequences: TopicSequence) -> None:
         self.sequences = sequences
         self.totals = Totals.of_all(sequence.totals for sequence in sequences)
+        self.estimated_bytes = self.totals.estimated_bytes
+        self.hash = format_hash(self.totals.crc) if self.totals.count else EMPTY_HASH
 
     def __len__(self) -> int:
         return self.totals.count
 
     def __repr__(self) -> str:
         return f"<TopicListing {self.totals.count} names, {self.totals.wire_bytes} bytes>"
-
-    @property
-    def estimated_bytes(self) -> int:
-        """Heap estimate: UTF-8 bytes + 32 a name (upstream: estimateTopicListSize)."""
-        return self.totals.estimated_bytes
-
-    @property
-    def hash(self) -> str:
-        """Pulsar's topics hash of the listing."""
-        return format_hash(self.totals.crc) if self.totals.count else EMPTY_HASH
 
     def wire_parts(self) -> list[bytes]:
         """Return the names as they go on the wire, block by block."""

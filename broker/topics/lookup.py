@@ -1,8 +1,9 @@
-"""Answers LOOKUP and PARTITIONED_METADATA: who serves a topic, and how many partitions it has."""
+"""The handler of LOOKUP and PARTITIONED_METADATA: a topic's broker, and its partitions."""
 
 from __future__ import annotations
 
 import ipaddress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -17,17 +18,20 @@ if TYPE_CHECKING:
     from broker.stores.store import MetadataStore, NamespaceSnapshot
     from broker.topics.service import TopicService
 
+    _Error = Callable[[str], RequestError | UnansweredRequestError]
+
 NAMESPACE_NOT_FOUND = "Namespace not found"
 
 
 class LookupHandler:
-    """Looks topics up in the store; this broker serves them all.
+    """The handler of lookups: this broker serves all topics of its store.
 
     Args:
-        store: Where the topics are.
-        broker_service_url: What clients are told to connect to.
+        store: The topics.
+        broker_service_url: Returns the URL that clients are told to connect to.
         topics: Makes a topic that is missing, where that is allowed.
-        as_shipped: Profile pulsar.
+        pulsar_compatible: Profile pulsar: of a name that is but ``-partition-0``, lookups are
+            refused with another code, and partition queries are never answered.
     """
 
     def __init__(
@@ -36,23 +40,28 @@ class LookupHandler:
         broker_service_url: Callable[[], str],
         topics: TopicService,
         *,
-        as_shipped: bool = False,
+        pulsar_compatible: bool = False,
     ) -> None:
         self._store = store
         self._url = broker_service_url
         self._topics = topics
-        self._as_shipped = as_shipped
+        code = pb.ServiceNotReady if pulsar_compatible else pb.InvalidTopicName
+        self._nameless_lookup: _Error = partial(RequestError, code)
+        self._nameless_partitions: _Error = (
+            UnansweredRequestError
+            if pulsar_compatible
+            else partial(RequestError, pb.InvalidTopicName)
+        )
 
     async def lookup(self, request: pb.CommandLookupTopic) -> pb.CommandLookupTopicResponse:
-        """Return which broker serves a topic; it need not exist, its namespace must.
+        """Return the broker of a topic, which need not exist; its namespace must.
 
         Raises:
             RequestError: InvalidTopicName, TopicNotFound, or an unknown listener.
         """
         topic = _parse(request.topic)
         if nameless := _partition_of_nothing(request.topic, topic):
-            code = pb.ServiceNotReady if self._as_shipped else pb.InvalidTopicName
-            raise RequestError(code, nameless)
+            raise self._nameless_lookup(nameless)
         await self._namespace_of(topic)
         listener = request.advertised_listener_name.strip()
         if listener:
@@ -71,7 +80,7 @@ class LookupHandler:
     async def partitions(
         self, request: pb.CommandPartitionedTopicMetadata
     ) -> pb.CommandPartitionedTopicMetadataResponse:
-        """Return how many partitions a topic has, 0 for none.
+        """Return the number of partitions of a topic, 0 for none.
 
         Raises:
             RequestError: InvalidTopicName, or TopicNotFound.
@@ -79,9 +88,7 @@ class LookupHandler:
         """
         topic, create = _parse(request.topic), request.metadata_auto_creation_enabled
         if nameless := _partition_of_nothing(request.topic, topic):
-            if self._as_shipped:
-                raise UnansweredRequestError(nameless)
-            raise RequestError(pb.InvalidTopicName, nameless)
+            raise self._nameless_partitions(nameless)
         snapshot = await self._namespace_of(topic, reason=NAMESPACE_NOT_FOUND if create else "")
         count = snapshot.partitioned.get(str(topic), 0)
         if not count and not snapshot.contains(topic):
@@ -125,7 +132,7 @@ def _parse(text: str) -> TopicName:
 
 
 def _partition_of_nothing(text: str, topic: TopicName) -> str:
-    """Return what is wrong with a name that is but ``-partition-0``; else nothing."""
+    """Return the error text of a name that is but ``-partition-0``, empty for others."""
     if not is_blank(topic.partitioned_name.local_name):
         return ""
     base = without_partition(text if "://" in text else str(topic))

@@ -20,7 +20,7 @@ from broker.stores.changes import (
     TopicMissingError,
     TopicState,
 )
-from broker.stores.namespace_locks import Turns
+from broker.stores.name_locks import NameLocks
 from broker.stores.property_rows import PropertyRows
 from broker.topics.rules import in_changes, no_namespace, not_found, partition_names
 
@@ -75,7 +75,7 @@ class TopicProperties:
         self._store = store
         # A change reads before it writes: one of a topic at a time, so that only other brokers,
         # and growth, can come between.
-        self._turns: Turns[TopicName] = Turns()
+        self._locks: NameLocks[TopicName] = NameLocks()
 
     async def of(self, topic: TopicName) -> Mapping[str, str]:
         """Return a topic's properties.
@@ -119,7 +119,7 @@ class TopicProperties:
             names = [now.name.encode(), *partition_names(topic, first)]
             return PropertyRows.same_for_all(names, properties)
 
-        async with self._turns.of(topic):
+        async with self._locks.of(topic):
             partitions = await self._partitions(topic)
             kept = await self._store.properties(topic.namespace, str(topic))
             seen = await self._set(topic, TopicState(str(topic), partitions, kept), first_rows)

@@ -1,7 +1,7 @@
-"""Holds an operator's rules for topics, and refuses a change that breaks one.
+"""An operator's rules for topics, and the refusals of changes that break one.
 
-Plain decisions; ``topic_service`` waits for the store. The sentences are upstream's where clients
-may know them.
+Plain decisions; ``broker.topics.service`` waits for the store. The sentences are upstream's where
+clients may know them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class TopicRules:
-    """Holds what an operator allows.
+    """The rules of an operator.
 
     Attributes:
         auto_creation: allowAutoTopicCreation.
@@ -43,15 +43,16 @@ class TopicRules:
             (allowAutoTopicCreationType, defaultNumPartitions).
         max_partitions: maxNumPartitionsPerPartitionedTopic; 0 or less is unlimited.
         max_topics: maxTopicsPerNamespace, partitions one by one; 0 or less is unlimited.
-        as_shipped: Profile pulsar: partitions of a non-persistent topic are there only once
-            somebody used them, and to delete a non-persistent topic that is missing succeeds.
+        lazy_non_persistent: Whether partitions of a non-persistent topic are there only once
+            somebody used them, and to delete a non-persistent topic that is missing succeeds:
+            profile pulsar.
     """
 
     auto_creation: bool = True
     auto_partitions: int = 0
     max_partitions: int = 0
     max_topics: int = 0
-    as_shipped: bool = False
+    lazy_non_persistent: bool = False
 
     @staticmethod
     def of(config: BrokerConfig) -> TopicRules:
@@ -69,9 +70,7 @@ class TopicRules:
     def most_partitions(self) -> int:
         """Partitions that one topic may have."""
         return (
-            min(self.max_partitions, MAX_PARTITIONS)
-            if self.max_partitions > 0
-            else (MAX_PARTITIONS)
+            min(self.max_partitions, MAX_PARTITIONS) if self.max_partitions > 0 else MAX_PARTITIONS
         )
 
 
@@ -87,7 +86,7 @@ def partition_names(topic: TopicName, indices: range) -> list[bytes]:
 
 
 def in_changes(indices: range, properties: int = 0) -> list[range]:
-    """Return the parts in which some partitions are made or removed, at least one.
+    """Return the parts, at least one, in which some partitions are made or removed.
 
     Args:
         indices: Of the partitions.

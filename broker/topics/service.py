@@ -1,4 +1,4 @@
-"""Creates, grows and deletes topics, for REST and for clients that ask for one that is missing.
+"""The service that creates, grows and deletes topics, for REST and for clients.
 
 Conditions travel with the change (``TopicChanges.absent`` and ``present``), so that of two who
 create the same topic one succeeds, also on two brokers that share a store. Every change is as
@@ -20,6 +20,7 @@ from broker.stores.changes import (
     TopicMissingError,
     TopicState,
 )
+from broker.topics.partitions import add_partitions, addition
 from broker.topics.properties import property_rows
 from broker.topics.rules import (
     TRIES,
@@ -45,18 +46,18 @@ from broker.topics.rules import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from broker.stores.store import MetadataStore, NamespaceSnapshot
     from proto.names import TopicName
 
 
 class TopicService:
-    """Creates, changes and deletes topics.
+    """The service that creates, changes and deletes topics.
 
     Args:
         store: Where the topics are.
-        rules: Returns what is allowed now.
+        rules: Returns the rules in force.
 
     Source: upstream PersistentTopicsBase, BrokerService.checkMaxTopicsPerNamespace.
     """
@@ -139,7 +140,7 @@ class TopicService:
                 names, (), {name: partitions}, rows, absent=[name], creates_namespace=False
             ),
         )
-        await self._add(topic, rest, TopicState(name, partitions, properties))
+        await add_partitions(self._store, topic, rest, TopicState(name, partitions, properties))
 
     async def grow(self, topic: TopicName, partitions: int) -> None:
         """Give a partitioned topic more partitions; they carry its properties.
@@ -182,33 +183,13 @@ class TopicService:
         first, *rest = in_changes(new, len(seen.properties))
         await self._store.apply(
             topic.namespace,
-            replace(_partitions(topic, first, seen), partitioned={seen.name: partitions}),
+            replace(addition(topic, first, seen), partitioned={seen.name: partitions}),
         )
-        await self._add(topic, rest, replace(seen, partitions=partitions))
+        await add_partitions(self._store, topic, rest, replace(seen, partitions=partitions))
 
     def _lazy(self, topic: TopicName) -> bool:
         """Tell whether partitions come with their first use only."""
-        return self._rules().as_shipped and not topic.persistent
-
-    async def _add(self, topic: TopicName, parts: Sequence[range], seen: TopicState) -> None:
-        """Add partitions that a partitioned topic has by its count already."""
-        for indices in parts:
-            await asyncio.sleep(0)
-            seen = await self._add_part(topic, indices, seen)
-
-    async def _add_part(self, topic: TopicName, indices: range, seen: TopicState) -> TopicState:
-        """Add some of them with the properties of this moment; return the topic as it is then."""
-        while True:
-            try:
-                await self._store.apply(topic.namespace, _partitions(topic, indices, seen))
-            except TopicChangedError as error:
-                seen = error.found
-                if seen.partitions < indices.stop:
-                    raise overtaken(topic) from None
-            except (TopicMissingError, NamespaceMissingError):
-                raise overtaken(topic) from None
-            else:
-                return seen
+        return self._rules().lazy_non_persistent and not topic.persistent
 
     async def delete_partitioned(self, topic: TopicName) -> None:
         """Delete a partitioned topic with its partitions.
@@ -253,7 +234,7 @@ class TopicService:
     # -- what is there ------------------------------------------------------------------------
 
     async def partitions(self, topic: TopicName, *, create: bool) -> int:
-        """Return how many partitions a topic has, 0 for one without.
+        """Return the number of partitions of a topic, 0 for one without.
 
         Args:
             topic: A topic, a partitioned topic or a partition.
@@ -314,15 +295,3 @@ class TopicService:
         except (TopicExistsError, TopicMissingError, NamespaceMissingError):
             return False
         return True
-
-
-def _partitions(topic: TopicName, indices: range, seen: TopicState) -> TopicChanges:
-    """Return the change that adds partitions to a topic as it was seen."""
-    names = partition_names(topic, indices)
-    return TopicChanges(
-        names,
-        properties=property_rows(names, seen.properties),
-        present=[seen.name],
-        unchanged=seen,
-        creates_namespace=False,
-    )

@@ -1,4 +1,4 @@
-"""Who watches what: the watches of each connection, the namespaces they need, and their budget."""
+"""The watches of each connection, the namespaces they need, and their memory budget."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from broker.stores.feed import Change
-    from broker.watches.sets.context import FollowingParts
+    from broker.watches.sets.context import FollowingContext
     from broker.watches.sets.totals import WatchTotals
     from broker.watches.watcher import TopicListWatcher
     from proto.names import NamespaceName
     from server.connection.served_connection import ServedConnection
 
 WATCHER_BYTES = 1_024
-"""What a watcher costs beside its set."""
+"""Memory of a watcher beside its set."""
 
 
 @dataclass(slots=True)
@@ -36,13 +36,14 @@ class CnxWatches:
 
 @dataclass(slots=True, eq=False)
 class Watch:
-    """One watcher id of a connection: being made, or there.
+    """The watch of one watcher id of a connection, from its first request on.
 
     Attributes:
-        pattern: The first request's, without its domain; later ones do not change it.
+        pattern: Pattern of the first request, without its domain; later ones do not change it.
+        created: Done when the first request was answered.
         pending: Requests that wait for its creation, with their tasks.
-        asked_again: A second request came before the first was answered.
-        ended: Nobody is to be told anything any more.
+        asked_again: Whether another request for the id came.
+        ended: Whether it was closed.
     """
 
     namespace: NamespaceWatch
@@ -55,42 +56,42 @@ class Watch:
 
 
 class WatchRegistry:
-    """Every watch of one broker.
+    """All watches of one broker.
 
     Bound: ``max_bytes`` for names, sets and watchers together; one more is refused, and its
     client polls.
 
     Args:
-        parts: What followed namespaces work with.
+        context: Shared by all watched namespaces.
         max_bytes: floodgateTopicWatchMaxBytes; 0 is unlimited.
-        totals: Counts what happens.
+        totals: Counters for the metrics.
     """
 
-    def __init__(self, parts: FollowingParts, max_bytes: int, totals: WatchTotals) -> None:
+    def __init__(self, context: FollowingContext, max_bytes: int, totals: WatchTotals) -> None:
         self.max_bytes = max_bytes
-        self._parts = parts
-        self._totals = totals
+        self._context = context
+        self.totals = totals
         self._watches: dict[ServedConnection, CnxWatches] = {}
         self._namespaces: dict[NamespaceName, NamespaceWatch] = {}
 
     @property
     def held_bytes(self) -> int:
-        """About what all watches cost in memory."""
+        """Memory of all watches, about."""
         names = sum(one.sets.held_bytes for one in self._namespaces.values())
-        return names + WATCHER_BYTES * self._totals.watchers
+        return names + WATCHER_BYTES * self.totals.watchers
 
     @property
     def sets(self) -> int:
-        """How many different sets are watched."""
+        """Number of different sets that are watched."""
         return sum(len(one.sets) for one in self._namespaces.values())
 
     @property
     def connections(self) -> Iterable[ServedConnection]:
-        """Those that have asked for a watch."""
+        """Connections that have asked for a watch."""
         return tuple(self._watches)
 
     def check_room(self, more_bytes: int = 0) -> None:
-        """Refuse what would take more than the budget.
+        """Refuse a watch for which the budget has no room.
 
         Raises:
             RequestError: NotAllowedError, for which clients poll instead.
@@ -99,7 +100,7 @@ class WatchRegistry:
             return
         held = self.held_bytes + more_bytes
         if held > self.max_bytes:
-            self._totals.refused += 1
+            self.totals.refused += 1
             raise RequestError(
                 pb.NotAllowedError,
                 f"{REFUSED}watches would take {held} of {self.max_bytes} bytes: raise "
@@ -107,13 +108,13 @@ class WatchRegistry:
             )
 
     def push(self, change: Change) -> None:
-        """Hand a change of the store to the namespace it is about, if that is watched."""
+        """Pass a change of the store to its namespace, if that is watched."""
         namespace = self._namespaces.get(change.namespace)
         if namespace is not None:
             namespace.push(change)
 
     def missed_some(self) -> None:
-        """Changes were dropped, nobody knows of which namespaces: all are listed again."""
+        """List all namespaces again: changes were dropped, of any of them."""
         for namespace in self._namespaces.values():
             namespace.fall_behind()
 
@@ -122,10 +123,10 @@ class WatchRegistry:
         return self._watches.setdefault(cnx, CnxWatches())
 
     def namespace(self, name: NamespaceName) -> NamespaceWatch:
-        """Return a namespace that is, or is about to be, watched."""
+        """Return a watched namespace; it is followed from now on if it was not."""
         known = self._namespaces.get(name)
         if known is None:
-            known = self._namespaces[name] = NamespaceWatch(name, self._parts)
+            known = self._namespaces[name] = NamespaceWatch(name, self._context)
         return known
 
     def add(
@@ -135,7 +136,7 @@ class WatchRegistry:
         watcher: TopicListWatcher,
         pattern: str,
     ) -> Watch:
-        """Add a watch that is being made.
+        """Add a watch before it is created.
 
         Raises:
             RequestError: There is no room for it.
@@ -143,9 +144,9 @@ class WatchRegistry:
         self.check_room(WATCHER_BYTES)
         created = asyncio.get_running_loop().create_future()
         watch = Watch(self.namespace(namespace), pattern, watcher, created)
-        self.of(cnx).by_id[watcher.outlet.watcher_id] = watch
+        self.of(cnx).by_id[watcher.sender.watcher_id] = watch
         watch.namespace.users += 1
-        self._totals.watchers += 1
+        self.totals.watchers += 1
         return watch
 
     def take(self, cnx: ServedConnection, watcher_id: int) -> Watch | None:
@@ -157,25 +158,25 @@ class WatchRegistry:
         return watch
 
     def forget(self, cnx: ServedConnection, watch: Watch) -> None:
-        """End a watch that could not be made, unless it has ended already."""
-        watcher_id = watch.watcher.outlet.watcher_id
+        """End a watch that could not be created, unless it has ended already."""
+        watcher_id = watch.watcher.sender.watcher_id
         watches = self._watches.get(cnx)
         if watches is not None and watches.by_id.get(watcher_id) is watch:
             self.take(cnx, watcher_id)
 
     def cancel_owner(self, cnx: ServedConnection) -> None:
-        """End the watches of a connection that is gone, in this turn."""
+        """End the watches of a connection that is gone."""
         watches = self._watches.pop(cnx, None)
         if watches is not None:
             for watch in watches.by_id.values():
                 self._end(watch)
 
     def _end(self, watch: Watch) -> None:
-        """Let go of a watch's set, and of the namespace with its last one."""
+        """Drop a watch's set, and the namespace with its last watch."""
         namespace = watch.namespace
         watch.ended = True
         watch.watcher.close()
-        self._totals.watchers -= 1
+        self.totals.watchers -= 1
         if watch.watcher.watched is not None:
             namespace.leave(watch.watcher.watched)
         namespace.users -= 1

@@ -1,4 +1,4 @@
-"""What watches are told before the broker starts, and which patterns they accept."""
+"""Rules that watches follow: settings, differences between the profiles, accepted patterns."""
 
 from __future__ import annotations
 
@@ -17,17 +17,45 @@ REFUSED = "Unable to create topic list watcher: "
 
 
 @dataclass(frozen=True, slots=True)
+class WatchProfile:
+    """The differences between the profiles in how watches are served.
+
+    Attributes:
+        one_by_one: Each name is an update of its own, queued for each watcher; otherwise a watcher
+            is sent the difference to the newest version.
+        lists_for_each_request: Each request lists the namespace anew under the heap limit;
+            otherwise the first watch of a pattern does.
+        second_request_empties: A request for an id whose first request is not answered yet makes
+            the first answer an empty one.
+        java_errors: Errors are those of Java's exceptions.
+    """
+
+    one_by_one: bool
+    lists_for_each_request: bool
+    second_request_empties: bool
+    java_errors: bool
+
+
+PULSAR_WATCHES = WatchProfile(
+    one_by_one=True, lists_for_each_request=True, second_request_empties=True, java_errors=True
+)
+FLOODGATE_WATCHES = WatchProfile(
+    one_by_one=False, lists_for_each_request=False, second_request_empties=False, java_errors=False
+)
+
+
+@dataclass(frozen=True, slots=True)
 class WatchRules:
-    """What watches are told before the broker starts.
+    """Settings of watches.
 
     Attributes:
         evaluates_patterns: enableBrokerSideSubscriptionPatternEvaluation.
         max_pattern_length: subscriptionPatternMaxLength, UTF-16 units without the domain.
         implementation: topicsPatternRegexImplementation.
         max_bytes: floodgateTopicWatchMaxBytes; 0 is unlimited.
-        max_update_bytes: Names of one update at most.
-        max_frame_bytes: An answer's frame at most; as shipped 0: it is sent whatever its size.
-        as_shipped: Profile pulsar.
+        max_update_bytes: Largest sum of the names of one update.
+        max_frame_bytes: Largest frame of an answer; 0 is unlimited, as in profile pulsar.
+        profile: The differences between the profiles.
         private_buffers: floodgateResponseBuffers=private.
     """
 
@@ -37,7 +65,7 @@ class WatchRules:
     max_bytes: int
     max_update_bytes: int
     max_frame_bytes: int
-    as_shipped: bool
+    profile: WatchProfile
     private_buffers: bool
 
 
@@ -45,8 +73,8 @@ def accepted_pattern(text: str, rules: WatchRules) -> str:
     """Return a client's pattern without its domain, if this broker evaluates it.
 
     Raises:
-        RequestError: It does not: AuthorizationError as shipped or InvalidTopicName for a domain
-            nobody knows, NotAllowedError (the client polls), or InvalidTopicName.
+        RequestError: It does not: AuthorizationError with Java's errors or InvalidTopicName for an
+            unknown domain, NotAllowedError (the client polls), or InvalidTopicName.
 
     Source: upstream ServerCnx.handleCommandWatchTopicList.
     """
@@ -69,7 +97,7 @@ def accepted_pattern(text: str, rules: WatchRules) -> str:
 
 
 def _unknown_domain(error: InvalidPatternError, rules: WatchRules) -> RequestError:
-    if rules.as_shipped:
+    if rules.profile.java_errors:
         text = "Exception occurred while trying to handle command WatchTopicList"
         return RequestError(pb.AuthorizationError, text)
     return RequestError(pb.InvalidTopicName, f"Invalid topics pattern: {error}")

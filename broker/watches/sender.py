@@ -1,7 +1,7 @@
-"""Sends one watcher its answers and updates, each under a permit for direct memory.
+"""Answers and updates to one watcher, each sent under a permit for direct memory.
 
-What is not granted is asked for again, later each time: an answer or an update may come late, it
-is never left out (upstream: TopicListService, which retries without end).
+A permit that is not granted is requested again, later each time: an answer or an update may be
+late, and is never dropped (upstream: TopicListService, which retries without end).
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ logger = logging.getLogger(__name__)
 _ENTRY_BYTES = 4
 """Tag and length of a name in an answer, at most."""
 _ENVELOPE_BYTES = 64
-"""What stands around the names, at most."""
+"""Bytes around the names of an answer, at most."""
 SMALL_UPDATE_BYTES = 16_384
-"""Updates up to this size share one payment, and go past the queue."""
+"""Largest update of which every watcher is sent a copy past the queue; larger ones share bytes."""
 
 
 @dataclass(frozen=True, slots=True)
-class OutletParts:
-    """What every outlet works with.
+class SenderContext:
+    """The objects and settings that all senders of a broker share.
 
     Attributes:
-        max_frame_bytes: An answer's frame at most; 0 is unlimited.
-        private_buffers: Whether every answer is put together into bytes of its own.
+        max_frame_bytes: Largest frame of an answer; 0 is unlimited.
+        private_buffers: Whether every answer is joined into bytes of its own.
     """
 
     memory: ResponseMemory
@@ -61,28 +61,31 @@ class OutletParts:
     private_buffers: bool
 
 
-class WatchOutlet:
-    """One watcher's way out.
+class WatchSender:
+    """The way to one watcher's client.
 
     Args:
-        parts: What all have in common.
-        cnx: The connection it is on.
-        backoff: The connection's: shared by all that waits for permits on it.
-        watcher_id: The client's.
+        context: Shared by all senders.
+        cnx: The watcher's connection.
+        backoff: Delays between requests for a permit, shared by all watchers of the connection.
+        watcher_id: Chosen by the client.
         namespace: ``tenant/namespace``.
+
+    Attributes:
+        closed: Nothing more is to be sent.
     """
 
-    __slots__ = ("_namespace", "_parts", "backoff", "closed", "cnx", "watcher_id")
+    __slots__ = ("_context", "_namespace", "backoff", "closed", "cnx", "watcher_id")
 
     def __init__(
         self,
-        parts: OutletParts,
+        context: SenderContext,
         cnx: ServedConnection,
         backoff: Backoff,
         watcher_id: int,
         namespace: str,
     ) -> None:
-        self._parts = parts
+        self._context = context
         self.backoff = backoff
         self._namespace = namespace
         self.cnx = cnx
@@ -96,13 +99,13 @@ class WatchOutlet:
         encoded: Callable[[SortedNames], Awaitable[EncodedNames]],
         topics_hash: str,
     ) -> None:
-        """Queue the answer to a watch; its memory is held before it is made.
+        """Queue the answer to a watch; its memory is acquired before it is encoded.
 
         Args:
-            request_id: The client's.
-            names: What is sent: a version, or nothing where the client knows it.
-            encoded: Makes the names' bytes, shared with others who are sent them.
-            topics_hash: The version's.
+            request_id: Chosen by the client.
+            names: The names to send: a version, or none where the client has it.
+            encoded: Encodes the names, once for all who are sent them.
+            topics_hash: Hash of the version.
 
         Raises:
             PermitTooLargeError: It is larger than the limit for direct memory.
@@ -111,96 +114,79 @@ class WatchOutlet:
         # An empty answer shares nothing: its few bytes are its own.
         shared = names if len(names) else (self, request_id)
         size_bytes = names.name_bytes + _ENTRY_BYTES * len(names) + _ENVELOPE_BYTES
-        give_back = await self._direct(shared, size_bytes)
-        if give_back is None:
+        release = await self._acquire(shared, size_bytes)
+        if release is None:
             return
         try:
             sent = await encoded(names)
             answer = self._success(request_id, sent, topics_hash)
         except BaseException:
-            give_back()
+            release()
             raise
-        paid_bytes = answer.command_bytes if self._parts.memory.pays else 0
-        self.cnx.enqueue(answer.buffers, answer.size, _keeping(sent, give_back), paid_bytes)
+        paid_bytes = answer.command_bytes if self._context.memory.pays else 0
+        # The entry keeps the encoded names, so that others who are sent them share them.
+        on_left = partial(_release, release, sent)
+        self.cnx.enqueue(answer.buffers, answer.size, on_left, paid_bytes)
 
     def _success(self, request_id: int, sent: EncodedNames, topics_hash: str) -> TopicsResponse:
         answer = watch_success(request_id, self.watcher_id, sent.parts, topics_hash)
-        if answer.size > self._parts.max_frame_bytes > 0:
-            raise too_large_for_a_frame(answer.size, self._parts.max_frame_bytes)
-        return answer.joined() if self._parts.private_buffers else answer
+        if answer.size > self._context.max_frame_bytes > 0:
+            raise too_large_for_a_frame(answer.size, self._context.max_frame_bytes)
+        return answer.joined() if self._context.private_buffers else answer
 
-    def update_through(self, update: SetUpdate) -> bool:
-        """Send an update past the queue, if nothing is in it and its memory is to be had now.
+    def send_at_once(self, update: SetUpdate) -> bool:
+        """Send an update under the permit of its change; return False where it has to wait.
 
-        It leaves together with others of its connection, when the payment is told so.
+        That is where memory or the connection is full, or the update has no such permit.
         """
-        payment, parts = update.payment, self._parts
-        if payment is None or update.command.body_bytes > SMALL_UPDATE_BYTES:
-            return False  # Each copy of a large one is paid for by itself.
-        if not (payment.paid or payment.pay(parts.memory, self._namespace)):
+        permit, context, command = update.permit, self._context, update.command
+        if permit is None or not permit.acquire(context.memory, self._namespace):
             return False
-        frame = update.command.frame(self.watcher_id)
-        if not payment.send(self.cnx, frame):
-            return False
-        parts.totals.updates += 1
+        small = command.body_bytes <= SMALL_UPDATE_BYTES
+        if not (small and permit.send(self.cnx, command.frame(self.watcher_id))):
+            if not self.cnx.writable:
+                return False
+            permit.enqueue(self.cnx, command.buffers(self.watcher_id))
+        context.totals.updates += 1
         return True
 
-    def update_at_once(self, update: SetUpdate) -> bool:
-        """Queue an update if a permit of its own is to be had without waiting."""
-        buffers, memory = update.command.buffers(self.watcher_id), self._parts.memory
+    async def send(self, update: SetUpdate) -> None:
+        """Queue an update once a permit of its own is granted.
+
+        The connection of an update that is larger than the limit is closed.
+        """
+        buffers = update.command.buffers(self.watcher_id)
         size_bytes = command_bytes(*buffers)
         try:
-            give_back = memory.direct_at_once(update, size_bytes, self.cnx, self._namespace)
-        except PermitTooLargeError:
-            return False
-        if give_back is not None:
-            self._enqueue_update(buffers, give_back)
-        return give_back is not None
-
-    async def update(self, update: SetUpdate) -> None:
-        """Queue an update as soon as its permit is granted; one that can never be ends the peer."""
-        buffers = update.command.buffers(self.watcher_id)
-        try:
-            give_back = await self._direct(update, command_bytes(*buffers))
+            release = await self._acquire(update, size_bytes)
         except PermitTooLargeError as error:
-            # It would be in a state of its own for ever; a new watch is told why.
+            # Its client would be out of date for ever; a new watch is told why.
             logger.warning("closing %s: its update cannot be sent: %s", self.cnx.peer, error)
             self.cnx.close()
             return
-        if give_back is not None:
-            self._enqueue_update(buffers, give_back)
+        if release is not None:
+            self._context.totals.updates += 1
+            paid_bytes = size_bytes if self._context.memory.pays else 0
+            self.cnx.enqueue(buffers, sum(map(len, buffers)), release, paid_bytes)
 
-    def _enqueue_update(
-        self, buffers: tuple[bytes, bytes], give_back: Callable[[], object]
-    ) -> None:
-        self._parts.totals.updates += 1
-        size_bytes = command_bytes(*buffers)
-        paid_bytes = size_bytes if self._parts.memory.pays else 0
-        self.cnx.enqueue(buffers, sum(map(len, buffers)), give_back, paid_bytes)
-
-    async def _direct(self, key: Hashable, size_bytes: int) -> Callable[[], object] | None:
-        """Return how direct memory is given back; None when nobody wants it any more."""
-        parts = self._parts
+    async def _acquire(self, key: Hashable, size_bytes: int) -> Callable[[], object] | None:
+        """Acquire direct memory and return how it is released; None when the watch has ended."""
+        context = self._context
         while not self.closed:
             try:
-                give_back = await parts.memory.direct(key, size_bytes, self.cnx, self._namespace)
+                release = await context.memory.direct(key, size_bytes, self.cnx, self._namespace)
             except (PermitAcquireCancelledError, PermitAcquireClosedError):
                 return None
             except PermitAcquireError:
-                parts.totals.retries += 1
-                await clock_sleep(parts.clock, self.backoff.next())
+                context.totals.retries += 1
+                await clock_sleep(context.clock, self.backoff.next())
                 continue
             self.backoff.reset()
             if not self.closed:
-                return give_back
-            give_back()
+                return release
+            release()
         return None
 
 
-def _keeping(encoded: EncodedNames, give_back: Callable[[], object]) -> Callable[[], object]:
-    """Return what gives memory back and, until then, keeps the encoded names for the others."""
-    return partial(_give_back, give_back, encoded)
-
-
-def _give_back(give_back: Callable[[], object], _: EncodedNames) -> None:
-    give_back()
+def _release(release: Callable[[], object], _: EncodedNames) -> None:
+    release()

@@ -1,8 +1,8 @@
-"""Serves WATCH_TOPIC_LIST and WATCH_TOPIC_LIST_CLOSE: who watches what, from request to end.
+"""The broker's watches: WATCH_TOPIC_LIST and WATCH_TOPIC_LIST_CLOSE, from request to end.
 
-One watch, as data: ``pattern accepted -> place in the budget -> heap -> names of the namespace,
-once -> set of the pattern, once -> answer -> direct memory -> outbound queue``, then ``change of
-the store -> set -> updates``. When the peer vanishes, ``cancel_owner`` ends its watches at once.
+One watch: ``pattern accepted -> place in the budget -> heap permit -> names of the namespace, once
+-> set of the pattern, once -> direct memory -> answer -> outbound queue``, then ``change of the
+store -> set -> updates``. When the peer vanishes, ``cancel_owner`` ends its watches at once.
 
 Source: upstream TopicListService (PIP-145, PIP-442).
 """
@@ -17,17 +17,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.errors import illegal_argument, too_large
 from broker.patterns.errors import InvalidPatternError
 from broker.stores.changes import StoreError
+from broker.watches.namespace_listings import NamespaceListings, limit_exceeded
 from broker.watches.registry import Watch, WatchRegistry
-from broker.watches.rules import WatchRules, accepted_pattern
-from broker.watches.sender import OutletParts, WatchOutlet
-from broker.watches.sets.context import FollowingParts
+from broker.watches.rules import accepted_pattern
+from broker.watches.sender import SenderContext, WatchSender
+from broker.watches.sets.context import FollowingContext
 from broker.watches.sets.totals import WatchTotals
 from broker.watches.watcher import LatestWatcher, OrderedWatcher, TopicListWatcher
-from limiter.clock import clock_sleep
-from limiter.errors import PermitAcquireError, PermitTooLargeError
+from limiter.errors import PermitTooLargeError
 from limiter.memory.dual_limiter import LimitType
 from proto.commands import error_command
 from server.connection.request_errors import RequestError
@@ -35,37 +34,20 @@ from server.connection.request_errors import RequestError
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
 
-    from broker.listing.estimates import ListingEstimate, ListingEstimates
-    from broker.listing.lister import TopicLister
-    from broker.patterns.filter import PatternFilter
     from broker.stores.feed import ChangeFeed
-    from broker.stores.store import MetadataStore
-    from limiter.clock import Clock
-    from limiter.memory.response_memory import ResponseMemory
+    from broker.watches.namespace_listings import WatchContext
+    from broker.watches.rules import WatchRules
     from proto.names import NamespaceName
     from server.connection.served_connection import ServedConnection
 
 logger = logging.getLogger(__name__)
 
-PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
 _CLOSED_EARLY = "Closed watcher before creation was complete"
 
 
 @dataclass(frozen=True, slots=True)
-class WatchParts:
-    """What the service works with."""
-
-    store: MetadataStore
-    lister: TopicLister
-    estimates: ListingEstimates
-    pattern_filter: PatternFilter
-    memory: ResponseMemory
-    clock: Clock
-
-
-@dataclass(frozen=True, slots=True)
 class AskedWatch:
-    """One WATCH_TOPIC_LIST that is to be answered.
+    """A WATCH_TOPIC_LIST that is to be answered.
 
     Attributes:
         first: It is the first for its id.
@@ -78,30 +60,32 @@ class AskedWatch:
 
 
 class TopicListService:
-    """Every watch of one broker.
+    """All watches of one broker.
 
     Attributes:
-        totals: What happened, for the metrics.
-        registry: Who watches what.
+        totals: Counters for the metrics.
+        registry: The watches by connection, and the namespaces they need.
     """
 
-    def __init__(self, parts: WatchParts, rules: WatchRules) -> None:
-        self._parts = parts
+    def __init__(self, context: WatchContext, rules: WatchRules) -> None:
+        self._context = context
         self._rules = rules
+        self._profile = rules.profile
         self.totals = WatchTotals()
-        following = FollowingParts(
-            parts.store,
-            parts.pattern_filter,
+        following = FollowingContext(
+            context.store,
+            context.pattern_filter,
             rules.implementation,
             self.totals,
-            parts.clock,
-            one_by_one=rules.as_shipped,
+            context.clock,
+            one_by_one=self._profile.one_by_one,
         )
         self.registry = WatchRegistry(following, rules.max_bytes, self.totals)
-        self._outlets = OutletParts(
-            parts.memory,
+        self._listings = NamespaceListings(context, self._profile, self.registry)
+        self._senders = SenderContext(
+            context.memory,
             self.totals,
-            parts.clock,
+            context.clock,
             rules.max_frame_bytes,
             private_buffers=rules.private_buffers,
         )
@@ -112,7 +96,7 @@ class TopicListService:
 
     def start(self) -> None:
         """Read the store's feed from now on."""
-        self._feed = self._parts.store.changes()
+        self._feed = self._context.store.changes()
         self._run(self._read_feed(self._feed))
 
     def stop(self) -> None:
@@ -143,7 +127,7 @@ class TopicListService:
             logger.warning("watches go on without a step that failed: %s", error)
 
     def cancel_owner(self, cnx: ServedConnection) -> None:
-        """End the watches of a connection that is gone, in this turn."""
+        """End the watches of a connection that is gone."""
         self.registry.cancel_owner(cnx)
 
     # -- requests -----------------------------------------------------------------------------
@@ -151,7 +135,7 @@ class TopicListService:
     def ask(
         self, request: pb.CommandWatchTopicList, namespace: NamespaceName, cnx: ServedConnection
     ) -> AskedWatch:
-        """Note a WATCH_TOPIC_LIST, in the turn in which it came; ``answer`` does the rest.
+        """Register a WATCH_TOPIC_LIST as it arrives; ``answer`` does the rest.
 
         Raises:
             RequestError: It is refused.
@@ -168,28 +152,24 @@ class TopicListService:
         return AskedWatch(request, watch, cnx, first)
 
     async def answer(self, asked: AskedWatch) -> None:
-        """Answer one WATCH_TOPIC_LIST, and tell what changes from then on.
+        """Answer a WATCH_TOPIC_LIST, and send updates from then on.
 
         Raises:
             RequestError: It is refused.
         """
         if asked.watch.ended and not _has_failed(asked.watch.created):
-            return  # Who closed it meanwhile has answered.
+            return  # It was closed meanwhile, and answered then.
         with _pending(asked.watch, asked.request.request_id):
             await (self._create(asked) if asked.first else self._answer_again(asked))
 
     def close(self, watcher_id: int, cnx: ServedConnection) -> None:
-        """End a watch; one that is being made answers its requests with an error."""
+        """End a watch; requests that wait for its creation are answered with an error."""
         watch = self.registry.take(cnx, watcher_id)
         if watch is None:
             return
-        text = f"java.lang.IllegalStateException: {_CLOSED_EARLY}"
+        java_class = "java.lang.IllegalStateException: " if self._profile.java_errors else ""
         for request_id, task in watch.pending.items():
-            cnx.send(
-                error_command(
-                    request_id, pb.MetadataError, text if self._rules.as_shipped else _CLOSED_EARLY
-                )
-            )
+            cnx.send(error_command(request_id, pb.MetadataError, java_class + _CLOSED_EARLY))
             if task is not None:
                 task.cancel()
 
@@ -198,7 +178,7 @@ class TopicListService:
     async def _create(self, asked: AskedWatch) -> None:
         watch = asked.watch
         try:
-            await self._find_set(watch, asked.cnx)
+            await self._find_set(watch)
             await self._answer_first(asked.request, watch)
         except BaseException as error:
             self.registry.forget(asked.cnx, watch)
@@ -210,22 +190,23 @@ class TopicListService:
         self, watcher_id: int, namespace: NamespaceName, cnx: ServedConnection
     ) -> TopicListWatcher:
         backoff = self.registry.of(cnx).backoff
-        outlet = WatchOutlet(self._outlets, cnx, backoff, watcher_id, str(namespace))
+        sender = WatchSender(self._senders, cnx, backoff, watcher_id, str(namespace))
         most_bytes = self._rules.max_update_bytes
-        if not self._rules.as_shipped:
-            return LatestWatcher(outlet, self.totals, most_bytes)
-        list_again = partial(self._list, namespace, cnx, outlet)
-        return OrderedWatcher(outlet, self.totals, most_bytes, lambda: self._run(list_again()))
+        if not self._profile.one_by_one:
+            return LatestWatcher(sender, self.totals, most_bytes)
+        list_again = partial(self._listings.list, namespace, sender)
+        return OrderedWatcher(sender, self.totals, most_bytes, lambda: self._run(list_again()))
 
-    async def _find_set(self, watch: Watch, cnx: ServedConnection) -> None:
-        """List what the watch's pattern keeps, unless somebody watches it already."""
-        namespace, outlet = watch.namespace, watch.watcher.outlet
+    async def _find_set(self, watch: Watch) -> None:
+        """Give the watch the set of its pattern; list the namespace first for a new set."""
+        namespace = watch.namespace
+        known = namespace.sets.get(watch.pattern) is not None
         try:
-            if self._rules.as_shipped or namespace.sets.get(watch.pattern) is None:
-                await self._list(namespace.namespace, cnx, outlet)
+            if self._profile.lists_for_each_request or not known:
+                await self._listings.list(namespace.namespace, watch.watcher.sender)
             while True:
                 watched = await namespace.watched_set(watch.pattern)
-                # Who watched it may have left since: then it is followed no more.
+                # All its watchers may have left since: then it is not kept up to date any more.
                 if namespace.sets.get(watch.pattern) is watched:
                     break
         except StoreError as error:
@@ -235,54 +216,19 @@ class TopicListService:
         watch.watcher.watch(watched)
         self.registry.check_room()
 
-    async def _list(
-        self, namespace: NamespaceName, cnx: ServedConnection, outlet: WatchOutlet
-    ) -> None:
-        """List a namespace under the heap limit, however often that has to be asked for."""
-        while not outlet.closed:
-            estimate = self._parts.estimates.of(namespace, PERSISTENT)
-            try:
-                await self._list_once(namespace, cnx, estimate)
-            except PermitAcquireError:
-                self.totals.retries += 1
-                await clock_sleep(self._parts.clock, outlet.backoff.next())
-            except PermitTooLargeError as error:
-                raise self._too_large(error, "heap estimate", LimitType.HEAP_MEMORY) from None
-            except StoreError as error:
-                raise RequestError(pb.MetadataError, str(error)) from None
-            else:
-                outlet.backoff.reset()
-                return
-            finally:
-                estimate.failed()
-
-    async def _list_once(
-        self, namespace: NamespaceName, cnx: ServedConnection, estimate: ListingEstimate
-    ) -> None:
-        reserved = await estimate.size()
-        key = (namespace, PERSISTENT, "watch")
-        async with self._parts.memory.heap(key, reserved, cnx, str(namespace)) as heap:
-            listing = await self._parts.lister.list_topics(namespace, PERSISTENT)
-            await heap.resize(estimate.actual(listing))
-            if not self._rules.as_shipped:
-                watched = self.registry.namespace(namespace)
-                if not watched.is_read:
-                    self.registry.check_room(listing.estimated_bytes)
-                await watched.read()
-
     async def _answer_first(self, request: pb.CommandWatchTopicList, watch: Watch) -> None:
-        if self._rules.as_shipped and watch.asked_again:
-            # As recorded: the second request has emptied the set when the first is answered.
+        if self._profile.second_request_empties and watch.asked_again:
+            # As recorded of a real broker.
             await watch.watcher.answer_with_nothing(request.request_id)
             return
         await self._answer(request, watch)
 
     async def _answer_again(self, asked: AskedWatch) -> None:
-        """Answer a request for an id that is there with the set as it is, listed anew."""
+        """Answer a further request for an id with the set as it is now."""
         watch = asked.watch
         await asyncio.shield(watch.created)
-        if self._rules.as_shipped:
-            await self._list(watch.namespace.namespace, asked.cnx, watch.watcher.outlet)
+        if self._profile.lists_for_each_request:
+            await self._listings.list(watch.namespace.namespace, watch.watcher.sender)
         await self._answer(asked.request, watch)
 
     async def _answer(self, request: pb.CommandWatchTopicList, watch: Watch) -> None:
@@ -290,21 +236,12 @@ class TopicListService:
         try:
             await watch.watcher.answer(request.request_id, known_hash)
         except PermitTooLargeError as error:
-            raise self._too_large(error, "answer", LimitType.DIRECT_MEMORY) from None
-
-    # -- refusals -----------------------------------------------------------------------------
-
-    def _too_large(
-        self, error: PermitTooLargeError, what: str, limit_type: LimitType
-    ) -> RequestError:
-        if self._rules.as_shipped:
-            return illegal_argument(error)
-        return too_large(error, what, limit_type)
+            raise limit_exceeded(error, "answer", LimitType.DIRECT_MEMORY, self._profile) from None
 
 
 @contextmanager
 def _pending(watch: Watch, request_id: int) -> Iterator[None]:
-    """Note a request that waits for its watch, so that a close can answer it."""
+    """Register a request that waits for its watch, so that a close can answer it."""
     watch.pending[request_id] = asyncio.current_task()
     try:
         yield
@@ -317,7 +254,7 @@ def _has_failed(created: asyncio.Future[None]) -> bool:
 
 
 def _settle(created: asyncio.Future[None], error: BaseException | None) -> None:
-    """Tell who waits for a watch's creation how it went."""
+    """Tell the requests that wait for a watch's creation how it ended."""
     if created.done():
         return
     if error is None:

@@ -1,8 +1,8 @@
-"""One watcher: what it has been told of its set, and what it is told next.
+"""The watchers of a set: they answer a client's requests and send it the set's updates.
 
-Two kinds. As shipped each change is queued for each watcher, and after 10,000 the queue is emptied
-without a word. Otherwise nothing is queued: a watcher remembers which version it was told, and one
-that is behind (its connection is full, a permit waits) is told all that it missed at once.
+There are two kinds. As in Pulsar, an ``OrderedWatcher`` queues each update, and drops the queue
+when 10,000 wait. A ``LatestWatcher`` queues nothing: it remembers the version its client has, and
+when that is behind (its connection is full, a permit waits) sends all that is missing at once.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING
 
 from broker.watches.names.sorted_names import EMPTY_NAMES
 from broker.watches.sets.watched_sets import EncodedNames
-from proto.watch_commands import TOPIC_TAG, encode_names
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
 
     from broker.watches.names.sorted_names import SortedNames
-    from broker.watches.sender import WatchOutlet
+    from broker.watches.sender import WatchSender
     from broker.watches.sets.totals import WatchTotals
     from broker.watches.sets.watched_sets import WatchedSet
     from broker.watches.updates.set_update import SetUpdate
@@ -30,33 +29,31 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_QUEUED_UPDATES = 10_000
-"""Updates that may wait for one watcher, as shipped (upstream: TopicListService)."""
-NAMES_A_PART = 1_000
-"""Names that are encoded in one turn of the loop."""
+"""Updates that may wait for an OrderedWatcher (upstream: TopicListService)."""
 
 
 class TopicListWatcher(ABC):
-    """A watch that one connection has.
+    """A client that watches a set.
 
     Args:
-        outlet: Its way out.
-        totals: Counts what happens.
-        max_update_bytes: Names of one update at most; what is more comes in the next.
+        sender: Sends to the client.
+        totals: Counters for the metrics.
+        max_update_bytes: Largest sum of the names of one update; more names come in the next.
 
     Attributes:
-        watched: What it watches; None until that is known.
+        watched: The set; None until it is known.
     """
 
-    def __init__(self, outlet: WatchOutlet, totals: WatchTotals, max_update_bytes: int) -> None:
-        self.outlet = outlet
+    def __init__(self, sender: WatchSender, totals: WatchTotals, max_update_bytes: int) -> None:
+        self.sender = sender
         self.watched: WatchedSet | None = None
         self._totals = totals
         self._max_update_bytes = max_update_bytes
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
-        return f"<watcher {self.outlet.watcher_id} of {self.outlet.cnx.peer}>"
+        return f"<watcher {self.sender.watcher_id} of {self.sender.cnx.peer}>"
 
     def watch(self, watched: WatchedSet) -> None:
         """Follow a set from now on."""
@@ -64,71 +61,71 @@ class TopicListWatcher(ABC):
         watched.watchers[self] = None
 
     async def answer(self, request_id: int, known_hash: str | None) -> None:
-        """Send the set as it is: the answer to a first request, or to one that asks again.
+        """Answer a request with the set as it is.
 
         Args:
-            request_id: The client's.
-            known_hash: Hash of the names the client has; where it is right no names are sent.
+            request_id: Chosen by the client.
+            known_hash: Hash of the names the client has; no names are sent where it is right.
 
         Raises:
             PermitTooLargeError: The answer is larger than the limit for direct memory.
         """
-        async with self._turn_to_answer():
+        async with self._answering():
             names = self._begin()
             sent = EMPTY_NAMES if names.hash == known_hash else names
-            await self.outlet.send_success(request_id, sent, self._encoded, names.hash)
+            await self.sender.send_success(request_id, sent, self._encoded, names.hash)
             self._answered(names)
 
     async def answer_with_nothing(self, request_id: int) -> None:
-        """Send an empty set, as shipped where a second request has emptied it meanwhile."""
-        async with self._turn_to_answer():
-            await self.outlet.send_success(request_id, EMPTY_NAMES, self._encoded, EMPTY_NAMES.hash)
+        """Answer a request with an empty set; see WatchProfile.second_request_empties."""
+        async with self._answering():
+            await self.sender.send_success(request_id, EMPTY_NAMES, self._encoded, EMPTY_NAMES.hash)
 
     @asynccontextmanager
-    async def _turn_to_answer(self) -> AsyncIterator[None]:
-        """Tell nothing meanwhile, and then what has changed: also where the answer failed."""
+    async def _answering(self) -> AsyncIterator[None]:
+        """Send no updates meanwhile, and afterwards those that are due, even after an error."""
         try:
-            async with self._turn:
+            async with self._lock:
                 yield
         finally:
             if self.watched is not None:
                 self._go_on()
 
     def close(self) -> None:
-        """Be told nothing more."""
-        self.outlet.closed = True
+        """Send nothing more."""
+        self.sender.closed = True
         if self.watched is not None:
             self.watched.watchers.pop(self, None)
         if self._task is not None:
             self._task.cancel()
 
     def give_up(self) -> None:
-        """Give up: what it watches cannot be known any more, so the client has to begin anew."""
-        self.outlet.cnx.close()
+        """Close the connection: the set cannot be known any more, and the client begins anew."""
+        self.sender.cnx.close()
 
     @abstractmethod
     def changed(self, update: SetUpdate) -> None:
-        """The set has changed."""
+        """Send an update of the set, now or later."""
 
     @abstractmethod
     def fell_behind(self) -> None:
-        """The set has changed by more than one update may hold."""
+        """Catch up with the set: it has changed by more than one update may hold."""
 
     @abstractmethod
     def _begin(self) -> SortedNames:
-        """Return the version to answer with; what comes after it is told after it."""
+        """Return the version to answer with; later changes are sent after it."""
 
     @abstractmethod
     def _answered(self, names: SortedNames) -> None:
-        """The client knows this version."""
+        """Note that the client has this version."""
 
     @abstractmethod
     def _go_on(self) -> None:
-        """Tell what has happened meanwhile."""
+        """Send what has changed meanwhile."""
 
     def _start(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
-        """Run what has to wait, once at a time."""
-        if self._task is None and not self.outlet.closed:
+        """Start work that waits, unless it is under way."""
+        if self._task is None and not self.sender.closed:
             self._task = asyncio.get_running_loop().create_task(work())
             self._task.add_done_callback(self._done)
 
@@ -139,28 +136,12 @@ class TopicListWatcher(ABC):
         if (error := task.exception()) is not None:
             logger.error("closing %s after an error of ours", self, exc_info=error)
             self.give_up()
-        elif not self.outlet.closed:
-            self._go_on()  # What came after its last look found it still there.
+        elif not self.sender.closed:
+            self._go_on()  # Changes after its last look found it under way.
 
     async def _encoded(self, names: SortedNames) -> EncodedNames:
-        """Return a version's names for the wire; all who are sent it at a time share one copy."""
-        if not len(names):
-            return EncodedNames(names, ())
-        watched = self._the_set()
-        known = watched.encoded()
-        if known is not None and known.names.identity == names.identity:
-            return known
-        parts, batch = list[bytes](), list[bytes]()
-        for leaf in names.leaves():
-            batch += leaf
-            if len(batch) >= NAMES_A_PART:
-                parts.append(encode_names(batch, TOPIC_TAG))
-                batch = []
-                await asyncio.sleep(0)
-        parts.append(encode_names(batch, TOPIC_TAG))
-        encoded = EncodedNames(names, parts)
-        watched.remember(encoded)
-        return encoded
+        """Return a version's names as they are sent."""
+        return await self._the_set().encode(names) if len(names) else EncodedNames(names, ())
 
     def _the_set(self) -> WatchedSet:
         if self.watched is None:
@@ -169,28 +150,28 @@ class TopicListWatcher(ABC):
 
 
 class OrderedWatcher(TopicListWatcher):
-    """As shipped: every update in its turn, a bounded queue, silence when it overflows.
+    """A watcher of profile pulsar: all updates in order, from a queue that may overflow.
+
+    Args:
+        list_again: Called when the queue overflowed and was emptied.
 
     The mutable state is the queue.
     """
 
     def __init__(
         self,
-        outlet: WatchOutlet,
+        sender: WatchSender,
         totals: WatchTotals,
         max_update_bytes: int,
         list_again: Callable[[], object],
     ) -> None:
-        super().__init__(outlet, totals, max_update_bytes)
+        super().__init__(sender, totals, max_update_bytes)
         self._list_again = list_again
         self._queued: deque[SetUpdate] = deque()
 
     def changed(self, update: SetUpdate) -> None:
-        """Send the update, behind those that wait."""
-        if self.outlet.closed:
-            return
-        idle = not self._queued and not self._turn.locked() and self._task is None
-        if idle and self.outlet.update_at_once(update):
+        """Send the update after those that wait."""
+        if self.sender.closed:
             return
         if len(self._queued) >= MAX_QUEUED_UPDATES:
             self._queued.clear()
@@ -201,59 +182,55 @@ class OrderedWatcher(TopicListWatcher):
         self._go_on()
 
     def fell_behind(self) -> None:
-        """As shipped nobody is: every name is an update of its own."""
+        """Do nothing: every name is an update of its own."""
 
     def _begin(self) -> SortedNames:
         self._queued.clear()
         return self._the_set().names
 
     def _answered(self, names: SortedNames) -> None:
-        """Take note that what came after this version is in the queue."""
+        """Do nothing: later changes are in the queue."""
 
     def _go_on(self) -> None:
-        if self._queued and not self._turn.locked():
+        if self._queued and not self._lock.locked():
             self._start(self._send_queued)
 
     async def _send_queued(self) -> None:
         while self._queued:
-            async with self._turn:
-                if self._queued:  # An answer whose turn came first has emptied it.
-                    await self.outlet.update(self._queued.popleft())
+            async with self._lock:
+                if self._queued:  # An answer may have emptied it meanwhile.
+                    await self.sender.send(self._queued.popleft())
 
 
 class LatestWatcher(TopicListWatcher):
-    """Told what is true now: who missed something is told all of it by one update.
+    """A watcher of profile floodgate: one update brings it to the newest version.
 
-    The mutable state is the version it was told.
+    The mutable state is the version its client has.
     """
 
-    def __init__(self, outlet: WatchOutlet, totals: WatchTotals, max_update_bytes: int) -> None:
-        super().__init__(outlet, totals, max_update_bytes)
+    def __init__(self, sender: WatchSender, totals: WatchTotals, max_update_bytes: int) -> None:
+        super().__init__(sender, totals, max_update_bytes)
         self._told: SortedNames | None = None
 
     def changed(self, update: SetUpdate) -> None:
-        """Send the update at once if nothing is in its way; otherwise the watcher is behind."""
+        """Send the update if it need not wait; otherwise the watcher is behind."""
         told = self._told
-        if told is None or self.outlet.closed:
+        if told is None or self.sender.closed:
             return
-        up_to_date = told is update.before and self._task is None and not self._turn.locked()
-        if up_to_date and self._sent_at_once(update):
+        up_to_date = told is update.before and self._task is None and not self._lock.locked()
+        if up_to_date and self._send_at_once(update):
             self._told = update.after
         elif told.identity != update.after.identity:
             self._go_on()
 
     def fell_behind(self) -> None:
-        """See SetWatcher.fell_behind."""
-        if self._told is not None and not self.outlet.closed:
+        """Catch up with the set; see SetWatcher.fell_behind."""
+        if self._told is not None and not self.sender.closed:
             self._go_on()
 
-    def _sent_at_once(self, update: SetUpdate) -> bool:
-        outlet = self.outlet
-        if update.command.body_bytes > self._max_update_bytes:
-            return False
-        if outlet.update_through(update):
-            return True
-        return outlet.cnx.writable and outlet.update_at_once(update)
+    def _send_at_once(self, update: SetUpdate) -> bool:
+        small = update.command.body_bytes <= self._max_update_bytes
+        return small and self.sender.send_at_once(update)
 
     def _begin(self) -> SortedNames:
         return self._the_set().names
@@ -262,7 +239,7 @@ class LatestWatcher(TopicListWatcher):
         self._told = names
 
     def _go_on(self) -> None:
-        if self._is_behind and not self._turn.locked():
+        if self._is_behind and not self._lock.locked():
             self._start(self._catch_up)
 
     @property
@@ -276,23 +253,23 @@ class LatestWatcher(TopicListWatcher):
         reconciler.fell_behind()
         try:
             while self._is_behind:
-                if not self.outlet.cnx.writable:
+                if not self.sender.cnx.writable:
                     await self._writable()
-                async with self._turn:
+                async with self._lock:
                     await self._reconcile()
         finally:
             self._totals.lagging -= 1
             reconciler.caught_up()
 
     async def _writable(self) -> None:
-        """Wait until the connection is; one that ends cancels this task."""
+        """Wait until the connection is writable; one that ends cancels this task."""
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def wake() -> None:
             if not woken.done():
                 woken.set_result(None)
 
-        outbound = self.outlet.cnx.outbound
+        outbound = self.sender.cnx.outbound
         outbound.on_writable(wake)
         try:
             await woken
@@ -300,15 +277,15 @@ class LatestWatcher(TopicListWatcher):
             outbound.forget_listener(wake)
 
     async def _reconcile(self) -> None:
-        """Send one update from what was told to what is true now, or as far as one can go."""
+        """Send one update towards the newest version, as far as one may go."""
         told, watched = self._told, self._the_set()
         if told is None or told.identity == watched.names.identity:
             return
         newest = watched.names
         update = await watched.reconciler.update(told, newest, self._max_update_bytes)
         if update is None:
-            self._told = newest  # What came has gone again.
+            self._told = newest  # The same names: they came and went again.
             return
         self._totals.reconciling += 1
-        await self.outlet.update(update)
+        await self.sender.send(update)
         self._told = update.after

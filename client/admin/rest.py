@@ -34,6 +34,8 @@ CONNECT_TIMEOUT_SECONDS = 10.0
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 """The largest answer held at once; lists of names stream and have no bound."""
 JSON_TYPE = "application/json"
+NOT_SERVED = "the server does not serve"
+"""How the reason begins where the server has given none."""
 
 _FIRST_ERROR = 400
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
@@ -79,7 +81,9 @@ class AdminRest:
             sock_connect=min(CONNECT_TIMEOUT_SECONDS, self._timeout_seconds),
             sock_read=self._timeout_seconds,
         )
-        self._session = aiohttp.ClientSession(timeout=timeout)
+        # No limit of connections: callers bound the calls that they have under way.
+        connector = aiohttp.TCPConnector(limit=0)
+        self._session = aiohttp.ClientSession(timeout=timeout, connector=connector)
         return self
 
     async def __aexit__(
@@ -236,5 +240,5 @@ def reason_of(text: str, path: str) -> str:
     except (ValueError, KeyError, TypeError, RecursionError):
         reason = text.strip().partition("\n")[0]
     if not reason or str(reason).startswith("<"):
-        return f"the server does not serve {path.partition('?')[0]}"
+        return f"{NOT_SERVED} {path.partition('?')[0]}"
     return str(reason)

@@ -1,4 +1,4 @@
-"""How much one connection, namespace or tenant may hold, and who waits for its own to come back."""
+"""Caps on what one connection, namespace or tenant may hold, and the accounts that wait at them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from limiter.admission.fair_queue import LeastFirst, tenant_of
 from limiter.errors import LimitScope, PermitTooLargeError
 
 if TYPE_CHECKING:
-    from limiter.admission.rules import ShareCaps
+    from limiter.admission.rules import AdmissionCaps
     from limiter.permits.account import Account, Waiter
     from limiter.permits.permit import Permit
 
 
-class OverShare:
-    """Accounts that hold their share already: they wait until they give back, or shares rise."""
+class OverQuota:
+    """Accounts that hold their quota already: they wait until they give back, or quotas rise."""
 
     def __init__(self) -> None:
         self._by_need: LeastFirst[Account] = LeastFirst()
@@ -24,7 +24,7 @@ class OverShare:
         return len(self._by_need)
 
     def add(self, account: Account, waiter: Waiter) -> None:
-        """Let an account wait for a share in which ``waiter`` fits."""
+        """Let an account wait for a quota in which ``waiter`` fits."""
         self._by_need.put(account, account.weight + waiter.needed)
 
     replace = add
@@ -33,10 +33,10 @@ class OverShare:
         """The account waits here no more."""
         self._by_need.discard(account)
 
-    def first_within(self, share: int) -> Account | None:
-        """Return an account whose request fits in ``share`` now."""
+    def first_within(self, quota: int) -> Account | None:
+        """Return an account whose request fits in ``quota`` now."""
         account = self._by_need.first()
-        return account if account is not None and self._by_need.value_of(account) <= share else None
+        return account if account is not None and self._by_need.value_of(account) <= quota else None
 
 
 class CapGroup:
@@ -59,16 +59,16 @@ class CapGroup:
 
 
 class Caps:
-    """Configured caps: what each namespace and tenant holds, and who waits for that.
+    """Counts what each namespace and tenant with a cap holds, and parks accounts at full ones.
 
     Bound: one group a namespace and tenant that holds or waits for something; none at all
     without caps.
 
     Attributes:
-        any: Whether there is any cap.
+        any: True if there is any cap.
     """
 
-    def __init__(self, caps: ShareCaps) -> None:
+    def __init__(self, caps: AdmissionCaps) -> None:
         self.caps = caps
         self._groups: dict[tuple[LimitScope, str], CapGroup] = {}
         self._levels = [
@@ -99,7 +99,7 @@ class Caps:
         return next(((scope, cap) for scope, cap in self._levels if size > cap), None)
 
     def connection_allows(self, account: Account, size: int) -> bool:
-        """Whether a connection may hold ``size`` more."""
+        """Return True if a connection may hold ``size`` more."""
         cap = self.caps.per_connection
         return cap <= 0 or account.many_clients or account.weight + size <= cap
 

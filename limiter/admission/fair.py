@@ -1,19 +1,19 @@
-"""Policy ``fair``: nobody can take it all, nobody is starved, and nothing stalls.
+"""Policy ``fair``: no owner can take everything, none is starved, and nothing stalls.
 
 1. Growth of admitted work goes before new work, and new work waits while it waits. Of an account
-   that would hold more than its share (rule 4) one growth at a time does; its others wait for it.
+   that would hold more than its quota (rule 4) one growth at a time does; its others wait for it.
 2. An account that holds nothing (a *hungry* one) goes before all that hold something.
 3. Among equals, tenants, then namespaces, then accounts take byte-weighted turns; an account
    stands in line with its oldest request, so nine thousand queued requests are one place.
-4. Beyond its first request an account is served while it would hold at most its share,
-   limit / (active accounts + 1): one part is left for whoever comes next. It is lent more, up to
-   half of what is free, only while nobody waits within his share, so that memory is not
-   kept free for those who do not ask.
+4. Beyond its first request an account is served while it would hold at most its quota,
+   limit / (active accounts + 1): one part is left for the next to come. It is lent more, up to
+   half of what is free, only while no account waits within its quota, so that memory is
+   not kept free for those that do not ask.
 5. When the one whose turn it is does not fit, the smallest that fits may go before it, if it is
    hungry too: at most ``limit`` permits in all go before one request while it is its turn, and
    from then on everything that comes back is kept for it.
 6. When all that is held waits to grow, the oldest growth may overdraw (the semaphore decides).
-7. In a full queue who has the most places loses his last one to who has fewer.
+7. In a full queue the account with the most places loses its last one to one with fewer.
 8. A deferred account, whose peer takes nothing of what it was sent, goes after all others. More
    than one request of such accounts is granted only while they would hold half of the limit.
 
@@ -26,16 +26,17 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from limiter.admission.fair_queue import LeastFirst
-from limiter.admission.places import HasLimit, Placing
-from limiter.admission.waiting_line import Line
+from limiter.admission.places import Places
+from limiter.admission.waiting_line import WaitingLine
 from limiter.permits.account import SharedHolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from limiter.admission.rules import ShareCaps
+    from limiter.admission.rules import AdmissionCaps
     from limiter.permits.account import Account, Place, Waiter
     from limiter.permits.accounts import Accounts
+    from limiter.permits.budget import Budget
     from limiter.permits.permit import Permit
 
 
@@ -45,20 +46,20 @@ _LAST = 2
 _PARKED = 3
 
 
-class FairAdmission(Placing):
+class FairAdmission(Places):
     """See the module.
 
     Args:
-        semaphore: Asked for its limit, which may change.
+        budget: Asked for its limit, which may change.
         accounts: Those of the semaphore.
         caps: Configured caps of connections, namespaces and tenants.
     """
 
-    def __init__(self, semaphore: HasLimit, accounts: Accounts, caps: ShareCaps) -> None:
-        super().__init__(semaphore, accounts, caps)
+    def __init__(self, budget: Budget, accounts: Accounts, caps: AdmissionCaps) -> None:
+        super().__init__(budget, accounts, caps)
         self._longest: LeastFirst[Account] = LeastFirst()
 
-    # -- who waits ----------------------------------------------------------------------------
+    # -- requests that wait ------------------------------------------------------------------
 
     def validate(self, account: Account | None, size: int) -> None:
         """See Admission."""
@@ -66,7 +67,7 @@ class FairAdmission(Placing):
             self._caps.validate(size, many_clients=account is None or account.many_clients)
 
     def admits_new(self, account: Account | None, namespace: str, size: int) -> bool:
-        """Only the account's own share and the caps can be in the way."""
+        """Return True unless the account's own quota or a cap is in the way."""
         if account is None:
             return True
         if self._caps.any and self._caps.exceeded(size, many_clients=account.many_clients):
@@ -74,9 +75,9 @@ class FairAdmission(Placing):
         place = self._place_of(account, namespace, size)
         if place is self._hungry or place is self._holding:
             return True
-        if place is self._over_share:
+        if place is self._over_quota:
             return account.weight + size <= self._lent()
-        available = self._semaphore.available_permits
+        available = self._budget.available_permits
         return place is self._last and size <= self._left_for_last(available)
 
     def stands_for(self, holder: SharedHolder, waiter: Waiter) -> Account | None:
@@ -88,7 +89,7 @@ class FairAdmission(Placing):
         return self._goes_first(waiter)
 
     def precedes(self, waiter: Waiter) -> bool:
-        """Nobody waits but for his own share or cap; or growth meets new work only."""
+        """Return True if the others wait for their own quota or cap, or growth meets new work."""
         turn = self.turn()
         return turn is None or (waiter.previous is not None and turn.previous is None)
 
@@ -138,7 +139,7 @@ class FairAdmission(Placing):
             self._put_in_place(account)
 
     def _goes_first(self, waiter: Waiter) -> bool:
-        """Return True if a growth goes first for its account, or for anybody who shares it."""
+        """Return True if a growth goes first for its account, or for one of those that share it."""
         if waiter.account is None:
             return True
         if type(waiter.holder) is not SharedHolder:
@@ -155,17 +156,17 @@ class FairAdmission(Placing):
             waiter.account.favoured = permit
 
     def admitted(self, waiter: Waiter, turn: Waiter) -> bool:
-        """Charge a turn to whose it was; who goes before another counts against his wait."""
+        """Charge the account whose turn it was; count what goes before it against its wait."""
         passes = turn is not waiter
         if passes:
             turn.passed_permits += waiter.needed
-        elif waiter.account is not None and isinstance(waiter.account.place, Line):
+        elif waiter.account is not None and isinstance(waiter.account.place, WaitingLine):
             waiter.account.place.served(waiter.account, waiter.needed)
         self._take_out(waiter)
         return passes
 
     def crowded_out_by(self, waiter: Waiter) -> Waiter | None:
-        """The last request of who has most in the queue makes room for who has fewer.
+        """Return the last request of the account with most in the queue, for one that has fewer.
 
         Growth finds room in any case, as long as anything new waits.
         """
@@ -187,25 +188,25 @@ class FairAdmission(Placing):
         small = self._smallest_like(turn)
         if small is None or small.needed > available:
             return None
-        allowed = turn.passed_permits + small.needed <= self._semaphore.max_permits
+        allowed = turn.passed_permits + small.needed <= self._budget.max_permits
         return small if allowed else None
 
     def turn(self) -> Waiter | None:
         """See Admission."""
         if self._growth:
             return self._growth.oldest()
-        account = self._settled(Line.first, self._served) or self._borrower()
-        account = account or self._settled(Line.first, lambda: self._last)
+        account = self._settled(WaitingLine.first, self._served) or self._borrower()
+        account = account or self._settled(WaitingLine.first, lambda: self._last)
         return None if account is None else account.first_in_line
 
     def _borrower(self) -> Account | None:
-        """Return who is lent something now, and still stands only for its share."""
+        """Return an account that is lent something now, of those that would exceed their quota."""
         lent = self._lent()
-        while (account := self._over_share.first_within(lent)) is not None:
+        while (account := self._over_quota.first_within(lent)) is not None:
             waiter = account.first_in_line
             if (
                 waiter is not None
-                and self._place_of_waiter(account, waiter) is self._over_share
+                and self._place_of_waiter(account, waiter) is self._over_quota
                 and account.weight + waiter.needed <= lent
             ):
                 return account
@@ -217,14 +218,16 @@ class FairAdmission(Placing):
         if turn.previous is not None:
             return self._growth.smallest()
         last = turn.account is not None and turn.account.place is self._last
-        account = self._settled(Line.smallest, (lambda: self._last) if last else self._served)
+        account = self._settled(
+            WaitingLine.smallest, (lambda: self._last) if last else self._served
+        )
         return None if account is None else account.first_in_line
 
-    def _served(self) -> Line:
+    def _served(self) -> WaitingLine:
         return self._hungry or self._holding
 
     def _settled(
-        self, choose: Callable[[Line], Account | None], line: Callable[[], Line]
+        self, choose: Callable[[WaitingLine], Account | None], line: Callable[[], WaitingLine]
     ) -> Account | None:
         """Choose an account of the line that is served now, and that may still stand there."""
         while (account := choose(line())) is not None:
@@ -274,7 +277,7 @@ class FairAdmission(Placing):
         return here < there or stands.first_in_line is not waiter
 
     def _rank(self, place: Place | None) -> int:
-        """Return 0 for who is served first, up to 3 for who is parked."""
+        """Return 0 for a place that is served first, up to 3 for a parked one."""
         if place is self._hungry:
             return 0
         if place is self._last:
@@ -282,7 +285,7 @@ class FairAdmission(Placing):
         return 1 if place is self._holding else _PARKED
 
     def left(self, holder: SharedHolder, account: Account) -> None:
-        """Let another stand in line for the others, now that who did has left."""
+        """Let another member stand in line for the others, now that one has left."""
         for waiter in list(holder.waiters):
             if waiter.account is not account or not holder.references:
                 continue

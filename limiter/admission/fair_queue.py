@@ -1,6 +1,6 @@
-"""Whose turn it is: byte-weighted turns between tenants, their namespaces, and who asks in them.
+"""Fair queueing by bytes: tenants take turns, in them namespaces, and in these their items.
 
-A child that was served more bytes comes later. Who arrives starts where the others are now: it
+A child that was served more bytes comes later. One that arrives starts where the others are now: it
 neither has to catch up with what they were served before it came, nor comes before the one whose
 turn it is. The virtual time of a queue advances with the bytes it serves (worst-case fair
 weighted fair queueing, WF2Q+), so that nobody is starved by a stream of newcomers.
@@ -73,7 +73,7 @@ class TurnQueue(Generic[ItemT]):
 
     def __init__(self) -> None:
         self._waiting: LeastFirst[ItemT] = LeastFirst()
-        # Who left with more than the others were served; forgotten when they catch up.
+        # Those that left after more was served to them than to the others, until these catch up.
         self._ahead: LeastFirst[ItemT] = LeastFirst()
         self._virtual_bytes = 0.0
 
@@ -111,12 +111,12 @@ class TurnQueue(Generic[ItemT]):
         return self._waiting.first()
 
     def served(self, child: ItemT, size: int) -> None:
-        """Charge a waiting child for ``size`` bytes, which puts it behind who had less."""
+        """Charge a waiting child for ``size`` bytes, which puts it behind those that had less."""
         self._virtual_bytes += size / len(self._waiting)
         self._waiting.put(child, self._waiting.value_of(child) + size)
 
 
-class Turns(Generic[ItemT]):
+class FairQueue(Generic[ItemT]):
     """Three levels of turns: tenants, namespaces of a tenant, items of a namespace."""
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
-"""What a semaphore asks of an admission policy, and the policy as shipped: strict order.
+"""The interface of admission policies, and the policy as shipped: first come, first served.
 
-A policy knows who waits and says who is next; it neither grants nor counts what is acquired.
+A policy knows what waits and says what is next; it neither grants nor counts what is acquired.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
 
 
 class Admission(Protocol):
-    """Who waits, and who is next."""
+    """Knows the requests that wait, and says which one is next."""
 
     def validate(self, account: Account | None, size: int) -> None:
         """Refuse new work that no waiting will ever admit.
 
         Raises:
-            PermitTooLargeError: It exceeds a cap of who asks.
+            PermitTooLargeError: It exceeds a cap of its account.
         """
 
     def admits_new(self, account: Account | None, namespace: str, size: int) -> bool:
-        """Whether new work that fits may be granted while nobody waits."""
+        """Return True if new work that fits may be granted while nobody waits."""
 
     def stands_for(self, holder: SharedHolder, waiter: Waiter) -> Account | None:
         """Return the member in whose line a new request of all should stand."""
 
     def admits_growth(self, waiter: Waiter) -> bool:
-        """Whether growth that fits may be granted while nobody is before it."""
+        """Return True if growth that fits may be granted while nobody is before it."""
 
     def precedes(self, waiter: Waiter) -> bool:
-        """Whether it would be a new request's turn at once, although others wait."""
+        """Return True if it would be a new request's turn at once, although others wait."""
 
     def add(self, waiter: Waiter) -> None:
         """Let a request wait."""
@@ -81,7 +81,7 @@ class Admission(Protocol):
         """There are fewer accounts, or another limit."""
 
     def every_holder_waits(self) -> bool:
-        """Whether all that is held belongs to those who wait to hold more."""
+        """Return True if every permit that holds something waits to grow."""
 
     def overdraft(self, room: int) -> Waiter | None:
         """Return the oldest growth that needs no more than ``room``."""
@@ -140,7 +140,7 @@ class FifoAdmission:
         return turn if 0 < available >= turn.needed else None
 
     def crowded_out_by(self, waiter: Waiter) -> Waiter | None:
-        """Nobody: the newcomer is refused."""
+        """None: the new request is refused."""
         return None
 
     def holds_changed(self, account: Account) -> None:

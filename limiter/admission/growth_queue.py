@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class GrowthQueue:
-    """Updates that wait, the oldest first, and whether all that is held waits here.
+    """Updates that wait, the oldest first, and a count of permits that do not wait to grow.
 
     The smallest may go before the oldest when that does not fit: what is admitted is finite, and
     nothing new is admitted meanwhile, so the oldest waits for admitted work only.
@@ -93,7 +93,7 @@ class GrowthQueue:
         return _least(self._by_need)
 
     def every_holder_waits(self) -> bool:
-        """Whether each permit that holds something waits to grow: nobody can give back."""
+        """Return True if each permit that holds something waits to grow: none can be given back."""
         return 0 < self._held_permits == self._growing_permits
 
     def oldest_within(self, room: int) -> Waiter | None:

@@ -1,64 +1,53 @@
-"""Places accounts under policy fair: hungry, holding, over their share, last, or at a cap."""
+"""Places of accounts under policy fair: hungry, holding, over their quota, last, or at a cap."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from limiter.admission.caps import Caps, OverShare
+from limiter.admission.caps import Caps, OverQuota
 from limiter.admission.growth_queue import GrowthQueue
-from limiter.admission.waiting_line import Line, OverOwnCap
-from limiter.permits.account import SharedHolder
+from limiter.admission.waiting_line import OverOwnCap, WaitingLine
+from limiter.permits.account import Account, SharedHolder
 
 if TYPE_CHECKING:
-    from limiter.admission.rules import ShareCaps
-    from limiter.permits.account import Account, Place, Waiter
+    from limiter.admission.rules import AdmissionCaps
+    from limiter.permits.account import Place, Waiter
     from limiter.permits.accounts import Accounts
-    from limiter.permits.permit import Permit
+    from limiter.permits.budget import Budget
+    from limiter.permits.permit import Holder, Permit
 
 
 EXACT_ACCOUNTS = 16
-"""Up to so many accounts, shares follow each that comes or goes; beyond, they change in steps."""
+"""Up to so many accounts, quotas follow each that comes or goes; beyond, they change in steps."""
 LENT_DIVISOR = 2
-"""Beyond its share an account may hold half of what is free (as switches share buffers).
+"""Beyond its quota an account may hold half of what is free (as switches share buffers).
 
-Measured with the slow-reader example: with a quarter those who ask again wait longer and are
+Measured with the slow-reader example: with a quarter those that ask again wait longer and are
 refused more often than under fifo, with all of it one client delays the others (docs/examples.md).
 """
 
 LAST_DIVISOR = 2
-"""Deferred accounts may hold half of the limit together: the rest is for who comes and reads."""
+"""Deferred accounts may hold half of the limit together: the rest is for peers that read."""
 
 
-class HasLimit(Protocol):
-    """The semaphore, as far as its policy is concerned."""
-
-    @property
-    def max_permits(self) -> int:
-        """The limit."""
-
-    @property
-    def available_permits(self) -> int:
-        """The permits that are free."""
-
-
-class Placing:
+class Places:
     """The places of limiter.admission.fair.FairAdmission; see there.
 
     Args:
-        semaphore: Asked for its limit, which may change.
+        budget: Asked for its limit, which may change.
         accounts: Those of the semaphore.
         caps: Configured caps of connections, namespaces and tenants.
     """
 
-    def __init__(self, semaphore: HasLimit, accounts: Accounts, caps: ShareCaps) -> None:
-        self._semaphore = semaphore
+    def __init__(self, budget: Budget, accounts: Accounts, caps: AdmissionCaps) -> None:
+        self._budget = budget
         self._accounts = accounts
         self._caps = Caps(caps)
         self._growth = GrowthQueue()
         self._counted = 0
-        self._hungry, self._holding, self._last = Line(), Line(), Line()
-        self._over_share, self._over_own_cap = OverShare(), OverOwnCap()
-        self._over_share_last = OverShare()  # The deferred: nothing is lent to them.
+        self._hungry, self._holding, self._last = WaitingLine(), WaitingLine(), WaitingLine()
+        self._over_quota, self._over_own_cap = OverQuota(), OverOwnCap()
+        self._over_quota_last = OverQuota()  # The deferred: nothing is lent to them.
         # What was granted to deferred accounts; it is theirs until it is given back.
         self._last_permits: dict[Permit, int] = {}
         self._last_held = 0
@@ -84,7 +73,7 @@ class Placing:
 
     def _place_of_waiter(self, account: Account, waiter: Waiter) -> Place:
         if waiter.previous is not None:
-            return self._over_share  # or it would have gone first
+            return self._over_quota  # or it would have gone first
         return self._place_of(account, waiter.namespace, waiter.size)
 
     def _place_of(self, account: Account, namespace: str, size: int) -> Place:
@@ -95,23 +84,23 @@ class Placing:
             if account.holds and not self._caps.connection_allows(account, size):
                 return self._over_own_cap
         hungry = account.many_clients or not account.holds
-        if not hungry and account.weight + size > self._share():
-            return self._over_share_last if account.deferred else self._over_share
+        if not hungry and account.weight + size > self._quota():
+            return self._over_quota_last if account.deferred else self._over_quota
         if account.deferred:
             return self._last
         return self._hungry if hungry else self._holding
 
-    def _share(self) -> int:
-        return self._semaphore.max_permits // (self._active() + 1)
+    def _quota(self) -> int:
+        return self._budget.max_permits // (self._active() + 1)
 
     def _lent(self) -> int:
-        return self._semaphore.available_permits // LENT_DIVISOR
+        return self._budget.available_permits // LENT_DIVISOR
 
     def _left_for_last(self, available: int) -> int:
         """Return what deferred accounts may have of what is free; one may always hold something."""
         if not self._last_held:
             return available
-        return min(available, self._semaphore.max_permits // LAST_DIVISOR - self._last_held)
+        return min(available, self._budget.max_permits // LAST_DIVISOR - self._last_held)
 
     def _active(self) -> int:
         """Accounts, rounded up by at most a third: a visitor must not move everybody's place."""
@@ -123,9 +112,9 @@ class Placing:
     def _grows_first(self, account: Account, waiter: Waiter) -> bool:
         """Return True if a growth goes before all new work, and not after its account gave back.
 
-        Beyond the share one does, so that an account cannot stand still by itself.
+        Beyond the quota one does, so that an account cannot stand still by itself.
         """
-        if account.many_clients or account.weight + waiter.needed <= self._share():
+        if account.many_clients or account.weight + waiter.needed <= self._quota():
             return True
         favoured = account.favoured
         if favoured is not None and favoured.size > 0 and favoured is not waiter.previous:
@@ -134,7 +123,7 @@ class Placing:
         return True
 
     def _look_again(self, namespace: str) -> None:
-        """Let those go who are parked at a cap of a namespace or tenant, as many as fit."""
+        """Place accounts anew that are parked at the cap of a namespace or tenant and fit."""
         if self._caps.any:
             for account in self._caps.let_go(namespace):
                 self._put_in_place(account)
@@ -163,13 +152,13 @@ class Placing:
             self._look_again(permit.namespace)
 
     def accounts_changed(self) -> None:
-        """Fewer accounts, or a higher limit, mean larger shares."""
-        for over_share in (self._over_share, self._over_share_last):
-            while over_share and (account := over_share.first_within(self._share())) is not None:
+        """Fewer accounts, or a higher limit, mean larger quotas."""
+        for over_quota in (self._over_quota, self._over_quota_last):
+            while over_quota and (account := over_quota.first_within(self._quota())) is not None:
                 self._put_in_place(account)
 
 
-def _is_deferred(holder: Account | SharedHolder | None) -> bool:
-    """Return True if all who hold something are deferred: those who are not are found first."""
+def _is_deferred(holder: Holder | None) -> bool:
+    """Return True if all members of a holder are deferred: others are found first."""
     account = holder.first_member() if isinstance(holder, SharedHolder) else holder
-    return account is not None and account.deferred
+    return isinstance(account, Account) and account.deferred

@@ -19,8 +19,8 @@ class AdmissionPolicy(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class ShareCaps:
-    """What one connection, namespace or tenant may hold at most; 0 is unlimited.
+class AdmissionCaps:
+    """The most that one connection, namespace or tenant may hold; 0 is unlimited.
 
     Units: permits (bytes). No one permit is ever larger. Together they bound what is newly
     admitted: work that was admitted may grow until the sum exceeds a cap, because holding it up
@@ -36,7 +36,7 @@ class ShareCaps:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRules:
-    """How a semaphore admits.
+    """The order in which a semaphore grants requests, and its bounds.
 
     Attributes:
         policy: In which order.
@@ -47,7 +47,7 @@ class AdmissionRules:
 
     policy: AdmissionPolicy = AdmissionPolicy.FIFO
     overdraft_max_permits: int | None = None
-    caps: ShareCaps = field(default_factory=ShareCaps)
+    caps: AdmissionCaps = field(default_factory=AdmissionCaps)
 
     def overdraft_max(self, limit: int) -> int:
         """Return the bound of an overdraft beyond ``limit``."""

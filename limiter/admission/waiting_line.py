@@ -1,20 +1,20 @@
-"""Where accounts stand in line: one line for the hungry, one for those who hold something."""
+"""Lines of accounts that wait for their turn, and the place of those at their own cap."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from limiter.admission.fair_queue import LeastFirst, Turns
+from limiter.admission.fair_queue import FairQueue, LeastFirst
 
 if TYPE_CHECKING:
     from limiter.permits.account import Account, Waiter
 
 
-class Line:
+class WaitingLine:
     """Accounts that could be admitted: by turns, and by the size of what they ask for."""
 
     def __init__(self) -> None:
-        self._turns: Turns[Account] = Turns()
+        self._turns: FairQueue[Account] = FairQueue()
         self._by_size: LeastFirst[Account] = LeastFirst()
         self._namespaces: dict[Account, str] = {}
 
@@ -50,7 +50,7 @@ class Line:
         return self._turns.first()
 
     def smallest(self) -> Account | None:
-        """Return who asks for least."""
+        """Return the account that asks for least."""
         return self._by_size.first()
 
 

@@ -1,4 +1,4 @@
-"""Why client memory was not reserved.
+"""The errors of a client's memory limit.
 
 MemoryReserveError
     MemoryBufferIsFullError            the limit is used up and the caller does not wait

@@ -1,4 +1,4 @@
-"""How many bytes of messages a client may hold: PIP-74's MemoryLimitController.
+"""A limit on the bytes of messages that a client holds: PIP-74's MemoryLimitController.
 
 Producers reserve before they queue a message and wait or fail when memory is used up; consumers
 reserve by force what has already arrived, and shrink their queues when a trigger says so.
@@ -25,8 +25,8 @@ exceed the limit by one whole request, and so a request larger than the limit is
 
 Differs: reservations are objects, so that releasing twice is harmless, usage is their sum and
 never negative; waiting callers are served in the order of asking, bounded in number and time, and
-only those are woken who may go on; a trigger may repeat while usage stays up, and what it raises
-does not reach who reserved; after close nothing waits.
+only those are woken that may go on; a trigger may repeat while usage stays up, and what it raises
+does not reach the caller; after close nothing waits.
 
 Everything is decided in plain functions that run to completion on one event loop. Invariants:
 usage is the sum of the live reservations; a waiter is either in the queue or done; somebody waits
@@ -111,7 +111,7 @@ class MemoryLimitController:
 
     @property
     def is_memory_limited(self) -> bool:
-        """Whether there is a limit at all."""
+        """True if there is a limit at all."""
         return self._limit > 0
 
     @property
@@ -172,7 +172,7 @@ class MemoryLimitController:
         return reservation
 
     async def reserve(self, size: int, timeout_seconds: float | None = None) -> Reservation:
-        """Reserve ``size`` bytes; wait behind those who wait already until it is admitted.
+        """Reserve ``size`` bytes; wait in order until they are admitted.
 
         A caller that is cancelled holds nothing, even when it was granted in that very turn.
 
@@ -233,7 +233,7 @@ class MemoryLimitController:
         return self._triggers.register(callback, threshold, repeat_seconds)
 
     def close(self) -> None:
-        """Refuse all who wait and all who come and forget the triggers; once more is harmless.
+        """Refuse all requests, waiting or new, and forget the triggers; once more is harmless.
 
         What is held can still be resized and released; what arrives can still be forced in.
         """
@@ -272,7 +272,7 @@ class MemoryLimitController:
             raise MemoryReserveClosedError
 
     def _admits(self) -> bool:
-        """Whether a newcomer is served: usage as it is, before his bytes; nobody before him.
+        """Return True if a new request is served: by usage before its bytes, and none before it.
 
         Somebody waits while usage allows more only inside what a callback does meanwhile.
         """
@@ -342,7 +342,7 @@ class MemoryLimitController:
     def _refuse(
         self, waiter: MemoryWaiter, error: MemoryReserveError, outcome: ReserveOutcome
     ) -> None:
-        """Answer one who was taken out of the queue."""
+        """Answer a request that was taken out of the queue."""
         waiter.settle(None, error)
         self._observe(outcome, self._clock.now() - waiter.enqueued_at)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ReserveOutcome(Enum):
-    """How one request for memory ended. Resizing is no request and has no outcome."""
+    """The end of one request for memory. Resizing is no request and has no outcome."""
 
     RESERVED = "reserved"
     FORCED = "forced"
@@ -57,11 +57,11 @@ class MemoryLimitStatistics:
     triggers_failed_total: int
 
 
-class Books(Protocol):
-    """Where reservations are entered: the controller's side of a Reservation."""
+class UsageChanged(Protocol):
+    """The controller's side of a Reservation: counts each change."""
 
     def __call__(self, delta_bytes: int, *, ended: bool) -> None:
-        """Enter that a reservation changed by ``delta_bytes``, and whether it is over."""
+        """Enter that a reservation changed by ``delta_bytes``, and if it is over."""
 
 
 def check_size(size: int) -> None:
@@ -82,7 +82,7 @@ class Reservation:
 
     __slots__ = ("_books", "_released", "_size")
 
-    def __init__(self, size: int, books: Books) -> None:
+    def __init__(self, size: int, books: UsageChanged) -> None:
         self._size = size
         self._books = books
         self._released = False
@@ -94,11 +94,11 @@ class Reservation:
 
     @property
     def released(self) -> bool:
-        """Whether it is over; a reservation of 0 bytes is live until released."""
+        """True if it is over; a reservation of 0 bytes is live until released."""
         return self._released
 
     def resize(self, size: int) -> None:
-        """Hold ``size`` bytes from now on: growing never waits, shrinking may wake who does.
+        """Hold ``size`` bytes from now on: growing never waits, shrinking may end other waits.
 
         Raises:
             ValueError: ``size`` is negative.
@@ -118,7 +118,7 @@ class Reservation:
         self.resize(self._size + delta_bytes)
 
     def release(self) -> None:
-        """Give everything back and wake who may go on; once more is harmless."""
+        """Give everything back and grant requests that wait for it; once more is harmless."""
         if self._released:
             return
         self._released = True
@@ -155,12 +155,12 @@ class MemoryWaiter:
 
     @property
     def done(self) -> bool:
-        """Whether the request was granted or refused."""
+        """True if the request was granted or refused."""
         return self.reservation is not None or self.error is not None
 
     @property
     def caller_left(self) -> bool:
-        """Whether who waited was cancelled, though his task has not run yet to say so."""
+        """True if the waiting task was cancelled, though it has not run yet to say so."""
         return self._future is not None and self._future.cancelled()
 
     def result(self) -> Reservation:
@@ -178,7 +178,7 @@ class MemoryWaiter:
             await self._future
 
     def settle(self, reservation: Reservation | None, error: MemoryReserveError | None) -> None:
-        """Record how the request ended and wake who waits for it; the controller's to call."""
+        """Record how the request ended and wake its task; the controller's to call."""
         self.reservation, self.error = reservation, error
         if self.timer is not None:
             self.timer.cancel()

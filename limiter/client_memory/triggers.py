@@ -104,7 +104,7 @@ class MemoryTriggers:
         try:
             trigger.callback()
         except (Exception, asyncio.CancelledError):
-            # Whoever reserved has his memory whatever this callback does: he must learn of it.
+            # The caller has its memory whatever this callback does, and must learn of it.
             self.failed_total += 1
             logger.exception("A memory trigger failed")
         finally:

@@ -1,4 +1,4 @@
-"""Causes: why a connection is not read, and why it was closed."""
+"""Causes to pause a connection, and reasons to close one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RateLimitOperation(Enum):
 
 
 class PauseCause(Enum):
-    """Why reading is paused (upstream: ServerCnxThrottleTracker.ThrottleType)."""
+    """A cause to pause reading (upstream: ServerCnxThrottleTracker.ThrottleType)."""
 
     OUTBOUND_BUFFER_FULL = "outbound_buffer_full"
     """The peer does not read its answers."""

@@ -1,4 +1,4 @@
-"""How fast a connection may ask in the seconds after its reading was resumed (PIP-434).
+"""A rate limit for a connection in the seconds after its reading was resumed (PIP-434).
 
 Two sets of keys say it: the shipped ones (so many permits a period, for so many milliseconds) and
 the proposal's (a rate a second, for so many seconds).
@@ -29,7 +29,7 @@ class CooldownRules:
 
     @property
     def limits(self) -> bool:
-        """Whether there is a limit at all."""
+        """True if there is a limit at all."""
         return self.window_seconds > 0
 
 

@@ -1,4 +1,4 @@
-"""What pauses one connection for its own sake: its unread answers, and its haste afterwards.
+"""Flow control of one connection: pauses reading while it leaves answers unread, slows it after.
 
 The outbound buffer becomes unwritable: reading pauses. It is writable again: reading resumes, and
 for a while (the cooldown) commands are counted. The command for which there is no permit is still
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FlowRules:
-    """When a connection is paused.
+    """The rules by which a connection is paused.
 
     Attributes:
         marks: pulsarChannelWriteBufferHighWaterMark and LowWaterMark.

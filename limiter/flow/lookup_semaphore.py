@@ -1,4 +1,4 @@
-"""The lookup semaphore: how many lookups, partition queries and listings run at once."""
+"""A bound on the lookups, partition queries and listings that run at once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LookupSemaphore:
 
     @property
     def full(self) -> bool:
-        """Whether all places are taken."""
+        """True if all places are taken."""
         return self._pending >= self.max_requests
 
     def try_acquire(
@@ -38,7 +38,7 @@ class LookupSemaphore:
         """Return a place, or None when all are taken.
 
         Args:
-            owner: Whose request it is; see ``cancel_owner``.
+            owner: The owner of the request; see ``cancel_owner``.
             reservation: What its answer may take of the connection's budget; it ends with the
                 place, or at once when there is none.
         """

@@ -1,4 +1,4 @@
-"""How many bytes wait to leave a connection, and whether that is too many.
+"""Counts the bytes that wait to leave a connection, and says if they are too many.
 
 Netty's rules (ChannelOutboundBuffer): every entry weighs its bytes plus a fixed 96; a
 connection is unwritable strictly above the high mark and writable again strictly below the
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ENTRY_OVERHEAD_BYTES = 96
-"""What each entry weighs beside its bytes (Netty's outboundBufferEntrySizeOverhead)."""
+"""Bytes that each entry weighs beside its own (Netty's outboundBufferEntrySizeOverhead)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class OutboundTotals:
 
     @property
     def full(self) -> bool:
-        """Whether more waits than may, unpaid."""
+        """True if more bytes are pending without a permit than may be."""
         return 0 < self.max_unpaid_bytes < self.unpaid_bytes
 
     def change(self, delta_bytes: int, paid_bytes: int = 0) -> None:
@@ -147,7 +147,7 @@ class OutboundBuffer:
         return False
 
     def tell_listeners(self) -> None:
-        """Call those who wait for the connection to be writable again; each once."""
+        """Call the listeners that wait for the connection to be writable again; each once."""
         for listener in list(self._listeners):
             if not self.writable:
                 return  # One of them has filled it again: the others wait for the next time.

@@ -1,4 +1,4 @@
-"""Whether a connection's frames may be handled now: a set of causes, open when it is empty."""
+"""A gate before the frames of a connection: a set of causes to pause, open when it is empty."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 class ReadGate:
     """Pauses reading at the first cause and resumes it when the last is gone.
 
-    A set, never a boolean: whoever lifts his own cause cannot lift another's.
+    A set, never a boolean: lifting one cause must not lift another.
 
     Args:
         pause: Called when reading must stop.
         resume: Called when reading may go on.
-        totals: Where the process adds up who is paused, why and for how long.
+        totals: Where the process adds up its paused connections, why and for how long.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class ReadGate:
 
     @property
     def open(self) -> bool:
-        """Whether frames may be handled."""
+        """True if frames may be handled."""
         return not self._causes
 
     def is_closed_for(self, cause: PauseCause) -> bool:
-        """Whether this is one of the causes."""
+        """Return True if this is one of the causes."""
         return cause in self._causes
 
     def close_for(self, cause: PauseCause) -> None:

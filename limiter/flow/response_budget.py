@@ -1,4 +1,4 @@
-"""How many bytes of answers one connection may have in the making.
+"""A bound on the bytes of answers that one connection has in the making.
 
 A request reserves what its answer is expected to be before the answer is made, and gives it back
 when the answer is in the outbound queue, where the water marks count it. The largest answer is
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from limiter.flow.totals import FlowTotals
 
 SMALL_RESPONSE_BYTES = 8_192
-"""What an answer counts at least: its task and its buffers cost it."""
+"""The least that an answer counts: its task and its buffers cost it."""
 
 
 class ResponseBudget:
@@ -58,7 +58,7 @@ class ResponseBudget:
         return self.reserved_bytes - max(self._sizes.values(), default=0)
 
     def lift(self) -> None:
-        """From now on there is no bound."""
+        """Remove the bound."""
         self._max_bytes = 0
         self._gate.open_for(PauseCause.IN_FLIGHT_RESPONSE_BYTES)
 

@@ -1,7 +1,7 @@
-"""Direct memory that is waited for before there is an answer to pay for.
+"""Direct memory that is acquired before the answer is made that it pays for.
 
-Only direct memory waits for peers. Who waited for it with his answer made would hold heap that
-others make theirs with; so he waits with nothing, and makes his answer once he has it.
+Only direct memory waits for peers. A request that waited for it with its answer made would hold
+heap that others need; so it waits with nothing, and makes its answer afterwards.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class DirectAhead:
-    """Holds what was granted; the answer that it pays for is made only now.
+    """Holds direct memory that was granted until an answer takes it.
 
     Args:
-        pays_for: Whether it is enough for the bytes of a key, which are this size.
+        pays_for: Says if it is enough for the bytes of a key, which are this size.
         release: Gives it back.
     """
 

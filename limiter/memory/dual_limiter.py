@@ -1,8 +1,8 @@
 """PIP-442's dual memory limiter: one semaphore for heap, one for direct memory.
 
 A permit knows which of the two it belongs to; ``hold`` is the block form on top of the PIP's
-three operations. Who waits for DIRECT_MEMORY, which waits for peers, should hold no HEAP_MEMORY; as
-shipped he does.
+three operations. A request that waits for DIRECT_MEMORY, which peers hold,
+should hold no HEAP_MEMORY; as shipped it does.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class MemoryPermit:
 
 
 class SharedOwner:
-    """An owner that many are part of, in both budgets; the last who leaves gives all back.
+    """An owner of many members, in both budgets; the last that leaves gives all back.
 
     Made by :meth:`AsyncDualMemoryLimiter.share` and given to it as the owner of requests.
     """
@@ -78,25 +78,25 @@ class SharedOwner:
 
     def __init__(self, limiter: AsyncDualMemoryLimiter, namespace: str) -> None:
         self._limiter = limiter
-        self.holders = {one: limiter.semaphore(one).share(namespace) for one in LimitType}
+        self.holders = {one: limiter.semaphore(one).shared.new(namespace) for one in LimitType}
 
     def join(self, owner: Hashable) -> None:
         """Add a reference of ``owner``."""
         for limit_type, holder in self.holders.items():
-            self._limiter.semaphore(limit_type).join(holder, owner)
+            self._limiter.semaphore(limit_type).shared.join(holder, owner)
 
     def done_with(self, limit_type: LimitType) -> None:
         """Give back what is held of one budget; nobody is part of it there any more."""
-        self._limiter.semaphore(limit_type).disband(self.holders[limit_type])
+        self._limiter.semaphore(limit_type).shared.disband(self.holders[limit_type])
 
     def leave(self, owner: Hashable) -> None:
         """Drop a reference of ``owner``; one that is not there is no matter."""
         for limit_type, holder in self.holders.items():
-            self._limiter.semaphore(limit_type).leave(holder, owner)
+            self._limiter.semaphore(limit_type).shared.leave(holder, owner)
 
 
 class AsyncDualMemoryLimiter:
-    """Decides who may hold how many bytes of heap and of direct memory, and who must wait.
+    """Grants bytes of heap and of direct memory, each of its own budget, or lets requests wait.
 
     Args:
         heap: The budget of LimitType.HEAP_MEMORY.
@@ -139,11 +139,11 @@ class AsyncDualMemoryLimiter:
             self._observer(limit_type, outcome, waited_seconds, count)
 
     def observe_with(self, observer: DualObserver) -> None:
-        """Name the one observer; the limiter itself does not know who watches it."""
+        """Set the one observer."""
         self._observer = observer
 
     def semaphore(self, limit_type: LimitType) -> AsyncSemaphore:
-        """Return one budget, for who needs more than the dual operations."""
+        """Return one budget, for more than the dual operations."""
         return self._semaphores[limit_type]
 
     async def acquire(
@@ -228,48 +228,48 @@ class AsyncDualMemoryLimiter:
     def cancel_owner(self, owner: Hashable) -> None:
         """Drop queued places and release permits of ``owner``; followers are granted now."""
         for semaphore in self._semaphores.values():
-            semaphore.cancel_owner(owner)
+            semaphore.owners.cancel(owner)
 
     def share(self, namespace: str = "") -> SharedOwner:
         """Return an owner that many can be part of."""
         return SharedOwner(self, namespace)
 
-    def exempt_from_share(self, owner: Hashable) -> None:
-        """Many clients are behind ``owner``; see AsyncSemaphore.exempt_from_share."""
+    def exempt_from_quota(self, owner: Hashable) -> None:
+        """Many clients are behind ``owner``; see limiter.semaphore.owners."""
         for semaphore in self._semaphores.values():
-            semaphore.exempt_from_share(owner)
+            semaphore.owners.exempt_from_quota(owner)
 
     def defer(self, *owners: Hashable) -> None:
-        """Let others who wait go before ``owners``; see AsyncSemaphore.defer."""
+        """Let all others go before ``owners``; see limiter.semaphore.owners."""
         for semaphore in self._semaphores.values():
-            semaphore.defer(*owners)
+            semaphore.owners.defer(*owners)
 
     def undefer(self, *owners: Hashable) -> None:
         """Let ``owners`` wait like everybody else again."""
         for semaphore in self._semaphores.values():
-            semaphore.undefer(*owners)
+            semaphore.owners.undefer(*owners)
 
     def extend_timeouts(self, more_seconds: Callable[[LimitType, Waiter], float]) -> None:
-        """Ask how much longer a request may wait whose time is up; see AsyncSemaphore."""
+        """Ask for more time for a request that would time out now; see AsyncSemaphore."""
         for limit_type, semaphore in self._semaphores.items():
             semaphore.extend_timeouts(partial(more_seconds, limit_type))
 
     def record_with(self, limit_type: LimitType, record: PermitRecord) -> None:
-        """Name who keeps a record of one budget's permits; before the first request."""
+        """Set the record of one budget's permits; before the first request."""
         self._semaphores[limit_type].record_with(record)
 
     def pinned_by(self, owner: Hashable) -> dict[LimitType, int]:
         """Return the bytes that ``owner`` holds of each budget, with its part of shared ones."""
-        return {one: semaphore.pinned_by(owner) for one, semaphore in self._semaphores.items()}
+        return {one: self._semaphores[one].owners.pinned_by(owner) for one in LimitType}
 
     def contention(self, limit_type: LimitType) -> Contention | None:
-        """Return who waits for memory that others hold; None when nobody does."""
-        return self._semaphores[limit_type].contention()
+        """Return the request that waits for memory of others; None when there is none."""
+        return self._semaphores[limit_type].contention.current()
 
     def on_contention(self, callback: Callable[[LimitType, Contention], None]) -> None:
-        """Call back whenever it becomes somebody's turn who has to wait for others."""
+        """Call back whenever it becomes the turn of a request that has to wait for others."""
         for limit_type, semaphore in self._semaphores.items():
-            semaphore.on_contention(partial(callback, limit_type))
+            semaphore.contention.on_change(partial(callback, limit_type))
 
     def change_limit(
         self,
@@ -286,7 +286,7 @@ class AsyncDualMemoryLimiter:
         semaphore.change_limits(max_bytes, max_queue_size, timeout_seconds)
 
     def close(self) -> None:
-        """Refuse all who wait and all who come."""
+        """Refuse all requests, waiting or new."""
         for semaphore in self._semaphores.values():
             semaphore.close()
 

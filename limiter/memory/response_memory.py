@@ -1,4 +1,4 @@
-"""Charges for a response's memory: each its own, or shared by all who send the same bytes.
+"""Memory of responses: charged to each of them, or once for all that send the same bytes.
 
 Both kinds have the same three operations, so that a request reads the same under either
 (``floodgateResponseBuffers``): hold heap for a block, acquire direct memory for an outbound
@@ -14,7 +14,7 @@ from limiter.errors import PermitAcquireError
 from limiter.memory.direct_ahead import DirectAhead
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType
 from limiter.memory.shared_leases import SharedLeases
-from limiter.memory.transient_permit import PassingPermit
+from limiter.memory.transient_permit import TransientPermit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -45,9 +45,9 @@ class ResponseMemory(Protocol):
         """Hold heap for a block.
 
         Args:
-            key: What it is held for: those who hold for the same may share.
+            key: The purpose; requests with an equal key may share.
             size_bytes: How much.
-            owner: Whose request it is.
+            owner: The owner of the request.
             namespace: ``tenant/namespace`` it is for.
 
         Raises:
@@ -69,9 +69,9 @@ class ResponseMemory(Protocol):
         """Acquire direct memory for an answer that is made only then.
 
         Args:
-            key: What will be made: those who wait for the same may share.
+            key: The answer; requests that wait for an equal one may share.
             size_bytes: How much it will probably take.
-            owner: Whose request it is.
+            owner: The owner of the request.
             namespace: ``tenant/namespace`` it is for.
 
         Raises:
@@ -87,36 +87,36 @@ class ResponseMemory(Protocol):
             PermitTooLargeError: ``size_bytes`` exceeds the limit.
         """
 
-    def passing(
+    def transient(
         self,
         limit_type: LimitType,
         key: Hashable,
         size_bytes: int,
         owner: Hashable,
         namespace: str = "",
-    ) -> PassingPermit | None:
-        """Return memory for what may be gone before this turn ends; see PassingPermit.
+    ) -> TransientPermit | None:
+        """Return memory for what may be gone before this turn ends; see TransientPermit.
 
         None where that would have to wait, or is refused: then nothing was asked for.
         """
 
     @property
     def shares(self) -> bool:
-        """True if those who send the same bytes are charged for them once."""
+        """True if the same bytes are charged once, however many send them."""
 
     @property
     def pays(self) -> bool:
         """True if direct memory is counted at all: without a limit it is not."""
 
-    def exempt_from_share(self, owner: Hashable) -> None:
-        """Many clients are behind ``owner``: no share applies to it."""
+    def exempt_from_quota(self, owner: Hashable) -> None:
+        """Many clients are behind ``owner``: no quota applies to it."""
 
     def cancel_owner(self, owner: Hashable) -> None:
         """Drop queued places and give back everything of ``owner``, in this turn."""
 
 
 class PrivateMemory:
-    """Every response is charged for itself: as shipped."""
+    """Charges every response for itself: as shipped."""
 
     def __init__(self, limiter: AsyncDualMemoryLimiter) -> None:
         self._limiter = limiter
@@ -162,20 +162,20 @@ class PrivateMemory:
             return None
         return partial(semaphore.release, waiter.permit)
 
-    def passing(
+    def transient(
         self,
         limit_type: LimitType,
         key: Hashable,
         size_bytes: int,
         owner: Hashable,
         namespace: str = "",
-    ) -> PassingPermit | None:
-        """See ResponseMemory.passing."""
+    ) -> TransientPermit | None:
+        """See ResponseMemory.transient."""
         semaphore = self._limiter.semaphore(limit_type)
-        if not semaphore.grants(size_bytes, owner, namespace):
+        if not semaphore.immediate.allows(size_bytes, owner, namespace):
             return None
         take = partial(self._taken, semaphore, size_bytes, owner, namespace)
-        return PassingPermit(take, semaphore, size_bytes, owner, namespace)
+        return TransientPermit(take, semaphore, size_bytes, owner, namespace)
 
     @staticmethod
     def _taken(
@@ -194,9 +194,9 @@ class PrivateMemory:
         """See ResponseMemory.pays."""
         return not self._limiter.semaphore(LimitType.DIRECT_MEMORY).unbounded
 
-    def exempt_from_share(self, owner: Hashable) -> None:
-        """See ResponseMemory.exempt_from_share."""
-        self._limiter.exempt_from_share(owner)
+    def exempt_from_quota(self, owner: Hashable) -> None:
+        """See ResponseMemory.exempt_from_quota."""
+        self._limiter.exempt_from_quota(owner)
 
     def cancel_owner(self, owner: Hashable) -> None:
         """See ResponseMemory.cancel_owner."""
@@ -204,7 +204,7 @@ class PrivateMemory:
 
 
 class SharedMemory:
-    """Each distinct live buffer is charged once, whoever sends it."""
+    """Charges each distinct live buffer once, however many send it."""
 
     def __init__(self, limiter: AsyncDualMemoryLimiter) -> None:
         self._limiter = limiter
@@ -243,17 +243,17 @@ class SharedMemory:
             return None
         return reference.release
 
-    def passing(
+    def transient(
         self,
         limit_type: LimitType,
         key: Hashable,
         size_bytes: int,
         owner: Hashable,
         namespace: str = "",
-    ) -> PassingPermit | None:
-        """See ResponseMemory.passing.
+    ) -> TransientPermit | None:
+        """See ResponseMemory.transient.
 
-        Whoever would join and leave within a turn what others hold changes nothing. What they
+        To join and leave within a turn what others hold changes nothing. What they
         send is the same, though a longer request id makes a few bytes more of it.
         """
         heap = limit_type is LimitType.HEAP_MEMORY
@@ -262,10 +262,10 @@ class SharedMemory:
         if covered is False:
             return None
         semaphore = None if covered else self._limiter.semaphore(limit_type)
-        if semaphore is not None and not semaphore.grants(size_bytes, owner, namespace):
+        if semaphore is not None and not semaphore.immediate.allows(size_bytes, owner, namespace):
             return None
         take = partial(self._taken, leases, key, size_bytes, owner, namespace)
-        return PassingPermit(take, semaphore, size_bytes, owner, namespace)
+        return TransientPermit(take, semaphore, size_bytes, owner, namespace)
 
     @staticmethod
     def _taken(
@@ -283,9 +283,9 @@ class SharedMemory:
         """See ResponseMemory.pays."""
         return not self._limiter.semaphore(LimitType.DIRECT_MEMORY).unbounded
 
-    def exempt_from_share(self, owner: Hashable) -> None:
-        """See ResponseMemory.exempt_from_share."""
-        self._limiter.exempt_from_share(owner)
+    def exempt_from_quota(self, owner: Hashable) -> None:
+        """See ResponseMemory.exempt_from_quota."""
+        self._limiter.exempt_from_quota(owner)
 
     def cancel_owner(self, owner: Hashable) -> None:
         """See ResponseMemory.cancel_owner."""
@@ -324,7 +324,7 @@ class _SharedHeapHold:
             self._reference.release()
 
     async def resize(self, size_bytes: int) -> None:
-        """Let the shared amount grow to what one of those who share it needs; it never shrinks."""
+        """Let the shared amount grow to what one of its members needs; it never shrinks."""
         if self._reference is None:
             raise RuntimeError("resize outside the block")
         await self._reference.grow(size_bytes)

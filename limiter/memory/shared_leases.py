@@ -1,7 +1,7 @@
-"""Memory that many requests share: one lease, references, the last one returns it.
+"""Memory that many requests share: one lease with references; the last one returns it.
 
-A lease is acquired once for all who wait for it. Whoever cancels his own request gives back
-his reference only: the others' wait goes on. The mutable state is the table of live leases.
+A lease is acquired once for all that wait for it. A request that is cancelled gives back its
+reference only: the others' wait goes on. The mutable state is the table of live leases.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class SharedLeases:
     ) -> LeaseReference:
         """Return a reference to the lease of ``key``; wait until its bytes are granted.
 
-        The first to ask opens the lease with ``size_bytes``; who comes while it lives shares it.
+        The first to ask opens the lease with ``size_bytes``; those that come later share it.
 
         Raises:
-            PermitAcquireError: The lease was refused, for all who waited for it.
+            PermitAcquireError: The lease was refused, for all that waited for it.
             PermitTooLargeError: ``size_bytes`` exceeds the limit.
         """
         reference = self.reference(key, size_bytes, owner, namespace)
@@ -65,13 +65,13 @@ class SharedLeases:
         if lease is None or not lease.live:
             lease = self._leases[key] = self._open(key, size_bytes, owner, namespace)
         else:
-            self._semaphore.join(lease.shared_holder(), owner)
+            self._semaphore.shared.join(lease.shared_holder(), owner)
         reference = LeaseReference(self, lease, owner)
         self._owned.setdefault(owner, {})[reference] = None
         return reference
 
     def covers(self, key: Hashable, size_bytes: int) -> bool | None:
-        """Tell whether those who share ``key`` hold ``size_bytes`` for it; None without any."""
+        """Return True if the lease of ``key`` holds ``size_bytes``; None without a lease."""
         lease = self._leases.get(key)
         if lease is None or not lease.live:
             return None
@@ -84,27 +84,28 @@ class SharedLeases:
 
     def _open(self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str) -> _Lease:
         """Acquire for one owner alone where nobody waits: books of sharers cost four times that."""
-        permit = self._semaphore.acquire_at_once(size_bytes, owner, namespace)
-        if permit is not None:
-            return _Lease(key, self._semaphore, permit=permit)
+        if owner is not None:  # Its account is what others could join.
+            permit = self._semaphore.immediate.permit(size_bytes, owner, namespace)
+            if permit is not None:
+                return _Lease(key, self._semaphore, permit=permit)
         return self._open_shared(key, size_bytes, owner, namespace)
 
     def _open_shared(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str
     ) -> _Lease:
-        holder = self._semaphore.share(namespace)
-        self._semaphore.join(holder, owner)
+        holder = self._semaphore.shared.new(namespace)
+        self._semaphore.shared.join(holder, owner)
         try:
             waiter = self._semaphore.request(size_bytes, None, holder)
         except (PermitAcquireError, PermitTooLargeError):
-            self._semaphore.leave(holder, owner)
+            self._semaphore.shared.leave(holder, owner)
             raise
         lease = _Lease(key, self._semaphore, holder, waiter)
         waiter.on_done(lambda: self._answered(lease, waiter))
         return lease
 
     def _answered(self, lease: _Lease, waiter: Waiter) -> None:
-        """A refused lease is no longer found: who comes later asks anew."""
+        """Forget a lease that was refused: the next request asks anew."""
         if waiter.error is not None:
             self._forget(lease)
 
@@ -132,7 +133,7 @@ class SharedLeases:
         if holder is None or holder.references <= 1:
             self._forget(lease)
         if holder is not None:
-            self._semaphore.leave(holder, reference.owner)
+            self._semaphore.shared.leave(holder, reference.owner)
         elif lease.permit is not None:
             self._semaphore.release(lease.permit)
 
@@ -141,7 +142,7 @@ class _Lease:
     """Holds what was granted, to one owner until another joins; a growth under way is everybody's.
 
     Attributes:
-        holder: Those who share it; None while one owner holds it alone.
+        holder: Its owners; None while one owner holds it alone.
         waiter: The request it was opened with; None when it was granted at once.
     """
 
@@ -172,7 +173,7 @@ class _Lease:
         return self.permit is not None and self.permit.size > 0
 
     def shared_holder(self) -> SharedHolder:
-        """Return those who share it; what one owner held alone is shared from now on.
+        """Return the holder that others can join; what one owner held alone is shared from now on.
 
         Raises:
             PermitAcquireCancelledError: Its owner was cancelled and it holds nothing.
@@ -180,14 +181,14 @@ class _Lease:
         if self.holder is None:
             if self.permit is None or not self.permit.size:
                 raise PermitAcquireCancelledError
-            self.holder = self._semaphore.share_held(self.permit)
+            self.holder = self._semaphore.shared.of(self.permit)
         return self.holder
 
     def growth_to(self, permit: Permit, size_bytes: int) -> Waiter:
         """Return the growth that is under way, or begin one. Raises as AsyncSemaphore.update."""
         if self._growth is not None:
             return self._growth
-        self.shared_holder()  # Who joins while it waits must find the growth where sharers wait.
+        self.shared_holder()  # One that joins meanwhile must find the growth where sharers wait.
         growth = self._growth = self._semaphore.request_update(permit, size_bytes)
         growth.on_done(partial(self._take, growth))
         return growth
@@ -234,7 +235,7 @@ class LeaseReference:
     def pays_for(self, key: Hashable, size_bytes: int) -> bool:
         """Let a lease that was asked for before there was anything to pay for pay for a buffer.
 
-        The first of those who share it says for which; it is found by the buffer's key then.
+        The first of its owners says for which; it is found by the buffer's key then.
 
         Returns:
             False where it is too small, or pays for another buffer, or another lease pays for
@@ -247,7 +248,7 @@ class LeaseReference:
         return enough and lease.key == self._asked_for and self._leases.rename(lease, key)
 
     async def grow(self, size_bytes: int) -> None:
-        """Wait until the lease holds ``size_bytes`` or more, for all who share it.
+        """Wait until the lease holds ``size_bytes`` or more, for all its owners.
 
         Raises:
             PermitAcquireError: That was refused; the lease stays as it is.
@@ -258,7 +259,7 @@ class LeaseReference:
             await self._until(self._lease.growth_to(permit, size_bytes))
 
     async def _until(self, waiter: Waiter) -> None:
-        """Wait for an answer that many may wait for; who is released waits no longer."""
+        """Wait for an answer that many may wait for; releasing the reference ends the wait."""
         if not waiter.done and not self._released:
             woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(woken)

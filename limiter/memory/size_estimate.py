@@ -1,7 +1,7 @@
-"""How large a listing will be, before it is known.
+"""Estimates of the size of a listing that is not made yet.
 
 Three policies (``floodgateSizeEstimate``): ``last`` remembers the last actual size of each key,
-as shipped; ``proposal`` has the figures of the PIP's text; ``exact`` asks who knows.
+as shipped; ``proposal`` has the figures of the PIP's text; ``exact`` asks the store.
 
 ========== ============================== =====================================================
 policy     reserved first                 charged when the list is there
@@ -35,7 +35,7 @@ PROPOSAL_ESTIMATE_BYTES = 1_024
 MAX_REMEMBERED_SIZES = 10_000
 """Keys remembered; the one unused for longest is forgotten (upstream: the same)."""
 BYTES_PER_NAME = 32
-"""What a listed name costs beside its UTF-8 bytes (upstream: estimateTopicListSize)."""
+"""Bytes that a listed name costs beside its UTF-8 bytes (upstream: estimateTopicListSize)."""
 
 
 class SizeEstimate(Enum):
@@ -95,7 +95,7 @@ class TopicListSizeResultCache:
 
 
 class ResultHolder:
-    """What is known of one key's size: nothing, being measured, or the last actual size."""
+    """The size of one key: not known, being measured, or the last actual size."""
 
     def __init__(self) -> None:
         self._size_bytes: int | None = None
@@ -112,7 +112,7 @@ class ResultHolder:
         return self._measured
 
     async def size(self) -> int:
-        """Return an estimate in bytes; 10,240 for the very first, whose result others await."""
+        """Return an estimate in bytes; 10,240 for the very first, while others await its result."""
         if self._size_bytes is not None:
             return self._size_bytes
         if self._measured is None:
@@ -121,12 +121,12 @@ class ResultHolder:
         return await asyncio.shield(self._measured)
 
     def update_size(self, actual_bytes: int) -> None:
-        """Remember an actual size; who waited for the first one goes on with it."""
+        """Remember an actual size; requests that waited for the first one go on with it."""
         self._size_bytes = actual_bytes
         self._resolve(actual_bytes)
 
     def reset_if_initializing(self) -> None:
-        """The first measurement failed: who waits goes on with the first guess."""
+        """Let requests that wait for a first measurement that failed go on with the first guess."""
         if self._size_bytes is None:
             self._resolve(FIRST_ESTIMATE_BYTES)
 
@@ -145,9 +145,9 @@ class SizeGuess:
 
     Args:
         holder: What is known of the key.
-        anyone_resets: Whether a failure resets the measurement under way whoever makes it, as
+        anyone_resets: True if any failure resets the measurement under way, as
             upstream does once a request has its estimate; otherwise only the request that
-            measures can, and the failure of another costs those who wait nothing.
+            measures can, and the failure of another costs the waiting ones nothing.
 
     Source: upstream's callers of TopicListSizeResultCache.ResultHolder.
     Differs: a request that leaves while it waits for another's measurement has not failed.
@@ -176,7 +176,7 @@ class SizeGuess:
         self._holder.update_size(size_bytes)
 
     def failed(self) -> None:
-        """Let those go on who wait for the first measurement; harmless once there is a size."""
+        """End the wait of others for a measurement that failed; harmless once there is a size."""
         mine = self._measures is not None and self._holder.measurement is self._measures
         if mine or (self._anyone_resets and self._has_estimate):
             self._holder.reset_if_initializing()

@@ -1,4 +1,4 @@
-"""The table of instruments: what is measured of topic-list memory, whoever reads it.
+"""The table of instruments that measure topic-list memory, for all metrics libraries.
 
 Plain data: Prometheus (``limiter/metrics/prometheus.py``) and OpenTelemetry
 (``limiter/metrics/otel.py``) make their instruments of it, so the two cannot disagree. To add an
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from limiter.memory.dual_limiter import DualStatistics
-    from limiter.metrics.outcome_counts import AcquireTally, BudgetTally
+    from limiter.metrics.outcome_counts import BudgetOutcomes, OutcomeCounts
     from limiter.permits.permit import SemaphoreStatistics
 
 
@@ -35,12 +35,12 @@ class InstrumentKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class BudgetSnapshot:
     """Everything an instrument is read from: one of the two budgets at one moment."""
 
     limit_type: LimitType
     statistics: SemaphoreStatistics
-    tally: BudgetTally
+    tally: BudgetOutcomes
 
 
 class HasStatistics(Protocol):
@@ -50,7 +50,9 @@ class HasStatistics(Protocol):
         """Return a snapshot of both budgets."""
 
 
-def budgets_now(limiter: HasStatistics, tally: AcquireTally) -> tuple[Budget, Budget]:
+def budgets_now(
+    limiter: HasStatistics, tally: OutcomeCounts
+) -> tuple[BudgetSnapshot, BudgetSnapshot]:
     """Return what both budgets show now, heap first.
 
     The statistics are taken first: with them the limiter reports the grants that it has held
@@ -59,8 +61,8 @@ def budgets_now(limiter: HasStatistics, tally: AcquireTally) -> tuple[Budget, Bu
     statistics = limiter.statistics()
     heap, direct = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
     return (
-        Budget(heap, statistics.heap, tally.of(heap)),
-        Budget(direct, statistics.direct, tally.of(direct)),
+        BudgetSnapshot(heap, statistics.heap, tally.of(heap)),
+        BudgetSnapshot(direct, statistics.direct, tally.of(direct)),
     )
 
 
@@ -84,7 +86,7 @@ class Instrument:
     kind: InstrumentKind
     unit: str
     description: str
-    read: Callable[[Budget], dict[str, int | float]] = lambda _: {}
+    read: Callable[[BudgetSnapshot], dict[str, int | float]] = lambda _: {}
 
     def of(self, limit_type: LimitType) -> tuple[str, str, str]:
         """Return name, Prometheus' name and description of one budget."""
@@ -95,11 +97,13 @@ class Instrument:
         return name, prometheus_name, description
 
 
-def _one(read: Callable[[Budget], int | float]) -> Callable[[Budget], dict[str, int | float]]:
+def _one(
+    read: Callable[[BudgetSnapshot], int | float],
+) -> Callable[[BudgetSnapshot], dict[str, int | float]]:
     return lambda budget: {"": read(budget)}
 
 
-def _used_bytes(budget: Budget) -> int:
+def _used_bytes(budget: BudgetSnapshot) -> int:
     """Return what is held; 0 where nothing is limited, and so nothing counted."""
     return budget.statistics.acquired_permits if budget.statistics.max_permits > 0 else 0
 
@@ -153,7 +157,7 @@ PULSAR_INSTRUMENTS = (
         _one(lambda budget: budget.tally.outcomes[AcquireOutcome.TIMED_OUT]),
     ),
 )
-"""What a real broker has: one instrument for heap and one for direct memory, no attributes."""
+"""The instruments of a real broker: one for heap and one for direct memory, no attributes."""
 
 
 OWN_INSTRUMENTS = (
@@ -208,4 +212,4 @@ OWN_INSTRUMENTS = (
         _one(lambda budget: budget.statistics.oldest_waiter_seconds),
     ),
 )
-"""What Floodgate shows beyond that: one instrument each, with the attribute ``type``."""
+"""Floodgate's own instruments, with the attribute ``type``."""

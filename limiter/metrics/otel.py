@@ -1,4 +1,4 @@
-"""The table of instruments as OpenTelemetry instruments, and flow control's one.
+"""OpenTelemetry instruments of topic-list memory and of flow control.
 
 Only imported when somebody wants OpenTelemetry: the import costs time and memory.
 
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     )
 
     from limiter.flow.totals import FlowTotals
-    from limiter.metrics.instruments import Budget, HasStatistics, Instrument
-    from limiter.metrics.outcome_counts import AcquireTally
+    from limiter.metrics.instruments import BudgetSnapshot, HasStatistics, Instrument
+    from limiter.metrics.outcome_counts import OutcomeCounts
 
 RATE_LIMIT_ATTRIBUTE = "pulsar.connection.rate_limit.operation.name"
 
@@ -59,7 +59,7 @@ class TopicListInstruments:
         tally: Observes the limiter.
     """
 
-    def __init__(self, meter: Meter, limiter: HasStatistics, tally: AcquireTally) -> None:
+    def __init__(self, meter: Meter, limiter: HasStatistics, tally: OutcomeCounts) -> None:
         self._limiter = limiter
         self._tally = tally
         self._waits: dict[LimitType, _Waits] = {}
@@ -71,7 +71,7 @@ class TopicListInstruments:
             _create(meter, instrument, instrument.name, instrument.description, reading)
         tally.listen(self._record)
 
-    def budgets(self) -> tuple[Budget, Budget]:
+    def budgets(self) -> tuple[BudgetSnapshot, BudgetSnapshot]:
         """Return what both budgets show now."""
         return budgets_now(self._limiter, self._tally)
 
@@ -127,7 +127,7 @@ def create_rate_limit_counter(meter: Meter, totals: FlowTotals) -> None:
 class _Waits:
     """The histogram of one budget's waits.
 
-    The SDK takes 5 us for each record: too much for those who waited for nothing, which are
+    The SDK takes 5 us for each record: too much for requests that waited for nothing, which are
     most and arrive by the thousand at once. Of such a batch one is recorded; the others are
     added to what was read.
 
@@ -170,7 +170,7 @@ class _Waits:
 class _Reading:
     """Reads one instrument for the SDK."""
 
-    budgets: Callable[[], tuple[Budget, ...]]
+    budgets: Callable[[], tuple[BudgetSnapshot, ...]]
     instrument: Instrument
     limit_types: tuple[LimitType, ...]
     attributes: bool
@@ -183,7 +183,7 @@ class _Reading:
             for outcome, value in self.instrument.read(budget).items():
                 yield Observation(number(value), self._attributes(budget, outcome))
 
-    def _attributes(self, budget: Budget, outcome: str) -> dict[str, str]:
+    def _attributes(self, budget: BudgetSnapshot, outcome: str) -> dict[str, str]:
         if not self.attributes:
             return {}
         by_outcome = {"outcome": outcome} if outcome else {}

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 WAITS = frozenset({AcquireOutcome.GRANTED, AcquireOutcome.OVERDRAFT, AcquireOutcome.TIMED_OUT})
-"""Outcomes that count as a wait; who is refused, cancelled or turned away waited for nothing."""
+"""Outcomes that count as a wait; a request that is refused or cancelled waited for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetTally:
-    """How the requests for one budget ended.
+class BudgetOutcomes:
+    """The outcomes of the requests for one budget, and their waits.
 
     Attributes:
         waits: How long those waited that were granted or timed out.
@@ -33,25 +33,25 @@ class BudgetTally:
     )
 
 
-class AcquireTally:
+class OutcomeCounts:
     """The observer of one limiter.
 
     Args:
         clock: Rotates the windows of the quantiles.
 
-    The mutable state is the counts, the waiting times and who else hears of each wait.
+    The mutable state is the counts, the waiting times and the listener.
     """
 
     def __init__(self, clock: Clock) -> None:
-        self._budgets = {limit_type: BudgetTally(WaitTimes(clock)) for limit_type in LimitType}
+        self._budgets = {limit_type: BudgetOutcomes(WaitTimes(clock)) for limit_type in LimitType}
         self._listener: Callable[[LimitType, float, int], None] | None = None
 
-    def of(self, limit_type: LimitType) -> BudgetTally:
+    def of(self, limit_type: LimitType) -> BudgetOutcomes:
         """Return the counts of one budget."""
         return self._budgets[limit_type]
 
     def listen(self, listener: Callable[[LimitType, float, int], None]) -> None:
-        """Name who hears of each wait, too: the budget, seconds, and how many waited so long."""
+        """Call back for each wait, too: the budget, seconds, and how many waited so long."""
         self._listener = listener
 
     def observe(

@@ -25,8 +25,8 @@ from limiter.metrics.instruments import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from limiter.metrics.instruments import Budget, HasStatistics, Instrument
-    from limiter.metrics.outcome_counts import AcquireTally
+    from limiter.metrics.instruments import BudgetSnapshot, HasStatistics, Instrument
+    from limiter.metrics.outcome_counts import OutcomeCounts
 
 QUANTILES = (0.5, 0.95, 0.99, 1.0)
 
@@ -49,7 +49,7 @@ class TopicListMetrics(Collector):
         prefix: MetricPrefix,
         cluster: str,
         limiter: HasStatistics,
-        tally: AcquireTally,
+        tally: OutcomeCounts,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self._prefix = prefix
@@ -67,7 +67,7 @@ class TopicListMetrics(Collector):
         for instrument in OWN_INSTRUMENTS:
             yield self._own_family(instrument, budgets)
 
-    def _pulsar_family(self, instrument: Instrument, budget: Budget) -> Metric:
+    def _pulsar_family(self, instrument: Instrument, budget: BudgetSnapshot) -> Metric:
         _, name, documentation = instrument.of(budget.limit_type)
         name = f"{self._prefix}_{name}"
         if instrument.kind is InstrumentKind.HISTOGRAM:
@@ -82,7 +82,7 @@ class TopicListMetrics(Collector):
         gauge.add_metric([self._cluster], value)
         return gauge
 
-    def _wait_summary(self, name: str, documentation: str, budget: Budget) -> Metric:
+    def _wait_summary(self, name: str, documentation: str, budget: BudgetSnapshot) -> Metric:
         waits = budget.tally.waits
         labels = {"cluster": self._cluster}
         family = Metric(name, documentation, "summary")
@@ -93,7 +93,7 @@ class TopicListMetrics(Collector):
         family.add_sample(f"{name}_created", labels, self._created_seconds)
         return family
 
-    def _own_family(self, instrument: Instrument, budgets: tuple[Budget, ...]) -> Metric:
+    def _own_family(self, instrument: Instrument, budgets: tuple[BudgetSnapshot, ...]) -> Metric:
         counts = instrument.kind is InstrumentKind.COUNTER
         name = instrument.prometheus_name
         family = Metric(

@@ -25,7 +25,7 @@ SIGNIFICANT_FIGURES = 2
 
 
 class WaitTimes:
-    """How long requests waited: count and sum since the start, quantiles of ten minutes.
+    """The waits of requests: count and sum since the start, quantiles of ten minutes.
 
     Args:
         clock: Rotates the windows.

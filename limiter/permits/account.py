@@ -1,4 +1,4 @@
-"""Keeps the books of who holds what: an account for each owner, and holdings that several share.
+"""Accounts: what one owner, or several together, hold and wait for in a semaphore.
 
 An account exists as long as its owner holds or waits for something. An owner that stands for
 many clients (a proxy's connection) has an account in each namespace instead of a single one.
@@ -11,6 +11,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Protocol
 
 from limiter.errors import raised_anew
+from limiter.permits.permit import Holder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -23,7 +24,7 @@ class Waiter:
     """One request for a permit: granted at once, waiting, or ended with an error.
 
     Attributes:
-        account: Whose turn it waits for, where several share it or policy fair admits.
+        account: The account in whose line it stands; None under fifo without an owner.
         passed_permits: What was granted before it while it was its turn.
     """
 
@@ -68,17 +69,17 @@ class Waiter:
 
     @property
     def done(self) -> bool:
-        """Whether the request was granted or refused."""
+        """True if the request was granted or refused."""
         return self.permit is not None or self.error is not None
 
     @property
     def owner(self) -> Hashable | None:
-        """Whose request it is; None where it did not say, or where many share it."""
-        return getattr(self.holder, "owner", None)
+        """The owner of the request; None where it named none, or where many share it."""
+        return None if self.holder is None else self.holder.owner
 
     @property
     def needed(self) -> int:
-        """What is missing: the size, less what an update still holds."""
+        """Permits that are missing: the size, less what an update still holds."""
         return self.size if self.previous is None else self.size - self.previous.size
 
     def result(self) -> Permit:
@@ -105,7 +106,7 @@ class Waiter:
             await self._future
 
     def settle(self, permit: Permit | None, error: Exception | None) -> None:
-        """Record how the request ended and wake who waits for it."""
+        """Record how the request ended and wake its task."""
         self.permit, self.error = permit, error
         if self.timer is not None:
             self.timer.cancel()
@@ -129,20 +130,20 @@ class Place(Protocol):
         """It stands here no more."""
 
 
-class Account:
+class Account(Holder):
     """Counts what one owner holds and waits for in one semaphore.
 
     Attributes:
-        owner: Who it is; None are all who do not say.
-        many_clients: Whether the owner stands for many clients, so that no share applies; who
-            does not say is taken for many.
+        owner: Its owner; None is for all requests without one.
+        many_clients: True if the owner stands for many clients, so that no quota applies; so does
+            None.
         permits: What it holds alone.
         waiters: All its requests that wait.
         line: Those of them that wait to be admitted, the oldest first.
         parked_growth: Those that wait to grow until the account holds less; see ``favoured``.
-        deferred: Its owner takes nothing of what it was sent: others who wait go before it.
-        favoured: The permit that may grow although the account holds its share. While it holds
-            something, no other growth of the account goes beyond the share.
+        deferred: Its owner takes nothing of what it was sent: others that wait go before it.
+        favoured: The permit that may grow although the account holds its quota. While it holds
+            something, no other growth of the account goes beyond the quota.
         shared: What it holds or waits for together with others.
         shared_held: How many of those hold something.
         held_alone: The sum of ``permits``.
@@ -158,10 +159,7 @@ class Account:
         "held_shared",
         "line",
         "many_clients",
-        "namespace",
-        "owner",
         "parked_growth",
-        "permits",
         "place",
         "shared",
         "shared_held",
@@ -169,11 +167,9 @@ class Account:
     )
 
     def __init__(self, owner: Hashable | None, namespace: str, *, many_clients: bool) -> None:
-        self.owner = owner
-        self.namespace = namespace
+        super().__init__(owner, namespace)
         self.many_clients = many_clients
         self.deferred = False
-        self.permits: dict[Permit, None] = {}
         self.waiters: dict[Waiter, None] = {}
         self.line: OrderedDict[Waiter, None] = OrderedDict()
         self.parked_growth: OrderedDict[Waiter, None] = OrderedDict()
@@ -191,6 +187,11 @@ class Account:
     def holds(self) -> bool:
         """True if it holds anything, alone or with others."""
         return bool(self.permits) or self.shared_held > 0
+
+    @property
+    def idle(self) -> bool:
+        """True if it neither holds nor waits for anything."""
+        return not (self.permits or self.waiters or self.shared)
 
     @property
     def held(self) -> int:
@@ -222,15 +223,11 @@ class Account:
         if self.permits.pop(permit, permit) is None:
             self.held_alone -= size
 
-    def members(self) -> Iterator[Account]:
-        """Yield whom this holder consists of: itself."""
-        yield self
 
+class SharedHolder(Holder):
+    """One holder that several owners are part of: the last that leaves gives everything back.
 
-class SharedHolder:
-    """One holder that several owners are part of: the last who leaves gives everything back.
-
-    Made by ``share`` of a semaphore and given to it as the owner of a request. Its bytes are
+    Made by ``shared.new`` of a semaphore and given to it as the owner of a request. Its bytes are
     divided among its members by their references. Their parts are settled anew when what is held
     changes and whenever the number of references has doubled or halved, so that joining and
     leaving stay cheap however many share.
@@ -245,15 +242,12 @@ class SharedHolder:
         "_settled_total",
         "_total",
         "held",
-        "namespace",
-        "permits",
         "waiters",
     )
 
     def __init__(self, namespace: str) -> None:
-        self.namespace = namespace
+        super().__init__(None, namespace)
         self.held = 0
-        self.permits: dict[Permit, None] = {}
         self.waiters: dict[Waiter, None] = {}
         # Ordered, because the first of a dict is slow to find when many have left before it.
         self._references: OrderedDict[Account, int] = OrderedDict()
@@ -323,7 +317,7 @@ class SharedHolder:
         return settled
 
     def put_deferred_last(self, account: Account) -> None:
-        """Let a member be found before those whose peers take nothing, or after the others."""
+        """Move a member behind the others if it is deferred, otherwise before them."""
         self._references.move_to_end(account, last=account.deferred)
 
     def took_on(self, permit: Permit) -> None:

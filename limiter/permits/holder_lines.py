@@ -1,8 +1,8 @@
-"""Who holds the memory: one line for each owner and namespace, as frozen values.
+"""Lines of a report on who holds the memory: one for each owner and namespace.
 
 What several owners share is divided among them by their references, rounded down; the full size
-and the number of sharers stand beside it. Who does not say whose a request is has a line under
-policy fair only: under fifo there is no account of it.
+and the number of sharers stand beside it. Requests without an owner are listed under policy fair
+only: under fifo there is no account of them.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HolderLine:
-    """What one owner holds and waits for in one namespace. Units: permits (bytes), requests.
+    """One owner's permits and requests in one namespace. Units: permits (bytes), requests.
 
     Attributes:
-        owner: Who it is; None is who did not say.
+        owner: The owner; None is for requests without one.
         namespace: ``tenant/namespace``; empty where the request did not say.
         held: What it holds: its own, and its part of what it shares.
         permits: How many permits that is, shared ones included.
@@ -50,7 +50,7 @@ class HolderCount:
     """Counts accounts, one after the other; a long list may be counted in several turns.
 
     Args:
-        limit: How many lines are kept: of those who hold most; of equals who lack most.
+        limit: Lines that are kept: those that hold most; of equals those that lack most.
         ledger: Knows since when permits are held; None where nobody keeps one.
 
     Attributes:
@@ -72,7 +72,7 @@ class HolderCount:
         for waiter in account.waiters:
             _of(counts, waiter.namespace).waits(waiter.needed)
         for holder in account.shared:
-            # Whoever is part of a holder that has nothing (yet, or any more) has no line for it.
+            # A member of a holder that has nothing (yet, or any more) has no line for it.
             if holder.permits or holder.waiters:
                 _add_shared(_of(counts, holder.namespace), holder, account)
         for namespace, count in counts.items():

@@ -1,7 +1,7 @@
-"""The ledger of one budget: every permit that was acquired, exchanged and given back, and by whom.
+"""A ledger of one budget: every permit that was acquired, exchanged and given back, and by whom.
 
 Optional: a semaphore without one records nothing. The ledger knows since when a permit is held,
-keeps the last events, and at the end of a run says who has not given back what he held.
+keeps the last events, and at the end of a run names the owners that have not given everything back.
 
 It keeps names, never owners: a connection that is gone is not kept alive by what it once held.
 """
@@ -14,18 +14,17 @@ from enum import Enum
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
-from limiter.permits.account import Account
+from limiter.permits.account import SharedHolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
     from limiter.clock import Clock
-    from limiter.permits.account import SharedHolder
-    from limiter.permits.permit import Permit
+    from limiter.permits.permit import Holder, Permit
 
 
 class PermitRecord(Protocol):
-    """Who wants to know of every permit; see limiter.permits.ledger."""
+    """A record that is told of every permit; see Ledger."""
 
     def took_on(self, permit: Permit, instead_of: Permit | None) -> None:
         """A permit holds something from now on.
@@ -41,17 +40,17 @@ class PermitRecord(Protocol):
 
 
 RECENT_EVENTS = 256
-"""How many events are kept; the oldest is forgotten."""
+"""Events that are kept; the oldest is forgotten."""
 
 NAMED_SHARERS = 3
-"""Of those who share something, so many are named."""
+"""The number of owners that are named of a shared permit."""
 
 NAMED_HOLDINGS = 5
 """Of what was not given back, a sentence names so many."""
 
 
 class LedgerEvent(Enum):
-    """What happened to a permit."""
+    """An event in the life of a permit."""
 
     ACQUIRED = "acquired"
     UPDATED = "updated"
@@ -64,7 +63,7 @@ class LedgerEntry:
 
     Attributes:
         event: What happened.
-        owner: Whose permit it was, by name.
+        owner: The name of the permit's owner.
         namespace: What it was for; empty where the request did not say.
         size_bytes: What was acquired, is held after the update, or was given back.
         held_seconds: How long the permit, and those it was exchanged for, had been held then.
@@ -81,7 +80,7 @@ class LedgerEntry:
 
 @dataclass(frozen=True, slots=True)
 class LedgerHolding:
-    """What one holder still has, of one namespace. See LedgerEntry for the units."""
+    """Permits that one owner holds for one namespace. See LedgerEntry for the units."""
 
     budget: str
     owner: str
@@ -100,7 +99,7 @@ class LedgerHolding:
 
 @dataclass(frozen=True, slots=True)
 class EventTotal:
-    """How often something happened, and the bytes of it."""
+    """The number of events of a kind, and the bytes of them."""
 
     events: int
     size_bytes: int
@@ -156,7 +155,7 @@ class Ledger:
 
     Args:
         clock: Where time comes from.
-        name: Names an owner; None is who did not say who it is.
+        name: Names an owner; None is for requests without one.
         budget: What is held, in words.
 
     Bounds: one entry a live permit, and RECENT_EVENTS events.
@@ -269,12 +268,10 @@ class Ledger:
             raise UnbalancedLedgerError(self.holdings())
 
 
-def names_of(holder: Account | SharedHolder | None, name: Callable[[Hashable | None], str]) -> str:
-    """Name a holder; of those who share, the first three. Empty when all who shared have left."""
-    if holder is None:
-        return name(None)
-    if type(holder) is Account:
-        return name(holder.owner)
+def names_of(holder: Holder | None, name: Callable[[Hashable | None], str]) -> str:
+    """Name a holder; of a shared one its first three members. Empty when all have left."""
+    if not isinstance(holder, SharedHolder):
+        return name(None if holder is None else holder.owner)
     members = holder.members()
     names = [name(one.owner) for one in islice(members, NAMED_SHARERS)]
     more = sum(1 for _ in members)

@@ -1,4 +1,4 @@
-"""The values a semaphore deals in: permits, waiting requests, outcomes and statistics."""
+"""Permits, their holders, outcomes of requests, and statistics of a semaphore."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from limiter.permits.account import Account, SharedHolder
-
 UNBOUNDED_PERMITS = 2**63 - 1
-"""What an unbounded semaphore reports as available (upstream: Long.MAX_VALUE)."""
+"""The permits that an unbounded semaphore reports as available (upstream: Long.MAX_VALUE)."""
 
 
 class AcquireOutcome(Enum):
-    """How one request for a permit ended."""
+    """The end of one request for a permit."""
 
     GRANTED = "granted"
     OVERDRAFT = "granted beyond the limit"
@@ -42,7 +40,7 @@ class SemaphoreStatistics:
         queue_size: Requests that wait.
         max_queue_size: Places for them; 0 or less is an unbounded queue.
         high_water_permits: The most that was ever acquired at once.
-        holders: Owners that hold or wait for something (only those who say who they are).
+        holders: Owners that hold or wait for something (only requests that name one).
         oldest_waiter_seconds: How long the oldest waiting request has waited; 0 without one.
         overdraft_permits: How far beyond the limit a growth went that is still held.
         overdrafts_total: How often that happened.
@@ -64,14 +62,14 @@ class SemaphoreStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """Somebody waits for memory that others hold.
+    """A request that waits for memory of others.
 
     Attributes:
-        owner: Who waits; None where he did not say.
-        namespace: What for.
+        owner: The owner of the request; None where it named none.
+        namespace: The namespace it is for.
         needed_permits: What is asked for, less what a growing permit holds already.
         available_permits: What is free.
-        waited_seconds: For how long.
+        waited_seconds: Seconds it has waited.
     """
 
     owner: Hashable | None
@@ -81,12 +79,37 @@ class Contention:
     waited_seconds: float
 
 
+class Holder:
+    """The account of one owner, or several owners that hold permits together.
+
+    Attributes:
+        owner: The one owner; None where there are several, or where the request named none.
+        namespace: ``tenant/namespace`` it holds permits for; empty where it may be any.
+        permits: What it holds.
+    """
+
+    __slots__ = ("namespace", "owner", "permits")
+
+    def __init__(self, owner: Hashable | None, namespace: str) -> None:
+        self.owner = owner
+        self.namespace = namespace
+        self.permits: dict[Permit, None] = {}
+
+    def took_on(self, permit: Permit) -> None:
+        """Count a permit that was granted."""
+        raise NotImplementedError
+
+    def gave_back(self, permit: Permit, size: int) -> None:
+        """Count a permit that was emptied of ``size``."""
+        raise NotImplementedError
+
+
 class Permit:
     """An amount that is held until it is released, or superseded by an update.
 
     Attributes:
         size: What is held now; 0 once the permit was released or superseded. To be read only.
-        holder: Whose it is; None where the request did not say.
+        holder: Its holder; None where the request named no owner.
     """
 
     __slots__ = ("counted", "growing", "holder", "namespace", "returned", "size")
@@ -94,7 +117,7 @@ class Permit:
     def __init__(
         self,
         size: int,
-        holder: Account | SharedHolder | None = None,
+        holder: Holder | None = None,
         namespace: str = "",
         *,
         counted: bool = True,
@@ -111,8 +134,8 @@ class Permit:
 
     @property
     def owner(self) -> Hashable | None:
-        """Who holds it; None where the request did not say, or where many share it."""
-        return getattr(self.holder, "owner", None)
+        """The owner; None where the request named none, or where many share it."""
+        return None if self.holder is None else self.holder.owner
 
     def take(self) -> int:
         """Empty the permit and return what it held; the semaphore's to call."""

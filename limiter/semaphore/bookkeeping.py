@@ -1,8 +1,7 @@
-"""Keeps the books of a semaphore: which account holds what, alone or shared, and who is told.
+"""The books of a semaphore: how much is held in all, by which accounts, alone or shared.
 
-The semaphore counts the sum; here is written down whose it is. The admission policy is told of
-every change, because who comes next depends on who holds what; the ledger, if there is one, of
-every permit that is taken on and given back.
+The admission policy is told of every change, because the next to be served depends on who holds
+what; the ledger, if there is one, of every permit that is taken and given back.
 """
 
 from __future__ import annotations
@@ -16,72 +15,139 @@ if TYPE_CHECKING:
 
     from limiter.admission.fifo import Admission
     from limiter.permits.accounts import Accounts
+    from limiter.permits.budget import Budget
     from limiter.permits.ledger import PermitRecord
-    from limiter.permits.permit import Permit
+    from limiter.permits.permit import Holder, Permit
 
 
-class Holdings:
-    """Who holds what.
+class Bookkeeping:
+    """Counts the permits of each owner, and in all.
 
     Args:
-        accounts: The accounts of the semaphore.
-        admission: Its policy.
+        budget: The sum of all permits.
+        accounts: One for each owner.
+        admission: The policy of the semaphore.
+        anonymous: True if requests without an owner have an account too.
 
     Attributes:
-        record: Told of every permit, if somebody keeps one.
+        skips_anonymous: True if a permit without an owner changes nothing but the sum.
     """
 
-    def __init__(self, accounts: Accounts, admission: Admission) -> None:
-        self._accounts = accounts
-        self._admission = admission
-        self.record: PermitRecord | None = None
+    __slots__ = (
+        "_anonymous",
+        "_record",
+        "accounts",
+        "admission",
+        "budget",
+        "skips_anonymous",
+    )
 
-    def took_on(self, permit: Permit, instead_of: Permit | None) -> None:
-        """A permit holds something from now on, maybe instead of one that was emptied for it."""
+    def __init__(
+        self, budget: Budget, accounts: Accounts, admission: Admission, *, anonymous: bool
+    ) -> None:
+        self.accounts = accounts
+        self.skips_anonymous = not anonymous
+        self.budget = budget
+        self.admission = admission
+        self._anonymous = anonymous
+        self._record: PermitRecord | None = None
+
+    def record_with(self, record: PermitRecord) -> None:
+        """Set the record that is told of every permit."""
+        self._record = record
+        self.skips_anonymous = False
+
+    def holder_of(self, owner: Hashable | None, namespace: str) -> Account | SharedHolder | None:
+        """Return the account of an owner; None for one without a name that needs none."""
+        if type(owner) is SharedHolder:
+            return owner
+        if owner is None and not self._anonymous:
+            return None
+        return self.accounts.of(owner, namespace)
+
+    # -- permits ------------------------------------------------------------------------------
+
+    def fill(self, permit: Permit, instead_of: Permit | None = None) -> None:
+        """Count what a permit holds from now on, maybe instead of one emptied for it before."""
+        self.budget.add(permit.size)
+        self.assign(permit, instead_of)
+
+    def assign(self, permit: Permit, instead_of: Permit | None = None) -> None:
+        """Count a permit for its holder; the sum has been counted."""
         holder = permit.holder
         if holder is not None:
             holder.took_on(permit)
-            self._admission.took_on(permit)
+            self.admission.took_on(permit)
             self.held_changed(holder)
-        if self.record is not None:
-            self.record.took_on(permit, instead_of)
+        if self._record is not None:
+            self._record.took_on(permit, instead_of)
 
-    def gave_back(self, permit: Permit, size: int) -> None:
-        """A permit was emptied of ``size``."""
+    def empty(self, permit: Permit) -> int:
+        """Take everything from a permit and return what it was; the second time that is 0."""
+        if not permit.counted:
+            return 0
+        size = permit.take()
+        self.budget.acquired -= size
         holder = permit.holder
         if holder is not None and permit in holder.permits:
             holder.gave_back(permit, size)
-            self._admission.gave_back(permit, size)
+            self.admission.gave_back(permit, size)
             self.held_changed(holder)
-        if self.record is not None:
-            self.record.gave_back(permit, size)
+        if self._record is not None:
+            self._record.gave_back(permit, size)
+        return size
 
-    def held_changed(self, holder: Account | SharedHolder) -> None:
-        """Who waits in line may stand elsewhere now."""
-        if isinstance(holder, SharedHolder):
+    def release(self, permit: Permit) -> None:
+        """Empty a permit for good; an account that it was the last of is forgotten."""
+        self.empty(permit)
+        self.budget.end_overdraft()
+        self.forget_if_idle(permit.holder)
+
+    def count_transient(self, size: int, owner: Hashable, namespace: str) -> None:
+        """Count a permit that was granted and given back in one turn."""
+        self.budget.high_water = max(self.budget.high_water, self.budget.acquired + size)
+        if self._record is not None:
+            self._record.passed(owner, namespace, size)
+
+    # -- holders ------------------------------------------------------------------------------
+
+    def held_changed(self, holder: Holder) -> None:
+        """Tell the policy: accounts that wait may stand elsewhere now."""
+        if type(holder) is Account:
+            if holder.stands:
+                self.admission.holds_changed(holder)
+        elif type(holder) is SharedHolder:
             for account in holder.standing():
-                self._admission.holds_changed(account)
-        elif holder.stands:
-            self._admission.holds_changed(holder)
+                self.admission.holds_changed(account)
 
-    def forget_if_idle(self, holder: Account | SharedHolder | None) -> None:
-        """Drop the account of who neither holds nor waits; the others' shares are larger then."""
-        if type(holder) is Account and self._accounts.forget_if_idle(holder):
-            self._admission.accounts_changed()
+    def forget_if_idle(self, holder: Holder | None) -> None:
+        """Drop an account that neither holds nor waits; the others' quotas are larger then."""
+        if type(holder) is Account and self.accounts.forget_if_idle(holder):
+            self.admission.accounts_changed()
 
     def join(self, holder: SharedHolder, owner: Hashable) -> None:
         """Count a reference of ``owner``."""
-        account = self._accounts.of(owner, holder.namespace)
+        account = self.accounts.of(owner, holder.namespace)
         was_part = holder.references_of(account) > 0
         settled_anew = holder.joined_by(account)
         if not was_part:
             if holder.waiters:
-                self._admission.joined(holder, account)
+                self.admission.joined(holder, account)
             self.held_changed(account)
         if settled_anew:
             self.held_changed(holder)
 
-    def share_held(self, permit: Permit) -> SharedHolder:
+    def leave(self, holder: SharedHolder, account: Account, references: int) -> None:
+        """Drop references of a member."""
+        settled_anew = holder.left_by(account, references)
+        if not holder.references_of(account):
+            if holder.waiters:
+                self.admission.left(holder, account)
+            self.held_changed(account)
+        if settled_anew:
+            self.held_changed(holder)
+
+    def share(self, permit: Permit) -> SharedHolder:
         """Move a permit from its account to a new holder, of which the account is the one member.
 
         The account weighs as much as before, so the policy need not be told.
@@ -98,13 +164,3 @@ class Holdings:
         permit.holder = holder
         holder.took_on(permit)
         return holder
-
-    def leave(self, holder: SharedHolder, account: Account, references: int) -> None:
-        """Drop references of a member."""
-        settled_anew = holder.left_by(account, references)
-        if not holder.references_of(account):
-            if holder.waiters:
-                self._admission.left(holder, account)
-            self.held_changed(account)
-        if settled_anew:
-            self.held_changed(holder)

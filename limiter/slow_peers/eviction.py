@@ -1,4 +1,4 @@
-"""Closes peers that hold what others wait for and take nothing: nobody else pays for them.
+"""Closes peers that read nothing while they hold memory that others wait for.
 
 While somebody waits for memory that others hold, a connection that pins memory of that budget and
 has acknowledged nothing for the grace is closed, the one without progress for longest first, at
@@ -8,7 +8,7 @@ silent peer; and a waiting request of another is not timed out while such a peer
 grace. From a third of the grace on, connections that have not shown that they read go last, too:
 the next silent one is among them. They are asked with a PING, behind what is outstanding: an
 honest one goes last until it has read that and answered, which is the PING's way there and back for
-who has nothing outstanding, and longer for who reads slowly.
+one with nothing outstanding, and longer for one that reads slowly.
 
 Nothing runs while nothing is outstanding: connections announce themselves when they send.
 """
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from limiter.flow.causes import CloseReason
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType
 from limiter.slow_peers.peer import Peer, SlowPeerRules
-from limiter.slow_peers.unproven_peers import Newcomers
+from limiter.slow_peers.unproven_peers import UnprovenPeers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ SAMPLES_A_TICK = 2_000
 DEFERRED_AT = 0.5
 """The part of the grace without progress after which a peer's requests go last."""
 NEWCOMERS_LAST_AT = 1 / 3
-"""The part of the grace after which a peer without progress lets newcomers go last."""
+"""The part of the grace after which a peer without progress lets unproven ones go last."""
 TRIAL_LASTS_SECONDS = 0.02
 """For so long it is remembered which silent peers hold something."""
 MORE_TIME_SECONDS = 0.5
@@ -56,7 +56,7 @@ class SlowPeers:
     Bound: one entry a connection, forgotten when nothing is outstanding or the connection ends.
 
     Args:
-        limiter: Says who waits for what, and who holds it.
+        limiter: Knows what waits, and what each peer holds.
         rules: When a peer is closed.
         totals: Counts the closed.
         clock: Where time comes from.
@@ -75,7 +75,7 @@ class SlowPeers:
         self._clock = clock
         self._active: dict[Peer, None] = {}
         self._deferred: set[Peer] = set()
-        self._newcomers = Newcomers()
+        self._unproven = UnprovenPeers()
         self._draining = False
         self._timer: TimerHandle | None = None
         self._due = 0.0
@@ -101,15 +101,15 @@ class SlowPeers:
     # -- what connections say -----------------------------------------------------------------
 
     def connected(self, peer: Peer) -> None:
-        """A connection is new: it has proven nothing yet."""
+        """Watch a new connection, which has proven nothing yet."""
         if self._rules.grace_seconds > 0:
-            self._newcomers.came(peer)
+            self._unproven.came(peer)
             self._choose_turn(peer, self._clock.now())
 
     def vouched_for(self, peer: Peer) -> None:
-        """A connection stands for many, or has answered a PING: no longer a newcomer."""
-        if peer in self._newcomers:
-            self._newcomers.is_proven(peer)
+        """Count a connection as proven: it stands for many, or has answered a PING."""
+        if peer in self._unproven:
+            self._unproven.is_proven(peer)
             self._choose_turn(peer, self._clock.now())
 
     def sent(self, peer: Peer) -> None:
@@ -121,13 +121,13 @@ class SlowPeers:
                 self._arm(QUIET_INTERVAL_SECONDS)
 
     def ended(self, peer: Peer) -> None:
-        """A connection is gone."""
+        """Forget a connection that is gone."""
         self._active.pop(peer, None)
-        self._newcomers.is_proven(peer)
+        self._unproven.is_proven(peer)
         self._undefer(peer)
 
     def drain(self) -> None:
-        """The process ends: from now on everybody waits for who takes nothing."""
+        """Close silent peers even if nobody waits for memory: the process waits for them to end."""
         self._draining = True
 
     def stop(self) -> None:
@@ -158,11 +158,11 @@ class SlowPeers:
         for peer in list(islice(self._active, SAMPLES_A_TICK)):
             self._guarded(self._look_at, peer, now)
         waited_for = self._waited_for()
-        self._place_newcomers(waited_for, now)
+        self._place_unproven(waited_for, now)
         if waited_for and now >= self._closed_at + CLOSE_INTERVAL_SECONDS:
             self._close_one(waited_for, now)
-        if self._active or self._newcomers.go_last:
-            soon = waited_for or self._newcomers.go_last
+        if self._active or self._unproven.go_last:
+            soon = waited_for or self._unproven.go_last
             self._arm(CLOSE_INTERVAL_SECONDS if soon else QUIET_INTERVAL_SECONDS)
 
     def _guarded(self, look: Callable[[Peer, float], object], peer: Peer, now: float) -> None:
@@ -176,13 +176,13 @@ class SlowPeers:
     # -- one peer -----------------------------------------------------------------------------
 
     def _look_at(self, peer: Peer, now: float) -> None:
-        """Sample a peer; judge what needs nobody who waits."""
+        """Sample a peer, and close it if it breaks a rule that applies without contention."""
         if peer not in self._active:
             return  # It ended with one that was closed before it.
         del self._active[peer]
         peer.sample_progress(now)
-        if peer.progress.proven and not peer.progress.outstanding and not self._newcomers.go_last:
-            self._newcomers.is_proven(peer)
+        if peer.progress.proven and not peer.progress.outstanding and not self._unproven.go_last:
+            self._unproven.is_proven(peer)
         stalled_seconds = peer.progress.stalled_seconds(now)
         self._choose_turn(peer, now)
         if not peer.progress.outstanding:
@@ -211,7 +211,7 @@ class SlowPeers:
 
     def _choose_turn(self, peer: Peer, now: float) -> None:
         """Let a peer without progress wait behind the others, until it has some."""
-        if not (self._stands_still(peer, now) or self._newcomers.waits(peer)):
+        if not (self._stands_still(peer, now) or self._unproven.waits(peer)):
             self._undefer(peer)
         elif peer not in self._deferred:
             self._deferred.add(peer)
@@ -220,30 +220,30 @@ class SlowPeers:
     def _stands_still(self, peer: Peer, now: float) -> bool:
         return 0 < self._rules.grace_seconds * DEFERRED_AT <= peer.progress.stalled_seconds(now)
 
-    def _place_newcomers(self, waited_for: dict[LimitType, Contention], now: float) -> None:
-        """Let newcomers go last from when a silent peer is in the way until two graces after it.
+    def _place_unproven(self, waited_for: dict[LimitType, Contention], now: float) -> None:
+        """Let unproven peers go last while a silent one is in the way, and two graces longer.
 
         Two, because the next silent one is closed a grace after this one, at the earliest.
         """
-        go_last = self._newcomers.go_last
+        go_last = self._unproven.go_last
         if not go_last or now >= self._silent_at + 2 * self._rules.grace_seconds:
             go_last = any(True for _ in self._in_the_way(waited_for, NEWCOMERS_LAST_AT, now))
             if go_last:
                 self._silent_at = now
-            if go_last is not self._newcomers.go_last:
-                self._let_newcomers_go(last=go_last)
+            if go_last is not self._unproven.go_last:
+                self._let_unproven_go(last=go_last)
         if go_last:
-            for peer in self._newcomers.to_ask():
+            for peer in self._unproven.to_ask():
                 self._guarded(self._ask, peer, now)
 
     def _ask(self, peer: Peer, _: float) -> None:
-        self._newcomers.was_asked(peer, done=peer.ask_whether_it_reads())
+        self._unproven.was_asked(peer, done=peer.ask_whether_it_reads())
 
-    def _let_newcomers_go(self, *, last: bool) -> None:
-        """Let all who have not shown that they read go last, or no more; in one step."""
-        self._newcomers.go_last = last
+    def _let_unproven_go(self, *, last: bool) -> None:
+        """Let all unproven peers go last, or no more; in one step."""
+        self._unproven.go_last = last
         now = self._clock.now()
-        still = [peer for peer in self._newcomers if not self._stands_still(peer, now)]
+        still = [peer for peer in self._unproven if not self._stands_still(peer, now)]
         if last:
             self._deferred.update(still)
             self._limiter.defer(*still)
@@ -278,7 +278,7 @@ class SlowPeers:
     def _in_the_way(
         self, waited_for: dict[LimitType, Contention], part: float, now: float
     ) -> Iterator[Peer]:
-        """Yield who stood still for a part of the grace and is in somebody's way, longest first."""
+        """Yield peers in the way that stood still for a part of the grace, longest first."""
         least = self._rules.grace_seconds * part
         late = []
         if waited_for:
@@ -292,8 +292,10 @@ class SlowPeers:
         pinned = self._limiter.pinned_by(peer)
         return any(
             pinned[one] > 0
-            and (contention.owner is not peer or self._limiter.semaphore(one).others_wait(peer))
-            for one, contention in waited_for.items()
+            and (
+                found.owner is not peer or self._limiter.semaphore(one).contention.others_wait(peer)
+            )
+            for one, found in waited_for.items()
         )
 
     def _close(self, peer: Peer, reason: CloseReason, stalled_seconds: float) -> None:
@@ -310,7 +312,7 @@ class SlowPeers:
         peer.close_slow(sentence)
 
     def more_seconds(self, limit_type: LimitType, waiter: Waiter) -> float:
-        """Return how much longer a request may wait whose time is up; 0 or less: no longer.
+        """Return the seconds that a request may wait beyond its timeout; 0 or less: none.
 
         As long as a peer that is in its way is within its grace: it reads on, or it is closed.
         """
@@ -320,10 +322,10 @@ class SlowPeers:
         since = max(waiter.enqueued_at, self._closed_at)
         latest = since + timeout + 2 * grace + MORE_TIME_SECONDS
         owner = waiter.account.owner if waiter.account is not None else waiter.owner
-        gone_last = owner in self._deferred and owner not in self._newcomers
+        gone_last = owner in self._deferred and owner not in self._unproven
         if gone_last or now >= latest:
             return 0.0
-        # What a closed peer held may have gone to somebody who will give it back in a moment.
+        # What a closed peer held may have gone to one that gives it back in a moment.
         just_closed = now < self._closed_at + MORE_TIME_SECONDS
         served_soon = just_closed or self._on_trial(owner, now)
         return min(CLOSE_INTERVAL_SECONDS, latest - now) if served_soon else 0.0
@@ -331,10 +333,10 @@ class SlowPeers:
     def _on_trial(self, owner: object, now: float) -> bool:
         """Return True if a silent peer within its grace holds anything.
 
-        Of whichever budget: as shipped, who holds heap may wait for direct memory that such a peer
-        pins; otherwise who waits for heap may hold direct memory that others wait for.
+        Of whichever budget: as shipped, a holder of heap may wait for direct memory that such a
+        peer pins; otherwise one that waits for heap may hold direct memory others wait for.
         Thousands may ask in one moment, so all are looked at once for them: two are enough to
-        find one that is not the one who asks.
+        find one that is not the one that asks.
         """
         if now >= self._tried_at + TRIAL_LASTS_SECONDS:
             self._tried_at = now

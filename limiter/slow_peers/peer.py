@@ -1,4 +1,4 @@
-"""A connection as seen by those who close peers that do not read, and the rules of closing."""
+"""The interface of a watched connection, and the rules by which slow ones are closed."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Puts who has not shown that he reads behind who has, while silent peers are in the way.
+"""Peers that have not shown that they read: they go last while silent peers are in the way.
 
 What an eviction frees must not go to the next silent peer, nor to the same one that has come again.
 What a peer's kernel acknowledges is no proof, as its buffers take a hundred kilobytes that nobody
-reads. So newcomers are asked: who answers a PING has read all that was sent before it. (Who sends
-a PONG blindly after it was asked is believed once; what it holds then is closed like any other's.)
+reads. So they are asked: one that answers a PING has read all that was sent before it. (A peer
+that sends a PONG blindly after it was asked is believed once; what it holds then is closed like any
+other's.)
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ if TYPE_CHECKING:
 
 
 ASKED_A_TICK = 500
-"""Newcomers that are sent a PING in one turn, about 10 us each."""
+"""UnprovenPeers that are sent a PING in one turn, about 10 us each."""
 
 
-class Newcomers:
+class UnprovenPeers:
     """The connections of a process that have not shown that they read.
 
     Bound: one entry a connection.
 
     Attributes:
-        go_last: Whether they go after the others, because silent peers are in somebody's way.
+        go_last: True if they go after the others, because silent peers are in the way.
     """
 
     def __init__(self) -> None:
@@ -45,20 +46,20 @@ class Newcomers:
         yield from self._peers
 
     def came(self, peer: Peer) -> None:
-        """A connection is new."""
+        """Add a new connection."""
         self._peers[peer] = self._unasked[peer] = None
 
     def is_proven(self, peer: Peer) -> None:
-        """A connection has read what it was sent, is vouched for, or has ended."""
+        """Forget a connection that has read what it was sent, is vouched for, or has ended."""
         self._peers.pop(peer, None)
         self._unasked.pop(peer, None)
 
     def to_ask(self) -> list[Peer]:
-        """Return some of those who were not asked yet; the others come next."""
+        """Return some peers that were not asked yet; the others come next."""
         return list(islice(self._unasked, ASKED_A_TICK))
 
     def was_asked(self, peer: Peer, *, done: bool) -> None:
-        """Ask a newcomer no more, or later: his handshake is not finished."""
+        """Ask a peer no more, or later: its handshake is not finished."""
         if peer in self._unasked:
             del self._unasked[peer]
             if not done:

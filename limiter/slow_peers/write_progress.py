@@ -1,4 +1,4 @@
-"""Judges if a peer takes what it is sent: bytes acknowledged, and since when there were none."""
+"""Progress of a peer: the bytes that it has acknowledged, and since when there were none."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class WriteProgress:
         Args:
             acknowledged_bytes: All that the peer has acknowledged since it connected.
             now: The moment.
-            outstanding: Whether anything was sent or queued that it has not acknowledged.
+            outstanding: True if anything was sent or queued that it has not acknowledged.
             least_bytes: What must be acknowledged for it to be progress.
         """
         if outstanding:

@@ -1,4 +1,4 @@
-"""Takes frames apart while they arrive, without holding a listing.
+"""Takes frames apart while they arrive, without holding a listing in memory.
 
 Bytes in, values out: no I/O and no clock. The body of a listing goes straight to the
 :class:`~loadgen.clients.answers.AnswerBody` that the caller provides; every other command is
@@ -68,11 +68,11 @@ class AnswerStream:
 
     @property
     def idle(self) -> bool:
-        """Whether the stream stands between two frames."""
+        """True if the stream stands between two frames."""
         return self._in_header and not self._head
 
     def feed(self, chunk: memoryview) -> list[Received]:
-        """Take bytes as they come and return what they complete.
+        """Take bytes as they come and return the commands that they complete.
 
         Raises:
             RemoteProtocolError: The bytes are not Pulsar's binary protocol.

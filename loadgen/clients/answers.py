@@ -5,8 +5,8 @@ namespace share one copy: each compares what arrives with the copy and adds to i
 end. A client whose bytes differ gets a copy of its own. Bytes already found right are right
 again, so a namespace is verified in full once, and each answer that differs once more.
 
-Verification is put off until the storm is over, because it would make other clients late;
-what differs is kept for that up to ``PENDING_LIMIT_BYTES``, more is verified at once.
+Verification is put off until the run is over, because it would make other clients late; up to
+``PENDING_LIMIT_BYTES`` of answers that differ are kept for that, more are verified at once.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _ANY_REQUEST_ID = b"\x08\x01"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What became of one answer.
+class AnswerVerdict:
+    """The judgement of one answer.
 
     Attributes:
         topics: Number of names in it.
@@ -48,8 +48,8 @@ class SharedAnswer:
     def __init__(self, expectation: NamespaceExpectation) -> None:
         self.expectation = expectation
         self.data = bytearray()
-        self.verdicts: dict[int, Verdict] = {}  # as many as there are lengths of right answers
-        self.reference: Verdict | None = None
+        self.verdicts: dict[int, AnswerVerdict] = {}  # by length of a right answer
+        self.reference: AnswerVerdict | None = None
 
 
 class AnswerBody:
@@ -84,14 +84,14 @@ class AnswerBody:
 
 
 class PendingAnswer:
-    """An answer that came in; :meth:`verdict` may be asked once the storm is over."""
+    """An answer that came in; :meth:`verdict` may be asked once the run is over."""
 
     def __init__(self, body: AnswerBody) -> None:
         self._body: AnswerBody | None = body
-        self._verdict: Verdict | None = None
+        self._verdict: AnswerVerdict | None = None
 
-    def verdict(self) -> Verdict:
-        """Verify the answer, or return what is known; its bytes are given back."""
+    def verdict(self) -> AnswerVerdict:
+        """Verify the answer, or return the verdict it has; its bytes are given back."""
         if self._verdict is None and self._body is not None:
             self._verdict = _verify(self._body)
         self._body = None
@@ -100,7 +100,7 @@ class PendingAnswer:
 
 
 class AnswerChecker:
-    """Holds what is known of each namespace of one task."""
+    """The answers that one task has seen of each namespace."""
 
     def __init__(self, *, filtered: bool) -> None:
         self._filtered = filtered
@@ -132,7 +132,7 @@ class AnswerChecker:
         return expectation
 
 
-def _verify(body: AnswerBody) -> Verdict:
+def _verify(body: AnswerBody) -> AnswerVerdict:
     shared = body.shared
     if body.own is None and body.size_bytes in shared.verdicts:
         return shared.verdicts[body.size_bytes]
@@ -142,7 +142,7 @@ def _verify(body: AnswerBody) -> Verdict:
     return verdict
 
 
-def _compared_with_reference(verdict: Verdict, shared: SharedAnswer) -> Verdict:
+def _compared_with_reference(verdict: AnswerVerdict, shared: SharedAnswer) -> AnswerVerdict:
     if verdict.problem is not None:
         return verdict
     if shared.reference is None:
@@ -150,11 +150,11 @@ def _compared_with_reference(verdict: Verdict, shared: SharedAnswer) -> Verdict:
     return disagreement(verdict, shared.reference)
 
 
-def disagreement(verdict: Verdict, reference: Verdict) -> Verdict:
+def disagreement(verdict: AnswerVerdict, reference: AnswerVerdict) -> AnswerVerdict:
     """Return ``verdict``, with a problem if it lists other topics than ``reference``."""
     if (verdict.topics, verdict.hash) == (reference.topics, reference.hash):
         return verdict
-    return Verdict(
+    return AnswerVerdict(
         verdict.topics,
         verdict.hash,
         f"lists {verdict.topics} topics with hash {verdict.hash}, another answer of the same "
@@ -162,21 +162,29 @@ def disagreement(verdict: Verdict, reference: Verdict) -> Verdict:
     )
 
 
-def verify_answer(body: bytes, expectation: NamespaceExpectation) -> Verdict:
+def verify_answer(body: bytes, expectation: NamespaceExpectation) -> AnswerVerdict:
     """Verify one answer in full.
 
     Args:
         body: CommandGetTopicsOfNamespaceResponse without its request id.
         expectation: What the namespace holds, as far as known.
     """
-    response = pb.CommandGetTopicsOfNamespaceResponse()
     try:
-        response.ParseFromString(_ANY_REQUEST_ID + body)
+        response = parse_answer(body)
     except DecodeError:
-        return Verdict(0, "", "is not a CommandGetTopicsOfNamespaceResponse")
+        return AnswerVerdict(0, "", "is not a CommandGetTopicsOfNamespaceResponse")
     topics = len(response.topics)
     computed = topics_hash(response.topics)
-    return Verdict(topics, computed, _problem(response, computed, expectation))
+    return AnswerVerdict(topics, computed, _problem(response, computed, expectation))
+
+
+def parse_answer(body: bytes) -> pb.CommandGetTopicsOfNamespaceResponse:
+    """Return the response whose bytes behind the request id are given.
+
+    Raises:
+        DecodeError: They are no such response.
+    """
+    return pb.CommandGetTopicsOfNamespaceResponse.FromString(_ANY_REQUEST_ID + body)
 
 
 def _problem(

@@ -1,4 +1,4 @@
-"""Getting a client connected: name, open files, socket, handshake, and what can go wrong."""
+"""Connects clients: finds the address, raises the limit of open files, shakes hands."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING
 import uvloop
 
 from limiter.clock import LoopClock, deadline
-from loadgen.clients.answers import AnswerChecker
-from loadgen.clients.connection import ConnectFailedError
-from loadgen.clients.context import StormContext
-from loadgen.clients.counters import StormCounters
+from loadgen.clients.connection import ClientConnection, ConnectFailedError
+from loadgen.clients.context import ClientContext
+from loadgen.clients.counters import RequestCounters
 from loadgen.errors import LoadgenError
-from loadgen.scenario import ClientPlan, StormScenario
-from loadgen.scenarios.storm.client import StormClient
+from loadgen.scenario import ClientPlan
 
 if TYPE_CHECKING:
-    from loadgen.clients.connection import ListingConnection
-    from loadgen.scenario import ListingScenario
+    from loadgen.scenario import Scenario
 
 CONNECT_TIMEOUT_SECONDS = 10.0
+# Below the smallest listen backlog in use (128), so that no SYN is dropped and sent again a
+# second later.
+CONNECTING_AT_ONCE = 64
 _OTHER_OPEN_FILES = 64
 
 ServerAddress = tuple[socket.AddressFamily, tuple[str, int]]
 
 
-def check_reachable(scenario: ListingScenario) -> str:
+def check_reachable(scenario: Scenario) -> str:
     """Connect once, as every client will; return what the server calls its version.
 
     Raises:
@@ -58,7 +58,7 @@ def raise_open_file_limit(connections: int) -> None:
         )
 
 
-async def resolve(scenario: ListingScenario) -> ServerAddress:
+async def resolve(scenario: Scenario) -> ServerAddress:
     """Return family and address of the scenario's server.
 
     Raises:
@@ -76,10 +76,37 @@ async def resolve(scenario: ListingScenario) -> ServerAddress:
     return family, (str(address[0]), int(address[1]))
 
 
+class Connector:
+    """Connects the clients of one task, as many at once as a listen backlog takes.
+
+    Mutable state: the server's address, once it is resolved.
+    """
+
+    def __init__(self) -> None:
+        self._address: ServerAddress | None = None
+        self._places = asyncio.Semaphore(CONNECTING_AT_ONCE)
+
+    async def resolve(self, scenario: Scenario) -> None:
+        """Find the server's address.
+
+        Raises:
+            LoadgenError: Its name is unknown.
+        """
+        self._address = await resolve(scenario)
+
+    async def connect(self, client: ClientConnection, receive_buffer_bytes: int) -> str | None:
+        """Connect one client; return why that failed, or None."""
+        assert self._address is not None
+        try:
+            async with self._places:
+                await connect(client, self._address, receive_buffer_bytes)
+        except (OSError, ConnectFailedError) as error:
+            return connect_failure(error)
+        return None
+
+
 async def connect(
-    client: ListingConnection,
-    address: ServerAddress,
-    receive_buffer_bytes: int,
+    client: ClientConnection, address: ServerAddress, receive_buffer_bytes: int
 ) -> None:
     """Connect one client and shake hands.
 
@@ -110,9 +137,9 @@ def new_socket(
     """Return a socket that is ready to be connected.
 
     Args:
-        address: What it will be connected to.
+        address: The server.
         receive_buffer_bytes: SO_RCVBUF; 0 leaves the kernel's own.
-        source_address: Where it connects from; None leaves it to the kernel.
+        source_address: Local address to connect from; None leaves it to the kernel.
 
     Raises:
         OSError: There are no more sockets, or the source address is not this machine's.
@@ -132,7 +159,7 @@ def new_socket(
 
 
 def connect_failure(error: Exception) -> str:
-    """Say why a client could not connect."""
+    """Return why a client could not connect."""
     if isinstance(error, TimeoutError) and not error.errno:
         return f"no CONNECTED within {CONNECT_TIMEOUT_SECONDS:g} s"
     if isinstance(error, OSError) and error.errno:
@@ -140,19 +167,16 @@ def connect_failure(error: Exception) -> str:
     return str(error)
 
 
-async def _connect_once(scenario: ListingScenario) -> str:
-    once = StormScenario(
-        service_url=scenario.service_url, namespaces=scenario.namespaces[:1], clients=1
-    )
-    checker = AnswerChecker(filtered=False)
-    context = StormContext(once, checker, StormCounters(), on_finished=lambda: None)
-    client = StormClient(ClientPlan(0, once.namespaces[0], 0.0, None), context)
-    try:
-        await connect(client, await resolve(once), once.receive_buffer_bytes)
-    except (OSError, ConnectFailedError) as error:
+async def _connect_once(scenario: Scenario) -> str:
+    context = ClientContext(scenario, RequestCounters(), on_finished=lambda: None)
+    client = ClientConnection(ClientPlan(0, scenario.namespaces[0], 0.0, None), context)
+    connector = Connector()
+    await connector.resolve(scenario)
+    failure = await connector.connect(client, scenario.receive_buffer_bytes)
+    if failure is not None:
         raise LoadgenError(
             f"{scenario.service_url} cannot be reached as a Pulsar broker or proxy: "
-            f"{connect_failure(error)}; is it running and is this its binary port?"
-        ) from None
+            f"{failure}; is it running and is this its binary port?"
+        )
     client.close()
     return client.handshake.result()

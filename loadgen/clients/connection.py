@@ -1,16 +1,13 @@
-"""One connection that lists topics: shakes hands, takes answers apart, reads at its own speed.
+"""One client's connection: shakes hands, takes answers apart, reads at its own speed.
 
-What it asks for and when is the business of those who build on it: a client of a storm
-(:mod:`loadgen.scenarios.storm.client`) and a healthy client on a schedule
-(:mod:`loadgen.scenarios.stuck.healthy_client`). Reading
-is paused and resumed by an exact token budget and never takes more at once than the budget holds,
-so that the server meets a reader of exactly that speed.
+Subclasses decide what is asked for and when. Reading is paused and resumed by an exact token
+budget and never takes more at once than the budget holds, so that the server meets a reader of
+exactly that speed.
 """
 
 from __future__ import annotations
 
 import asyncio
-from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, cast
 
 import proto.PulsarApi_pb2 as pb
@@ -22,7 +19,7 @@ from proto.errors import RemoteProtocolError
 if TYPE_CHECKING:
     from limiter.clock import TimerHandle
     from loadgen.clients.answers import AnswerBody
-    from loadgen.clients.context import StormContext
+    from loadgen.clients.context import ClientContext
     from loadgen.clients.pacing import ReadBudget
     from loadgen.scenario import ClientPlan
 
@@ -33,19 +30,19 @@ class ConnectFailedError(Exception):
     """A client did not get as far as CONNECTED; the message says why."""
 
 
-class ListingConnection(asyncio.BufferedProtocol):
+class ClientConnection(asyncio.BufferedProtocol):
     """One connection. Its mutable state is its transport, its handshake and its read budget.
 
     Args:
-        plan: Whose connection it is.
-        context: What the clients of one task share.
+        plan: The client that it belongs to.
+        context: State that the clients of one task share.
     """
 
-    def __init__(self, plan: ClientPlan, context: StormContext[Any]) -> None:
+    def __init__(self, plan: ClientPlan, context: ClientContext[Any]) -> None:
         self.plan = plan
         # Its result is what the server calls its version.
         self.handshake: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._shared = context
+        self.context = context
         self._stream = AnswerStream(self._new_body)
         self._transport: asyncio.Transport | None = None
         self._budget: ReadBudget | None = None
@@ -57,6 +54,11 @@ class ListingConnection(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
 
+    def send(self, frame: bytes) -> None:
+        """Write a frame, unless the connection is closing."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(frame)
+
     @property
     def usable(self) -> bool:
         """True if a request can be sent."""
@@ -64,28 +66,27 @@ class ListingConnection(asyncio.BufferedProtocol):
             return False
         return not self._transport.is_closing()
 
-    # What those who build on it say.
+    # Hooks for subclasses; each does nothing here.
 
-    @abstractmethod
     def listing_received(self, listing: Listing) -> None:
-        """Take an answer."""
+        """Take a listing."""
 
-    @abstractmethod
+    def command_received(self, command: pb.BaseCommand) -> None:
+        """Take any other command that arrives after the handshake."""
+
     def refusal_received(self, request_id: int, reason: str) -> None:
         """Take a refusal."""
 
-    @abstractmethod
     def bytes_received(self, nbytes: int) -> None:
         """Count bytes that were read, before they are looked at."""
 
-    @abstractmethod
     def ended(self, reason: str) -> None:
         """Take note that the connection is over, once, after its handshake."""
 
     def between_frames(self) -> None:
-        """Take note that what was read ends with a frame."""
+        """Take note that the bytes read so far end with a frame."""
 
-    # What the event loop calls.
+    # Called by the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Send CONNECT."""
@@ -96,19 +97,19 @@ class ListingConnection(asyncio.BufferedProtocol):
         """Return room for no more than may be read now."""
         del sizehint  # the loop's wish; the budget decides
         if self._budget is None:
-            return self._shared.scratch
-        allowed = self._budget.available_bytes(self._shared.time.monotonic())
-        return self._shared.scratch[: max(1, allowed)]
+            return self.context.scratch
+        allowed = self._budget.available_bytes(self.context.time.monotonic())
+        return self.context.scratch[: max(1, allowed)]
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Take what was read."""
+        """Take the bytes that were read."""
         if self._closed:
             return
         if self._budget is not None:
             self._budget.spend(nbytes)
         self.bytes_received(nbytes)
         try:
-            for received in self._stream.feed(self._shared.scratch[:nbytes]):
+            for received in self._stream.feed(self.context.scratch[:nbytes]):
                 self._receive(received)
         except RemoteProtocolError as error:
             self._break_off(f"protocol error: {error}")
@@ -118,23 +119,25 @@ class ListingConnection(asyncio.BufferedProtocol):
         self._pace()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Settle what was under way."""
+        """End the connection, with what was under way on it."""
         self._over("closed by the server" if exc is None else f"connection lost: {exc}")
 
-    # What arrives.
+    # Frames that arrive.
 
     def _new_body(self) -> AnswerBody:
-        return self._shared.checker.body(self.plan.namespace)
+        return self.context.checker.body(self.plan.namespace)
 
     def _receive(self, received: Listing | pb.BaseCommand) -> None:
         if isinstance(received, Listing):
             if self.handshake.done():
                 self.listing_received(received)
         elif received.type == pb.BaseCommand.PING:
-            self._pong()
+            self.send(PONG)
         elif received.type == pb.BaseCommand.ERROR:
             self._refused(received.error)
-        elif not self.handshake.done():
+        elif self.handshake.done():
+            self.command_received(received)
+        else:
             self._shake_hands(received)
 
     def _shake_hands(self, received: pb.BaseCommand) -> None:
@@ -142,7 +145,7 @@ class ListingConnection(asyncio.BufferedProtocol):
             name = pb.BaseCommand.Type.Name(received.type)
             self._break_off(f"the server answered CONNECT with {name}")
             return
-        self._shared.counters.connected += 1
+        self.context.counters.connected += 1
         self.handshake.set_result(received.connected.server_version)
 
     def _refused(self, error: pb.CommandError) -> None:
@@ -151,10 +154,6 @@ class ListingConnection(asyncio.BufferedProtocol):
             self.refusal_received(error.request_id, reason)
         else:
             self._break_off(reason)
-
-    def _pong(self) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(PONG)
 
     # The end.
 
@@ -178,10 +177,10 @@ class ListingConnection(asyncio.BufferedProtocol):
     def _pace(self) -> None:
         if self._budget is None or self._transport is None or self._closed:
             return
-        pause_seconds = self._budget.pause_seconds(self._shared.time.monotonic())
+        pause_seconds = self._budget.pause_seconds(self.context.time.monotonic())
         if pause_seconds > 0:
             self._transport.pause_reading()
-            clock = self._shared.clock
+            clock = self.context.clock
             self._resume = clock.call_at(clock.now() + pause_seconds, self._resume_reading)
 
     def _resume_reading(self) -> None:

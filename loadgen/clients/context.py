@@ -1,4 +1,4 @@
-"""What the clients of one task share: the scenario, the storm's time, counters and a buffer."""
+"""State that the clients of one task share: the scenario, the run's time, counters, a buffer."""
 
 from __future__ import annotations
 
@@ -7,28 +7,27 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from limiter.clock import Clock, LoopClock
+from loadgen.clients.answers import AnswerChecker
 from loadgen.clients.pacing import LARGEST_QUANTUM_BYTES
-from loadgen.scenario import ListingScenario
+from loadgen.scenario import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loadgen.clients.answers import AnswerChecker
-    from loadgen.clients.counters import StormCounters
+    from loadgen.clients.counters import RequestCounters
 
-ScenarioT = TypeVar("ScenarioT", bound=ListingScenario)
+ScenarioT = TypeVar("ScenarioT", bound=Scenario)
 
 
 @dataclass(slots=True)
-class StormTime:
+class RunTime:
     """Time relative to the agreed T0, on a clock that does not step.
 
-    uvloop's own clock has steps of a millisecond; what is measured and paced here is not read
-    from it.
+    Not uvloop's own clock, which has steps of a millisecond.
 
     Attributes:
         monotonic: Reads the clock, in seconds.
-        t0: What it reads at T0.
+        t0: The clock's reading at T0.
     """
 
     monotonic: Callable[[], float] = time.perf_counter
@@ -44,26 +43,30 @@ class StormTime:
 
 
 @dataclass(frozen=True, slots=True)
-class StormContext(Generic[ScenarioT]):
-    """What the clients of one task share.
+class ClientContext(Generic[ScenarioT]):
+    """State that the clients of one task share.
 
     Attributes:
         scenario: The whole run.
-        checker: Verifies answers.
-        counters: What is shown while it runs.
+        counters: Totals that are shown while it runs.
         on_finished: Called once for each client that has nothing more to do.
-        time: The storm's time.
+        time: The run's time.
         clock: Arms timers.
-        scratch: What is read lands here first. One buffer serves all connections of a loop: a
+        checker: Verifies listings.
+        scratch: Bytes that are read land here first. One buffer serves all connections of a loop: a
             loop asks for it, fills it and hands it over without doing anything in between.
     """
 
     scenario: ScenarioT
-    checker: AnswerChecker
-    counters: StormCounters
+    counters: RequestCounters
     on_finished: Callable[[], None]
-    time: StormTime = field(default_factory=StormTime)
+    time: RunTime = field(default_factory=RunTime)
     clock: Clock = field(default_factory=LoopClock)
+    checker: AnswerChecker = field(init=False)
     scratch: memoryview = field(
         default_factory=lambda: memoryview(bytearray(LARGEST_QUANTUM_BYTES)), repr=False
     )
+
+    def __post_init__(self) -> None:
+        checker = AnswerChecker(filtered=self.scenario.pattern is not None)
+        object.__setattr__(self, "checker", checker)

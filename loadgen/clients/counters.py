@@ -1,4 +1,4 @@
-"""Counters: how many requests of a task ended, and how."""
+"""Counters of requests by how they ended."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class StormCounters:
-    """Totals of one task, or of a whole storm. ``bytes`` are those read of answers."""
+class RequestCounters:
+    """Totals of one task, or of a whole run. ``bytes`` are those read of answers."""
 
     connected: int = 0
     started: int = 0
@@ -27,8 +27,8 @@ class StormCounters:
         """Count a request that ended."""
         setattr(self, outcome.value, getattr(self, outcome.value) + 1)
 
-    def plus(self, other: StormCounters) -> StormCounters:
+    def plus(self, other: RequestCounters) -> RequestCounters:
         """Return the sum of both."""
-        return StormCounters(
+        return RequestCounters(
             *(getattr(self, each.name) + getattr(other, each.name) for each in fields(self))
         )

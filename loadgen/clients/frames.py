@@ -1,4 +1,4 @@
-"""The three frames that a client of a storm sends."""
+"""The frames that clients send."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def connect_frame() -> bytes:
 
 
 @lru_cache(maxsize=1024)
-def request_frame(namespace: str, pattern: str | None, request_id: int) -> bytes:
+def listing_frame(namespace: str, pattern: str | None, request_id: int) -> bytes:
     """Return GET_TOPICS_OF_NAMESPACE for persistent topics."""
     return encode_command(
         pb.BaseCommand(

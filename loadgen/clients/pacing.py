@@ -1,4 +1,4 @@
-"""How fast a client reads: an exact token budget, one token a byte.
+"""Limits how fast a client reads: an exact token budget, one token a byte.
 
 Over any stretch of time a reader takes at most ``rate * time`` bytes and one burst of at most
 two quanta. Timers that fire late are made up for by the next read, up to one quantum, so that

@@ -1,4 +1,4 @@
-"""What one task of a storm hands back: a row for each request, and how punctual it was.
+"""The report of one task: a row for each request, and how punctual the task was.
 
 A report travels as one piece of bytes (an Arrow stream with the rest in its metadata), so that
 Spark and the process executor carry the same thing.
@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from loadgen.clients.peer_record import PeerRecord
-
 if TYPE_CHECKING:
     from loadgen.clients.answers import PendingAnswer
 
 
 class Outcome(StrEnum):
-    """What became of one request."""
+    """The ways in which a request ends."""
 
     ANSWERED = "answered"
     REFUSED = "refused"
@@ -36,7 +34,7 @@ class RequestRecord:
 
     Attributes:
         client: Number of the client.
-        namespace: What it asked for.
+        namespace: The namespace that it asked for.
         intended_start_seconds: When the schedule wanted it sent.
         started_seconds: When it was sent; None if it never was.
         first_byte_seconds: When the first byte of its answer was read.
@@ -44,7 +42,7 @@ class RequestRecord:
         outcome: None while it runs.
         reason: Why it was not answered.
         bytes: Bytes read while it ran.
-        answer: The answer, to be verified when the storm is over.
+        answer: The listing, to be verified when the run is over.
     """
 
     client: int
@@ -60,7 +58,7 @@ class RequestRecord:
 
     @property
     def started(self) -> bool:
-        """Whether it was sent."""
+        """True if it was sent."""
         return self.started_seconds is not None
 
 
@@ -76,7 +74,8 @@ ROWS = pa.schema(
         pa.field("finished_seconds", pa.float64()),
         pa.field("outcome", pa.string(), nullable=False),
         pa.field("reason", pa.string(), nullable=False),
-        pa.field("topics", pa.int32(), nullable=False),
+        # Null for an answer that is no listing.
+        pa.field("topics", pa.int32()),
         pa.field("bytes", pa.int64(), nullable=False),
         # Only until the tasks' answers were compared; not written to requests.parquet.
         pa.field("topics_hash", pa.string(), nullable=False),
@@ -86,7 +85,7 @@ ROWS = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """What a task says of itself.
+    """Facts about one task: its punctuality, and whether it ran to its end.
 
     Attributes:
         task: Number of the task.
@@ -99,7 +98,7 @@ class TaskFacts:
         t0_epoch_seconds: The agreed T0 on the wall clock.
         attempt: Number of the attempt; above 0 means that the load was offered twice.
         interrupted: Whether it ended early, so that requests under way have no row.
-        connections_lost: Connections of healthy clients that ended before the run did.
+        connections_lost: Lasting connections that ended before the run did.
     """
 
     task: int
@@ -114,18 +113,24 @@ class TaskFacts:
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """The rows of one task's requests (schema ``ROWS``), its facts and its stuck peers."""
+    """The result of one task.
+
+    Attributes:
+        rows: Its requests (schema ``ROWS``).
+        facts: Its punctuality.
+        details: Rows that its scenario adds; JSON values.
+    """
 
     rows: pa.Table
     facts: TaskFacts
-    peers: tuple[PeerRecord, ...] = ()
+    details: tuple[dict[str, Any], ...] = ()
 
     def to_bytes(self) -> bytes:
         """Return the report as an Arrow stream."""
         facts = json.dumps(asdict(self.facts)).encode()
         sink = pa.BufferOutputStream()
-        peers = json.dumps([asdict(peer) for peer in self.peers]).encode()
-        table = self.rows.replace_schema_metadata({b"facts": facts, b"peers": peers})
+        details = json.dumps(self.details).encode()
+        table = self.rows.replace_schema_metadata({b"facts": facts, b"details": details})
         with pa.ipc.new_stream(sink, table.schema) as stream:
             stream.write_table(table)
         return bytes(sink.getvalue().to_pybytes())
@@ -135,8 +140,8 @@ class TaskReport:
         """Read what :meth:`to_bytes` wrote."""
         table = pa.ipc.open_stream(data).read_all()
         facts: dict[str, Any] = json.loads(table.schema.metadata[b"facts"])
-        peers = tuple(PeerRecord(**each) for each in json.loads(table.schema.metadata[b"peers"]))
-        return cls(table.replace_schema_metadata(None), TaskFacts(**facts), peers)
+        details = tuple(json.loads(table.schema.metadata[b"details"]))
+        return cls(table.replace_schema_metadata(None), TaskFacts(**facts), details)
 
 
 def report_rows(task: int, records: list[RequestRecord]) -> pa.Table:
@@ -146,7 +151,8 @@ def report_rows(task: int, records: list[RequestRecord]) -> pa.Table:
 
 def _row(task: int, record: RequestRecord) -> dict[str, object]:
     outcome, reason = record.outcome, record.reason
-    topics, topics_hash = 0, ""
+    topics: int | None = None if outcome is Outcome.ANSWERED else 0
+    topics_hash = ""
     if record.answer is not None:
         verdict = record.answer.verdict()
         topics, topics_hash = verdict.topics, verdict.hash

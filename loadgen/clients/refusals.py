@@ -1,4 +1,4 @@
-"""Reasons of refusals, in a form that adds up.
+"""Reasons of refusals without the parts that differ by request, so that they can be counted.
 
 A thousand refusals for one cause carry a thousand request ids, ports and sizes. Masked, they are
 one reason with a count.
@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def refusal_reason(error: int, message: str) -> str:
-    """Return ``<ServerError name>: <message>`` with everything masked that differs by request.
+    """Return ``<ServerError name>: <message>`` with the parts masked that differ by request.
 
     Args:
         error: Code of the ERROR command, a ``pb.ServerError``.
@@ -43,7 +43,7 @@ def server_error_name(error: int) -> str:
 
 
 def masked(text: str) -> str:
-    """Replace addresses, identifiers and numbers by what they are."""
+    """Replace addresses, identifiers and numbers by placeholders."""
     text = _ADDRESS.sub("<address>", text)
     text = _HEXADECIMAL.sub("<id>", text)
     return _NUMBER.sub("<n>", text)

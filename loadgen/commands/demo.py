@@ -10,14 +10,13 @@ from rich.constrain import Constrain
 from rich.table import Table
 from rich.text import Text
 
-from loadgen.commands.sizes import parse_read_rate
-from loadgen.corpus.synthetic import TopicPlan
+from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.demo.demo import run_demo
 from loadgen.demo.options import DemoOptions
 from loadgen.demo.own_cluster import OwnCluster, read_own_server
 from loadgen.demo.own_topics import OwnTopics, parse_topics, read_own_topics
 from loadgen.demo.plan import RUNS, STUCK_RUNS, default_namespaces
-from loadgen.demo.progress import Steps
+from loadgen.demo.step_display import StepDisplay
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.executors.processes import ExecutorKind
 from loadgen.report.pictures import RUN_DIRECTORIES, draw_pictures, load_demo
@@ -25,6 +24,7 @@ from loadgen.report.sentences import late_start_sentence
 from loadgen.report.stuck.pictures import draw_stuck_pictures
 from loadgen.report.tables import TERMINAL_COLUMNS, summary_console, summary_tables
 from loadgen.servers.processes import termination_interrupts
+from loadgen.sizes import parse_read_rate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,7 +131,7 @@ def demo(  # noqa: PLR0913 - one parameter for each option
     for note in [*invalid, *(own.notes() if own is not None else ())]:
         console.print(note, soft_wrap=True, highlight=False, markup=False)
     try:
-        with termination_interrupts(), Steps(console).shown() as steps:
+        with termination_interrupts(), StepDisplay(console).shown() as steps:
             result = run_demo(options, steps)
     except KeyboardInterrupt:
         raise LoadgenError(_INTERRUPTED, ExitCode.INTERRUPTED) from None
@@ -183,7 +183,7 @@ def show(console: Console, result: DemoResult) -> None:
 
 
 def _verdicts(checks: Sequence[CheckResult]) -> Table:
-    """The checks as a list whose sentences stay clear of the marks."""
+    """Return the checks as a grid: a mark and a sentence in each row."""
     grid = Table.grid(padding=(0, 1))
     for check in checks:
         mark = Text("✓", "green") if check.passed else Text("✗", "bold red")

@@ -10,25 +10,28 @@ from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - Typer reads the annotations
 from typing import Annotated, Any
 
-import aiohttp
 import typer
 from rich.console import Console
 
+from client.admin.errors import AdminRefusedError
+from client.admin.pulsar_admin import PulsarAdmin
+from client.admin.rest import NOT_SERVED
 from loadgen.commands.progress_bar import counting
-from loadgen.corpus.loader import PulsarAdmin, TopicLoader, refusal, unreachable
+from loadgen.corpus.loader import TopicLoader, admin_errors
 from loadgen.corpus.source import count_names, read_topics
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.servers.loopback import CONFIRMATION_FLAG, require_own_cluster
 from proto.invalid_rows import InvalidRows
 
-_CONNECT_SECONDS = 5.0
 _CALL_SECONDS = 120.0
+_IMPORT_SECONDS = 86_400.0
+"""An import takes as long as it takes; a day bounds a server that has died."""
 _NOT_FOUND = (404, 405)
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """Counts what a server holds after loading.
+    """The counts of one loading: topics, namespaces, seconds.
 
     Attributes:
         existing: Topics that were there before; ``None`` where the server does not tell.
@@ -100,18 +103,16 @@ async def load_by_import(
     Raises:
         LoadgenError: The broker refused, is not there, or imported another number of topics.
     """
-    url = f"{admin_url.rstrip('/')}/admin/v2/floodgate/import"
-    # An import takes as long as it takes: only the connection has a deadline.
-    timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS)
-    with counting(f"Importing {path}", None):
-        async with aiohttp.ClientSession(timeout=timeout) as session:
-            skip = {"skipInvalid": True} if skip_invalid else {}
-            answer = await _post(session, url, {"path": str(path), **skip})
+    with counting(f"Importing {path}", None), admin_errors(f"The import of {path}"):
+        async with PulsarAdmin(admin_url, _IMPORT_SECONDS) as admin:
+            answer = await _import(admin, path, skip_invalid=skip_invalid)
     try:
         counts = int(answer["topics"]), int(answer["namespaces"]), float(answer["seconds"])
         loaded = Loaded(*counts, skipped=int(answer.get("skipped", 0)))
     except (KeyError, TypeError, ValueError) as error:
-        raise LoadgenError(f"{url} answered {answer!r}, which is no import result.") from error
+        raise LoadgenError(
+            f"{admin_url} answered {answer!r}, which is no import result."
+        ) from error
     if expected is not None and loaded.topics + loaded.skipped != expected:
         raise LoadgenError(
             f"{path} holds {expected} topics, but the server says it imported {loaded.topics}.",
@@ -131,11 +132,10 @@ async def load_by_rest(
     started = time.perf_counter()
     skipped = InvalidRows(path)
     topics = read_topics(path, skipped if skip_invalid else None)
-    timeout = aiohttp.ClientTimeout(total=_CALL_SECONDS, sock_connect=_CONNECT_SECONDS)
-    connector = aiohttp.TCPConnector(limit=concurrency)
-    with counting(f"Creating the topics of {path}", count_names(path)) as on_names_created:
-        async with aiohttp.ClientSession(timeout=timeout, connector=connector) as session:
-            loader = TopicLoader(PulsarAdmin(session, admin_url), concurrency)
+    bar = counting(f"Creating the topics of {path}", count_names(path))
+    with bar as on_names_created, admin_errors(f"Loading {path}"):
+        async with PulsarAdmin(admin_url, _CALL_SECONDS) as admin:
+            loader = TopicLoader(admin, concurrency)
             await loader.load(topics, on_names_created)
     seconds = time.perf_counter() - started
     if skipped.count:
@@ -144,24 +144,13 @@ async def load_by_rest(
     return Loaded(*counts, skipped.count)
 
 
-async def _post(session: aiohttp.ClientSession, url: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON object that a POST is answered with."""
+async def _import(admin: PulsarAdmin, path: Path, *, skip_invalid: bool) -> dict[str, Any]:
     try:
-        async with session.post(url, json=body) as answer:
-            status, text = answer.status, await answer.text()
-    except (aiohttp.ClientError, TimeoutError) as error:
-        raise LoadgenError(unreachable(url, error)) from error
-    if status in _NOT_FOUND and '"reason"' not in text:
-        raise LoadgenError(
-            f"{url} does not exist (HTTP {status}): a Pulsar cannot import; add --rest."
-        )
-    if status >= 400:
-        raise LoadgenError(refusal("POST", url, status, text))
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise LoadgenError(f"{url} answered {text[:80]!r}, which is no JSON.") from error
-    return found if isinstance(found, dict) else {}
+        return await admin.floodgate.import_topics(str(path), skip_invalid=skip_invalid)
+    except AdminRefusedError as error:
+        if error.status in _NOT_FOUND and error.reason.startswith(NOT_SERVED):
+            raise LoadgenError(f"{error.reason}: a Pulsar cannot import; add --rest.") from error
+        raise
 
 
 def _print(loaded: Loaded, path: Path, *, as_json: bool) -> None:

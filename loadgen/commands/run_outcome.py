@@ -1,4 +1,4 @@
-"""Ends ``loadgen run``: tells people or programs the figures, and finds the exit code."""
+"""Ends ``loadgen run``: prints the figures for people or programs, and finds the exit code."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from loadgen.clients.peer_record import PEERS_NAME
 from loadgen.errors import ExitCode, LoadgenError
+from loadgen.report.hidden_effect import hidden_effect
 from loadgen.report.sentences import late_start_sentence
 from loadgen.report.tables import TERMINAL_COLUMNS, summary_tables
-from loadgen.results.hidden_effect import hidden_effect
 from loadgen.results.summary import parse_summary
+from loadgen.scenarios.registry import kind_of
 from loadgen.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadgen.run.run import RunResult
-
+    from loadgen.scenario import Scenario
 
 _NAMED = 3
 """Namespaces that a sentence names."""
@@ -45,12 +45,13 @@ def show(result: RunResult, *, as_json: bool) -> None:
     console.print(f"Everything about this run is in {result.directory}", highlight=False)
 
 
-def fail_if_invalid(result: RunResult, *, allow_empty: bool = False) -> None:
+def fail_if_invalid(result: RunResult, scenario: Scenario, *, allow_empty: bool = False) -> None:
     """End with a sentence and an exit code if the run's figures are not to be relied on.
 
     Raises:
-        LoadgenError: An answer was wrong, somebody was not connected, the generator was late, a
-            namespace had no topics and that is not allowed, or there was a Ctrl-C.
+        LoadgenError: An answer was wrong, nobody was connected, the generator was late, a
+            namespace had no topics and that is not allowed, there was a Ctrl-C, or the scenario
+            has a reason of its own.
     """
     summary = result.summary
     if result.exit_code is ExitCode.INTERRUPTED:
@@ -73,12 +74,11 @@ def fail_if_invalid(result: RunResult, *, allow_empty: bool = False) -> None:
         raise LoadgenError(_nothing_listed(result.empty_namespaces))
     if result.exit_code is ExitCode.GENERATOR_LIMITED:
         sentence = late_start_sentence(parse_summary(summary))
-        slower = "--spread-seconds" if summary.get("stuck") is None else "--interval-seconds"
         raise LoadgenError(
-            f"{sentence} Use fewer clients per task, more cores, or more {slower}.",
+            f"{sentence} Use fewer clients per task, more cores, or {scenario.more_time}.",
             ExitCode.GENERATOR_LIMITED,
         )
-    _fail_without_peers(result)
+    kind_of(scenario).check(summary, result.directory)
 
 
 def _nothing_listed(namespaces: Sequence[str]) -> str:
@@ -87,12 +87,3 @@ def _nothing_listed(namespaces: Sequence[str]) -> str:
         f"{plural(len(namespaces), 'namespace')} listed no topics: {listed}. Check --namespace and "
         "--pattern, or say with --allow-empty that this is right."
     )
-
-
-def _fail_without_peers(result: RunResult) -> None:
-    stuck = result.summary.get("stuck") or {}
-    if stuck.get("unreachable"):
-        raise LoadgenError(
-            f"{stuck['unreachable']} of {stuck['peers']} stuck peers could not connect; "
-            f"{result.directory / PEERS_NAME} says why"
-        )

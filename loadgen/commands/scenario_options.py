@@ -1,45 +1,33 @@
-"""From the options of ``loadgen run`` to a scenario; what does not fit becomes one sentence."""
+"""The options of ``loadgen run`` that make a scenario: one for each field of its model."""
 
 from __future__ import annotations
 
+import inspect
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from pydantic import ValidationError
 
-from loadgen.commands.sizes import parse_rate, parse_size
-from loadgen.corpus.manifest import MANIFEST_NAME, read_manifest
+from loadgen.corpus.expectations import expected_namespaces
 from loadgen.errors import UsageError
-from loadgen.scenario import NamespaceExpectation, StormScenario
-from loadgen.scenarios.stuck.scenario import StuckScenario
+from loadgen.scenario import Scenario
+from loadgen.scenarios.registry import SCENARIOS
+from loadgen.sizes import parse_rate, parse_size, rate_text, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
 
-    from loadgen.corpus.manifest import NamespaceEntry
-    from loadgen.tasks.plan import AnyScenario
+    from pydantic.fields import FieldInfo
 
-
-class ScenarioKind(StrEnum):
-    """What the clients do."""
-
-    STORM = "storm"
-    STUCK = "stuck"
-
-
-_SCENARIOS: dict[ScenarioKind, type[AnyScenario]] = {
-    ScenarioKind.STORM: StormScenario,
-    ScenarioKind.STUCK: StuckScenario,
-}
-_OPTIONS = {
-    "namespaces": "--namespace",
-    "stuck_namespaces": "--stuck-namespace",
-    "read_rate_bytes_per_second": "--read-rate",
-    "receive_buffer_bytes": "--receive-buffer",
-    "stuck_read_rate_bytes_per_second": "--stuck-read-rate",
-    "stuck_receive_buffer_bytes": "--stuck-receive-buffer",
-}
+ScenarioName = StrEnum("ScenarioName", list(SCENARIOS))  # type: ignore[misc]
+_SPEED, _SIZE, _NAMES = "_bytes_per_second", "_bytes", "namespaces"
+_CORPUS = typer.Option(
+    help="Directory that `loadgen topics` wrote: its manifest names the namespaces and what a "
+    "right answer holds.",
+    show_default=False,
+)
 
 _REASONS = {
     "greater_than": "must be more than {gt}",
@@ -49,22 +37,106 @@ _REASONS = {
 """Sentences for the faults that pydantic finds, by its names for them."""
 
 
-def make_scenario(kind: ScenarioKind, **given: Any) -> AnyScenario:  # noqa: ANN401
-    """Return a scenario of what was given; None is what was not, and takes its default.
+def scenario_parameters() -> Iterator[inspect.Parameter]:
+    """Yield the options that every scenario has, then those of each scenario alone."""
+    general = [_parameter(field) for field in Scenario.model_fields if field != "kind"]
+    yield general[0]
+    kinds = " ".join(f"{name}: {kind.help}" for name, kind in SCENARIOS.items())
+    choice = Annotated[ScenarioName, typer.Option(metavar="TEXT", help=kinds)]
+    yield _keyword("scenario", choice, next(iter(ScenarioName)))
+    yield _keyword("corpus", Annotated[Path | None, _CORPUS], None)
+    yield from general[1:]
+    for name, kind in SCENARIOS.items():
+        for field in kind.model.model_fields:
+            if field not in Scenario.model_fields:
+                yield _parameter(field, f"Scenario {name}")
+
+
+def _parameter(field: str, panel: str | None = None) -> inspect.Parameter:
+    models = [kind.model for kind in SCENARIOS.values() if field in kind.model.model_fields]
+    described = Scenario if field in Scenario.model_fields else models[0]
+    info = described.model_fields[field]
+    option = typer.Option(
+        option_of(field),
+        help=info.description,
+        show_default=_default(field) or False,
+        rich_help_panel=panel,
+    )
+    if field == "service_url":
+        return _keyword(field, Annotated[str, option], inspect.Parameter.empty)
+    kind: Any = info.annotation
+    if field.endswith(_NAMES):
+        kind = list[str]
+    elif field.endswith((_SPEED, _SIZE)):
+        kind = str
+    return _keyword(field, Annotated[kind | None, option], None)
+
+
+def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:  # noqa: ANN401
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, keyword, annotation=annotation, default=default)
+
+
+def _default(field: str) -> str:
+    """Return the default of a field in the first scenario, and in others where it differs."""
+    fields = {name: kind.model.model_fields for name, kind in SCENARIOS.items()}
+    texts = {n: _default_text(field, each[field]) for n, each in fields.items() if field in each}
+    first = next(iter(texts.values()))
+    return "; ".join([first, *(f"{n}: {text}" for n, text in texts.items() if text != first)])
+
+
+def _default_text(field: str, info: FieldInfo) -> str:
+    if isinstance(info.json_schema_extra, dict):
+        return str(info.json_schema_extra["default"])
+    if field.endswith(_SPEED):
+        return rate_text(info.default)
+    if field.endswith(_SIZE):
+        return size_text(info.default)
+    return f"{info.default:g}" if isinstance(info.default, int | float) else ""
+
+
+def scenario_of(given: Mapping[str, Any]) -> Scenario:
+    """Return the scenario that options of the command line make.
+
+    Raises:
+        UsageError: An option is out of its range, or belongs to another scenario.
+    """
+    corpus = given["corpus"]
+    fields = {field for kind in SCENARIOS.values() for field in kind.model.model_fields} - {"kind"}
+    parameters = {field: _value(field, given[field], corpus) for field in fields}
+    parameters["namespaces"] = expected_namespaces(corpus, given["namespaces"] or [])
+    return make_scenario(given["scenario"], **parameters)
+
+
+def _value(field: str, given: Any, corpus: Path | None) -> Any:  # noqa: ANN401
+    """Return the value of a field from the text of its option; None if that was not given."""
+    if given is None or given == []:
+        return None
+    if field.endswith(_NAMES):
+        return expected_namespaces(corpus, given, option_of(field))
+    if field.endswith(_SPEED):
+        return parse_rate(option_of(field), given)
+    if field.endswith(_SIZE):
+        return int(parse_size(option_of(field), given))
+    return given
+
+
+def make_scenario(name: str, **given: Any) -> Scenario:  # noqa: ANN401
+    """Return a scenario of the parameters given; those that are None take their defaults.
 
     Raises:
         UsageError: A parameter is out of its range, or belongs to another scenario.
     """
-    scenario = _SCENARIOS[kind]
-    parameters = {name: value for name, value in given.items() if value is not None}
-    foreign = [name for name in parameters if name not in scenario.model_fields]
+    model = SCENARIOS[name].model
+    parameters = {field: value for field, value in given.items() if value is not None}
+    foreign = [field for field in parameters if field not in model.model_fields]
     if foreign:
-        owner = next(each for each in ScenarioKind if foreign[0] in _SCENARIOS[each].model_fields)
+        owner = next(k.name for k in SCENARIOS.values() if foreign[0] in k.model.model_fields)
         raise UsageError(
-            f"{option_of(foreign[0])} belongs to --scenario {owner}: leave it out with {kind}"
+            f"{option_of(foreign[0])} belongs to --scenario {owner}: leave it out with {name}"
         )
     try:
-        return scenario(**parameters)
+        return model(**parameters)
     except ValidationError as error:
         raise UsageError(_sentence(error.errors()[0])) from None
 
@@ -79,65 +151,8 @@ def _sentence(error: Mapping[str, Any]) -> str:
 
 
 def option_of(field: str) -> str:
-    """Return the option that sets a scenario's field."""
-    return _OPTIONS.get(field, f"--{field.replace('_', '-')}")
-
-
-def rate_of(option: str, text: str | None) -> float | None:
-    """Return bytes a second of what an option was given, None if it was not given.
-
-    Raises:
-        UsageError: It is not a speed.
-    """
-    return None if text is None else parse_rate(option, text)
-
-
-def size_of(option: str, text: str | None) -> int | None:
-    """Return bytes of what an option was given, None if it was not given.
-
-    Raises:
-        UsageError: It is not a size.
-    """
-    return None if text is None else int(parse_size(option, text))
-
-
-def wanted_namespaces(
-    corpus: Path | None, names: Sequence[str], option: str = "--namespace"
-) -> tuple[NamespaceExpectation, ...]:
-    """Return what to ask for: the corpus's namespaces, those named, or those named of a corpus.
-
-    Raises:
-        UsageError: Nothing is named, or the corpus does not hold it.
-    """
-    if corpus is None:
-        if not names:
-            raise UsageError("name what to ask for: --corpus DIR, or --namespace tenant/namespace")
-        return tuple(_expectation(name, None) for name in names)
-    known = read_manifest(corpus).namespaces
-    missing = [name for name in names if name not in known]
-    if missing:
-        raise UsageError(f"{option} {missing[0]} is not in {corpus / MANIFEST_NAME}")
-    return tuple(_expectation(name, known[name]) for name in names or known)
-
-
-def _expectation(name: str, entry: NamespaceEntry | None) -> NamespaceExpectation:
-    try:
-        if entry is None:
-            return NamespaceExpectation(name=name)
-        return NamespaceExpectation(name=name, topics=entry.topics, hash=entry.hash)
-    except ValidationError as error:
-        reason = error.errors()[0]["msg"].removeprefix("Value error, ")
-        raise UsageError(reason) from None
-
-
-def stuck_namespaces(
-    corpus: Path | None, names: Sequence[str] | None
-) -> tuple[NamespaceExpectation, ...] | None:
-    """Return what stuck peers ask for if it was named; None: the same as the healthy clients.
-
-    Raises:
-        UsageError: The corpus does not hold it.
-    """
-    if not names:
-        return None
-    return wanted_namespaces(corpus, names, "--stuck-namespace")
+    """Return the option that sets a scenario's field: its name without a unit, in the singular."""
+    name = field.removesuffix("_bytes_per_second").removesuffix("_bytes")
+    if name.endswith("namespaces"):
+        name = name.removesuffix("s")
+    return f"--{name.replace('_', '-')}"

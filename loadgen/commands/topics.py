@@ -16,7 +16,7 @@ from rich.table import Table
 
 from loadgen.commands.progress_bar import counting
 from loadgen.corpus.corpus import Corpus, in_spark, in_this_process, write_corpus
-from loadgen.corpus.synthetic import TopicPlan, TopicShape
+from loadgen.corpus.topic_plan import TopicPlan, TopicShape
 from loadgen.errors import UsageError
 
 # Rows of a file: small enough for progress that moves, large enough that tasks are worth starting.
@@ -24,7 +24,7 @@ _ROWS_PER_FILE = 100_000
 
 
 class TopicsExecutor(StrEnum):
-    """Where the rows are made."""
+    """The program that makes the rows."""
 
     SPARK = "spark"
     PROCESS = "process"

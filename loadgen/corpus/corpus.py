@@ -27,7 +27,8 @@ from loadgen.corpus.manifest import (
     read_manifest,
     write_manifest,
 )
-from loadgen.corpus.synthetic import TOPIC_SCHEMA, TopicPlan, namespace_rows, part_namespaces
+from loadgen.corpus.synthetic import TOPIC_SCHEMA, namespace_rows
+from loadgen.corpus.topic_plan import TopicPlan, part_namespaces
 from loadgen.errors import LoadgenError, UsageError
 from proto.topic_hash import topics_hash
 
@@ -100,7 +101,7 @@ def in_spark(session: SparkSession, on_part_done: Callable[[int], None]) -> Exec
     Tasks hand back a few numbers for each namespace, so an RDD carries them: ``mapInArrow`` would
     want pandas for the same (pyspark 4.3).
     """
-    from loadgen.spark.session import collect_with_progress
+    from loadgen.spark.jobs import collect_with_progress
 
     def execute(plan: TopicPlan, parts: int, directory: Path) -> Iterable[Entry]:
         def rows() -> list[Entry]:

@@ -6,87 +6,26 @@ What exists already (409) is as good as created. The mutable state is the counte
 from __future__ import annotations
 
 import asyncio
-import json
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-import aiohttp
-
+from client.admin.errors import (
+    AdminError,
+    AdminRefusedError,
+    AdminTimeoutError,
+    AdminUnreachableError,
+)
 from loadgen.errors import LoadgenError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Coroutine, Iterable, Iterator
+    from typing import Any
 
+    from client.admin.pulsar_admin import PulsarAdmin
     from loadgen.corpus.source import TopicToCreate
     from proto.names import NamespaceName
 
 _EXISTS = 409
-_FIRST_ERROR = 400
-# A partitioned topic with properties is sent as this type; plain JSON means a bare count.
-_PARTITIONED_METADATA = "application/vnd.partitioned-topic-metadata+json"
-
-
-class PulsarAdmin:
-    """The few calls of the admin API that create things."""
-
-    def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
-        self._session = session
-        self._url = f"{url.rstrip('/')}/admin/v2"
-
-    async def clusters(self) -> list[str]:
-        """Return the clusters that a tenant may be allowed to use."""
-        status, text = await self._call("GET", "/clusters", None)
-        if status >= _FIRST_ERROR:
-            raise LoadgenError(refusal("GET", f"{self._url}/clusters", status, text))
-        try:
-            return [str(name) for name in json.loads(text) if name != "global"]
-        except (TypeError, ValueError) as error:
-            raise LoadgenError(f"{self._url}/clusters is no Pulsar: {text[:80]!r}.") from error
-
-    async def create_tenant(self, tenant: str, clusters: list[str]) -> bool:
-        """Create a tenant; false if it existed."""
-        return await self._put(f"/tenants/{quote(tenant)}", {"allowedClusters": clusters})
-
-    async def create_namespace(self, namespace: NamespaceName) -> bool:
-        """Create a namespace; false if it existed."""
-        return await self._put(f"/namespaces/{quote(str(namespace))}", {})
-
-    async def create_topic(self, topic: TopicToCreate) -> bool:
-        """Create a topic, with its partitions where it has any; false if it existed."""
-        local = quote(topic.name.local_name, safe="")
-        path = f"/{topic.name.domain}/{quote(str(topic.name.namespace))}/{local}"
-        if not topic.partitions:
-            return await self._put(path, dict(topic.properties))
-        if not topic.properties:
-            return await self._put(f"{path}/partitions", topic.partitions)
-        body = {"partitions": topic.partitions, "properties": dict(topic.properties)}
-        return await self._put(f"{path}/partitions", body, _PARTITIONED_METADATA)
-
-    async def _put(self, path: str, body: Any, media_type: str = "application/json") -> bool:  # noqa: ANN401
-        """Create something; false if it existed."""
-        status, text = await self._call("PUT", path, body, media_type)
-        if status == _EXISTS:
-            return False
-        if status >= _FIRST_ERROR:
-            raise LoadgenError(refusal("PUT", f"{self._url}{path}", status, text))
-        return True
-
-    async def _call(
-        self,
-        method: str,
-        path: str,
-        body: Any,  # noqa: ANN401
-        media_type: str = "application/json",
-    ) -> tuple[int, str]:
-        """Return status and text of one call."""
-        url = f"{self._url}{path}"
-        data = None if body is None else json.dumps(body)
-        headers = {"Content-Type": media_type}
-        try:
-            async with self._session.request(method, url, data=data, headers=headers) as answer:
-                return answer.status, await answer.text()
-        except (aiohttp.ClientError, TimeoutError) as error:
-            raise LoadgenError(unreachable(url, error)) from error
 
 
 class TopicLoader:
@@ -98,6 +37,7 @@ class TopicLoader:
     def __init__(self, admin: PulsarAdmin, concurrency: int) -> None:
         self._admin = admin
         self._concurrency = concurrency
+        self._calls = asyncio.Semaphore(concurrency)
         self._tenants: set[str] = set()
         self.namespaces: set[NamespaceName] = set()
         self.names = 0
@@ -108,61 +48,88 @@ class TopicLoader:
     async def load(
         self, topics: Iterable[TopicToCreate], on_names_created: Callable[[int], None]
     ) -> None:
-        """Create all topics; the first failure ends it.
+        """Create all topics; the first error ends it.
 
         Raises:
             LoadgenError: The server refused something, or cannot be reached.
         """
-        clusters = await self._admin.clusters()
         waiting: asyncio.Queue[TopicToCreate | None] = asyncio.Queue(self._concurrency)
-        failures: list[LoadgenError] = []
+        errors: list[LoadgenError] = []
         try:
             async with asyncio.TaskGroup() as tasks:
                 for _ in range(self._concurrency):
                     tasks.create_task(self._create_waiting(waiting, on_names_created))
                 for topic in topics:
-                    await self._prepare(topic.name.namespace, clusters)
+                    await self._prepare(topic.name.namespace)
                     await waiting.put(topic)
                 for _ in range(self._concurrency):
                     await waiting.put(None)
         except* LoadgenError as group:
-            failures += [error for error in group.exceptions if isinstance(error, LoadgenError)]
-        if failures:
-            raise failures[0]
+            errors += [error for error in group.exceptions if isinstance(error, LoadgenError)]
+        if errors:
+            raise errors[0]
 
     async def _create_waiting(
         self,
         waiting: asyncio.Queue[TopicToCreate | None],
         on_names_created: Callable[[int], None],
     ) -> None:
-        """Create what waits, until the end is told."""
+        """Create what waits in the queue, until it ends with None."""
         while (topic := await waiting.get()) is not None:
-            created = await self._admin.create_topic(topic)
+            created = await self._create(f"topic {topic.name}", self._create_topic, topic)
             self.existing += not created
             self.names += max(topic.partitions, 1)
             on_names_created(self.names)
 
-    async def _prepare(self, namespace: NamespaceName, clusters: list[str]) -> None:
+    async def _create_topic(self, topic: TopicToCreate) -> None:
+        topics = self._admin.topics
+        if topic.partitions:
+            await topics.create_partitioned(topic.name, topic.partitions, topic.properties)
+        else:
+            await topics.create(topic.name, topic.properties)
+
+    async def _prepare(self, namespace: NamespaceName) -> None:
         """Create a namespace, and its tenant, when it is met first."""
         if namespace in self.namespaces:
             return
-        if namespace.tenant not in self._tenants:
-            await self._admin.create_tenant(namespace.tenant, clusters)
-            self._tenants.add(namespace.tenant)
-        await self._admin.create_namespace(namespace)
+        tenant = namespace.tenant
+        if tenant not in self._tenants:
+            await self._create(f"tenant {tenant}", self._admin.tenants.create, tenant)
+            self._tenants.add(tenant)
+        await self._create(f"namespace {namespace}", self._admin.namespaces.create, namespace)
         self.namespaces.add(namespace)
 
+    async def _create(
+        self, what: str, call: Callable[..., Coroutine[Any, Any, None]], *arguments: object
+    ) -> bool:
+        """Create something by a call of the admin client; false if it existed."""
+        async with self._calls:
+            with admin_errors(f"Creating {what}"):
+                try:
+                    await call(*arguments)
+                except AdminRefusedError as error:
+                    if error.status != _EXISTS:
+                        raise
+                    return False
+        return True
 
-def refusal(method: str, url: str, status: int, text: str) -> str:
-    """Return the sentence for an HTTP error, with the server's reason where it gives one."""
+
+@contextmanager
+def admin_errors(what: str) -> Iterator[None]:
+    """Turn an error of the admin client into one sentence about what was tried in the block.
+
+    Raises:
+        LoadgenError: There was one.
+    """
     try:
-        reason = json.loads(text)["reason"]
-    except (ValueError, KeyError, TypeError):
-        reason = text.strip().partition("\n")[0] or "no reason given"
-    return f"{method} {url} was refused with HTTP {status}: {reason}"
-
-
-def unreachable(url: str, error: BaseException) -> str:
-    """Return the sentence for a server that does not answer."""
-    cause = getattr(error, "os_error", error)
-    return f"{url} cannot be reached ({str(cause) or type(cause).__name__}); is the server running?"
+        yield
+    except AdminRefusedError as error:
+        raise LoadgenError(
+            f"{what} was refused with HTTP {error.status}: {error.reason}"
+        ) from error
+    except AdminTimeoutError as error:
+        raise LoadgenError(f"{what} took too long; is the server busy?") from error
+    except AdminUnreachableError as error:
+        raise LoadgenError(f"{error}; is the server running?") from error
+    except AdminError as error:
+        raise LoadgenError(str(error)) from error

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from loadgen.corpus.synthetic import TopicPlan
+    from loadgen.corpus.topic_plan import TopicPlan
 
 MANIFEST_NAME = "manifest.json"
 SCHEMA_VERSION = 1
@@ -23,7 +23,7 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class NamespaceEntry:
-    """What one namespace lists: number of names, their topics hash, sum of their lengths."""
+    """The listing of one namespace: number of names, their topics hash, sum of their lengths."""
 
     topics: int
     hash: str
@@ -32,7 +32,7 @@ class NamespaceEntry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a corpus holds, and from which seed and shape it was made."""
+    """The contents of a corpus, and the seed and shape that it was made from."""
 
     seed: int
     topics: int

@@ -1,11 +1,11 @@
-"""Checks if the demo has shown the truth: one sentence with figures for each check."""
+"""The checks of the demo's storms: one sentence with figures each."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from loadgen.errors import ExitCode
-from loadgen.report.tables import against_limit
+from loadgen.report.figures import against_limit
 from loadgen.results.check import CheckResult
 from loadgen.results.summary import RunSummary
 from loadgen.units import MB_BYTES, format_bytes, format_count, plural
@@ -65,7 +65,7 @@ def hidden_storm(off: RunSummary, size: StormSize) -> str | None:
 
 
 def exit_code(runs: Iterable[RunSummary], checks: Sequence[CheckResult]) -> ExitCode:
-    """The code of the whole demo: a wrong answer weighs more than a failed check."""
+    """Return the code of the whole demo: a wrong answer weighs more than a failed check."""
     if any(summary.wrong for summary in runs):
         return ExitCode.CORRECTNESS
     if not all(check.passed for check in checks):
@@ -188,7 +188,7 @@ def _broker_over_idle(floodgate: RunSummary) -> CheckResult:
 
 
 def _accounted(summaries: Sequence[RunSummary]) -> Iterator[Accounted]:
-    """Every kind of memory that any process of any run accounted for."""
+    """Yield every kind of memory that any process of any run accounted for."""
     for summary in summaries:
         for process, memory in summary.processes.items():
             for kind, part in (("heap", memory.heap), ("direct", memory.direct)):
@@ -197,7 +197,7 @@ def _accounted(summaries: Sequence[RunSummary]) -> Iterator[Accounted]:
 
 
 def _share(part: Accounted) -> float:
-    """The peak as a share of the limit."""
+    """Return the peak as a share of the limit."""
     return (part[3].peak_bytes or 0) / part[3].limit_bytes
 
 

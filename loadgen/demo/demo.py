@@ -27,8 +27,9 @@ from loadgen.demo.stuck import run_stuck_part
 from loadgen.demo.topics import DemoTopics, topics_of_corpus, topics_of_operator
 from loadgen.errors import LoadgenError
 from loadgen.report.pictures import RUN_DIRECTORIES
-from loadgen.run.run import RunOptions, execute
-from loadgen.scenario import StormScenario
+from loadgen.run.options import RunOptions
+from loadgen.run.run import execute
+from loadgen.scenarios.storm.scenario import StormScenario
 from loadgen.servers.processes import running_server
 from loadgen.units import plural
 
@@ -38,11 +39,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from loadgen.clients.counters import StormCounters
+    from loadgen.clients.counters import RequestCounters
     from loadgen.corpus.corpus import Corpus
-    from loadgen.corpus.synthetic import TopicPlan
+    from loadgen.corpus.topic_plan import TopicPlan
     from loadgen.demo.options import DemoOptions
-    from loadgen.demo.progress import Steps
+    from loadgen.demo.step_display import StepDisplay
     from loadgen.servers.processes import ServerProcess
 
 _CORPUS_FILES = 8
@@ -50,7 +51,7 @@ _CORPUS_FILES = 8
 _CONNECTIONS_PER_CLIENT = 2
 
 
-def run_demo(options: DemoOptions, steps: Steps) -> DemoResult:
+def run_demo(options: DemoOptions, steps: StepDisplay) -> DemoResult:
     """Make the topics, run the three storms and the second part, judge, write what was found.
 
     Raises:
@@ -86,8 +87,8 @@ def _prepare(options: DemoOptions) -> None:
 
 
 @contextmanager
-def _session(options: DemoOptions, steps: Steps) -> Iterator[SparkSession | None]:
-    """One Spark session for the whole demo; None where processes do its work."""
+def _session(options: DemoOptions, steps: StepDisplay) -> Iterator[SparkSession | None]:
+    """Hold one Spark session for the whole demo; None where processes do its work."""
     if options.executor != "spark":
         yield None
         return
@@ -109,14 +110,14 @@ def _stuck_directory(options: DemoOptions) -> Path:
     return options.out / "stuck-topics"
 
 
-def _topics(options: DemoOptions, session: SparkSession | None, steps: Steps) -> DemoTopics:
+def _topics(options: DemoOptions, session: SparkSession | None, steps: StepDisplay) -> DemoTopics:
     if isinstance(options.topics, OwnTopics):
         return topics_of_operator(options.topics, options.namespaces)
     return topics_of_corpus(_make_topics(options.topics, options, session, steps))
 
 
 def _make_topics(
-    plan: TopicPlan, options: DemoOptions, session: SparkSession | None, steps: Steps
+    plan: TopicPlan, options: DemoOptions, session: SparkSession | None, steps: StepDisplay
 ) -> Corpus:
     what = f"Making {plan.topics:,} topics in {plural(plan.namespaces, 'namespace')}"
     with steps.step(f"{what} with Spark" if session else what) as note:
@@ -133,9 +134,9 @@ def _run_storm(
     topics: DemoTopics,
     options: DemoOptions,
     session: SparkSession | None,
-    steps: Steps,
+    steps: StepDisplay,
 ) -> dict[str, Any]:
-    """One run with fresh servers; returns its summary as written.
+    """Run one storm with fresh servers and return its summary as written.
 
     Raises:
         KeyboardInterrupt: It was interrupted: what it found is half a run.
@@ -166,7 +167,7 @@ def _run_storm(
 
 @contextmanager
 def _servers(
-    run: DemoRun, topics: DemoTopics, options: DemoOptions, steps: Steps
+    run: DemoRun, topics: DemoTopics, options: DemoOptions, steps: StepDisplay
 ) -> Iterator[tuple[ServerProcess, ServerProcess | None]]:
     """Broker and proxy of one run; the proxy stops first, so that it never misses its broker."""
     logs = options.out / RUN_DIRECTORIES / run.name
@@ -194,8 +195,8 @@ def _scenario(service_url: str, topics: DemoTopics, options: DemoOptions) -> Sto
     )
 
 
-def _storm_notes(note: Callable[[str], None]) -> Callable[[StormCounters], None]:
-    def show(counters: StormCounters) -> None:
+def _storm_notes(note: Callable[[str], None]) -> Callable[[RequestCounters], None]:
+    def show(counters: RequestCounters) -> None:
         words = f"{counters.answered:,} answered, {counters.refused:,} refused"
         failed = counters.wrong + counters.timeout + counters.disconnected + counters.unreachable
         note(f"{words}, {failed:,} failed" if failed else words)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadgen.corpus.synthetic import TopicPlan
+    from loadgen.corpus.topic_plan import TopicPlan
     from loadgen.demo.own_cluster import OwnCluster
     from loadgen.demo.own_topics import OwnTopics
 

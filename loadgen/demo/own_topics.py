@@ -28,7 +28,7 @@ _NAMESPACES_SHOWN = 3
 
 @dataclass
 class NamespaceSize:
-    """Counts a namespace's persistent topics, and sums their names' lengths."""
+    """The number of a namespace's persistent topics, and the sum of their names' lengths."""
 
     topics: int = 0
     name_bytes: int = 0

@@ -1,4 +1,4 @@
-"""Plans the demo: its runs, the settings of their servers, and what scales with size."""
+"""The plan of the demo: its runs, the settings of their servers, and what scales with size."""
 
 from __future__ import annotations
 
@@ -86,18 +86,18 @@ class StormSize:
 
 
 def default_namespaces(topics: int) -> int:
-    """As many namespaces as keep each answer at ``TOPICS_PER_NAMESPACE`` topics."""
+    """Return the number of namespaces at which an answer has ``TOPICS_PER_NAMESPACE`` topics."""
     return max(1, math.ceil(topics / TOPICS_PER_NAMESPACE))
 
 
 def mean_answer_bytes(topics: int, name_bytes: int, namespaces: int) -> int:
-    """The mean size of one namespace's answer on the wire, from the corpus's totals."""
+    """Return the mean size of one namespace's answer on the wire, from the corpus's totals."""
     entries = name_bytes + topics * _ENTRY_OVERHEAD_BYTES
     return entries // max(1, namespaces) + _FRAME_OVERHEAD_BYTES
 
 
 def broker_settings(run: DemoRun) -> dict[str, str]:
-    """The broker's configuration in one run, in Pulsar's keys."""
+    """Return the broker's configuration in one run, in Pulsar's keys."""
     return {**local_broker(), **run_settings(run)}
 
 
@@ -107,7 +107,7 @@ def local_broker() -> dict[str, str]:
 
 
 def stuck_broker_settings(run: DemoRun) -> dict[str, str]:
-    """The broker's configuration in one run of the second part, in Pulsar's keys."""
+    """Return the broker's configuration in one run of the second part, in Pulsar's keys."""
     timeouts = {
         f"maxTopicListInFlight{kind}MemSizePermitsAcquireTimeoutMillis": str(
             STUCK_PERMIT_TIMEOUT_MILLIS
@@ -137,7 +137,7 @@ def stuck_scenario(service_url: str, namespace: NamespaceExpectation) -> StuckSc
 
 
 def proxy_settings(run: DemoRun, broker: ServerProcess) -> Mapping[str, str]:
-    """The proxy's configuration in one run, in front of ``broker``."""
+    """Return the proxy's configuration in one run, in front of ``broker``."""
     return {**local_proxy(broker.service_url, broker.web_url), **run_settings(run)}
 
 

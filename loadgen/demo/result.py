@@ -1,4 +1,4 @@
-"""Puts together what the demo found: its checks, its report, its pictures and its summary."""
+"""The result of the demo: its checks, its report, its pictures and its summary."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.demo.options import DemoOptions
-    from loadgen.demo.progress import Steps
+    from loadgen.demo.step_display import StepDisplay
     from loadgen.demo.topics import DemoTopics
     from loadgen.errors import ExitCode
     from loadgen.results.check import CheckResult
@@ -32,7 +32,7 @@ TITLE = "A restart storm, and one peer that does not read"
 
 @dataclass(frozen=True)
 class DemoResult:
-    """Holds what the demo found: of the storms, and of the second part.
+    """The result of the demo: of the storms, and of the second part.
 
     ``pictures`` are those that were drawn; ``hidden`` says why a rehearsal shows little.
     """
@@ -56,7 +56,7 @@ def conclude(
     options: DemoOptions,
     topics: DemoTopics,
     documents: tuple[Mapping[str, dict[str, Any]], Mapping[str, dict[str, Any]]],
-    steps: Steps,
+    steps: StepDisplay,
 ) -> DemoResult:
     """Judge the runs of both parts and write what is left for the reader."""
     storms, stuck = (

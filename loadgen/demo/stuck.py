@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from loadgen.corpus.corpus import in_this_process, write_corpus
-from loadgen.corpus.synthetic import TopicPlan, TopicShape
+from loadgen.corpus.topic_plan import TopicPlan, TopicShape
 from loadgen.demo.plan import (
     STUCK_NAME_BYTES,
     STUCK_RUNS,
@@ -18,7 +18,8 @@ from loadgen.demo.plan import (
     stuck_scenario,
 )
 from loadgen.report.pictures import RUN_DIRECTORIES
-from loadgen.run.run import RunOptions, execute
+from loadgen.run.options import RunOptions
+from loadgen.run.run import execute
 from loadgen.scenario import NamespaceExpectation
 from loadgen.servers.processes import ServerLaunch, running_server
 
@@ -26,17 +27,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from loadgen.clients.counters import StormCounters
+    from loadgen.clients.counters import RequestCounters
     from loadgen.corpus.corpus import Corpus
     from loadgen.demo.plan import DemoRun
-    from loadgen.demo.progress import Steps
+    from loadgen.demo.step_display import StepDisplay
 
 _SEED = 7
 _FILES = 1
 
 
 def run_stuck_part(
-    out: Path, topics: Path, steps: Steps, notes: Callable[..., Callable[[StormCounters], None]]
+    out: Path,
+    topics: Path,
+    steps: StepDisplay,
+    notes: Callable[..., Callable[[RequestCounters], None]],
 ) -> dict[str, dict[str, Any]]:
     """Make the topics of the second part, run it in both profiles, return the summaries.
 
@@ -60,8 +64,8 @@ def _run(
     run: DemoRun,
     corpus: Corpus,
     out: Path,
-    steps: Steps,
-    notes: Callable[..., Callable[[StormCounters], None]],
+    steps: StepDisplay,
+    notes: Callable[..., Callable[[RequestCounters], None]],
 ) -> dict[str, Any]:
     ((name, entry),) = corpus.manifest.namespaces.items()
     launch = ServerLaunch(

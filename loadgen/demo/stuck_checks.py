@@ -1,10 +1,10 @@
-"""Checks if the demo's second part has shown the truth, a sentence for each check."""
+"""The checks of the demo's second part: one sentence with figures each."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loadgen.report.stuck.tables import nobody_answered
+from loadgen.report.stuck.figures import nobody_answered
 from loadgen.results.check import CheckResult
 from loadgen.units import format_seconds, plural
 

@@ -1,4 +1,4 @@
-"""Finds topics for the demo to list: those it makes, or an operator's own."""
+"""The topics that the demo lists: those it makes, or an operator's own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DemoTopics:
-    """Holds what the broker imports, and what clients ask for.
+    """The topics that the broker imports, and the namespaces that clients ask for.
 
     Attributes:
         source: What the broker imports.
@@ -42,7 +42,7 @@ class DemoTopics:
 
 
 def topics_of_corpus(corpus: Corpus) -> DemoTopics:
-    """All namespaces of a corpus."""
+    """Return all namespaces of a corpus."""
     manifest = corpus.manifest
     return DemoTopics(
         corpus.directory,
@@ -56,7 +56,7 @@ def topics_of_corpus(corpus: Corpus) -> DemoTopics:
 
 
 def topics_of_operator(own: OwnTopics, names: Sequence[str]) -> DemoTopics:
-    """The named namespaces of an operator's file, or its largest one.
+    """Return the named namespaces of an operator's file, or its largest one.
 
     Answers are checked against their own hash and each other: no hash is known beforehand.
 

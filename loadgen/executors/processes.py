@@ -1,4 +1,4 @@
-"""Runs a storm in worker processes of its own: no Spark and no Java, the same schedule.
+"""Runs tasks in worker processes: no Spark and no Java, the same schedule.
 
 The driver and each worker talk over the worker's standard input and output: the plan goes in as
 one line of JSON, ``CONNECTED <clock>`` comes back, ``T0 <clock>`` goes in, and the report comes
@@ -16,7 +16,7 @@ import threading
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from loadgen.clients.records import TaskReport
 from loadgen.errors import LoadgenError
@@ -33,19 +33,19 @@ _END_SECONDS = 5.0
 
 
 class ExecutorKind(StrEnum):
-    """Where topics are made and clients run."""
+    """The places where topics are made and clients run."""
 
     SPARK = "spark"
     PROCESS = "process"
 
 
-def run_in_processes(plans: Sequence[TaskPlan]) -> list[TaskReport]:
+def run_in_processes(plans: Sequence[TaskPlan[Any]]) -> list[TaskReport]:
     """Run each plan in a process of its own, all with the same T0.
 
-    Once the storm is on, the first Ctrl-C makes the workers report what has ended by then.
+    Once it has begun, the first Ctrl-C makes the workers report the requests that have ended.
 
     Raises:
-        LoadgenError: A worker ended without a report; the message is its last word.
+        LoadgenError: A worker ended without a report; the message is its last line of error output.
     """
     with ExitStack() as stack:
         workers = [stack.enter_context(_Worker(plan)) for plan in plans]
@@ -59,7 +59,7 @@ def run_in_processes(plans: Sequence[TaskPlan]) -> list[TaskReport]:
 
 @contextmanager
 def _interrupt_ends_early(workers: Sequence[_Worker]) -> Iterator[None]:
-    """Let the first Ctrl-C ask the workers for what they have; a second one ends everything."""
+    """Let the first Ctrl-C ask the workers for their reports; a second one ends everything."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -79,9 +79,9 @@ def _interrupt_ends_early(workers: Sequence[_Worker]) -> Iterator[None]:
 
 
 class _Worker:
-    """One worker process; ended with the block, whatever happened."""
+    """One worker process; ended with the ``with`` block in any case."""
 
-    def __init__(self, plan: TaskPlan) -> None:
+    def __init__(self, plan: TaskPlan[Any]) -> None:
         self._plan = plan
 
     def __enter__(self) -> _Worker:

@@ -1,4 +1,4 @@
-"""Runs a storm in a barrier stage of Spark: all tasks at once or none, with a common T0.
+"""Runs tasks in a barrier stage of Spark: all at once or none, with a common T0.
 
 Traps of barrier stages, and what is done about each:
 
@@ -14,7 +14,7 @@ An RDD carries the few kilobytes: ``mapInArrow`` would want pandas for the same 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -22,7 +22,8 @@ from pyspark.errors import PySparkException
 from loadgen.clients.records import TaskReport
 from loadgen.errors import LoadgenError
 from loadgen.spark.environment import uninterrupted
-from loadgen.spark.session import collect_with_progress, failure_reason
+from loadgen.spark.jobs import collect_with_progress
+from loadgen.spark.session import error_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 LEAD_SECONDS = 2.0
 
 
-def run_in_spark(session: SparkSession, plans: Sequence[TaskPlan]) -> list[TaskReport]:
+def run_in_spark(session: SparkSession, plans: Sequence[TaskPlan[Any]]) -> list[TaskReport]:
     """Run each plan as one task of a barrier stage.
 
     Raises:
@@ -52,17 +53,17 @@ def run_in_spark(session: SparkSession, plans: Sequence[TaskPlan]) -> list[TaskR
 
     def rows() -> list[bytes]:
         stage = session.sparkContext.parallelize([plan.model_dump_json() for plan in plans], tasks)
-        reported: list[bytes] = stage.barrier().mapPartitions(storm_partition).collect()
+        reported: list[bytes] = stage.barrier().mapPartitions(run_partition).collect()
         return reported
 
     try:
         reports = collect_with_progress(session, rows, lambda tasks_done: None)
     except (PySparkException, Py4JError) as error:
-        raise LoadgenError(f"the storm failed in Spark: {failure_reason(str(error))}") from error
+        raise LoadgenError(f"the run failed in Spark: {error_reason(str(error))}") from error
     return [TaskReport.from_bytes(report) for report in reports]
 
 
-def storm_partition(plans: Iterator[str]) -> Iterator[bytes]:
+def run_partition(plans: Iterator[str]) -> Iterator[bytes]:
     """Run the one plan of a partition in a Spark task and yield its report."""
     # Drained before anything else: Spark feeds it from a thread of its own.
     for plan in list(plans):
@@ -72,16 +73,14 @@ def storm_partition(plans: Iterator[str]) -> Iterator[bytes]:
 def _run_barrier_task(plan_json: str) -> bytes:
     from pyspark import BarrierTaskContext
 
-    from loadgen.executors.runner import run_task
-    from loadgen.tasks.plan import TaskPlan
+    from loadgen.executors.runner import read_plan, run_task
 
     context = BarrierTaskContext.get()
     if context.attemptNumber() > 0:
-        raise LoadgenError("Spark started the storm a second time; set spark.task.maxFailures=1")
+        raise LoadgenError("Spark started the run a second time; set spark.task.maxFailures=1")
 
     def agree(now_epoch_seconds: float) -> float:
         readings = context.allGather(repr(now_epoch_seconds))
         return max(float(reading) for reading in readings) + LEAD_SECONDS
 
-    plan = TaskPlan.model_validate_json(plan_json)
-    return run_task(plan.model_copy(update={"attempt": context.attemptNumber()}), agree).to_bytes()
+    return run_task(read_plan(plan_json), agree).to_bytes()

@@ -1,4 +1,4 @@
-"""The process that runs one task for :mod:`loadgen.executors.processes`; not started by hand."""
+"""The worker process: runs one task for :mod:`loadgen.executors.processes`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import signal
 import sys
 
 from loadgen.errors import LoadgenError
-from loadgen.executors.runner import run_task
-from loadgen.tasks.plan import TaskPlan
+from loadgen.executors.runner import read_plan, run_task
 
 
 def agree(now_epoch_seconds: float) -> float:
@@ -20,14 +19,14 @@ def agree(now_epoch_seconds: float) -> float:
     sys.stdout.flush()
     word, _, t0_epoch_seconds = sys.stdin.readline().partition(" ")
     if word != "T0":
-        raise LoadgenError("the driver ended before the storm began")
+        raise LoadgenError("the driver ended before the run began")
     return float(t0_epoch_seconds)
 
 
 def write_report(descriptor: int, report: bytes) -> None:
     """Write a report and its length.
 
-    With PYTHONUNBUFFERED what is written to standard output may go only in part, unnoticed.
+    With PYTHONUNBUFFERED standard output may take only a part of it, unnoticed.
     """
     with open(descriptor, "wb", closefd=False) as out:
         out.write(f"REPORT {len(report)}\n".encode())
@@ -37,7 +36,7 @@ def write_report(descriptor: int, report: bytes) -> None:
 def main() -> None:
     """Read the plan, run it, write the report."""
     try:
-        plan = TaskPlan.model_validate_json(sys.stdin.readline())
+        plan = read_plan(sys.stdin.readline())
         report = run_task(plan, agree, ends_early_on=signal.SIGTERM).to_bytes()
     except LoadgenError as error:
         sys.stderr.write(f"{error}\n")

@@ -16,7 +16,7 @@ from loadgen.units import format_bytes, format_count, format_seconds
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from loadgen.report.series import Axis, Point
+    from loadgen.report.chart_math import Axis, Point
 
 FORMATS: dict[str, Callable[[float], str]] = {
     "bytes": format_bytes,
@@ -70,22 +70,22 @@ class Bars:
 
 
 def run_class(run: int) -> str:
-    """The CSS class that colours everything of one run."""
+    """Return the CSS class that colours everything of one run."""
     return f"run-{run % COLOURS}"
 
 
 def run_letter(run: int) -> str:
-    """The letter that stands for a run, so that colour is never the only difference."""
+    """Return the letter that stands for a run, so that colour is never the only difference."""
     return LETTERS[run % len(LETTERS)]
 
 
 def key_mark(run: int) -> str:
-    """A coloured letter, as in the legend."""
+    """Return a coloured letter, as in the legend."""
     return f'<span class="key {run_class(run)}">{run_letter(run)}</span>'
 
 
 def tick_label(unit: str, value: float) -> str:
-    """A round value as an axis says it: as short as it goes."""
+    """Return the label of a round value on an axis, as short as it goes."""
     if not value:
         return "0"
     if unit == "seconds":
@@ -94,7 +94,7 @@ def tick_label(unit: str, value: float) -> str:
 
 
 def render_panel(panel: Panel) -> str:
-    """One chart as an HTML figure."""
+    """Render one chart as an HTML figure."""
     parts = [
         y_grid(panel.y),
         *(_limit_line(panel.y, limit) for limit in panel.limits),
@@ -113,7 +113,7 @@ def render_panel(panel: Panel) -> str:
 
 
 def render_bars(bars: Bars) -> str:
-    """One histogram as an HTML figure; each bar says its figures when pointed at."""
+    """Render one histogram as an HTML figure; each bar says its figures when pointed at."""
     rects = [y_grid(bars.y)]
     for index, (answered, refused) in enumerate(zip(bars.answered, bars.refused, strict=True)):
         if answered or refused:
@@ -131,7 +131,7 @@ def render_bars(bars: Bars) -> str:
 
 
 def render_plot(panel: Panel, parts: Sequence[str], overlays: Sequence[str]) -> str:
-    """The plotted area with its two rows of labels, of SVG parts and HTML on top of them."""
+    """Render the plotted area with its labels: SVG parts, and HTML on top of them."""
     y_labels = "".join(
         f'<span style="bottom:{panel.y.share(tick):.2%}">'
         f"{escape(tick_label(panel.unit, tick))}</span>"
@@ -156,17 +156,17 @@ def render_plot(panel: Panel, parts: Sequence[str], overlays: Sequence[str]) -> 
 
 
 def plot_x(axis: Axis, value: float) -> str:
-    """The x of a value in a plotted area's own coordinates."""
+    """Return the x of a value in a plotted area's own coordinates."""
     return f"{axis.share(value) * VIEW:.1f}".removesuffix(".0")
 
 
 def plot_y(axis: Axis, value: float) -> str:
-    """The y of a value in a plotted area's own coordinates."""
+    """Return the y of a value in a plotted area's own coordinates."""
     return f"{(1 - axis.share(value)) * VIEW:.1f}".removesuffix(".0")
 
 
 def y_grid(axis: Axis) -> str:
-    """The lines of the labelled values."""
+    """Render the grid lines of the labelled values."""
     heights = [plot_y(axis, tick) for tick in axis.ticks]
     return "".join(f'<line class="grid" x1="0" x2="{VIEW}" y1="{y}" y2="{y}"/>' for y in heights)
 
@@ -195,7 +195,7 @@ def _path(panel: Panel, curve: Curve) -> str:
 
 
 def _letters(panel: Panel) -> list[str]:
-    """Each curve's letter at its peak, moved along the curve where two would collide."""
+    """Render each curve's letter at its peak, moved along the curve where two would collide."""
     placed: list[tuple[float, float]] = []
     marks = []
     for curve in panel.curves:
@@ -227,7 +227,7 @@ def _readout(curves: Sequence[Curve]) -> str:
 
 
 def _bar(bars: Bars, index: int, answered: int, refused: int) -> str:
-    """One bucket: answers below, refusals above, one tooltip for both."""
+    """Render one bucket: answers below, refusals above, one tooltip for both."""
     left, right = index * bars.width, (index + 1) * bars.width
     words = [f"{answered:,} answered"] * bool(answered) + [f"{refused:,} refused"] * bool(refused)
     title = f"{format_seconds(left)} to {format_seconds(right)}: {', '.join(words)}"

@@ -1,4 +1,4 @@
-"""What a report charts over time: each scraped figure, in words an operator knows."""
+"""The figures that a report charts over time, each in words an operator knows."""
 
 from __future__ import annotations
 

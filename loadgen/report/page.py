@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.report.charts import key_mark, render_bars, render_panel, run_class, run_letter
+from loadgen.report.figures import figure_rows, lateness, resident_parts
+from loadgen.report.html_table import render_table
 from loadgen.report.panels import histograms, percentile_panel, time_rows
 from loadgen.report.sentences import headline, run_sentences, scenario_sentence
 from loadgen.report.server_rows import server_rows
+from loadgen.report.stuck.figures import stuck_rows
 from loadgen.report.stuck.section import stuck_card, stuck_section
 from loadgen.report.stuck.sentences import scenario_words
-from loadgen.report.tables import figure_rows, lateness, resident_parts
 from loadgen.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.report.charts import Panel
-    from loadgen.report.figure_row import FigureRow
     from loadgen.report.panels import Row
     from loadgen.results.check import CheckResult
     from loadgen.results.summary import Run
@@ -71,7 +72,7 @@ def render_report(
     checks: Sequence[CheckResult] = (),
     notes: Sequence[str] = (),
 ) -> str:
-    """The whole page as text. Everything from a run directory is escaped.
+    """Render the whole page. Everything from a run directory is escaped.
 
     Args:
         runs: What the page is about; storms come before runs beside stuck peers.
@@ -111,7 +112,7 @@ def render_report(
 
 
 def default_title(runs: Sequence[Run]) -> str:
-    """The heading of a page whose reader has given none."""
+    """Return the heading of a page whose reader has given none."""
     beside_peers = all(run.summary.stuck is not None for run in runs)
     return DEFAULT_STUCK_TITLE if beside_peers else DEFAULT_TITLE
 
@@ -127,7 +128,7 @@ def _scenario(run: Run) -> str:
 
 
 def _card(index: int, run: Run) -> str:
-    """A run at a glance: its memory large, what the clients got below."""
+    """Render a run at a glance: its memory large, what the clients got below."""
     summary = run.summary
     if summary.stuck is not None:
         return stuck_card(index, summary)
@@ -183,7 +184,7 @@ def _row(row: Row) -> str:
 
 
 def _latency(runs: Sequence[Run], percentiles: Panel | None) -> str:
-    """The percentile curves beside the histograms."""
+    """Render the percentile curves beside the histograms."""
     curve = "<p>No client was answered.</p>" if percentiles is None else render_panel(percentiles)
     bars = "\n".join(render_bars(item) for item in histograms(runs))
     return (
@@ -193,42 +194,21 @@ def _latency(runs: Sequence[Run], percentiles: Panel | None) -> str:
 
 
 def _tables(*parts: Sequence[tuple[int, Run]]) -> str:
-    """A table for each part of the page that has runs."""
-    return "".join(
-        _table(part, figure_rows([run.summary for _, run in part])) for part in parts if part
-    )
+    """Return a table for each part of the page that has runs."""
+    return "".join(_table(part) for part in parts if part)
+
+
+def _table(runs: Sequence[tuple[int, Run]]) -> str:
+    summaries = [run.summary for _, run in runs]
+    return render_table(runs, figure_rows(summaries, stuck_rows(summaries)))
 
 
 def _servers(runs: Sequence[tuple[int, Run]]) -> str:
     """Show the servers that produced the figures; empty where nobody has told."""
     rows = server_rows([run.summary for _, run in runs])
-    return f"<section><h2>What produced this</h2>{_table(runs, rows)}</section>" if rows else ""
-
-
-def _table(runs: Sequence[tuple[int, Run]], rows: Sequence[FigureRow]) -> str:
-    heads = "".join(
-        f'<th scope="col">{key_mark(index)} {escape(run.summary.label)}</th>' for index, run in runs
-    )
-    body, group = [], ""
-    for row in rows:
-        if row.group != group:
-            group = row.group
-            span = len(runs) + 1
-            body.append(f'<tr><th scope="rowgroup" colspan="{span}">{escape(group)}</th></tr>')
-        body.append(_table_row(row))
     return (
-        f'<div class="scroll"><table><thead><tr><th></th>{heads}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table></div>"
+        f"<section><h2>What produced this</h2>{render_table(runs, rows)}</section>" if rows else ""
     )
-
-
-def _table_row(row: FigureRow) -> str:
-    cells = "".join(
-        f'<td class="bad">{escape(text)}</td>' if bad else f"<td>{escape(text)}</td>"
-        for text, bad in zip(row.cells, row.alarming, strict=True)
-    )
-    css = ' class="reason"' if row.measure.startswith(" ") else ""
-    return f'<tr><th scope="row"{css}>{escape(row.measure.strip())}</th>{cells}</tr>'
 
 
 def _words(runs: Sequence[Run]) -> str:
@@ -254,7 +234,7 @@ def _details(index: int, run: Run) -> str:
 
 
 def flatten(document: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """A JSON object as (dotted name, text) pairs; long lists by their first items and length."""
+    """Return a JSON object as (dotted name, text) pairs; long lists by first items and length."""
     pairs: list[tuple[str, str]] = []
     for name, value in document.items():
         if isinstance(value, dict):

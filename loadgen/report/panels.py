@@ -1,4 +1,4 @@
-"""Lists a report's charts: what each shows, of which process, in words an operator knows.
+"""The charts of a report: what each shows, of which process, in words an operator knows.
 
 All charts over time share one time axis, from just before the clients start to the end of the
 longest run; the two charts of a row share their y axis, so that broker and proxy compare at sight.
@@ -9,9 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loadgen.report.charts import FORMATS, Bars, Curve, Panel, tick_label
-from loadgen.report.measures import MEASURES
-from loadgen.report.series import (
+from loadgen.report.chart_math import (
     MOST_LABELS,
     Axis,
     buckets,
@@ -22,7 +20,9 @@ from loadgen.report.series import (
     running_count,
     thin,
 )
-from loadgen.report.tables import NOT_ACCOUNTED, NOT_MEASURED, SCRAPED
+from loadgen.report.charts import FORMATS, Bars, Curve, Panel, tick_label
+from loadgen.report.figures import NOT_ACCOUNTED, NOT_MEASURED, SCRAPED
+from loadgen.report.measures import MEASURES
 from loadgen.results.summary import PROCESSES
 from loadgen.units import MB_BYTES, format_seconds
 
@@ -48,14 +48,14 @@ class Row:
 
 
 def time_axis(runs: Sequence[Run]) -> Axis:
-    """The one time axis of a report. Units: seconds since the clients' agreed start."""
+    """Return the one time axis of a report. Units: seconds since the clients' agreed start."""
     end = max((max(run.requests.finished_seconds, default=0.0) for run in runs), default=0.0)
     axis = nice_axis(max(end, 1.0), low=-LEAD_SECONDS, ticks=MOST_LABELS)
     return Axis(-LEAD_SECONDS, max(end * 1.03, axis.ticks[-2]), axis.ticks)
 
 
 def time_rows(runs: Sequence[Run]) -> list[Row]:
-    """All rows of charts over time that have anything to show."""
+    """Return all rows of charts over time that have anything to show."""
     axis = time_axis(runs)
     rows = [_measure_row(measure, runs, axis) for measure in MEASURES]
     return [row for row in rows if row.panels or row.meaning] + [_outcome_row(runs, axis)]
@@ -97,7 +97,7 @@ def _measure_row(measure: Measure, runs: Sequence[Run], axis: Axis) -> Row:
 
 
 def _summary_peak(measure: Measure, runs: Sequence[Run]) -> float:
-    """The highest peak in the runs' summaries, which scrapes may all have missed."""
+    """Return the highest peak in the runs' summaries, which scrapes may all have missed."""
     memories = [memory for run in runs for memory in run.summary.processes.values()]
     return max((measure.peak(memory) or 0.0 for memory in memories), default=0.0)
 
@@ -133,7 +133,7 @@ def _peak_words(
 
 
 def _limits(measure: Measure, runs: Sequence[Run], process: str) -> list[float]:
-    """Each distinct limit of a process among the runs."""
+    """Return each distinct limit of a process among the runs."""
     memories = [run.summary.processes.get(process) for run in runs]
     return sorted({limit for m in memories if m and (limit := measure.limit(m))})
 
@@ -165,7 +165,7 @@ def _outcome_row(runs: Sequence[Run], axis: Axis) -> Row:
 
 
 def percentile_panel(runs: Sequence[Run]) -> Panel | None:
-    """The latency of every answered client of all runs, by percentile; None without answers."""
+    """Return the chart of all answered clients' latencies by percentile; None without answers."""
     found = [run.requests.latencies("answered") for run in runs]
     most, slowest = max(map(len, found)), max((v[-1] for v in found if v), default=0.0)
     if not most:
@@ -198,7 +198,7 @@ def _latency_words(summary: RunSummary) -> str:
 
 
 def histograms(runs: Sequence[Run]) -> list[Bars]:
-    """One histogram per run, all on one latency axis with equal buckets."""
+    """Return one histogram per run, all on one latency axis with equal buckets."""
     answered = [run.requests.latencies("answered") for run in runs]
     refused = [run.requests.latencies("refused") for run in runs]
     slowest = max((values[-1] for values in [*answered, *refused] if values), default=1.0)

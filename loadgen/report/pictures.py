@@ -1,18 +1,18 @@
-"""The README's picture: what a demo showed, as a PNG for light and one for dark pages."""
+"""The README's picture of a demo's three storms, as one PNG for light and one for dark pages."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loadgen.errors import LoadgenError, UsageError
+from loadgen.errors import UsageError
+from loadgen.report.drawing import THEMES, dress, save, title
+from loadgen.report.figures import resident_total
 from loadgen.report.panels import time_axis
-from loadgen.report.tables import resident_total
 from loadgen.results.reading import load_run
 from loadgen.results.summary import PROCESSES
-from loadgen.units import MB_BYTES, format_bytes, plural
+from loadgen.units import MB_BYTES, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,34 +20,13 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from loadgen.report.series import Axis
+    from loadgen.report.chart_math import Axis
+    from loadgen.report.drawing import Theme
     from loadgen.results.summary import Run
 
-LARGEST_PICTURE_BYTES = 300_000
 RUN_DIRECTORIES = "runs"
 _SIZE_INCHES = (10.0, 4.3)
-_DOTS_PER_INCH = 150
 _TIME_POINTS = 400
-
-
-@dataclass(frozen=True)
-class Theme:
-    """Colours of one variant of the picture; runs in the order of the report's."""
-
-    name: str
-    paper: str
-    ink: str
-    soft: str
-    line: str
-    runs: tuple[str, ...]
-
-
-THEMES = (
-    Theme("demo", "#ffffff", "#1b2430", "#5a6675", "#e3e7ec", ("#c24e00", "#0067a5", "#008060")),
-    Theme(
-        "demo-dark", "#11161d", "#e8edf3", "#a3afbd", "#29323e", ("#ff9350", "#62b5f2", "#3ecf9c")
-    ),
-)
 
 
 def load_demo(directory: Path, names: Sequence[str]) -> list[Run]:
@@ -68,25 +47,6 @@ def draw_pictures(runs: Sequence[Run], out: Path) -> list[Path]:
         LoadgenError: A picture cannot be written, or passes ``LARGEST_PICTURE_BYTES``.
     """
     return [save(_draw(runs, theme), out / f"{theme.name}.png", theme) for theme in THEMES]
-
-
-def save(figure: Any, path: Path, theme: Theme) -> Path:  # noqa: ANN401
-    """Write a figure as a PNG and return its path.
-
-    Raises:
-        LoadgenError: The picture cannot be written, or passes ``LARGEST_PICTURE_BYTES``.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=_DOTS_PER_INCH, facecolor=theme.paper)
-    except OSError as error:
-        raise LoadgenError(f"cannot write {path}: {error.strerror}") from error
-    if path.stat().st_size > LARGEST_PICTURE_BYTES:
-        raise LoadgenError(
-            f"{path} has {format_bytes(path.stat().st_size)}; a README's picture may have "
-            f"{format_bytes(LARGEST_PICTURE_BYTES)}"
-        )
-    return path
 
 
 def memory_over_idle(run: Run, at_seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -118,20 +78,6 @@ def _draw(runs: Sequence[Run], theme: Theme) -> Any:  # noqa: ANN401 - matplotli
     _draw_memory(memory, runs, theme)
     _draw_clients(clients, runs, theme)
     return figure
-
-
-def dress(axes: Any, theme: Theme) -> None:  # noqa: ANN401
-    """Give axes the theme's colours and nothing that carries no information."""
-    axes.set_facecolor(theme.paper)
-    axes.tick_params(colors=theme.soft, length=0, labelsize=9)
-    for side in ("top", "right", "left", "bottom"):
-        axes.spines[side].set_visible(False)
-    axes.set_axisbelow(True)
-
-
-def title(axes: Any, text: str, theme: Theme) -> None:  # noqa: ANN401
-    """Write what a chart shows above it."""
-    axes.set_title(text, loc="left", color=theme.ink, fontsize=10.5, fontweight="bold", pad=10)
 
 
 def _draw_memory(axes: Any, runs: Sequence[Run], theme: Theme) -> None:  # noqa: ANN401

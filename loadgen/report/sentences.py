@@ -1,12 +1,12 @@
-"""Says what the figures of a storm show, for somebody who sees them for the first time."""
+"""Sentences on the figures of a run, for somebody who sees them for the first time."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loadgen.report.figures import against_limit
+from loadgen.report.hidden_effect import hidden_effect
 from loadgen.report.stuck.sentences import stuck_headline, stuck_sentences
-from loadgen.report.tables import against_limit
-from loadgen.results.hidden_effect import hidden_effect
 from loadgen.results.summary import CLIENT_START_ERROR_LIMIT_SECONDS, START_ERROR_LIMIT_SECONDS
 from loadgen.units import format_bytes, format_seconds, plural
 
@@ -21,7 +21,7 @@ _WORTH_SAYING = 1.5
 
 
 def headline(summaries: Sequence[RunSummary]) -> str:
-    """One sentence on all runs: how far apart the hungriest and the most frugal are.
+    """Say in one sentence how far apart the hungriest and the most frugal run are.
 
     Runs beside stuck peers are compared by what the healthy clients got.
     """

@@ -1,4 +1,4 @@
-"""Makes a table's rows of what produced the figures of several runs: versions, keys, values."""
+"""Table rows of the servers that produced the figures of several runs: versions, keys, values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOT_TOLD = "not told"
 
 
 def server_rows(summaries: Sequence[RunSummary]) -> list[FigureRow]:
-    """A row for the version and for each key that a server of any run has told."""
+    """Return a row for the version and for each key that a server of any run has told."""
     versions = [_cell({name: f.version for name, f in s.servers.items()}) for s in summaries]
     rows = [
         _row("Version", "told to clients", [s.server_version or "" for s in summaries]),
@@ -31,7 +31,7 @@ def _value(summary: RunSummary, key: str) -> str:
 
 
 def _cell(told: Mapping[str, str | None]) -> str:
-    """One value where all servers tell the same, otherwise each with its server."""
+    """Return one value where all servers tell the same, otherwise each with its server."""
     known = {process: value for process, value in told.items() if value}
     if len(known) == len(told) and len(set(known.values())) == 1:
         return next(iter(known.values()))

@@ -1,4 +1,4 @@
-"""The figures of several runs as one table: for the terminal, and as rows for the report.
+"""Tables of several runs' figures for the terminal.
 
 Measures are rows and runs are columns, so that three runs fit into 100 columns and two figures
 that compare stand side by side.
@@ -6,7 +6,6 @@ that compare stand side by side.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -16,41 +15,24 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from loadgen.report.figure_row import FigureRow
-from loadgen.report.stuck.tables import stuck_rows
-from loadgen.results.summary import PROCESSES
-from loadgen.units import MB_BYTES, format_bytes, format_count, format_seconds
+from loadgen.report.figures import figure_rows
+from loadgen.report.stuck.figures import stuck_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from loadgen.results.summary import AccountedMemory, ProcessMemory, RunSummary
+    from loadgen.results.summary import RunSummary
 
 TERMINAL_COLUMNS = 100
 # Up to two runs fit a terminal that nobody has made wider.
 NARROW_COLUMNS = 80
 _NARROW_RUNS = 2
 RUNS_PER_TABLE = 3
-NO_ANSWERS = "no answers"
-NOT_ACCOUNTED = "not accounted"
-NOT_WATCHED = "not watched"
-NOT_MEASURED = "not measured"
-SCRAPED = "highest scrape"
 _MEASURE_COLUMNS = 36
 
 
-def figure_rows(summaries: Sequence[RunSummary]) -> list[FigureRow]:
-    """All measures of several runs, in the order in which an operator asks for them."""
-    return [
-        *_client_rows(summaries),
-        *stuck_rows(summaries),
-        *_latency_rows(summaries),
-        *_memory_rows(summaries),
-    ]
-
-
 def summary_tables(summaries: Sequence[RunSummary]) -> list[Constrain]:
-    """Tables of at most ``RUNS_PER_TABLE`` runs; those beside stuck peers have their own."""
+    """Return tables of at most ``RUNS_PER_TABLE`` runs; those beside stuck peers have their own."""
     storms = [summary for summary in summaries if summary.stuck is None]
     beside_peers = [summary for summary in summaries if summary.stuck is not None]
     groups = [*_groups(storms), *_groups(beside_peers)]
@@ -67,7 +49,7 @@ def _columns(runs: int) -> int:
 
 
 def summary_console() -> Console:
-    """A console on standard output that gives tables their full width where it has no terminal."""
+    """Return a console on standard output; without a terminal, tables have their full width."""
     console = Console()
     if not console.is_terminal:
         console.width = TERMINAL_COLUMNS
@@ -80,7 +62,7 @@ def _table(summaries: Sequence[RunSummary]) -> Table:
     for summary in summaries:
         table.add_column(summary.label, justify="right", ratio=1, overflow="fold")
     group = ""
-    for row in figure_rows(summaries):
+    for row in figure_rows(summaries, stuck_rows(summaries)):
         if row.group != group:
             if group:
                 table.add_section()
@@ -95,163 +77,11 @@ def _table(summaries: Sequence[RunSummary]) -> Table:
 
 
 def _indented(measure: str) -> Padding:
-    """A measure that stays indented where it takes a second line."""
+    """Return a measure that stays indented where it takes a second line."""
     text = measure.strip()
     return Padding(Text(text), (0, 0, 0, 2 + len(measure) - len(text)))
 
 
 def _plain(text: str) -> str:
-    """Text without meaning to rich: reasons come from servers and may hold brackets."""
+    """Escape rich's markup: reasons come from servers and may hold brackets."""
     return text.replace("[", "\\[")
-
-
-def _client_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
-    """Return rows of how every client fared; the kinds of failure only where there was one."""
-    group = "Clients" if all(s.requests == s.clients for s in summaries) else "Requests"
-    yield _row(group, "in all", summaries, lambda s: format_count(s.requests))
-    yield _row(group, "answered", summaries, lambda s: format_count(s.answered))
-    yield _counts(group, "refused", [summary.refused_total for summary in summaries])
-    for reason in sorted({reason for summary in summaries for reason in summary.refused}):
-        yield _counts(group, f"  {reason}", [s.refused.get(reason, 0) for s in summaries])
-    for kind, meaning in (
-        ("wrong", "wrong answer"),
-        ("timeout", "no answer in time"),
-        ("disconnected", "connection lost"),
-        ("unreachable", "could not connect"),
-    ):
-        counts = [int(getattr(summary, kind)) for summary in summaries]
-        if any(counts) or kind == "wrong":
-            yield _counts(group, meaning, counts, alarming=True)
-    yield _row("Each answer", "topics", summaries, lambda s: _span(s.topics_per_answer))
-    yield _row("Each answer", "bytes", summaries, lambda s: _span(s.bytes_per_answer, format_bytes))
-
-
-def _span(extremes: tuple[int, int] | None, write: Callable[[float], str] = format_count) -> str:
-    """The least and the most of something, or the one figure that both are."""
-    if extremes is None:
-        return NO_ANSWERS
-    least, most = (write(figure) for figure in extremes)
-    return least if least == most else f"{least} to {most}"
-
-
-def _latency_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
-    """Latency of the answered clients, and where the generator is part of it."""
-    group = "Latency of answers"
-    for name, statistic in (("median (p50)", "p50"), ("p99", "p99"), ("slowest", "max")):
-        cells = [
-            format_seconds(getattr(s.latency_seconds, statistic))
-            if s.latency_seconds
-            else NO_ANSWERS
-            for s in summaries
-        ]
-        yield FigureRow(group, name, cells, [False] * len(cells))
-    if any(summary.generator_limited for summary in summaries):
-        cells = [lateness(summary) for summary in summaries]
-        late = [summary.generator_limited for summary in summaries]
-        yield FigureRow(group, "of it: this generator sent late", cells, late)
-
-
-def lateness(summary: RunSummary) -> str:
-    """Return how late the load generator was, where that is more than it may be."""
-    if not summary.generator_limited:
-        return "in time"
-    worst = max(summary.start_error_seconds, summary.client_start_error_seconds)
-    return f"up to {format_seconds(worst)}"
-
-
-def _memory_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
-    """Peaks of each watched process: accounted against the limit, pending, resident."""
-    group = "Peak memory"
-    watched = [name for name in PROCESSES if any(name in s.processes for s in summaries)]
-    for kind in ("heap", "direct"):
-        for process in watched:
-            write = partial(_against_limit, kind)
-            yield _process_row(group, f"{kind}, {process}", summaries, write)
-    for process in watched:
-        yield _process_row(group, f"answers not yet read, {process}", summaries, _pending)
-    for process in watched:
-        yield _process_row(group, f"resident over idle, {process}", summaries, _over_idle)
-    if len(watched) != 1:
-        yield _row(group, "resident over idle, both", summaries, resident_total)
-
-
-def _pending(memory: ProcessMemory) -> str:
-    return measured_bytes(memory.outbound_pending_peak_bytes)
-
-
-def _over_idle(memory: ProcessMemory) -> str:
-    scraped = memory.resident_over_first_scrape_bytes
-    if memory.resident_over_idle_bytes is None and scraped is not None:
-        return f"{_growth(scraped)} ({SCRAPED})"
-    return measured_bytes(memory.resident_over_idle_bytes)
-
-
-def measured_bytes(size_bytes: int | None) -> str:
-    """A size, or that nobody measured it: an unknown figure is not 0."""
-    return NOT_MEASURED if size_bytes is None else format_bytes(size_bytes)
-
-
-def against_limit(accounted: AccountedMemory) -> str:
-    """The peak of one kind of memory and its limit; says so where the peak is only scraped."""
-    peak, limit = measured_bytes(accounted.peak_bytes), format_bytes(accounted.limit_bytes)
-    return f"{peak} of {limit}{f' ({SCRAPED})' if accounted.peak_is_scraped else ''}"
-
-
-def _against_limit(kind: str, memory: ProcessMemory) -> str:
-    accounted: AccountedMemory | None = getattr(memory, kind)
-    if accounted is None:
-        return NOT_ACCOUNTED if memory.tells_accounting else NOT_MEASURED
-    return against_limit(accounted)
-
-
-def resident_total(summary: RunSummary) -> str:
-    """Memory over idle of all watched processes together, as text."""
-    return " ".join(filter(None, resident_parts(summary)))
-
-
-def resident_parts(summary: RunSummary) -> tuple[str, str]:
-    """The same as figure and remark; without a remark where it was measured."""
-    if not summary.processes:
-        return NOT_WATCHED, ""
-    if summary.resident_over_idle_bytes is None and summary.resident_scraped_bytes is not None:
-        return _growth(summary.resident_scraped_bytes), f"({SCRAPED})"
-    return measured_bytes(summary.resident_over_idle_bytes), ""
-
-
-def _growth(scraped_bytes: int) -> str:
-    """Memory over the first scrape; what is not seen there may have been between two."""
-    if scraped_bytes < 0.1 * MB_BYTES:
-        return "under 0.1 MB"
-    return format_bytes(scraped_bytes)
-
-
-def _process_row(
-    group: str,
-    measure: str,
-    summaries: Sequence[RunSummary],
-    write: Callable[[ProcessMemory], str],
-) -> FigureRow:
-    process = measure.rsplit(" ", 1)[1]
-
-    def cell(summary: RunSummary) -> str:
-        memory = summary.processes.get(process)
-        return NOT_WATCHED if memory is None else write(memory)
-
-    return _row(group, measure, summaries, cell)
-
-
-def _row(
-    group: str, measure: str, summaries: Sequence[RunSummary], write: Callable[[RunSummary], str]
-) -> FigureRow:
-    return FigureRow(group, measure, [write(s) for s in summaries], [False] * len(summaries))
-
-
-def _counts(
-    group: str, measure: str, counts: Sequence[int], *, alarming: bool = False
-) -> FigureRow:
-    return FigureRow(
-        group,
-        measure,
-        [format_count(count) for count in counts],
-        [alarming and count > 0 for count in counts],
-    )

@@ -1,4 +1,4 @@
-"""Sums up how long answered requests took."""
+"""Latency percentiles of answered requests."""
 
 from __future__ import annotations
 

@@ -78,9 +78,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise RunDirectoryError(
-            f"{path.parent} has no {path.name}: the run did not finish, or this is not a run"
-        ) from None
+        raise _missing(path) from None
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise RunDirectoryError(f"{path} cannot be read as JSON: {error}") from error
     if not isinstance(document, dict):
@@ -93,15 +91,19 @@ def _read_json(path: Path) -> dict[str, Any]:
     return document
 
 
+def _missing(path: Path) -> RunDirectoryError:
+    return RunDirectoryError(
+        f"{path.parent} has no {path.name}: the run did not finish, or this is not a run"
+    )
+
+
 def _read_columns(path: Path, columns: list[str]) -> list[list[Any]]:
-    """The named columns of a Parquet file, as lists."""
+    """Read the named columns of a Parquet file, as lists."""
     try:
         table = pq.read_table(path, columns=columns)
         return [table.column(name).to_pylist() for name in columns]
     except FileNotFoundError:
-        raise RunDirectoryError(
-            f"{path.parent} has no {path.name}: the run did not finish, or this is not a run"
-        ) from None
+        raise _missing(path) from None
     except (OSError, KeyError, pa.ArrowException) as error:
         raise RunDirectoryError(f"{path} cannot be read: {error}") from error
 
@@ -115,7 +117,7 @@ def _read_requests(path: Path) -> Requests:
 
 
 def _read_metrics(path: Path) -> dict[tuple[str, str], Series]:
-    """All scraped series by (process, plain metric name), each in order of time."""
+    """Read all scraped series by (process, plain metric name), each in order of time."""
     if not path.exists():  # a cluster whose /metrics nobody could read
         return {}
     rows = _read_columns(path, ["at_seconds", "process", "metric", "value"])
@@ -131,7 +133,7 @@ def _to_series(points: list[tuple[float, float]]) -> Series:
 
 
 def plain_metric_name(metric: str) -> str:
-    """A metric's name without process prefix and cluster label.
+    """Return a metric's name without process prefix and cluster label.
 
     ``pulsar_broker_topic_list_heap_queue_size{cluster="x"}`` and its twin on the proxy are both
     ``heap_queue_size``.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Phase:
-    """Counts what was due in one phase of a run.
+    """The listings that were due in one phase of a run.
 
     Attributes:
         requests: Listings that were due.

@@ -1,4 +1,4 @@
-"""Reads a finished run as values: its figures, its requests, its servers over time.
+"""A finished run as values: its figures, its requests, its servers over time.
 
 Reports, tables and the demo's checks work on these values alone. Nothing here knows how a run is
 driven or where its files are.
@@ -27,7 +27,7 @@ CLIENT_START_ERROR_LIMIT_SECONDS = 0.25
 
 @dataclass(frozen=True)
 class AccountedMemory:
-    """Holds what one limiter saw of one kind of memory. Units: bytes; None is unknown.
+    """One limiter's figures of one kind of memory. Units: bytes; None is unknown.
 
     Attributes:
         limit_bytes: What may be held at once.
@@ -55,7 +55,7 @@ class AccountedMemory:
 
 @dataclass(frozen=True)
 class ProcessMemory:
-    """Holds what one server process needed during a run. Units: bytes, counts; None is unknown.
+    """The memory of one server process during a run. Units: bytes, counts; None is unknown.
 
     ``heap`` and ``direct`` are None when the limit is 0, because Pulsar then accounts for nothing,
     and when the server has no such limiter: the count of its timeouts is None as well then.
@@ -189,7 +189,7 @@ class Run:
     metrics: Mapping[tuple[str, str], Series]
 
     def series(self, process: str, metric: str) -> Series | None:
-        """One metric of one process, by its name without prefix; None when nobody scraped it."""
+        """Return a metric of a process, by its name without prefix; None if nobody scraped it."""
         return self.metrics.get((process, metric))
 
 

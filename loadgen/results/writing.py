@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from loadgen.clients.answers import Verdict, disagreement
+from loadgen.clients.answers import AnswerVerdict, disagreement
 from loadgen.clients.records import ROWS, Outcome, TaskReport
 from loadgen.results.latency import percentiles
 from loadgen.results.summary import CLIENT_START_ERROR_LIMIT_SECONDS, START_ERROR_LIMIT_SECONDS
@@ -46,7 +46,7 @@ class Extremes(NamedTuple):
 
 @dataclass(frozen=True)
 class SummaryPart:
-    """Holds what adds up: counts, latencies, bytes and extremes of some of the requests."""
+    """Figures of some of the requests that can be merged: counts, latencies, bytes, extremes."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
@@ -137,17 +137,17 @@ def agreed_reports(reports: Sequence[TaskReport]) -> list[TaskReport]:
 
     Within a task all answers of a namespace were compared when they were verified.
     """
-    references: dict[str, Verdict] = {}  # the first right answer of each namespace
+    references: dict[str, AnswerVerdict] = {}  # the first right answer of each namespace
     ordered = sorted(reports, key=lambda report: report.facts.task)
     return [replace(each, rows=_agreed_rows(each.rows, references)) for each in ordered]
 
 
-def _agreed_rows(rows: pa.Table, references: dict[str, Verdict]) -> pa.Table:
+def _agreed_rows(rows: pa.Table, references: dict[str, AnswerVerdict]) -> pa.Table:
     changed = rows.to_pylist()
     for row in changed:
-        if row["outcome"] != Outcome.ANSWERED.value:
+        if row["outcome"] != Outcome.ANSWERED.value or row["topics"] is None:
             continue
-        verdict = Verdict(row["topics"], row["topics_hash"])
+        verdict = AnswerVerdict(row["topics"], row["topics_hash"])
         reference = references.setdefault(row["namespace"], verdict)
         problem = disagreement(verdict, reference).problem
         if problem is not None:

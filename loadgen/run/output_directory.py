@@ -1,20 +1,20 @@
-"""Where a run's results go: made sure of before the storm, so that no storm passes in vain."""
+"""The directory of a run's results, made before the run so that none passes in vain."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from loadgen.clients.peer_record import PEERS_NAME
 from loadgen.errors import UsageError
+from loadgen.scenarios.registry import SCENARIOS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 REPORT_NAME = "report.html"
-# What not every run writes: an older one would pass for a part of the new run.
-_EXTRAS = (REPORT_NAME, PEERS_NAME)
+# Files that not every run writes: an older one would pass for a part of the new run.
+_EXTRAS = (REPORT_NAME, *(name for kind in SCENARIOS.values() for name in kind.files))
 _OF_A_RUN = ("run.json", "summary.json", "requests.parquet", "server-metrics.parquet", *_EXTRAS)
 
 
@@ -23,7 +23,7 @@ def replaceable_run_directory(directory: Path) -> Iterator[None]:
     """Make a directory for a run; take it away again if the block leaves it empty.
 
     Raises:
-        UsageError: It cannot be made, or holds what no run has written.
+        UsageError: It cannot be made, or holds a file that no run has written.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ def replaceable_run_directory(directory: Path) -> Iterator[None]:
 
 
 def forget_extras(directory: Path) -> None:
-    """Remove what an older run or its report left and the new run may not write.
+    """Remove files of an older run or its report that the new run may not write.
 
     Raises:
         OSError: The directory cannot be written.

@@ -1,4 +1,4 @@
-"""Reads what produced a run's figures: each server's version, and its keys with their values.
+"""Reads from each server what produced a run's figures: its version, and its keys' values.
 
 A broker is asked by admin REST (``brokers/version`` and ``brokers/configuration/runtime``), which
 a real Pulsar's answers as well. A proxy passes admin calls on to its broker, so what it says of
@@ -31,7 +31,7 @@ _UNREACHABLE = (OSError, ValueError, HTTPException)
 
 @dataclass(frozen=True)
 class ServerFacts:
-    """Holds what one server says of itself.
+    """A server's own words on its version and its settings.
 
     Attributes:
         version: What it calls its version; None if it does not say.

@@ -1,4 +1,4 @@
-"""Whether an address is this machine's loopback, so that nobody storms a cluster by accident."""
+"""Tells this machine's loopback from other addresses: nobody storms a cluster by accident."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _READY_LINE = re.compile(r"^READY (broker|proxy) (pulsar://\S+) (https?://\S+)")
 
 @dataclass(frozen=True)
 class ServerLaunch:
-    """Says what to start: a module of this project, its settings, and where its log goes.
+    """The start of a server: a module of this project, its settings, and the place of its log.
 
     Attributes:
         module: ``broker`` or ``proxy``.
@@ -55,7 +55,7 @@ class ServerLaunch:
     arguments: Sequence[str] = ()
 
     def command(self) -> list[str]:
-        """The command line of the server itself."""
+        """Return the command line of the server itself."""
         sets = [
             part for key, value in self.settings.items() for part in ("--set", f"{key}={value}")
         ]
@@ -144,13 +144,13 @@ def _start(launch: ServerLaunch, log: int) -> subprocess.Popen[bytes]:
 
 
 def _ends_with_this_process() -> list[str]:
-    """The prefix that makes the kernel end the server when this process is killed."""
+    """Return the prefix that makes the kernel end the server when this process is killed."""
     program = shutil.which("setpriv")
     return [program, "--pdeathsig", "TERM"] if program else []
 
 
 def _environment() -> dict[str, str]:
-    """The environment in which the server's module is found from any working directory."""
+    """Return the environment in which the server's module is found from any working directory."""
     root = str(Path(__file__).resolve().parents[2])
     inherited = os.environ.get("PYTHONPATH")
     path = os.pathsep.join([root, inherited] if inherited else [root])
@@ -163,12 +163,12 @@ def _await_ready(
     line = _first_line(process, seconds)
     found = _READY_LINE.match(line)
     if found is None or found[1] != launch.module:
-        raise ServerStartError(_start_failure(process, launch, line, seconds))
+        raise ServerStartError(_start_error(process, launch, line, seconds))
     return ServerProcess(launch.module, process.pid, found[2], found[3])
 
 
 def _first_line(process: subprocess.Popen[bytes], seconds: float) -> str:
-    """The first line on standard output; what there is of it at its end or at the deadline."""
+    """Read the first line of standard output; what there is of it at its end or the deadline."""
     assert process.stdout is not None
     descriptor = process.stdout.fileno()
     deadline = time.perf_counter() + seconds
@@ -184,7 +184,7 @@ def _first_line(process: subprocess.Popen[bytes], seconds: float) -> str:
     return line.decode(errors="replace").partition("\n")[0]
 
 
-def _start_failure(
+def _start_error(
     process: subprocess.Popen[bytes], launch: ServerLaunch, line: str, seconds: float
 ) -> str:
     """Say how the start went wrong: in the server's own sentences, or with the end of its log."""
@@ -219,7 +219,7 @@ def last_sentences(path: Path) -> str:
 
 
 def log_tail(path: Path) -> str:
-    """The last lines of a log, indented; a note when there is none."""
+    """Return the last lines of a log, indented; a note when there is none."""
     lines = _lines_of(path)[-_LOG_LINES_SHOWN:]
     return "\n".join(f"    {line}" for line in lines or ["(empty)"])
 

@@ -63,7 +63,7 @@ class ScrapeTarget:
     pid: int | None = None
 
 
-class Series:
+class ScrapedSeries:
     """One value over time: moments (driver's monotonic clock, seconds), values and the peak."""
 
     def __init__(self) -> None:
@@ -81,11 +81,11 @@ class Series:
 
 
 class ProcessWatch:
-    """Keeps what was seen of one server. Its thread alone writes, until it has ended."""
+    """The figures seen of one server. Its thread alone writes, until it has ended."""
 
     def __init__(self, target: ScrapeTarget) -> None:
         self.target = target
-        self.series: dict[str, Series] = {}  # one for each kept sample of the page
+        self.series: dict[str, ScrapedSeries] = {}  # one for each kept sample of the page
         self.resident_idle_bytes: int | None = None
         self.resident_peak_bytes: int | None = None
         self._memory = None if target.pid is None else ResidentMemory(target.process, target.pid)
@@ -159,7 +159,7 @@ class ProcessWatch:
             page = response.read(_LARGEST_PAGE_BYTES).decode(errors="replace")
         at = time.perf_counter()
         for metric, value in kept_samples(page):
-            self.series.setdefault(metric, Series()).add(at, value)
+            self.series.setdefault(metric, ScrapedSeries()).add(at, value)
 
     def _holds_memory(self) -> bool:
         prefix = f"pulsar_{self.target.process}_topic_list_"

@@ -1,4 +1,4 @@
-"""Keeps or puts back what Spark changes in the process around it, for the length of a block."""
+"""Blocks that keep, or put back, what Spark changes in the process around it."""
 
 from __future__ import annotations
 

@@ -17,13 +17,13 @@ import socket
 import subprocess
 import sys
 import tempfile
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark import InheritableThread, SparkConf, SparkContext, java_gateway
+from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -38,12 +38,9 @@ from loadgen.spark.environment import (
 from loadgen.spark.java import find_java
 
 if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 _LOG_LINES_SHOWN = 20
-_PROGRESS_POLL_SECONDS = 0.2
-_CANCEL_SECONDS = 0.5
 _STOP_SECONDS = 10.0
 # What the JVM and the Python workers print, whoever started them.
 _LOG_NAME = "spark.log"
@@ -60,7 +57,7 @@ class SparkError(LoadgenError):
 
 @dataclass(frozen=True)
 class SparkSettings:
-    """Holds what differs between two sessions.
+    """The settings in which two sessions differ.
 
     Attributes:
         name: Shown by Spark as the application's name.
@@ -103,50 +100,7 @@ def spark_session(settings: SparkSettings) -> Iterator[SparkSession]:
             raise
 
 
-def collect_with_progress(
-    session: SparkSession, rows: Callable[[], list[Any]], on_tasks_done: Callable[[int], None]
-) -> list[Any]:
-    """Run a Spark action in a thread and report how many of its tasks are done meanwhile.
-
-    Args:
-        session: The session that the action uses.
-        rows: The action, for example ``frame.collect``; what prepares it belongs in it too.
-        on_tasks_done: Called from this thread with the number of finished tasks.
-
-    Raises:
-        PySparkException: The action failed.
-        KeyboardInterrupt: There was a Ctrl-C; the action is cancelled.
-    """
-    outcome: list[Any] = []
-    failure: list[BaseException] = []
-    group = f"loadgen-{id(outcome)}"
-
-    def act() -> None:
-        session.sparkContext.setJobGroup(group, "loadgen")
-        try:
-            outcome.extend(rows())
-        except (PySparkException, Py4JError, OSError, AttributeError) as error:
-            # The last two where the session was stopped meanwhile: its bridge is gone.
-            failure.append(error)
-
-    thread = InheritableThread(target=act, daemon=True)
-    try:
-        with uninterrupted():
-            thread.start()
-        while thread.is_alive():
-            thread.join(_PROGRESS_POLL_SECONDS)
-            with uninterrupted():
-                tasks_done = _tasks_done(session, group)
-            on_tasks_done(tasks_done)
-    except KeyboardInterrupt:
-        _cancel(session, group, thread)
-        raise
-    if failure:
-        raise failure[0]
-    return outcome
-
-
-def failure_reason(text: str) -> str:
+def error_reason(text: str) -> str:
     """Return the line of a Spark error that says what went wrong in the end.
 
     A Python error in a task arrives as a whole stack trace inside a Java exception's text.
@@ -301,7 +255,7 @@ def _one_sentence() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        raise SparkError(f"Spark failed: {failure_reason(str(error))}") from error
+        raise SparkError(f"Spark failed: {error_reason(str(error))}") from error
     except socket.gaierror as error:
         raise SparkError(
             "Spark needs the name localhost, which this machine does not know: add the line "
@@ -324,18 +278,3 @@ def _stop_gateway(gateway: Any) -> None:  # noqa: ANN401
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _cancel(session: SparkSession, group: str, thread: threading.Thread) -> None:
-    """Cancel what a thread waits for and wait until it has noticed."""
-    with interrupts_deferred(), suppress(PySparkException, Py4JError):
-        session.sparkContext.cancelJobGroup(group)
-        thread.join(_CANCEL_SECONDS)
-
-
-def _tasks_done(session: SparkSession, group: str) -> int:
-    """Return how many tasks of a job group are done."""
-    tracker = session.sparkContext.statusTracker()
-    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
-    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
-    return sum(stage.numCompletedTasks for stage in stages if stage)

@@ -1,1 +1,1 @@
-"""One task: the part of a scenario that one process drives, and what it reports."""
+"""Tasks: the part of a scenario that one process drives, and its report."""

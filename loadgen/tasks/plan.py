@@ -1,19 +1,18 @@
-"""What a task is told: the run's scenario and its own share of it."""
+"""The instructions for one task: the run's scenario and the task's share of it."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, SerializeAsAny
 
-from loadgen.scenario import StormScenario
-from loadgen.scenarios.stuck.scenario import StuckScenario
+from loadgen.scenario import Scenario
 
-AnyScenario = StormScenario | StuckScenario
+ScenarioT = TypeVar("ScenarioT", bound=Scenario)
 
 
-class TaskPlan(BaseModel):
-    """What a task has to know; travels as JSON.
+class TaskPlan(BaseModel, Generic[ScenarioT]):
+    """The instructions for one task; they travel as JSON.
 
     Attributes:
         scenario: The whole run.
@@ -21,14 +20,12 @@ class TaskPlan(BaseModel):
         tasks: Number of tasks.
         loopback: Whether the server is on the loopback.
         progress_address: Where totals are sent once a second, or None.
-        attempt: How often this task was started before.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    scenario: Annotated[AnyScenario, Field(discriminator="kind")]
+    scenario: SerializeAsAny[ScenarioT]
     task: int
     tasks: int
     loopback: bool = True
     progress_address: tuple[str, int] | None = None
-    attempt: int = 0

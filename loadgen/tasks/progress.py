@@ -1,4 +1,4 @@
-"""Shows what is known while a storm runs.
+"""Shows progress while a run goes on.
 
 Workers send their counters once a second in a datagram to the driver on the loopback (Spark
 itself reports only when a task ends). A lost datagram costs one second of freshness: each holds
@@ -20,7 +20,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from loadgen.clients.counters import StormCounters
+from loadgen.clients.counters import RequestCounters
 from loadgen.units import format_bytes
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _POLL_SECONDS = 0.2
 
 
 class ProgressSender:
-    """The workers' end. Does nothing without an address."""
+    """The workers' end: sends totals; without an address it does nothing."""
 
     def __init__(self, task: int, address: tuple[str, int] | None) -> None:
         self._task = task
@@ -42,8 +42,8 @@ class ProgressSender:
         if self._socket is not None:
             self._socket.setblocking(False)
 
-    def send(self, counters: StormCounters) -> None:
-        """Send totals; nobody waits for them, so what cannot be sent now is dropped."""
+    def send(self, counters: RequestCounters) -> None:
+        """Send totals; nobody waits for them, so those that cannot be sent now are dropped."""
         if self._socket is None or self._address is None:
             return
         message = json.dumps({"task": self._task, "counters": asdict(counters)}).encode()
@@ -61,9 +61,9 @@ class ProgressSender:
 class ProgressReceiver:
     """The driver's end: a thread that adds up the tasks' totals and tells the observer."""
 
-    def __init__(self, observer: Callable[[StormCounters], None]) -> None:
+    def __init__(self, observer: Callable[[RequestCounters], None]) -> None:
         self._observer = observer
-        self._tasks: dict[int, StormCounters] = {}  # one for each task
+        self._tasks: dict[int, RequestCounters] = {}  # one for each task
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind(("127.0.0.1", 0))
         self._socket.settimeout(_POLL_SECONDS)
@@ -96,16 +96,16 @@ class ProgressReceiver:
     def _take(self, message: bytes) -> None:
         try:
             content = json.loads(message)
-            self._tasks[int(content["task"])] = StormCounters(**content["counters"])
+            self._tasks[int(content["task"])] = RequestCounters(**content["counters"])
         except (ValueError, KeyError, TypeError):
             return  # not from our workers: any process of the machine can send here
-        total = StormCounters()
+        total = RequestCounters()
         for counters in self._tasks.values():
             total = total.plus(counters)
         self._observer(total)
 
 
-def progress_line(counters: StormCounters, clients: int) -> str:
+def progress_line(counters: RequestCounters, clients: int) -> str:
     """Return one line for a person who waits, of less than 60 columns for 10,000 clients."""
     lost = counters.timeout + counters.disconnected + counters.unreachable
     if not counters.started:
@@ -120,7 +120,7 @@ def progress_line(counters: StormCounters, clients: int) -> str:
 @contextmanager
 def progress_display(
     clients: int, stream: TextIO, *, first: str = "connecting", as_json: bool = False
-) -> Iterator[Callable[[StormCounters], None]]:
+) -> Iterator[Callable[[RequestCounters], None]]:
     """Show totals on ``stream``: a live line on a terminal, else a line whenever they change.
 
     Args:
@@ -136,9 +136,9 @@ def progress_display(
         return
     if not as_json:
         stream.write(f"{first}\n")
-    last = StormCounters()
+    last = RequestCounters()
 
-    def show(now: StormCounters) -> None:
+    def show(now: RequestCounters) -> None:
         nonlocal last
         if now == last:
             return
@@ -152,7 +152,7 @@ def progress_display(
     yield show
 
 
-def print_json_line(counters: StormCounters, stream: TextIO | None = None) -> None:
+def print_json_line(counters: RequestCounters, stream: TextIO | None = None) -> None:
     """Write totals as one JSON object on a line."""
     out = sys.stderr if stream is None else stream
     out.write(json.dumps({"progress": asdict(counters)}) + "\n")

@@ -1,7 +1,7 @@
-"""What every task of a run does, whatever its clients do: agree on T0, tell of progress, end.
+"""The frame of every task: connect, agree on T0, report progress, end.
 
-Runs on a loop of its own, in a Spark task or in a worker process; which of them it is decides
-only how T0 is agreed.
+A task runs on a loop of its own, in a Spark task or in a worker process; which of them it is
+decides only how T0 is agreed.
 """
 
 from __future__ import annotations
@@ -10,37 +10,50 @@ import asyncio
 import gc
 import time
 from abc import abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from limiter.clock import LoopClock
-from loadgen.clients.context import StormTime
-from loadgen.clients.counters import StormCounters
+from loadgen.clients.context import ClientContext
+from loadgen.clients.counters import RequestCounters
+from loadgen.clients.records import TaskFacts, TaskReport, report_rows
+from loadgen.tasks.plan import ScenarioT, TaskPlan
 from loadgen.tasks.progress import REPORT_SECONDS, ProgressSender
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from loadgen.clients.records import TaskReport
-    from loadgen.tasks.plan import TaskPlan
-
-# Below the smallest listen backlog in use (128), so that no SYN is dropped and sent again a
-# second later.
-CONNECTING_AT_ONCE = 64
+    from loadgen.clients.records import RequestRecord
 
 
-class TaskFrame:
-    """Mutable state: how many clients are not done, and whether the run was interrupted.
+class TaskClient(Protocol):
+    """The part of a client that every task needs."""
+
+    connections_lost: int
+
+    @property
+    def records(self) -> list[RequestRecord]: ...  # noqa: D102
+    @property
+    def start_error_seconds(self) -> float: ...  # noqa: D102
+    def begin(self) -> None: ...  # noqa: D102
+    def close(self) -> None: ...  # noqa: D102
+
+
+class ScenarioTask(Generic[ScenarioT]):
+    """A task. Mutable state: how many clients are not done, and whether it was interrupted.
 
     Args:
-        plan: The task's share.
+        plan: The scenario, and the task's share of it.
         agree: Called once all clients are connected, in a thread of its own, with the wall
             clock; returns the T0 that all tasks agree on, in seconds of the epoch.
     """
 
-    def __init__(self, plan: TaskPlan, agree: Callable[[float], float]) -> None:
+    def __init__(self, plan: TaskPlan[ScenarioT], agree: Callable[[float], float]) -> None:
         self.plan = plan
-        self.counters = StormCounters()
-        self.time = StormTime()
+        self.scenario = plan.scenario
+        self.context = ClientContext(plan.scenario, RequestCounters(), self.client_finished)
+        self.time = self.context.time
+        self.clients: Sequence[TaskClient] = ()
+        self.start_error_seconds = 0.0  # how late the task itself began
         self.unfinished = 0
         self.interrupted = False
         self.all_finished = asyncio.Event()
@@ -69,17 +82,45 @@ class TaskFrame:
     async def connect_all(self) -> None:
         """Connect every client of the task."""
 
-    @abstractmethod
     def start(self) -> None:
-        """Begin; T0 may be in the future."""
+        """Begin with every client; T0 may be in the future."""
+        self.start_error_seconds = self.time.seconds()
+        for client in self.clients:
+            client.begin()
 
-    @abstractmethod
     def close_all(self) -> None:
-        """Let every client leave."""
+        """Close every connection."""
+        for client in self.clients:
+            client.close()
 
-    @abstractmethod
+    def details(self) -> tuple[dict[str, Any], ...]:
+        """Return rows that the scenario adds to the report; JSON values."""
+        return ()
+
     def report(self, t0_epoch_seconds: float) -> TaskReport:
-        """Describe what the clients met."""
+        """Verify the answers and describe every request."""
+        records = [
+            record
+            for client in self.clients
+            for record in client.records
+            if record.outcome is not None or not self.interrupted
+        ]
+        late = (client.start_error_seconds for client in self.clients)
+        facts = TaskFacts(
+            task=self.plan.task,
+            clients=len(self.clients),
+            start_error_seconds=max(0.0, self.start_error_seconds),
+            client_start_error_seconds=max(late, default=0.0),
+            t0_epoch_seconds=t0_epoch_seconds,
+            interrupted=self.interrupted,
+            connections_lost=sum(client.connections_lost for client in self.clients),
+        )
+        return TaskReport(report_rows(self.plan.task, records), facts, self.details())
+
+    def at(self, seconds: float, action: Callable[[], None]) -> None:
+        """Call ``action`` at a moment of the run, or at once if it is past."""
+        clock = self.context.clock
+        clock.call_at(clock.now() + max(0.0, seconds - self.time.seconds()), action)
 
     def client_finished(self) -> None:
         """Count a client that has nothing more to do."""
@@ -88,12 +129,12 @@ class TaskFrame:
             self.all_finished.set()
 
     def end_early(self) -> None:
-        """Leave out of the report what has not ended."""
+        """End now; requests under way are left out of the report."""
         self.interrupted = True
         self.all_finished.set()
 
     async def _agree_on_t0(self) -> float:
-        # Garbage collection of what exists by now would stop the loop at the wrong moment.
+        # Collecting the objects that exist by now would stop the loop at the wrong moment.
         gc.collect()
         gc.freeze()
         t0_epoch_seconds = await asyncio.to_thread(self._agree, time.time())
@@ -101,7 +142,7 @@ class TaskFrame:
         return t0_epoch_seconds
 
     def _report_progress(self) -> None:
-        self._progress.send(self.counters)
+        self._progress.send(self.context.counters)
         clock = LoopClock()
         if not self.all_finished.is_set():
             clock.call_at(clock.now() + REPORT_SECONDS, self._report_progress)
@@ -109,6 +150,6 @@ class TaskFrame:
     def _end(self) -> None:
         self.all_finished.set()
         self.close_all()
-        self._progress.send(self.counters)
+        self._progress.send(self.context.counters)
         self._progress.close()
         gc.unfreeze()

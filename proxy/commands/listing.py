@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from proto.commands import with_body
 from proto.names import InvalidNameError, NamespaceName
-from proxy.listing.flight import Requester
+from proxy.listing.requesters import Requester
 from server.connection.permitted_requests import Request
 from server.connection.request_errors import RequestError
 

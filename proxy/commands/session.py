@@ -11,7 +11,7 @@ from proto.commands import error_command, with_body
 from proto.errors import RemoteProtocolError
 from proto.version import SERVER_VERSION
 from proxy.cnx import NO_REQUEST, ProxyConnectionState
-from proxy.pipe.direct_handler import UnavailableTargetError, set_shipped_flags
+from proxy.pipe.direct_handler import UnavailableTargetError, set_known_flags
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _answer_lookups(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
     parts = cnx.parts
     if request.HasField("proxy_version"):
         cnx.stands_for_many()
-        parts.flights.exempt_from_share(cnx)
+        parts.flights.exempt_from_quota(cnx)
     cnx.state = ProxyConnectionState.PROXY_LOOKUP_REQUESTS
     parts.connection_counters.connect_succeeded()
     connected = pb.CommandConnected(
@@ -55,7 +55,7 @@ def _answer_lookups(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
         protocol_version=min(request.protocol_version, PROTOCOL_VERSION),
         max_message_size=parts.rules.announced_message_bytes,
     )
-    set_shipped_flags(connected.feature_flags, topic_watchers=False)
+    set_known_flags(connected.feature_flags, topic_watchers=False)
     cnx.send(pb.BaseCommand(type=pb.BaseCommand.CONNECTED, connected=connected))
 
 

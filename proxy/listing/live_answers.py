@@ -11,12 +11,12 @@ Source: PIP-145 (the hash of a topic list). Profile pulsar and private buffers r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from limiter.memory.dual_limiter import LimitType
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterable
 
     from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, SharedOwner
     from proto.topics_response import TopicsAnswer
@@ -38,14 +38,14 @@ class LiveAnswer:
         topics_hash: The hash of the list; None if the answer cannot be asked about.
     """
 
-    __slots__ = ("_live", "_owner", "answer", "key", "topics_hash")
+    __slots__ = ("_live", "answer", "key", "owner", "topics_hash")
 
     def __init__(
         self, live: LiveAnswers, key: Hashable, answer: TopicsAnswer, owner: SharedOwner
     ) -> None:
         tail = answer.tail()
         self._live = live
-        self._owner = owner
+        self.owner = owner
         self.key = key
         self.answer = answer
         self.topics_hash = tail.topics_hash if tail is not None and tail.changed else None
@@ -53,23 +53,47 @@ class LiveAnswer:
     @property
     def references(self) -> int:
         """The number of entries and requests that hold its bytes."""
-        return self._owner.holders[LimitType.DIRECT_MEMORY].references
+        return self.owner.holders[LimitType.DIRECT_MEMORY].references
 
     def join(self, owner: Hashable) -> None:
         """Add a reference of ``owner``. It is one of direct memory: the heap was given back."""
-        self._live.direct.join(self._owner.holders[LimitType.DIRECT_MEMORY], owner)
+        self._live.direct.shared.join(self.owner.holders[LimitType.DIRECT_MEMORY], owner)
+
+    def joined_by(self, owners: Iterable[Hashable]) -> Self:
+        """Add a reference of each; return this answer."""
+        for owner in owners:
+            self.join(owner)
+        return self
 
     def leave(self, owner: Hashable) -> None:
         """Drop a reference of ``owner``; with the last one the answer is forgotten."""
-        self._owner.leave(owner)
+        self.owner.leave(owner)
         self._live.forget_if_left(self)
 
-    def is_confirmed_by(self, answer: TopicsAnswer) -> bool:
-        """Return True if a broker that was asked with this answer's hash says that it is right."""
+    def left_by(self, owners: Iterable[Hashable]) -> None:
+        """Drop a reference of each; an answer that nobody holds any more is forgotten."""
+        for owner in owners:
+            self.owner.leave(owner)
+        self._live.forget_if_left(self)
+
+    def or_another(self, answer: TopicsAnswer, own_hash: str | None) -> TopicsAnswer | None:
+        """Return what is right by the answer of a broker that was asked with this one's hash.
+
+        Args:
+            answer: What came: the word that this one is right, or another list.
+            own_hash: Of the list that the client has already.
+
+        Returns:
+            The bytes of this one; those that came, if the client would have got them for its own
+            hash; else None: a word about a list that nobody has, or the list that the client has.
+        """
         tail = answer.tail()
-        if tail is None or tail.changed or answer.has_names:
-            return False
-        return tail.topics_hash == self.topics_hash
+        if tail is None:
+            return None
+        if tail.changed:
+            return answer if tail.topics_hash != own_hash else None
+        confirmed = not answer.has_names and tail.topics_hash == self.topics_hash
+        return self.answer if confirmed else None
 
     def equals(self, answer: TopicsAnswer) -> bool:
         """Return True if an answer that was fetched in full has the same list."""
@@ -103,12 +127,34 @@ class LiveAnswers:
     def __len__(self) -> int:
         return len(self._newest)
 
-    def newest(self, key: Hashable) -> LiveAnswer | None:
-        """Return the newest answer that somebody still holds."""
+    def newest(self, key: Hashable, other_than: str | None = None) -> LiveAnswer | None:
+        """Return the newest answer that somebody still holds, if it has another hash than this."""
         live = self._newest.get(key)
-        return live if live is not None and live.references else None
+        usable = live is not None and live.references and live.topics_hash != other_than
+        return live if usable else None
 
-    def remember(self, live: LiveAnswer) -> None:
+    def to_send(
+        self, key: Hashable, answer: TopicsAnswer, owner: SharedOwner, kept: LiveAnswer | None
+    ) -> LiveAnswer:
+        """Return the bytes to send: those that are on their way already, where they are the same.
+
+        They may have been fetched by a flight for clients with another hash.
+
+        Args:
+            key: What was asked.
+            answer: What the broker answered.
+            owner: Holds the direct memory of the answer, if it was fetched.
+            kept: The answer on its way that the broker has confirmed.
+        """
+        live = kept or self.newest(key)
+        if live is not None and (live is kept or live.equals(answer)):
+            self.reused_total += 1
+            return live
+        live = LiveAnswer(self, key, answer, owner)
+        self._remember(live)
+        return live
+
+    def _remember(self, live: LiveAnswer) -> None:
         """Remember an answer that went on its way, if it may serve others and did not leave yet."""
         large = live.answer.command_bytes >= SMALLEST_LIVE_BYTES
         if self._remembers and large and live.topics_hash is not None and live.references:

@@ -36,7 +36,7 @@ NO_TARGET = "Failed to authenticate"
 
 
 class UnavailableTargetError(RequestError):
-    """The broker that a client named cannot be reached; as shipped it is not told."""
+    """The broker that a client named cannot be reached; in profile pulsar it is not told."""
 
     def __init__(self) -> None:
         super().__init__(pb.ServiceNotReady, UNAVAILABLE_TARGET)
@@ -123,7 +123,8 @@ class DirectProxyHandler:
         process: What the connections of this process share.
         clock: Where time comes from.
         timeout_seconds: brokerProxyConnectTimeoutMs, connection and handshake together.
-        as_shipped: Profile pulsar: only the flags a 4.0.8 proxy knows are passed on.
+        like_pulsar: Only the flags that a 4.0.8 proxy knows are passed on to the client, and a
+            target without a port is a failed authentication.
     """
 
     def __init__(
@@ -133,13 +134,13 @@ class DirectProxyHandler:
         clock: Clock,
         timeout_seconds: float,
         *,
-        as_shipped: bool,
+        like_pulsar: bool,
     ) -> None:
         self._targets = targets
         self._process = process
         self._clock = clock
         self._timeout_seconds = timeout_seconds
-        self._as_shipped = as_shipped
+        self._like_pulsar = like_pulsar
 
     async def open(self, client: PipeLeg, connect: pb.CommandConnect) -> None:
         """Connect a client's broker, tell the client, and copy bytes from now on.
@@ -150,7 +151,7 @@ class DirectProxyHandler:
         Raises:
             RequestError: The target is not allowed, not available, or refused.
         """
-        if self._as_shipped and ":" not in connect.proxy_to_broker_url:
+        if self._like_pulsar and ":" not in connect.proxy_to_broker_url:
             raise RequestError(pb.AuthenticationError, NO_TARGET)
         address = self._targets.allowed(connect.proxy_to_broker_url)
         if address is None:
@@ -189,9 +190,9 @@ class DirectProxyHandler:
             protocol_version=connected.protocol_version,
             max_message_size=connected.max_message_size,
         )
-        if self._as_shipped:
+        if self._like_pulsar:
             watchers = connected.feature_flags.supports_topic_watchers
-            set_shipped_flags(answer.feature_flags, topic_watchers=watchers)
+            set_known_flags(answer.feature_flags, topic_watchers=watchers)
         else:
             answer.feature_flags.CopyFrom(connected.feature_flags)
         client.send(pb.BaseCommand(type=pb.BaseCommand.CONNECTED, connected=answer))
@@ -201,7 +202,7 @@ class DirectProxyHandler:
         leg.gate.open_for(PauseCause.CONNECTING_TO_BROKER)
 
 
-def set_shipped_flags(flags: pb.FeatureFlags, *, topic_watchers: bool) -> None:
+def set_known_flags(flags: pb.FeatureFlags, *, topic_watchers: bool) -> None:
     """Set the flags that a 4.0.8 proxy announces."""
     flags.supports_topic_watchers = topic_watchers
     flags.supports_get_partitioned_metadata_without_auto_creation = True

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from limiter.admission.rules import AdmissionPolicy, AdmissionRules, ShareCaps
+from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
 from limiter.errors import LimitScope
 from limiter.memory.dual_limiter import MemoryLimit
 from limiter.memory.size_estimate import SizeEstimate
@@ -180,7 +180,7 @@ def _admission_rules(checked: CheckedKeys, policy: AdmissionPolicy) -> Admission
     return AdmissionRules(
         policy,
         overdraft if isinstance(overdraft, int) else None,
-        ShareCaps(
+        AdmissionCaps(
             per_connection=checked.integer(CAP_KEYS[LimitScope.CONNECTION]),
             per_namespace=checked.integer(CAP_KEYS[LimitScope.NAMESPACE]),
             per_tenant=checked.integer(CAP_KEYS[LimitScope.TENANT]),

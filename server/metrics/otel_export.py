@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
     from limiter.flow.totals import FlowTotals
     from limiter.metrics.instruments import HasStatistics
-    from limiter.metrics.outcome_counts import AcquireTally
+    from limiter.metrics.outcome_counts import OutcomeCounts
     from server.metrics.otel_settings import TelemetrySettings
 
 QUEUED_READINGS = 4
@@ -68,7 +68,7 @@ class MetricExport:
         settings: TelemetrySettings,
         service: dict[str, str],
         limiter: HasStatistics,
-        tally: AcquireTally,
+        tally: OutcomeCounts,
         flow: FlowTotals | None,
         clock: Clock,
     ) -> None:

@@ -28,14 +28,16 @@ class Steps:
 
     async def take(self, work: Generator[None, None, T]) -> T:
         """Do all of some work, which yields after each step; return what it returns."""
-        try:
-            while True:
-                async with self._turn:
-                    end = perf_counter() + self._turn_seconds
+        while True:
+            async with self._turn:
+                end = perf_counter() + self._turn_seconds
+                try:
                     next(work)
                     while perf_counter() < end:
                         next(work)
+                except StopIteration as done:
+                    result: T = done.value
+                    return result
+                finally:
+                    # Also behind the last step: short pieces of work would make one long turn.
                     await asyncio.sleep(0)
-        except StopIteration as done:
-            result: T = done.value
-            return result

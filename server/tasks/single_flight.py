@@ -29,6 +29,11 @@ class SingleFlight(Generic[T]):
     def __len__(self) -> int:
         return len(self._flights)
 
+    def stop(self) -> None:
+        """End all work that is under way."""
+        for flight in self._flights.values():
+            flight.task.cancel()
+
     async def join(self, key: Hashable, work: Callable[[], Coroutine[object, object, T]]) -> T:
         """Return what the work for ``key`` returns; it is started if it is not under way."""
         flight = self._flights.get(key)

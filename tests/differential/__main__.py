@@ -11,13 +11,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.differential import rest_report
 from tests.differential.deviations import load_deviations
 from tests.differential.figures import Figures
 from tests.differential.generator import cases
 from tests.differential.recording import without_users
 from tests.differential.report import count, difference_lines, listed
-from tests.differential.rest_generating import exchanges
+from tests.differential.rest import report as rest_report
+from tests.differential.rest.generating import exchanges
 from tests.differential.run import DEVIATIONS, open_run
 from tests.differential.shrinker import shrink
 from tests.differential.sides import NO_REAL_PULSAR

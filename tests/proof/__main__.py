@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks.processes import BenchError
-from loadgen.demo.progress import Steps
+from loadgen.demo.step_display import StepDisplay
 from loadgen.errors import LoadgenError
 from loadgen.servers.processes import termination_interrupts
 from tests.proof.registry import PROOFS
@@ -52,7 +52,7 @@ def proof(
     """
     wanted = _wanted(names)
     seconds = soak_seconds or (QUICK_SOAK_SECONDS if quick else ProofOptions.soak_seconds)
-    with termination_interrupts(), Steps(Console(stderr=True)).shown() as steps:
+    with termination_interrupts(), StepDisplay(Console(stderr=True)).shown() as steps:
         documents = {}
         for name in wanted:
             with steps.step(PROOFS[name].title) as note:

@@ -33,51 +33,59 @@ class Proof:
 
 PROOFS = {
     "import_1m": Proof(
-        "A million topics come into memory", "tests.proof.imports", "prove_memory_import"
+        "A million topics come into memory", "tests.proof.sizes.imports", "prove_memory_import"
     ),
     "import_10m": Proof(
-        "Ten million topics come in within their memory", "tests.proof.large_imports"
+        "Ten million topics come in within their memory", "tests.proof.sizes.large_imports"
     ),
     "import_sqlite": Proof(
-        "kill -9 loses nothing that SQLite holds", "tests.proof.imports", "prove_sqlite_import"
+        "kill -9 loses nothing that SQLite holds",
+        "tests.proof.sizes.imports",
+        "prove_sqlite_import",
     ),
-    "limiter_soak": Proof("Random use of a limiter loses no permit", "tests.proof.limiter_soak"),
-    "churn_soak": Proof("Clients that vanish leave nothing behind", "tests.proof.churn_soak"),
+    "limiter_soak": Proof(
+        "Random use of a limiter loses no permit", "tests.proof.soaks.limiter_soak"
+    ),
+    "churn_soak": Proof("Clients that vanish leave nothing behind", "tests.proof.soaks.churn_soak"),
     "kill_creations": Proof(
-        "kill -9 of the broker loses no acknowledged topic", "tests.proof.kill_creations"
+        "kill -9 of the broker loses no acknowledged topic", "tests.proof.soaks.kill_creations"
     ),
-    "kill_servers": Proof("kill -9 of broker and proxy under load", "tests.proof.kill_servers"),
+    "kill_servers": Proof(
+        "kill -9 of broker and proxy under load", "tests.proof.soaks.kill_servers"
+    ),
     "recorded_overload": Proof(
         "As shipped, one client that does not read starves all others",
-        "tests.proof.recorded_overload",
+        "tests.proof.overload.recorded_overload",
     ),
     "stuck_clients": Proof(
-        "Clients that do not read hurt nobody else", "tests.proof.stuck_clients"
+        "Clients that do not read hurt nobody else", "tests.proof.overload.stuck_clients"
     ),
     "silent_crowd": Proof(
         "A crowd that does not read holds up nobody for longer than the grace",
-        "tests.proof.silent_crowd",
+        "tests.proof.overload.silent_crowd",
     ),
     "honest_readers": Proof(
-        "Readers that are slow but honest are not closed", "tests.proof.honest_readers"
+        "Readers that are slow but honest are not closed", "tests.proof.overload.honest_readers"
     ),
     "many_large_answers": Proof(
-        "Thousands of large answers pass through little memory", "tests.proof.many_large_answers"
+        "Thousands of large answers pass through little memory",
+        "tests.proof.overload.many_large_answers",
     ),
     "large_namespace": Proof(
-        "A million topics in one namespace hold up nobody", "tests.proof.large_namespace"
+        "A million topics in one namespace hold up nobody", "tests.proof.sizes.large_namespace"
     ),
     "many_patterns": Proof(
-        "100,000 patterns leave no more behind than one cache", "tests.proof.many_patterns"
+        "100,000 patterns leave no more behind than one cache", "tests.proof.sizes.many_patterns"
     ),
     "slow_patterns": Proof(
-        "Patterns that never end cost nobody else's time", "tests.proof.slow_patterns"
+        "Patterns that never end cost nobody else's time", "tests.proof.sizes.slow_patterns"
     ),
     "worst_commands": Proof(
-        "The worst command of each type holds up nobody", "tests.proof.worst_commands"
+        "The worst command of each type holds up nobody", "tests.proof.sizes.worst_commands"
     ),
     "old_versions": Proof(
-        "Old versions of a namespace are charged once and come whole", "tests.proof.old_versions"
+        "Old versions of a namespace are charged once and come whole",
+        "tests.proof.overload.old_versions",
     ),
     "demo": Proof("The demo's truth", "tests.proof.demo"),
     "differential": Proof(

@@ -55,7 +55,7 @@ class Block:
 
 
 def blocks(page: Path) -> list[Block]:
-    """The ```sh, ```console and ```python blocks of a page, in their order."""
+    """Return the ```sh, ```console and ```python blocks of a page, in their order."""
     return list(_blocks(page, page.read_text(encoding="utf-8").splitlines()))
 
 
@@ -92,7 +92,7 @@ def _script(lines: list[str]) -> tuple[tuple[str, ...]]:
 
 
 def _transcript(lines: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The commands, and what is printed below each of them."""
+    """Return the commands, and what is printed below each of them."""
     steps = "\n".join(lines).replace("\\\n", " ").split(f"\n{_PROMPT}")
     pairs = [step.removeprefix(_PROMPT).partition("\n") for step in steps]
     return tuple(pair[0] for pair in pairs), tuple(pair[2] for pair in pairs)
@@ -106,18 +106,18 @@ _READERS: dict[str, Callable[[list[str]], tuple[tuple[str, ...], ...]]] = {
 
 
 def prints(expected: str, printed: str) -> bool:
-    """Whether a command printed what a transcript shows."""
+    """Tell whether a command printed what a transcript shows."""
     lines = [".*" if line == _LEFT_OUT else re.escape(line) for line in expected.splitlines()]
     return re.fullmatch("\n".join(lines), printed.rstrip("\n"), re.DOTALL) is not None
 
 
 def make_targets(makefile: Path) -> set[str]:
-    """What ``make`` can be asked for."""
+    """Return the targets of the Makefile."""
     return set(_TARGET.findall(makefile.read_text(encoding="utf-8")))
 
 
 def programs(command: str) -> Iterator[list[str]]:
-    """The words of each program that a command line calls, its pipes and lists taken apart."""
+    """Return the words of each program that a command line calls, through pipes and lists."""
     words: list[str] = []
     for word in shlex.split(command):
         if word in ("|", "&&", "||", ";"):
@@ -133,5 +133,5 @@ def programs(command: str) -> Iterator[list[str]]:
 
 
 def flags(words: list[str]) -> list[str]:
-    """The long flags among a program's words, without their values."""
+    """Return the long flags among a program's words, without their values."""
     return [word.partition("=")[0] for word in words if word.startswith("--") and word != "--"]

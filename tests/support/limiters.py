@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from limiter.admission.rules import AdmissionPolicy, AdmissionRules, ShareCaps
+from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
 from limiter.semaphore.async_semaphore import AsyncSemaphore
 from tests.support.clocks.manual_clock import ManualClock
 
@@ -20,7 +20,7 @@ class FairLimiter:
         limit: int = 100,
         queue: int = 100,
         overdraft: int | None = None,
-        caps: ShareCaps | None = None,
+        caps: AdmissionCaps | None = None,
     ) -> None:
         self.clock = ManualClock()
         self.outcomes: list[AcquireOutcome] = []
@@ -30,10 +30,10 @@ class FairLimiter:
             25.0,
             self.clock,
             lambda outcome, _, count: self.outcomes.extend([outcome] * count),
-            AdmissionRules(AdmissionPolicy.FAIR, overdraft, caps or ShareCaps()),
+            AdmissionRules(AdmissionPolicy.FAIR, overdraft, caps or AdmissionCaps()),
         )
 
 
-def fair(limit: int = 100, queue: int = 100, caps: ShareCaps | None = None) -> AsyncSemaphore:
+def fair(limit: int = 100, queue: int = 100, caps: AdmissionCaps | None = None) -> AsyncSemaphore:
     """Return one for tests that need no more than it."""
     return FairLimiter(limit, queue, None, caps).semaphore

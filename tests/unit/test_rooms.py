@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -19,6 +20,7 @@ BESIDE = {
     "support": "tests/support",
 }
 MOST_MODULES = 16
+NAMED_PATH = re.compile(rf"`((?:{'|'.join(PACKAGES)}|tests|tools)/[\w/.]*)`")
 TESTS = sorted(path for path in UNIT.rglob("test_*.py") if path.parent != UNIT)
 
 
@@ -26,7 +28,7 @@ def test_no_folder_has_more_modules_than_a_reader_takes_in() -> None:
     # When
     folders = Counter(
         path.parent.relative_to(ROOT)
-        for package in (*PACKAGES, "tests/support")
+        for package in (*PACKAGES, "benchmarks", "examples", "tests", "tools")
         for path in (ROOT / package).rglob("*.py")
         if path.name != "__init__.py"
     )
@@ -62,6 +64,29 @@ def test_a_test_named_for_a_module_stands_beside_it() -> None:
     ]
     # Then
     assert not lost
+
+
+def test_every_page_of_the_documentation_can_be_found() -> None:
+    # When
+    linked = {
+        (page.parent / target).resolve()
+        for page in (ROOT / "README.md", ROOT / "ARCHITECTURE.md")
+        for target in re.findall(r"\]\(([\w./-]+\.md)", page.read_text(encoding="utf-8"))
+    }
+    # Then
+    assert not set((ROOT / "docs").glob("*.md")) - linked
+
+
+def test_a_path_that_a_page_names_is_there() -> None:
+    # When
+    named = {
+        (page.name, path)
+        for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+        if page.name != "CHANGELOG.md"
+        for path in NAMED_PATH.findall(page.read_text(encoding="utf-8"))
+    }
+    # Then
+    assert not [(page, path) for page, path in sorted(named) if not (ROOT / path).exists()]
 
 
 def is_for(test: str, module: str) -> bool:

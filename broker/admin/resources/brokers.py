@@ -16,7 +16,7 @@ from proto.version import FLOODGATE_VERSION
 from server.http import JSON_TYPE, RestError, json_response
 
 if TYPE_CHECKING:
-    from broker.admin.context import AdminParts
+    from broker.admin.context import AdminContext
 
 _PATH = "/admin/v2/brokers"
 _CONFIGURATION = f"{_PATH}/configuration"
@@ -24,14 +24,14 @@ _ASKED_FOR_HEALTH = NamespaceName.parse("public/default")
 
 
 class BrokerAdmin:
-    """Answers for this broker, which is the only one of its cluster, and its leader.
+    """Requests about this broker, the only one of its cluster and its leader.
 
     Args:
-        parts: What handlers work with.
+        context: The broker's parts.
     """
 
-    def __init__(self, parts: AdminParts) -> None:
-        self._parts = parts
+    def __init__(self, context: AdminContext) -> None:
+        self._context = context
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
@@ -51,52 +51,52 @@ class BrokerAdmin:
 
     async def list_brokers(self, _: web.Request) -> web.Response:
         """Return this broker; as upstream, whatever cluster is named."""
-        return json_response([self._parts.broker_id])
+        return json_response([self._context.broker_id])
 
     async def leader(self, _: web.Request) -> web.Response:
         """Return this broker as the leader."""
-        url = self._parts.web_service_url()
-        return json_response({"serviceUrl": url, "brokerId": self._parts.broker_id})
+        url = self._context.web_service_url()
+        return json_response({"serviceUrl": url, "brokerId": self._context.broker_id})
 
     async def version(self, _: web.Request) -> web.Response:
         """Return the version."""
         return _text(FLOODGATE_VERSION)
 
     async def ready(self, _: web.Request) -> web.Response:
-        """Tell whether clients are served, where the path is written in another way than usual."""
-        if not self._parts.service_url():
+        """Tell whether clients are served; the usual path has a route of its own."""
+        if not self._context.service_url():
             raise RestError(503, "the process is starting")
         return _text("ok")
 
     async def health(self, _: web.Request) -> web.Response:
         """Tell whether clients are served and the store answers."""
-        if not self._parts.service_url():
+        if not self._context.service_url():
             raise RestError(503, "the process is starting")
-        await self._parts.store.policies(_ASKED_FOR_HEALTH)
+        await self._context.store.policies(_ASKED_FOR_HEALTH)
         return _text("ok")
 
     # -- configuration ------------------------------------------------------------------------
 
     async def dynamic_names(self, _: web.Request) -> web.Response:
         """Return the keys that can be changed at run time."""
-        return json_response(self._parts.dynamic.names)
+        return json_response(self._context.dynamic.names)
 
     async def dynamic_values(self, _: web.Request) -> web.Response:
-        """Return what was set at run time."""
-        return json_response(await self._parts.dynamic.values())
+        """Return the values set at run time."""
+        return json_response(await self._context.dynamic.values())
 
     async def runtime_values(self, _: web.Request) -> web.Response:
         """Return every key with its value in force."""
-        return json_response(self._parts.dynamic.runtime())
+        return json_response(self._context.dynamic.runtime())
 
     async def set_value(self, request: web.Request) -> web.Response:
-        """Set a value at run time; 200 with nothing, as recorded."""
-        await self._parts.dynamic.set(segment(request, "key"), segment(request, "value"))
+        """Set a value at run time; 200 without a body, as recorded."""
+        await self._context.dynamic.set(segment(request, "key"), segment(request, "value"))
         return done(200)
 
     async def delete_value(self, request: web.Request) -> web.Response:
-        """Bring the file's value back; 200 with nothing, as recorded."""
-        await self._parts.dynamic.delete(segment(request, "key"))
+        """Restore the file's value; 200 without a body, as recorded."""
+        await self._context.dynamic.delete(segment(request, "key"))
         return done(200)
 
 

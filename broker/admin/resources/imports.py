@@ -1,4 +1,4 @@
-"""The broker's own part of the admin REST: importing topics at run time."""
+"""Import of topics at run time, a path of Floodgate's own."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 IMPORT_PATH = "/admin/v2/floodgate/import"
 _MAX_BODY_BYTES = 65_536
-"""A larger body is cut, which makes it none: for all its unknown members it would hold the loop."""
+"""Largest body; more is cut, and refused, as very many members would hold the event loop."""
 
 
 class ImportRequest(BaseModel):
     """The body of an import: a file or folder on the broker's machine.
 
     Attributes:
-        path: Which.
-        skip_invalid: Whether invalid topics are left out; otherwise nothing is imported then.
+        path: The file or folder.
+        skip_invalid: Whether invalid topics are left out; otherwise one fails the import.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -42,8 +42,8 @@ def import_routes(
     """Return the routes.
 
     Args:
-        store: Where topics go.
-        allowed: floodgateImportDirectory: only what lies in it may be read; None refuses all.
+        store: Returns the store that topics are added to.
+        allowed: floodgateImportDirectory: only files in it may be read; None refuses all.
     """
 
     async def import_from_path(request: web.Request) -> web.Response:

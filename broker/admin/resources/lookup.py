@@ -17,7 +17,7 @@ from broker.topics.rules import no_namespace
 from server.http import JSON_TYPE, RestError, json_response
 
 if TYPE_CHECKING:
-    from broker.admin.context import AdminParts
+    from broker.admin.context import AdminContext
     from proto.names import TopicName
 
 _LISTENER_HEADER = "X-Pulsar-ListenerName"
@@ -25,14 +25,14 @@ _TOPIC = "/lookup/v2/topic/{domain}/{tenant}/{namespace}/{topic}"
 
 
 class LookupAdmin:
-    """Answers who serves a topic.
+    """Lookups of topics.
 
     Args:
-        parts: What handlers work with.
+        context: The broker's parts.
     """
 
-    def __init__(self, parts: AdminParts) -> None:
-        self._parts = parts
+    def __init__(self, context: AdminContext) -> None:
+        self._context = context
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
@@ -45,10 +45,10 @@ class LookupAdmin:
         """Return this broker's addresses; the topic need not exist, its namespace must."""
         topic = self._topic(request)
         _check_listener(request)
-        url, web_url = self._parts.service_url(), self._parts.web_service_url()
+        url, web_url = self._context.service_url(), self._context.web_service_url()
         if not url:
             raise RestError(503, "the process is starting")
-        if await self._parts.store.policies(topic.namespace) is None:
+        if await self._context.store.policies(topic.namespace) is None:
             raise no_namespace()
         # Old clients in C++ fail without the last, which is always empty.
         return json_response(
@@ -59,17 +59,15 @@ class LookupAdmin:
         try:
             return topic_name(request, NAMESPACE_REASON)
         except RestError as error:
-            # Upstream's server fails at a name that is none.
-            status = (
-                500 if self._parts.as_shipped and error.reason == TOPIC_REASON else error.status
-            )
-            raise RestError(status, error.reason) from None
+            # Upstream's server fails at an invalid name.
+            fails = self._context.rules.fails_as_upstream and error.reason == TOPIC_REASON
+            raise RestError(500 if fails else error.status, error.reason) from None
 
     async def bundle(self, request: web.Request) -> web.Response:
-        """Return the bundle that a topic lies in; as shipped a missing namespace is of one."""
+        """Return the bundle that a topic lies in."""
         topic = self._topic(request)
-        policies = await self._parts.store.policies(topic.namespace)
-        if policies is None and not self._parts.as_shipped:
+        policies = await self._context.store.policies(topic.namespace)
+        if policies is None and not self._context.rules.missing_namespace_has_bundle:
             raise RestError(404, NO_NAMESPACE)
         text = str(bundle_of(str(topic).encode(), 1 if policies is None else policies.bundles))
         return web.Response(body=text.encode(), headers={"Content-Type": JSON_TYPE})

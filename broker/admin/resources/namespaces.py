@@ -22,7 +22,7 @@ from server.http import RestError, json_response
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from broker.admin.context import AdminParts
+    from broker.admin.context import AdminContext
     from broker.stores.store import NamespacePolicies
     from proto.names import NamespaceName
 
@@ -31,17 +31,17 @@ _PATH = "/admin/v2/namespaces/{tenant}/{namespace}"
 
 
 class NamespaceAdmin:
-    """Answers for namespaces.
+    """Requests about namespaces.
 
     Args:
-        parts: What handlers work with.
+        context: The broker's parts.
     """
 
-    def __init__(self, parts: AdminParts) -> None:
-        self._parts = parts
+    def __init__(self, context: AdminContext) -> None:
+        self._context = context
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints; as upstream, all look at the type of any body."""
+        """Return the endpoints; as upstream, all check the type of any body."""
         handlers = (
             ("GET", "/admin/v2/namespaces/{tenant}", self.list_namespaces),
             ("GET", _PATH, self.get_policies),
@@ -55,15 +55,15 @@ class NamespaceAdmin:
     async def list_namespaces(self, request: web.Request) -> web.Response:
         """Return the namespaces of a tenant, in order."""
         tenant = tenant_name(request)
-        if tenant not in await self._parts.store.tenants():
+        if tenant not in await self._context.store.tenants():
             raise RestError(404, "Tenant not found")
-        namespaces = await self._parts.store.namespaces()
+        namespaces = await self._context.store.namespaces()
         return json_response([str(name) for name in namespaces if name.tenant == tenant])
 
     async def get_policies(self, request: web.Request) -> web.Response:
         """Return a namespace's policies."""
         policies = await self._policies(namespace_name(request))
-        return json_response(policies_body(policies, self._parts.config.cluster_name))
+        return json_response(policies_body(policies, self._context.config.cluster_name))
 
     async def get_bundles(self, request: web.Request) -> web.Response:
         """Return the boundaries of a namespace's bundles."""
@@ -74,26 +74,26 @@ class NamespaceAdmin:
         """Return the topics of a mode, partitions one by one."""
         namespace = namespace_name(request)
         mode = _mode(request.query.get("mode", ""))
-        snapshot = await self._parts.store.snapshot(namespace)
+        snapshot = await self._context.store.snapshot(namespace)
         if snapshot is None:
             raise RestError(404, NO_NAMESPACE)
         sequences = snapshot.listing(mode).sequences
         if flag(request, "includeSystemTopic"):
             sequences = with_system_topics(snapshot, sequences)
-        return await self._parts.listings.respond(request, sequences)
+        return await self._context.listings.respond(request, sequences)
 
     async def create(self, request: web.Request) -> web.Response:
         """Create a namespace of a tenant that exists."""
         body, namespace = await json_object(request), namespace_name(request)
-        tenants = await self._parts.store.tenants()
+        tenants = await self._context.store.tenants()
         if namespace.tenant not in tenants:
             raise RestError(404, "Tenant does not exist")
-        allowed = tenants[namespace.tenant].allowed_clusters or (self._parts.config.cluster_name,)
+        allowed = tenants[namespace.tenant].allowed_clusters or (self._context.config.cluster_name,)
         policies = policies_of(
-            body, namespace, allowed, self._parts.config.default_number_of_namespace_bundles
+            body, namespace, allowed, self._context.config.default_number_of_namespace_bundles
         )
         await self._check_room(namespace)
-        if not await self._parts.store.create_namespace(namespace, policies):
+        if not await self._context.store.create_namespace(namespace, policies):
             raise RestError(409, "Namespace already exists")
         return done()
 
@@ -101,10 +101,12 @@ class NamespaceAdmin:
         """Delete a namespace without topics, or with them where that is allowed."""
         namespace = namespace_name(request)
         if flag(request, "force"):
-            if not self._parts.config.force_delete_namespace_allowed:
+            if not self._context.config.force_delete_namespace_allowed:
                 raise RestError(405, "Broker doesn't allow forced deletion of namespaces")
             deleted = await self.delete_with_topics(namespace)
-        elif self._parts.as_shipped and await self._forgets_its_topics(namespace):
+        elif self._context.rules.forgets_non_persistent and await self._has_non_persistent_only(
+            namespace
+        ):
             deleted = await self.delete_with_topics(namespace)
         else:
             deleted = await self._delete(namespace)
@@ -118,7 +120,7 @@ class NamespaceAdmin:
         A namespace of many topics is emptied step by step: what others create in it meanwhile
         keeps it alive, and is answered as a conflict.
         """
-        snapshot = await self._parts.store.snapshot(namespace)
+        snapshot = await self._context.store.snapshot(namespace)
         if snapshot is None:
             return False
         # Names are decoded one by one: half a second for a million.
@@ -135,31 +137,31 @@ class NamespaceAdmin:
             )
         return await self._delete(namespace)
 
-    async def _forgets_its_topics(self, namespace: NamespaceName) -> bool:
-        """Tell whether all it holds are non-persistent topics, at which upstream does not look."""
-        snapshot = await self._parts.store.snapshot(namespace)
+    async def _has_non_persistent_only(self, namespace: NamespaceName) -> bool:
+        """Tell whether a namespace has only non-persistent topics, which upstream ignores."""
+        snapshot = await self._context.store.snapshot(namespace)
         return snapshot is not None and not snapshot.persistent and not snapshot.partitioned
 
     async def _remove(self, namespace: NamespaceName, changes: TopicChanges) -> None:
         with suppress(NamespaceMissingError):  # somebody else was faster
-            await self._parts.store.apply(namespace, changes)
+            await self._context.store.apply(namespace, changes)
 
     async def _delete(self, namespace: NamespaceName) -> bool:
         try:
-            return await self._parts.store.delete_namespace(namespace)
+            return await self._context.store.delete_namespace(namespace)
         except NamespaceNotEmptyError:
             raise RestError(409, "Cannot delete non empty namespace") from None
 
     async def _policies(self, namespace: NamespaceName) -> NamespacePolicies:
-        policies = await self._parts.store.policies(namespace)
+        policies = await self._context.store.policies(namespace)
         if policies is None:
             raise RestError(404, NO_NAMESPACE)
         return policies
 
     async def _check_room(self, namespace: NamespaceName) -> None:
-        limit = self._parts.config.max_namespaces_per_tenant
+        limit = self._context.config.max_namespaces_per_tenant
         if limit > 0:
-            namespaces = await self._parts.store.namespaces()
+            namespaces = await self._context.store.namespaces()
             count = sum(one.tenant == namespace.tenant for one in namespaces)
             if count >= limit and namespace not in namespaces:
                 tenant = namespace.tenant
@@ -168,7 +170,7 @@ class NamespaceAdmin:
 
 
 def _mode(text: str) -> pb.CommandGetTopicsOfNamespace.Mode.ValueType:
-    """Read a mode; as in Java, one that does not exist is a page that does not exist."""
+    """Read a mode; as in Java, an unknown one is answered 404."""
     try:
         return pb.CommandGetTopicsOfNamespace.Mode.Value(text or "PERSISTENT")
     except ValueError:

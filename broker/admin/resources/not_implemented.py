@@ -1,6 +1,6 @@
-"""Calls of Pulsar's admin that concern parts which are not built here: 501 with a sentence.
+"""Calls of Pulsar's admin that are not implemented here: 501 with a sentence.
 
-What does not exist is answered 404 first, as upstream does.
+A topic or namespace that does not exist is answered 404 first, as upstream does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
-    from broker.admin.context import AdminParts
+    from broker.admin.context import AdminContext
 
 _PATHS = "not_implemented.txt"
 _SCHEMAS = "/admin/v2/schemas/{tenant}/{namespace}/{topic}/schema"
@@ -51,20 +51,20 @@ _CLUSTER_PARTS = (
 )
 
 
-class NotBuiltAdmin:
-    """Says what is not built.
+class NotImplementedAdmin:
+    """Calls that are not implemented.
 
     Args:
-        parts: What handlers work with.
-        topics: Knows which topics exist.
+        context: The broker's parts.
+        topics: Checks that a topic exists.
     """
 
-    def __init__(self, parts: AdminParts, topics: TopicAdmin) -> None:
-        self._parts = parts
+    def __init__(self, context: AdminContext, topics: TopicAdmin) -> None:
+        self._context = context
         self._topics = topics
 
     def endpoints(self) -> list[Endpoint]:
-        """Return the endpoints, with upstream's methods where paths of ours lie beside them."""
+        """Return the endpoints, with upstream's methods where implemented paths lie beside them."""
         found = [
             Endpoint("GET", _SCHEMAS, self.schema),
             Endpoint("GET", f"{_SCHEMAS}/{{version}}", self.schema),
@@ -89,18 +89,18 @@ class NotBuiltAdmin:
         return found
 
     async def of_topic(self, request: web.Request) -> web.Response:
-        """Refuse what concerns the messages or policies of a topic that exists."""
+        """Refuse a call about messages or policies of a topic that exists."""
         await self._topics.check_exists(topic_name(request))
-        raise _not_built(f"{request.path.split('/', 7)[-1]} of topics")
+        raise _not_implemented(f"{request.path.split('/', 7)[-1]} of topics")
 
     async def of_namespace(self, request: web.Request) -> web.Response:
-        """Refuse what concerns the policies of a namespace that exists."""
+        """Refuse a call about policies of a namespace that exists."""
         if "namespace" in request.match_info:
             await self._check_namespace(request)
-        raise _not_built(f"{request.path.split('/', 6)[-1]} of namespaces")
+        raise _not_implemented(f"{request.path.split('/', 6)[-1]} of namespaces")
 
     async def _check_namespace(self, request: web.Request) -> None:
-        policies = await self._parts.store.policies(namespace_name(request))
+        policies = await self._context.store.policies(namespace_name(request))
         if policies is None:
             raise RestError(404, NO_NAMESPACE)
         if "bundle" in request.match_info:
@@ -109,28 +109,28 @@ class NotBuiltAdmin:
                 raise RestError(412, f"Invalid bundle range: {text[:100]}")
 
     async def of_root(self, request: web.Request) -> web.Response:
-        """Refuse what concerns another part of Pulsar."""
-        raise _not_built(request.path.split("/")[3])
+        """Refuse a call about another part of Pulsar."""
+        raise _not_implemented(request.path.split("/")[3])
 
     async def of_clusters(self, _: web.Request) -> web.Response:
         """Refuse to change clusters."""
-        raise _not_built("more than the one cluster")
+        raise _not_implemented("more than the one cluster")
 
     async def of_brokers(self, request: web.Request) -> web.Response:
-        """Refuse what concerns load balancing and storage."""
-        raise _not_built(request.path.rpartition("/")[2])
+        """Refuse a call about load balancing or storage."""
+        raise _not_implemented(request.path.rpartition("/")[2])
 
     async def schema(self, _: web.Request) -> web.Response:
-        """Say that a topic has no schema, which is true of all: clients ask before they read."""
+        """Answer that a topic has no schema, as none has: clients ask before they read."""
         raise RestError(404, "Schema not found")
 
 
-def _not_built(what: str) -> RestError:
+def _not_implemented(what: str) -> RestError:
     return RestError(501, f"{what[:100]}: not built here, Floodgate lists topics only")
 
 
 def _listed_paths() -> Iterator[tuple[str, list[str]]]:
-    """Yield paths below ``/admin/v2`` that are not built, with their methods."""
+    """Yield paths below ``/admin/v2`` that are not implemented, with their methods."""
     text = resources.files("broker.admin.resources").joinpath(_PATHS).read_text(encoding="utf-8")
     for line in text.splitlines():
         if not line.startswith("#"):

@@ -1,6 +1,6 @@
 """The body of a request on partitions: a number, or an object with properties beside it.
 
-Which of the two is meant says its media type: upstream's clients send the object, its
+The media type tells which of the two it is: upstream's clients send the object, its
 PartitionedTopicMetadata, as ``application/vnd.partitioned-topic-metadata+json``.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _WHAT = "the number of partitions"
 _MAX_PLAIN_BYTES = 1_000
-"""Of a number in plain text: some of Python's charsets take minutes to decode a large body."""
+"""Largest number in plain text: some of Python's charsets take minutes to decode a large body."""
 
 
 async def partition_count(request: web.Request) -> int:
@@ -42,11 +42,11 @@ async def partitions_and_properties(request: web.Request) -> tuple[int, dict[str
     """Return the number of partitions, and the properties of the topic.
 
     Raises:
-        BadBodyError: It is no object, it has no number, or its properties are of another form.
+        BadBodyError: It is neither number nor object, or a value in it is of another form.
     """
     value = await json_body(request)
     if value is None:
-        raise BadBodyError("The request entity cannot be empty.", as_shipped=500)
+        raise BadBodyError("The request entity cannot be empty.", upstream_status=500)
     if isinstance(value, JsonNumber):
         if not value.lstrip("-").isdigit():
             raise BadBodyError(f"{_WHAT} should be a whole number")
@@ -64,9 +64,9 @@ async def partitions_and_properties(request: web.Request) -> tuple[int, dict[str
 def _plain_count(body: bytes, charset: str | None) -> int:
     reason = "the body should be a whole number"
     if len(body) > _MAX_PLAIN_BYTES:
-        raise BadBodyError(reason, as_shipped=500)
+        raise BadBodyError(reason, upstream_status=500)
     try:
         text = body.decode(charset or "utf-8")
     except (LookupError, ValueError):
-        raise BadBodyError(reason, as_shipped=500) from None
-    return integer(text, reason, as_shipped=500)
+        raise BadBodyError(reason, upstream_status=500) from None
+    return integer(text, reason, upstream_status=500)

@@ -1,4 +1,4 @@
-"""A namespace's policies as JSON: what is kept of them, and upstream's defaults for the rest.
+"""A namespace's policies as JSON: the number of bundles, and upstream's defaults for the rest.
 
 Source: upstream Policies; the recorded body of ``GET /admin/v2/namespaces/{tenant}/{namespace}``.
 """
@@ -62,12 +62,12 @@ def policies_of(
     allowed_clusters: Sequence[str],
     default_bundles: int,
 ) -> NamespacePolicies:
-    """Read policies from a body; what is not kept is not looked at.
+    """Read policies from a body; policies that are not kept are ignored.
 
     Args:
-        body: What was sent; None for nothing.
-        namespace: Whose policies they are to be.
-        allowed_clusters: Those of its tenant.
+        body: The body; None for none.
+        namespace: The namespace they are for.
+        allowed_clusters: Clusters allowed to its tenant.
         default_bundles: defaultNumberOfNamespaceBundles.
 
     Raises:
@@ -77,7 +77,9 @@ def policies_of(
     values = body or {}
     clusters = strings(values.get("replication_clusters", []), "replication_clusters")
     if clusters is None:
-        raise BadBodyError("replication_clusters should be an array of strings", as_shipped=500)
+        raise BadBodyError(
+            "replication_clusters should be an array of strings", upstream_status=500
+        )
     for cluster in clusters:
         if cluster not in allowed_clusters:
             raise RestError(

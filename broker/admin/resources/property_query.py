@@ -4,7 +4,7 @@ The parameter as a whole is decoded once by HTTP; each key and value is decoded 
 form is, so that they can hold a comma or an equals sign, and ``+`` is a blank.
 
 Source: upstream v2.PersistentTopics.parseProperties. Differs: profile ``floodgate`` refuses a part
-without ``=``, which as shipped is left out, so that more is listed than was meant.
+without ``=``, which upstream leaves out, so that more is listed than was meant.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def parse_properties(text: str, bounds: PropertyBounds, *, as_shipped: bool) -> Mapping[str, str]:
-    """Return the properties that are asked for; empty parts are left out.
+def parse_properties(
+    text: str, bounds: PropertyBounds, *, skip_unreadable: bool
+) -> Mapping[str, str]:
+    """Return the properties of the parameter; empty parts are left out.
 
     Of a key given twice the later value wins, as on the binary path.
 
     Args:
         text: The parameter.
         bounds: How many there may be.
-        as_shipped: Profile pulsar: parts that cannot be read are left out.
+        skip_unreadable: Whether parts that cannot be read are left out; otherwise refused.
 
     Raises:
         RestError: 412, a part cannot be read, or they are too many or too large.
@@ -38,7 +40,7 @@ def parse_properties(text: str, bounds: PropertyBounds, *, as_shipped: bool) -> 
         name = unquote_plus(key.strip())
         if separator and name:
             properties[name] = unquote_plus(value.strip())
-        elif not as_shipped:
+        elif not skip_unreadable:
             raise RestError(412, f"properties={part[:40]!r} should be key=value,key=value")
     try:
         bounds.check(properties)

@@ -1,4 +1,4 @@
-"""Listings with the system topics that they hide otherwise."""
+"""Listings that include system topics."""
 
 from __future__ import annotations
 

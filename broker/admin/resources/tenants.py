@@ -17,7 +17,7 @@ from server.http import RestError, json_response
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from broker.admin.context import AdminParts
+    from broker.admin.context import AdminContext
     from broker.admin.resources.namespaces import NamespaceAdmin
 
 _WITHOUT_TLS = {
@@ -28,19 +28,19 @@ _WITHOUT_TLS = {
     "brokerClientTlsKeyStoreType": "JKS",
     "brokerClientSslFactoryPlugin": "org.apache.pulsar.common.util.DefaultPulsarSslFactory",
 }
-"""Upstream's defaults of what a cluster says of itself beside its addresses."""
+"""Upstream's defaults for the fields of a cluster beside its addresses."""
 
 
 class TenantAdmin:
-    """Answers for tenants and clusters.
+    """Requests about tenants and clusters.
 
     Args:
-        parts: What handlers work with.
-        namespaces: Deletes those of a tenant that is deleted with force.
+        context: The broker's parts.
+        namespaces: Deletes the namespaces of a tenant that is deleted with force.
     """
 
-    def __init__(self, parts: AdminParts, namespaces: NamespaceAdmin) -> None:
-        self._parts = parts
+    def __init__(self, context: AdminContext, namespaces: NamespaceAdmin) -> None:
+        self._context = context
         self._namespaces = namespaces
 
     def endpoints(self) -> list[Endpoint]:
@@ -61,24 +61,24 @@ class TenantAdmin:
         return json_response([self._cluster])
 
     async def get_cluster(self, request: web.Request) -> web.Response:
-        """Return where the cluster is."""
+        """Return the addresses of the cluster."""
         if segment(request, "cluster") != self._cluster:
             raise RestError(404, "Cluster does not exist")
         return json_response(
             {
-                "serviceUrl": self._parts.web_service_url(),
-                "brokerServiceUrl": self._parts.service_url(),
+                "serviceUrl": self._context.web_service_url(),
+                "brokerServiceUrl": self._context.service_url(),
                 **_WITHOUT_TLS,
             }
         )
 
     async def list_tenants(self, _: web.Request) -> web.Response:
         """Return the tenants' names, in order."""
-        return json_response(list(await self._parts.store.tenants()))
+        return json_response(list(await self._context.store.tenants()))
 
     async def get_tenant(self, request: web.Request) -> web.Response:
         """Return a tenant."""
-        info = (await self._parts.store.tenants()).get(segment(request, "tenant"))
+        info = (await self._context.store.tenants()).get(segment(request, "tenant"))
         if info is None:
             raise RestError(404, "Tenant does not exist")
         clusters = info.allowed_clusters or (self._cluster,)
@@ -90,15 +90,15 @@ class TenantAdmin:
         body, tenant = await json_object(request), tenant_name(request)
         info = self._info(body)
         await self._check_room(tenant)
-        if not await self._parts.store.create_tenant(tenant, info):
+        if not await self._context.store.create_tenant(tenant, info):
             raise RestError(409, "Tenant already exist")
         return done()
 
     async def update(self, request: web.Request) -> web.Response:
-        """Replace what is known of a tenant."""
+        """Replace a tenant's roles and clusters."""
         body, tenant = await json_object(request), segment(request, "tenant")
         info = self._info(body)
-        if not await self._parts.store.change_tenant(tenant, info):
+        if not await self._context.store.change_tenant(tenant, info):
             raise RestError(404, f"Tenant {tenant} not found")
         return done()
 
@@ -106,13 +106,13 @@ class TenantAdmin:
         """Delete a tenant without namespaces, or with them where that is allowed."""
         tenant, force = segment(request, "tenant"), flag(request, "force")
         if force:
-            if not self._parts.config.force_delete_tenant_allowed:
+            if not self._context.config.force_delete_tenant_allowed:
                 raise RestError(405, "Broker doesn't allow forced deletion of tenants")
-            for namespace in await self._parts.store.namespaces():
+            for namespace in await self._context.store.namespaces():
                 if namespace.tenant == tenant:
                     await self._namespaces.delete_with_topics(namespace)
         try:
-            deleted = await self._parts.store.delete_tenant(tenant)
+            deleted = await self._context.store.delete_tenant(tenant)
         except NamespaceNotEmptyError:
             raise RestError(409, "The tenant still has active namespaces") from None
         if not deleted:
@@ -121,13 +121,13 @@ class TenantAdmin:
 
     @property
     def _cluster(self) -> str:
-        return self._parts.config.cluster_name
+        return self._context.config.cluster_name
 
     def _info(self, body: dict[str, object] | None) -> TenantInfo:
         """Read a tenant from a body.
 
         Raises:
-            RestError: 412, there is none, or its clusters are not ours.
+            RestError: 412, there is none, or it has other clusters than this one.
             BadBodyError: It is of another form.
         """
         if body is None:
@@ -135,7 +135,7 @@ class TenantAdmin:
         clusters = strings(body.get("allowedClusters"), "allowedClusters")
         roles = strings(body.get("adminRoles"), "adminRoles")
         if roles is not None and "" in roles:
-            raise BadBodyError("adminRoles has an empty one", as_shipped=500)
+            raise BadBodyError("adminRoles has an empty one", upstream_status=500)
         if clusters is None:
             raise RestError(412, "Clusters cannot be null")
         if not clusters or not all(cluster.strip() for cluster in clusters):
@@ -145,8 +145,8 @@ class TenantAdmin:
         return TenantInfo(roles, clusters)
 
     async def _check_room(self, tenant: str) -> None:
-        limit = self._parts.config.max_tenants
+        limit = self._context.config.max_tenants
         if limit > 0:
-            tenants = await self._parts.store.tenants()
+            tenants = await self._context.store.tenants()
             if len(tenants) >= limit and tenant not in tenants:
                 raise RestError(412, "Exceed the maximum number of tenants")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
-    from broker.admin.context import AdminParts
+    from broker.admin.context import AdminContext
     from broker.stores.store import NamespaceSnapshot
     from broker.topic_lists.sequence import TopicSequence
     from proto.names import NamespaceName
@@ -42,14 +42,14 @@ MODE = pb.CommandGetTopicsOfNamespace
 
 
 class TopicAdmin:
-    """Answers for topics of both domains.
+    """Requests about topics of both domains.
 
     Args:
-        parts: What handlers work with.
+        context: The broker's parts.
     """
 
-    def __init__(self, parts: AdminParts) -> None:
-        self._parts = parts
+    def __init__(self, context: AdminContext) -> None:
+        self._context = context
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
@@ -80,19 +80,20 @@ class TopicAdmin:
         keep = await self._bundle_filter(request, namespace)
         listed = snapshot.persistent if persistent else snapshot.non_persistent
         sequences: Sequence[TopicSequence] = (listed,)
-        if persistent and self._parts.lister.filters and request.query.get("properties"):
+        if persistent and self._context.lister.filters and request.query.get("properties"):
             sequences = await self._with_properties(request, namespace)
         elif flag(request, "includeSystemTopic"):
             sequences = with_system_topics(snapshot, sequences)
-        return await self._parts.listings.respond(request, sequences, keep)
+        return await self._context.listings.respond(request, sequences, keep)
 
     async def _with_properties(
         self, request: web.Request, namespace: NamespaceName
     ) -> Sequence[TopicSequence]:
-        """Return what the configured plug-in lists (PIP-452)."""
-        lister = self._parts.lister
-        text, as_shipped = request.query["properties"], self._parts.as_shipped
-        properties = parse_properties(text, lister.bounds, as_shipped=as_shipped)
+        """Return the topics that the configured plug-in lists (PIP-452)."""
+        lister = self._context.lister
+        skips = self._context.rules.skips_unreadable_properties
+        text = request.query["properties"]
+        properties = parse_properties(text, lister.bounds, skip_unreadable=skips)
         try:
             listing = await lister.list_topics(namespace, MODE.PERSISTENT, properties)
         except ResourcesError as error:
@@ -102,17 +103,17 @@ class TopicAdmin:
     async def _bundle_filter(
         self, request: web.Request, namespace: NamespaceName
     ) -> Callable[[list[bytes]], list[bytes]] | None:
-        """Return what keeps the topics of the bundle that is asked for; None without one."""
+        """Return the filter that keeps the topics of the requested bundle; None without one."""
         text = request.query.get("bundle")
         if text is None:
             return None
-        policies = await self._parts.store.policies(namespace)
+        policies = await self._context.store.policies(namespace)
         if policies is None:
             raise RestError(404, NO_NAMESPACE)
         bundle = bundle_named(text, policies.bundles)
         if bundle is not None:
             return bundle.kept
-        if self._parts.as_shipped:
+        if self._context.rules.unknown_bundle_is_empty:
             return lambda _: []
         raise RestError(
             412,
@@ -123,15 +124,15 @@ class TopicAdmin:
     async def list_bundle(self, request: web.Request) -> web.StreamResponse:
         """Return the non-persistent topics of a bundle that the path names in a topic's place."""
         namespace, text = namespace_name(request), segment(request, "topic")
-        snapshot = await self._parts.store.snapshot(namespace)
-        policies = await self._parts.store.policies(namespace)
+        snapshot = await self._context.store.snapshot(namespace)
+        policies = await self._context.store.policies(namespace)
         if snapshot is None or policies is None:
             raise no_namespace()
         bundle = bundle_named(text, policies.bundles)
         if bundle is None:
             raise RestError(412, f"Invalid bundle range: {text[:100]}")
         sequences = (snapshot.non_persistent,)
-        return await self._parts.listings.respond(request, sequences, bundle.kept)
+        return await self._context.listings.respond(request, sequences, bundle.kept)
 
     async def list_partitioned(self, request: web.Request) -> web.StreamResponse:
         """Return the partitioned topics of a domain, in the order of their names' bytes."""
@@ -145,7 +146,7 @@ class TopicAdmin:
 
         parts = (listed(leaf.names) for leaf in counts.leaves)
         most_bytes = sum(leaf.entry_bytes for leaf in counts.leaves)
-        return await self._parts.listings.respond_in_parts(request, parts, most_bytes)
+        return await self._context.listings.respond_in_parts(request, parts, most_bytes)
 
     # -- topics without partitions ------------------------------------------------------------
 
@@ -153,45 +154,45 @@ class TopicAdmin:
         """Create a topic; the body may hold its properties."""
         properties, topic = await string_map(request), topic_name(request, NAMESPACE_REASON)
         check_properties(str(topic), properties)
-        await self._parts.topics.create(topic, properties)
+        await self._context.topics.create(topic, properties)
         return done()
 
     async def delete(self, request: web.Request) -> web.Response:
-        """Delete a topic; nobody is connected to one, so that force makes no difference."""
-        await self._parts.topics.delete(topic_name(request))
+        """Delete a topic; no client is connected to one, so that force makes no difference."""
+        await self._context.topics.delete(topic_name(request))
         return done()
 
     async def list_subscriptions(self, request: web.Request) -> web.Response:
         """Return the subscriptions of a topic: it has none."""
         topic = topic_name(request)
-        if self._parts.as_shipped and topic.partition_index >= 0:
+        if self._context.rules.creates_used_partitions and topic.partition_index >= 0:
             await self._use_partition(request, topic)
         await self.check_exists(topic)
         return json_response([])
 
     async def _use_partition(self, request: web.Request, topic: TopicName) -> None:
-        """Make a non-persistent partition that is counted, as upstream by its use.
+        """Create a non-persistent partition that its topic counts, as upstream does by its use.
 
         Raises:
             RefusedError: The partition is not there and is not made.
             RestError: It would be made for another site's page.
         """
-        snapshot = await self._parts.store.snapshot(topic.namespace)
+        snapshot = await self._context.store.snapshot(topic.namespace)
         if snapshot is None or snapshot.contains(topic):
             return
         count = snapshot.partitioned.get(str(topic.partitioned_name), 0)
         if topic.persistent or topic.partition_index >= count:
             raise no_partition(topic, count)
         check_change(request)
-        await self._parts.topics.create(topic, {})
+        await self._context.topics.create(topic, {})
 
     async def check_exists(self, topic: TopicName) -> None:
-        """Refuse what is asked about a topic that does not exist.
+        """Refuse a request about a topic that does not exist.
 
         Raises:
             RefusedError: It does not, or its namespace.
         """
-        snapshot = await self._parts.store.snapshot(topic.namespace)
+        snapshot = await self._context.store.snapshot(topic.namespace)
         if snapshot is None:
             raise no_namespace()
         if not snapshot.contains(topic):
@@ -200,15 +201,15 @@ class TopicAdmin:
     # -- partitioned topics -------------------------------------------------------------------
 
     async def get_partitions(self, request: web.Request) -> web.Response:
-        """Return how many partitions a topic has, 0 for one without."""
+        """Return the number of a topic's partitions, 0 for one without."""
         topic = topic_name(request)
         create = flag(request, "checkAllowAutoCreation")
         if create:
             check_change(request)
-        count = await self._parts.topics.partitions(topic, create=create)
+        count = await self._context.topics.partitions(topic, create=create)
         body: dict[str, object] = {"partitions": count, "deleted": False}
         if count:
-            properties = await self._parts.store.properties(topic.namespace, str(topic))
+            properties = await self._context.store.properties(topic.namespace, str(topic))
             body |= {"properties": dict(properties)} if properties else {}
         return json_response(body)
 
@@ -226,18 +227,18 @@ class TopicAdmin:
     ) -> web.Response:
         topic = topic_name(request, NAMESPACE_REASON)
         check_properties(str(topic), properties)
-        await self._parts.topics.create_partitioned(topic, count, properties)
+        await self._context.topics.create_partitioned(topic, count, properties)
         return done()
 
     async def grow(self, request: web.Request) -> web.Response:
         """Give a partitioned topic more partitions."""
         count = await partition_count(request)
-        await self._parts.topics.grow(topic_name(request), count)
+        await self._context.topics.grow(topic_name(request), count)
         return done()
 
     async def delete_partitioned(self, request: web.Request) -> web.Response:
         """Delete a partitioned topic with its partitions."""
-        await self._parts.topics.delete_partitioned(topic_name(request))
+        await self._context.topics.delete_partitioned(topic_name(request))
         return done()
 
     # -- properties ---------------------------------------------------------------------------
@@ -245,37 +246,38 @@ class TopicAdmin:
     async def get_properties(self, request: web.Request) -> web.Response:
         """Return a topic's properties."""
         topic = topic_name(request)
-        properties = await self._parts.properties.of(topic)
-        if not properties and self._parts.as_shipped and await self._is_partitioned(topic):
-            return done(200)  # as recorded: of a partitioned topic without any, no body
+        properties = await self._context.properties.of(topic)
+        nothing = not properties and self._context.rules.accepts_no_property
+        if nothing and await self._is_partitioned(topic):
+            return done(200)  # as recorded: no body for a partitioned topic
         return json_response(dict(properties))
 
     async def update_properties(self, request: web.Request) -> web.Response:
         """Add properties to a topic, or replace them."""
         properties, topic = await string_map(request), topic_name(request)
-        if properties or not (self._parts.as_shipped and topic.persistent):
-            await self._parts.properties.update(topic, properties)
+        if properties or not (self._context.rules.accepts_no_property and topic.persistent):
+            await self._context.properties.update(topic, properties)
         return done()
 
     async def remove_property(self, request: web.Request) -> web.Response:
         """Remove one property of a topic."""
         key, topic = request.query.get("key"), topic_name(request)
         if not key:
-            properties = await self._parts.properties.of(topic)
-            if self._parts.as_shipped and (
+            properties = await self._context.properties.of(topic)
+            if self._context.rules.accepts_no_property and (
                 key is not None or properties or await self._is_partitioned(topic)
             ):
                 return done()  # as recorded: there is nothing to remove
-            status = 500 if self._parts.as_shipped else 412
+            status = 500 if self._context.rules.fails_as_upstream else 412
             raise RestError(status, "the query should name the property to remove: ?key=...")
-        await self._parts.properties.remove(topic, key)
+        await self._context.properties.remove(topic, key)
         return done()
 
     async def _is_partitioned(self, topic: TopicName) -> bool:
         return str(topic) in (await self._snapshot(topic.namespace)).partitioned
 
     async def _snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot:
-        snapshot = await self._parts.store.snapshot(namespace)
+        snapshot = await self._context.store.snapshot(namespace)
         if snapshot is None:
             raise RestError(404, NO_NAMESPACE)
         return snapshot

@@ -1,4 +1,4 @@
-"""What is to be brought up to date: each thing by one task at a time, until it has worked."""
+"""Tasks that bring things up to date: one for each thing, repeated until it has worked."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ logger = logging.getLogger(__name__)
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 LONGEST_RETRY_SECONDS = 5.0
-"""The longest wait between two attempts while the database cannot be read."""
+"""Longest delay between two attempts while the database cannot be read."""
 
 
-class CatchUps(Generic[KeyT]):
-    """Runs what brings a thing up to date, once more if it is wanted again meanwhile.
+class ResyncTasks(Generic[KeyT]):
+    """Tasks that bring things up to date, each once more if that is requested meanwhile.
 
-    Bound: one task a thing.
+    Bound: one task for each thing.
 
     Args:
-        catch_up: Brings one thing up to date, or raises StoreError.
+        resync: Brings one thing up to date, or raises StoreError.
         clock: Where time comes from.
     """
 
-    def __init__(self, catch_up: Callable[[KeyT], Awaitable[None]], clock: Clock) -> None:
-        self._catch_up = catch_up
+    def __init__(self, resync: Callable[[KeyT], Awaitable[None]], clock: Clock) -> None:
+        self._resync = resync
         self._clock = clock
         self._tasks: dict[KeyT, asyncio.Task[None]] = {}
-        self._wanted: set[KeyT] = set()
+        self._requested: set[KeyT] = set()
 
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def want(self, key: KeyT) -> None:
-        """Have a thing brought up to date from now on."""
-        self._wanted.add(key)
+    def request(self, key: KeyT) -> None:
+        """Bring a thing up to date, as it is from now on."""
+        self._requested.add(key)
         if key not in self._tasks:
             work = self._run(key)
             self._tasks[key] = asyncio.get_running_loop().create_task(work)
 
     async def close(self) -> None:
-        """Give up what is under way."""
+        """Cancel all tasks."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -60,17 +60,17 @@ class CatchUps(Generic[KeyT]):
     async def _run(self, key: KeyT) -> None:
         backoff = Backoff(most_seconds=LONGEST_RETRY_SECONDS)
         try:
-            while key in self._wanted:
-                self._wanted.discard(key)
+            while key in self._requested:
+                self._requested.discard(key)
                 try:
-                    await self._catch_up(key)
+                    await self._resync(key)
                 except StoreError:
-                    self._wanted.add(key)
+                    self._requested.add(key)
                     await clock_sleep(self._clock, backoff.next())
                 except Exception:
-                    # Nobody would ask again: what is not caught up stays wrong.
+                    # Nobody would request it again, and it would stay out of date.
                     logger.exception("catching up with %s failed; it is tried again", key)
-                    self._wanted.add(key)
+                    self._requested.add(key)
                     await clock_sleep(self._clock, backoff.next())
         finally:
             del self._tasks[key]

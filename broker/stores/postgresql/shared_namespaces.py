@@ -1,8 +1,8 @@
 """Namespaces that several brokers change in one database, as one broker sees them.
 
-A broker keeps snapshots of what it was asked for and brings them up to date when it is notified: it
-reads the names from the log, changes its snapshot, and tells its feed, in order and each change
-once. What it missed, or what the log has no more, it tells as one incomplete change.
+A broker keeps snapshots of namespaces it was asked for. When it is notified of a change it reads
+the names from the log, changes its snapshot, and publishes the change in its feed, in order and
+once. Changes that it missed, or that the log has no more, become one incomplete change.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.conditions import MANY_NAMES, is_large
 from broker.stores.feed import Change, ChangeFeeds
-from broker.stores.namespace_locks import Turns
+from broker.stores.name_locks import NameLocks
 from broker.stores.postgresql import reading
 from broker.stores.postgresql.namespaces import create_namespace, delete_namespace
-from broker.stores.postgresql.resync import CatchUps
+from broker.stores.postgresql.resync import ResyncTasks
 from broker.stores.postgresql.view import (
     NOT_THERE,
     KnownNamespace,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Chore(Enum):
-    """Something to catch up beside single namespaces."""
+    """Something to bring up to date beside single namespaces."""
 
     NEW_NAMESPACES = "new namespaces"
     MISSED_NOTIFICATIONS = "missed notifications"
@@ -51,7 +51,7 @@ class SharedNamespaces:
 
     Args:
         use: Takes a connection for a block, or raises StoreError.
-        feeds: Who is told of changes.
+        feeds: Readers of changes.
         cache_bytes: Bytes of snapshots to keep.
         clock: Where time comes from.
     """
@@ -67,11 +67,11 @@ class SharedNamespaces:
         self._feeds = feeds
         self._cache = SnapshotCache(cache_bytes)
         self._view = NamespaceView(self._cache, feeds)
-        self._turns: Turns[NamespaceName] = Turns()
-        self._catch_ups = CatchUps(self._catch_up, clock)
-        # Notifications of these were lost: what happened is told as one change.
+        self._locks: NameLocks[NamespaceName] = NameLocks()
+        self._resyncs = ResyncTasks(self._resync, clock)
+        # Notifications of these were lost: what happened becomes one change.
         self._missed: set[NamespaceName] = set()
-        # Numbers of namespaces that nobody looked at since they were made.
+        # Numbers of namespaces that were not looked at since they were created.
         self._unknown: set[int] = set()
         self._server_start = ""
 
@@ -84,12 +84,12 @@ class SharedNamespaces:
         return self._cache.held_bytes
 
     async def opened(self, connection: Connection) -> None:
-        """Remember which start of the server the snapshots are of."""
+        """Remember the start of the server that the snapshots are of."""
         self._server_start = await reading.read_server_start(connection)
 
     async def close(self) -> None:
-        """Give up what is being caught up."""
-        await self._catch_ups.close()
+        """Stop bringing things up to date."""
+        await self._resyncs.close()
 
     # -- reading ------------------------------------------------------------------------------
 
@@ -106,7 +106,7 @@ class SharedNamespaces:
         cached = self._cache.get(namespace)
         if cached is not None:
             return cached
-        async with self._turns.of(namespace):
+        async with self._locks.of(namespace):
             return self._cache.get(namespace) or await self._load(namespace)
 
     async def _load(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
@@ -122,7 +122,7 @@ class SharedNamespaces:
         return snapshot
 
     def _gone(self, namespace: NamespaceName) -> None:
-        """Remember that a namespace does not exist: who asked for it is told when it does."""
+        """Remember that a namespace does not exist, so that its creation is published."""
         known = self._view.known(namespace)
         version = known.version if known is not None else -1
         if known is not None and known.id != NOT_THERE:
@@ -134,7 +134,7 @@ class SharedNamespaces:
 
     async def create(self, namespace: NamespaceName, policies: NamespacePolicies) -> bool:
         """Create an empty namespace; false when it exists."""
-        async with self._turns.of(namespace):
+        async with self._locks.of(namespace):
             async with self._use() as connection:
                 created = await create_namespace(connection, namespace, policies)
             if created is not None:
@@ -143,7 +143,7 @@ class SharedNamespaces:
 
     async def delete(self, namespace: NamespaceName) -> bool:
         """Delete a namespace; false when it does not exist."""
-        async with self._turns.of(namespace):
+        async with self._locks.of(namespace):
             async with self._use() as connection:
                 deleted = await delete_namespace(connection, str(namespace))
             if deleted is None:
@@ -155,7 +155,7 @@ class SharedNamespaces:
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
         """Commit a change, then show it."""
-        async with self._turns.of(namespace):
+        async with self._locks.of(namespace):
             async with self._use() as connection:
                 written = await write_change(connection, namespace, changes)
             await self._show_own(namespace, written)
@@ -165,7 +165,7 @@ class SharedNamespaces:
         known, newest = self._view.known(namespace), written.known
         before = KnownNamespace(newest.id, newest.version - 1)
         if written.fresh or known in (None, before):
-            # What is kept of a namespace that was made anew is of the one before.
+            # The snapshot of a namespace that was created anew is of the one before.
             after = None if written.fresh else self._cache.peek(namespace)
             if after is not None:
                 after = await _changed(after, written.changes, newest.version)
@@ -173,41 +173,41 @@ class SharedNamespaces:
             self._view.show(namespace, newest, after, told)
             return
         try:
-            await self._catch_up_in_turn(namespace)
+            await self._resync_locked(namespace)
         except StoreError:
-            # It is committed, whatever else happened: that is to be listed.
+            # It is committed, whatever else happened: readers have to list it.
             self._view.show(namespace, newest, None, to_tell(namespace, known, newest, ()))
 
     # -- what others change -------------------------------------------------------------------
 
     def notified(self, payload: str) -> None:
-        """Look at a namespace that was changed; ``payload`` is its number and version."""
+        """Bring a namespace up to date that was changed; ``payload`` is its number and version."""
         number, version = map(int, payload.split())
         namespace = self._view.name_of(number)
         if namespace is None and self._feeds:
-            # Perhaps somebody asked for it before it was made.
+            # It may have been asked for before it was created.
             self._unknown.add(number)
-            self._catch_ups.want(Chore.NEW_NAMESPACES)
+            self._resyncs.request(Chore.NEW_NAMESPACES)
         if namespace is None or not (self._feeds or self._cache.peek(namespace)):
             return
         known = self._view.known(namespace)
         if known is not None and known.version < version:
-            self._catch_ups.want(namespace)
+            self._resyncs.request(namespace)
 
     def reconnected(self) -> None:
-        """See what was changed while no notification came."""
-        self._catch_ups.want(Chore.MISSED_NOTIFICATIONS)
+        """Look for changes made while no notification came."""
+        self._resyncs.request(Chore.MISSED_NOTIFICATIONS)
 
-    async def _catch_up(self, what: NamespaceName | Chore) -> None:
+    async def _resync(self, what: NamespaceName | Chore) -> None:
         if what is Chore.NEW_NAMESPACES:
             await self._look_for_new()
         elif what is Chore.MISSED_NOTIFICATIONS:
             await self._compare_all()
         else:
-            async with self._turns.of(what):
-                await self._catch_up_in_turn(what)
+            async with self._locks.of(what):
+                await self._resync_locked(what)
 
-    async def _catch_up_in_turn(self, namespace: NamespaceName) -> None:
+    async def _resync_locked(self, namespace: NamespaceName) -> None:
         known = self._view.known(namespace)
         if known is None:
             return
@@ -233,7 +233,7 @@ class SharedNamespaces:
         for name in names:
             namespace = NamespaceName.parse(name)
             if self._view.known(namespace) is not None:
-                self._catch_ups.want(namespace)
+                self._resyncs.request(namespace)
 
     async def _compare_all(self) -> None:
         known = self._view.all_known()
@@ -243,7 +243,7 @@ class SharedNamespaces:
         if start != self._server_start:
             # It may have come back without its last changes: equal versions say nothing then.
             for namespace in known:
-                async with self._turns.of(namespace):
+                async with self._locks.of(namespace):
                     self._distrust(namespace, found.get(str(namespace)))
             self._server_start = start
             return
@@ -251,10 +251,10 @@ class SharedNamespaces:
             newest = found.get(str(namespace))
             if newest != seen and not (newest is None and seen.id == NOT_THERE):
                 self._missed.add(namespace)
-                self._catch_ups.want(namespace)
+                self._resyncs.request(namespace)
 
     def _distrust(self, namespace: NamespaceName, newest: KnownNamespace | None) -> None:
-        """Forget a namespace's snapshot, and have everybody list it again."""
+        """Drop a namespace's snapshot, and have all readers list it again."""
         if newest is None:
             self._gone(namespace)
             return
@@ -274,7 +274,7 @@ async def _built(found: reading.NamespaceRows) -> NamespaceSnapshot:
 async def _changed(
     before: NamespaceSnapshot, changes: TopicChanges, version: int
 ) -> NamespaceSnapshot:
-    """Change a snapshot, off the loop if it is much."""
+    """Change a snapshot, off the loop if the change is large."""
     if is_large(changes):
         return await asyncio.to_thread(before.changed, changes, version)
     return before.changed(changes, version)

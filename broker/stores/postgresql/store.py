@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.conditions import storable
 from broker.stores.feed import ChangeFeed, ChangeFeeds
-from broker.stores.namespace_locks import to_its_end
+from broker.stores.name_locks import to_its_end
 from broker.stores.postgresql import namespaces as rows
 from broker.stores.postgresql.connections import PostgresqlConnections
 from broker.stores.postgresql.listener import NotificationListener

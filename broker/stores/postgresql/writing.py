@@ -1,37 +1,42 @@
-"""Writes a change of topics to PostgreSQL: one transaction under the namespace's row.
+"""Changes of topics written to PostgreSQL, each in one transaction that locks its namespace's row.
 
-Whoever changes a namespace holds its row, so conditions and change are one step and versions have
-no gap. The notification carries the namespace's number and version only; the names are in the log.
+The lock makes conditions and change one step, and versions without a gap. The notification carries
+the namespace's number and version only; the names are in the log.
 """
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from broker.stores.changes import StoreError, TopicState
+from broker.stores.changes import TopicState
 from broker.stores.conditions import (
     MANY_NAMES,
-    all_described,
     check_conditions,
     check_unchanged,
-    described,
     growing,
     is_large,
+    keeps_all_properties,
     looked_up,
-    undescribed,
+    properties_to_delete,
+    properties_to_keep,
     what_is_new,
 )
 from broker.stores.feed import MAX_TOLD_NAMES
 from broker.stores.postgresql.namespaces import insert_namespace
 from broker.stores.postgresql.reading import read_properties
+from broker.stores.postgresql.row_sizes import (
+    ROWS_PER_STATEMENT,
+    batched,
+    check_names,
+    property_records,
+)
 from broker.stores.postgresql.view import KnownNamespace, LoggedChange
 from broker.stores.store import DEFAULT_POLICIES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from broker.stores.changes import TopicChanges
     from broker.stores.postgresql.driver import Connection
@@ -39,14 +44,9 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
 
 MAX_LOGGED_CHANGES = 10_000
-"""Changes of a namespace that the log keeps; who is further behind lists again."""
+"""Changes of a namespace that the log keeps; a broker further behind lists again."""
 PRUNED_EVERY = 100
 """Versions between two prunings of the log."""
-MAX_ROW_BYTES = 2_600
-"""Bytes of a name, or of a name with one property's key and value: what an index holds."""
-ROWS_PER_STATEMENT = 10_000
-"""Rows that one statement of a large change writes."""
-_SHOWN_CHARACTERS = 80
 _EXISTING = """
 SELECT name FROM floodgate.topics WHERE namespace = $1 AND name = ANY($2::bytea[])
 UNION ALL SELECT name FROM floodgate.partitioned WHERE namespace = $1 AND name = ANY($2::bytea[])
@@ -88,9 +88,9 @@ class WrittenChange:
 
     Attributes:
         known: The namespace's number, and its version with this change.
-        logged: What the log says of it.
-        fresh: Whether it made the namespace.
-        changes: What it came to.
+        logged: Its entry in the log.
+        fresh: Whether it created the namespace.
+        changes: The change without names that were there already.
     """
 
     known: KnownNamespace
@@ -110,9 +110,9 @@ async def write_change(
         StoreError: A name or property is longer than an index entry may be.
     """
     if is_large(changes):
-        await asyncio.to_thread(_check_names, changes)
+        await asyncio.to_thread(check_names, changes)
     else:
-        _check_names(changes)
+        check_names(changes)
     async with connection.transaction():
         number, fresh = await _locked_namespace(connection, namespace, changes)
         await _check(connection, namespace, number, changes)
@@ -129,7 +129,7 @@ async def write_change(
 async def _locked_namespace(
     connection: Connection, namespace: NamespaceName, changes: TopicChanges
 ) -> tuple[int, bool]:
-    """Hold a namespace's row; return its number, and whether this transaction made it."""
+    """Lock a namespace's row; return its number, and whether this transaction created it."""
     query = "SELECT id FROM floodgate.namespaces WHERE name = $1 FOR UPDATE"
     while True:
         number: int | None = await connection.fetchval(query, str(namespace))
@@ -162,7 +162,7 @@ async def _existing(connection: Connection, number: int, names: Sequence[bytes])
 async def _what_is_new(
     connection: Connection, number: int, changes: TopicChanges, *, fresh: bool
 ) -> TopicChanges:
-    """Return what an addition comes to under the row of its namespace."""
+    """Return what an addition adds, read under the lock of its namespace."""
     there, counts, kept = set[bytes](), dict[str, int](), dict[str, dict[str, str]]()
     for part in () if fresh else batched(looked_up(changes), ROWS_PER_STATEMENT):
         there |= await _existing(connection, number, part)
@@ -208,7 +208,7 @@ async def _fetched(
 async def _write_many(
     connection: Connection, number: int, changes: TopicChanges, *, fresh: bool
 ) -> None:
-    """Write in steps: no statement runs into its time limit, and none holds up the loop."""
+    """Write in steps, so that no statement runs into its time limit or holds up the loop."""
     gone = set[bytes]()
     for part in batched(changes.removed, ROWS_PER_STATEMENT):
         gone.update(part)
@@ -248,12 +248,12 @@ async def _write_properties(
     connection: Connection, number: int, changes: TopicChanges, *, fresh: bool
 ) -> None:
     rows = changes.properties
-    if rows is not None and not all_described(changes):
+    if rows is not None and not keeps_all_properties(changes):
         there = await _existing(connection, number, rows.names)
-        rows = described(lambda name: name.encode() in there, changes)
+        rows = properties_to_keep(lambda name: name.encode() in there, changes)
     if not fresh:
         # What has properties in this change keeps none of those it had.
-        forgotten = [*undescribed(changes), *(rows.names if rows is not None else ())]
+        forgotten = [*properties_to_delete(changes), *(rows.names if rows is not None else ())]
         for part in batched(forgotten, ROWS_PER_STATEMENT):
             await connection.execute(_DELETE_PROPERTIES, number, part)
     if rows is not None:
@@ -261,7 +261,7 @@ async def _write_properties(
 
 
 async def _copy_properties(connection: Connection, number: int, rows: PropertyRows) -> None:
-    batches = batched(_property_records(number, rows), ROWS_PER_STATEMENT)
+    batches = batched(property_records(number, rows), ROWS_PER_STATEMENT)
     large = max(len(rows.names), len(rows.column.items)) > MANY_NAMES
     while records := (await asyncio.to_thread(next, batches, []) if large else next(batches, [])):
         await connection.copy_records_to_table(
@@ -288,41 +288,3 @@ async def _log(connection: Connection, number: int, logged: LoggedChange) -> int
         query = "DELETE FROM floodgate.changes WHERE namespace = $1 AND version <= $2"
         await connection.execute(query, number, version - MAX_LOGGED_CHANGES)
     return version
-
-
-# -- sizes ------------------------------------------------------------------------------------
-
-
-def _check_names(changes: TopicChanges) -> None:
-    """Refuse what an index of the database cannot hold, before anything is sent."""
-    for part in batched(changes.added, ROWS_PER_STATEMENT):
-        longest = max(part, key=len)
-        _check_size(longest, len(longest))
-    for base in changes.partitioned:
-        _check_size(base.encode(), len(base.encode()))
-
-
-T = TypeVar("T")
-
-
-def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield values in lists of at most a size."""
-    remaining = iter(values)
-    while batch := list(islice(remaining, size)):
-        yield batch
-
-
-def _property_records(number: int, rows: PropertyRows) -> Iterator[tuple[int, bytes, bytes, bytes]]:
-    for name, key, value in rows.triples():
-        key_bytes, value_bytes = key.encode(), value.encode()
-        _check_size(name, len(name) + len(key_bytes) + len(value_bytes))
-        yield number, name, key_bytes, value_bytes
-
-
-def _check_size(name: bytes, size_bytes: int) -> None:
-    if size_bytes > MAX_ROW_BYTES:
-        shown = name.decode()[:_SHOWN_CHARACTERS]
-        raise StoreError(
-            f"{shown}...: a name, with the key and value of a property, may have "
-            f"{MAX_ROW_BYTES:,} bytes in a PostgreSQL store, this has {size_bytes:,}; shorten it"
-        )

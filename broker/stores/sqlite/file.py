@@ -13,9 +13,9 @@ from broker.stores.conditions import (
     COUNTED_TOPICS,
     check_conditions,
     check_unchanged,
-    described,
+    properties_to_delete,
+    properties_to_keep,
     settled,
-    undescribed,
 )
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
 
@@ -264,11 +264,11 @@ class SqliteFile:
     def _forget_properties(self, name: str, changes: TopicChanges) -> None:
         """Forget properties of what is removed, and of what this change gives others."""
         described_again = changes.properties.names if changes.properties is not None else ()
-        names = [*undescribed(changes), *described_again]
+        names = [*properties_to_delete(changes), *described_again]
         self._each("DELETE FROM properties WHERE namespace=? AND name=?", name, names)
 
     def _write_properties(self, name: str, after: NamespaceSnapshot, changes: TopicChanges) -> None:
-        rows = described(after.exists, changes)
+        rows = properties_to_keep(after.exists, changes)
         if rows is not None:
             values = ((name, key, value, topic) for topic, key, value in rows.triples())
             query = "INSERT INTO properties VALUES (?, ?, ?, ?)"

@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from broker.stores.changes import NamespaceNotEmptyError, StoreError, TopicChanges
-from broker.stores.conditions import storable, told_change
+from broker.stores.conditions import feed_change, storable
 from broker.stores.feed import Change, ChangeFeed, ChangeFeeds
-from broker.stores.namespace_locks import to_its_end
+from broker.stores.name_locks import to_its_end
 from broker.stores.snapshots.cache import SnapshotCache
 from broker.stores.sqlite.file import SqliteFile
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
@@ -47,7 +47,7 @@ class SqliteStore:
         self._feeds = ChangeFeeds()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite")
         self._file: SqliteFile | None = None
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     def __repr__(self) -> str:
         return f"<SqliteStore {self._path}, {len(self._cache)} namespaces cached>"
@@ -74,7 +74,7 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Close the file and end every feed, after a change that is being made."""
-        async with self._turn:
+        async with self._lock:
             self._feeds.close()
             file, self._file = self._file, None
             if file is not None:
@@ -111,7 +111,7 @@ class SqliteStore:
         self, namespace: NamespaceName, policies: NamespacePolicies = DEFAULT_POLICIES
     ) -> bool:
         """Create an empty namespace, and its tenant if need be; false when it exists."""
-        async with self._turn:
+        async with self._lock:
             return await self._run(SqliteFile.create_namespace, str(namespace), policies)
 
     async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
@@ -127,7 +127,7 @@ class SqliteStore:
         return await to_its_end(self._delete(namespace))
 
     async def _delete(self, namespace: NamespaceName) -> bool:
-        async with self._turn:
+        async with self._lock:
             snapshot = await self._load(namespace)
             if snapshot is None:
                 return False
@@ -146,7 +146,7 @@ class SqliteStore:
         cached = self._cache.get(namespace)
         if cached is not None:
             return cached
-        async with self._turn:
+        async with self._lock:
             return await self._load(namespace)
 
     async def _load(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
@@ -195,12 +195,12 @@ class SqliteStore:
         return await to_its_end(self._apply(namespace, changes))
 
     async def _apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
-        async with self._turn:
+        async with self._lock:
             known = await self._load(namespace)
             written = await self._run(SqliteFile.write, str(namespace), known, changes)
             before, after, made = written
             self._cache.keep(namespace, after)
-            self._feeds.publish(told_change(namespace, before, after.version, made))
+            self._feeds.publish(feed_change(namespace, before, after.version, made))
             return after.version
 
     def changes(self) -> ChangeFeed:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import google_crc32c
 
-from broker.watches.names.gc_untrack import untrack
 from proto.topic_hash import combine_crc, java_order, joined_crc, shift_crc
 
 if TYPE_CHECKING:
@@ -50,8 +49,6 @@ SMALL_NAMES = 48
 
 def leaf_of(names: tuple[bytes, ...]) -> Leaf:
     """Make a leaf of names in Java's order."""
-    # A look at the names of a million topics takes the collector a tenth of a second.
-    untrack(names)
     crc, joined_bytes = joined_crc(names)
     return (crc, joined_bytes, len(names), 1, names)
 

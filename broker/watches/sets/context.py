@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class FollowingParts:
+class FollowingContext:
     """What every followed namespace works with.
 
     Attributes:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from broker.watches.names.sorted_names import SortedNames
     from broker.watches.sets.watched_sets import WatchedSet
-    from broker.watches.updates.update_permit import UpdatePayment
+    from broker.watches.updates.update_permit import UpdatePermit
 
 _PERSISTENT = f"{PERSISTENT}://".encode()
 
@@ -40,7 +40,7 @@ class SetDifferences:
                     known = self._by_set[watched] = _Difference(version)
                 (known.added if came else known.removed).append(name)
 
-    def updates(self, payment: UpdatePayment) -> list[tuple[WatchedSet, SetUpdate]]:
+    def updates(self, permit: UpdatePermit) -> list[tuple[WatchedSet, SetUpdate]]:
         """Return what each set's watchers are to be told; names that many sets share once."""
         updates = []
         encoded: dict[tuple[tuple[bytes, ...], tuple[bytes, ...]], bytes] = {}
@@ -50,7 +50,7 @@ class SetDifferences:
                 names = encoded.get(key)
                 if names is None:
                     names = encoded[key] = encode_changes(one.added, one.removed)
-                update = SetUpdate(one.before, watched.names, names, payment)
+                update = SetUpdate(one.before, watched.names, names, permit)
                 updates.append((watched, update))
         return updates
 

@@ -1,8 +1,8 @@
-"""Follows one namespace for those who watch it: the store's changes in, updates of sets out.
+"""One watched namespace: changes of the store come in, updates of its watched sets go out.
 
-Names are read once, when the first watch comes; from then on the feed tells what changed. Whoever
-missed a change (a gap, a long change, a lost connection to the store) lists again and compares, and
-those who watch are told by one update. Long work pauses after each step.
+The names are read once, for the first watch; from then on the store's feed tells what changed.
+After a change was missed (a gap, a long change, a lost connection to the store) the namespace is
+listed again and compared. Long work pauses after each step.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from broker.patterns.index import PatternIndex
 from broker.stores.changes import StoreError
@@ -19,19 +19,20 @@ from broker.watches.names.sorted_names import NameChanges, SortedNames, SortedNa
 from broker.watches.sets.differences import SetDifferences, each_name
 from broker.watches.sets.large_change import LARGE_CHANGE_NAMES, LargeChange
 from broker.watches.sets.matching import ChangeMatching, matching_for
-from broker.watches.sets.set_builder import SetMaker
+from broker.watches.sets.set_builder import SetBuilder
 from broker.watches.sets.watched_sets import SharedChange, WatchedSets
-from broker.watches.updates.update_permit import UpdatePayment
+from broker.watches.updates.update_permit import UpdatePermit
 from limiter.backoff import Backoff
 from limiter.clock import clock_sleep
 from proto.topic_hash import in_java_order
+from server.tasks.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from broker.stores.feed import Change
     from broker.stores.snapshots.snapshot import NamespaceSnapshot
-    from broker.watches.sets.context import FollowingParts
+    from broker.watches.sets.context import FollowingContext
     from broker.watches.sets.watched_sets import SetWatcher, WatchedSet
     from proto.names import NamespaceName
 
@@ -40,62 +41,59 @@ logger = logging.getLogger(__name__)
 MAX_PENDING_CHANGES = 10_000
 """Changes that may wait to be applied; beyond them the namespace is listed again."""
 SETS_A_STEP = 64
-"""Sets that are changed, about 30 us each, in one turn of the loop."""
+"""Sets that one step of work changes, about 30 us each."""
 WATCHERS_A_STEP = 512
-"""Watchers that are told, about 10 us each, in one turn of the loop."""
+"""Watchers that one step of work tells, about 10 us each."""
 
 
 class NamespaceWatch:
-    """The watched sets of one namespace, kept up to date by a task of their own.
+    """The watched sets of one namespace, kept up to date by a task.
 
     Attributes:
-        users: Watchers, and requests that are about to become some.
+        users: Number of watchers, and of requests that are about to become some.
 
-    The mutable state is the sets, the version they are at, and the changes that wait.
+    The mutable state is the sets, their version, and the changes that wait.
     """
 
-    def __init__(self, namespace: NamespaceName, parts: FollowingParts) -> None:
+    def __init__(self, namespace: NamespaceName, context: FollowingContext) -> None:
         self.namespace = namespace
         self.users = 0
         self.sets = WatchedSets()
-        self._parts = parts
+        self._context = context
         self._index: PatternIndex[WatchedSet] = PatternIndex()
         self._version = 0
         self._pending: deque[Change] = deque()
         self._behind = False
-        # Sets changed since others had their turn.
-        self._steps = 0
         self._arrived = asyncio.Event()
-        # Held while sets change, and while one is added: none may miss a change.
-        self._turn = asyncio.Lock()
-        self._maker = SetMaker(namespace, parts, self.sets, self._index, self._turn)
-        self._reading: asyncio.Task[None] | None = None
+        # Held while sets change and while one is added, so that none misses a change.
+        self._lock = asyncio.Lock()
+        self._builder = SetBuilder(namespace, context, self.sets, self._index, self._lock)
+        self._reading = SingleFlight[None]()
         self._follower: asyncio.Task[None] | None = None
 
     # -- life ---------------------------------------------------------------------------------
 
     async def read(self) -> None:
-        """Read the namespace's names, once for all who ask.
+        """Read the namespace's names, unless they are there; once for all callers.
 
         Raises:
             StoreError: The store cannot be read.
         """
-        if self._reading is None or _failed(self._reading):
-            self._reading = asyncio.get_running_loop().create_task(self._read())
-        await asyncio.shield(self._reading)
+        if not self.is_read:
+            await self._reading.join(None, self._read)
 
     async def _read(self) -> None:
-        snapshot = await self._parts.store.snapshot(self.namespace)
-        self.sets.everything = await self._parts.steps.take(_names_of(snapshot))
+        snapshot = await self._context.store.snapshot(self.namespace)
+        self.sets.everything = await self._context.steps.take(_names_of(snapshot))
         self._version = snapshot.version if snapshot is not None else 0
         self._follower = asyncio.get_running_loop().create_task(self._follow())
 
     def stop(self) -> None:
         """Follow the namespace no more."""
-        self._maker.stop()
-        for task in (self._reading, self._follower):
-            if task is not None:
-                task.cancel()
+        self._builder.stop()
+        self._reading.stop()
+        if self._follower is not None:
+            self._follower.cancel()
 
     @property
     def is_read(self) -> bool:
@@ -118,18 +116,18 @@ class NamespaceWatch:
     # -- sets ---------------------------------------------------------------------------------
 
     async def watched_set(self, pattern: str) -> WatchedSet:
-        """Return what a pattern keeps; made once for all who ask for it.
+        """Return the set of a pattern, built once for all callers.
 
         Raises:
             InvalidPatternError: The pattern takes too long.
             StoreError: The store cannot be read.
         """
         await self.read()
-        return self.sets.get(pattern) or await self._maker.made(pattern)
+        return self.sets.get(pattern) or await self._builder.build(pattern)
 
     def leave(self, watched: WatchedSet) -> None:
-        """Forget a set if nobody watches it any more."""
-        self._maker.leave(watched)
+        """Drop a set that nobody watches any more."""
+        self._builder.leave(watched)
 
     # -- changes ------------------------------------------------------------------------------
 
@@ -144,12 +142,12 @@ class NamespaceWatch:
                 # What was told so far stays true of its version; the rest comes when it can.
                 logger.warning("%s is not followed now: %s", self.namespace, error)
                 self._behind = True
-                await clock_sleep(self._parts.clock, backoff.next())
+                await clock_sleep(self._context.clock, backoff.next())
                 self._arrived.set()
             except Exception:
                 logger.exception("following %s failed; it is listed again", self.namespace)
                 self._behind = True
-                await clock_sleep(self._parts.clock, backoff.next())
+                await clock_sleep(self._context.clock, backoff.next())
                 self._arrived.set()
             else:
                 backoff.reset()
@@ -168,95 +166,84 @@ class NamespaceWatch:
 
     async def _list_again(self) -> None:
         """Compare with the newest version, whatever was missed before it."""
-        snapshot = await self._parts.store.snapshot(self.namespace)
-        self._parts.totals.relistings += 1
+        snapshot = await self._context.store.snapshot(self.namespace)
+        self._context.totals.relistings += 1
         names = snapshot.persistent.names() if snapshot is not None else iter(())
-        found = await self._parts.steps.take(differences(self.sets.everything.names(), names))
+        found = await self._context.steps.take(differences(self.sets.everything.names(), names))
         await self._apply_found(found)
         self._version = snapshot.version if snapshot is not None else 0
         self._behind = False
 
     async def _apply_found(self, found: NameChanges) -> None:
-        """Apply what a comparison found: user topics, in Java's order."""
+        """Apply the result of a comparison: user topics, in Java's order."""
         many = len(found.added) + len(found.removed) > LARGE_CHANGE_NAMES
-        if many and not self._parts.one_by_one:
+        if many and not self._context.one_by_one:
             await self._apply_many(found)
         else:
-            await self._apply(found.added, found.removed, at_once=True)
+            await self._apply_together(list(each_name(found.added, found.removed)))
 
-    async def _apply(
-        self, added: Sequence[bytes], removed: Sequence[bytes], *, at_once: bool = False
-    ) -> None:
-        """Change names and sets, then tell who watches them."""
+    async def _apply(self, added: Sequence[bytes], removed: Sequence[bytes]) -> None:
+        """Change names and sets, then tell the watchers."""
         names = list(each_name(added, removed))
-        if len(names) > LARGE_CHANGE_NAMES and not (self._parts.one_by_one or at_once):
+        if self._context.one_by_one:
+            for one in names:
+                await self._apply_together([one])
+        elif len(names) > LARGE_CHANGE_NAMES:
             await self._apply_many(
                 NameChanges(
                     in_java_order(name for name, came in names if came),
                     in_java_order(name for name, came in names if not came),
                 )
             )
-            return
+        else:
+            await self._apply_together(names)
+
+    async def _apply_together(self, names: Sequence[tuple[bytes, bool]]) -> None:
+        """Change names and sets one name after the other, and tell all of it by one update."""
         changed = SetDifferences()
         try:
-            async with self._turn:
+            async with self._lock:
                 matching = await self._matching([name for name, _ in names])
-                for name, came in names:
-                    await self._change(name, matching.of(name), changed, came=came)
-                    if self._parts.one_by_one and not at_once:
-                        await self._tell(changed)
-                        changed = SetDifferences()
-        except Exception:
-            await self._tell(changed)  # Listing again will find no difference in these.
-            raise
-        await self._tell(changed)
+                await self._context.steps.take(self._changing(names, matching, changed))
+        finally:
+            # Also after an error: listing again will find no difference in these sets.
+            await self._tell(changed)
 
     async def _matching(self, names: Sequence[bytes]) -> ChangeMatching:
-        return await matching_for(names, self._index, self._parts.pattern_filter, self._give_up)
+        index, pattern_filter = self._index, self._context.pattern_filter
+        return await matching_for(names, index, pattern_filter, self._give_up)
 
     async def _apply_many(self, names: NameChanges) -> None:
-        """Change the sets as a whole; then everybody is behind, and is told when it can be."""
-        async with self._turn:
+        """Change each set as a whole; then all watchers are behind, and catch up when they can."""
+        async with self._lock:
             matching = await self._matching([*names.added, *names.removed])
-            change = LargeChange(self.sets, matching, self._maker.touched)
-            changed = await change.apply(names, self._parts.steps)
-        steps = 0
-        for watched in changed:
-            for watcher in tuple(watched.watchers):
-                _guarded(watcher, watcher.fell_behind)
-                steps += 1
-                if steps % WATCHERS_A_STEP == 0:
-                    await asyncio.sleep(0)
+            change = LargeChange(self.sets, matching, self._builder.touched)
+            changed = await change.apply(names, self._context.steps)
+        await self._context.steps.take(_leaving_behind(changed))
 
-    async def _change(
-        self, name: bytes, keys: Sequence[WatchedSet], changed: SetDifferences, *, came: bool
-    ) -> None:
-        """Add or remove one name in the namespace and its sets, some of them at a time."""
-        self._maker.touched(name)
-        done = SharedChange()
-        for start in range(0, max(1, len(keys)), SETS_A_STEP):
-            some = keys[start : start + SETS_A_STEP]
-            versions = [one.names for one in some]
-            self.sets.change(name, some, added=came, done=done)
-            changed.note(name, some, versions, came=came)
-            self._steps += 1 + len(some)
-            if self._steps >= SETS_A_STEP:
-                self._steps = 0
-                await asyncio.sleep(0)
+    def _changing(
+        self,
+        names: Sequence[tuple[bytes, bool]],
+        matching: ChangeMatching,
+        changed: SetDifferences,
+    ) -> Generator[None, None, None]:
+        """Add or remove names in the namespace and its sets, in steps."""
+        for name, came in names:
+            self._builder.touched(name)
+            sets, done = matching.of(name), SharedChange()
+            for start in range(0, max(1, len(sets)), SETS_A_STEP):
+                some = sets[start : start + SETS_A_STEP]
+                versions = [one.names for one in some]
+                self.sets.change(name, some, added=came, done=done)
+                changed.note(name, some, versions, came=came)
+                yield
 
     async def _tell(self, changed: SetDifferences) -> None:
-        payment, steps = UpdatePayment(), 0
+        permit = UpdatePermit()
         try:
-            for watched, update in changed.updates(payment):
-                for watcher in tuple(watched.watchers):
-                    if watcher in watched.watchers:  # It may have been closed at a pause.
-                        _guarded(watcher, watcher.changed, update)
-                    steps += 1
-                    if steps % WATCHERS_A_STEP == 0:
-                        payment.leave()
-                        await asyncio.sleep(0)
+            await self._context.steps.take(_telling(changed, permit))
         finally:
-            payment.told_all()
+            permit.all_told()
 
     def _give_up(self, watched: WatchedSet) -> None:
         """End the watches of a set whose pattern could not be evaluated in time."""
@@ -265,17 +252,37 @@ class NamespaceWatch:
             watcher.give_up()
 
 
+def _telling(changed: SetDifferences, permit: UpdatePermit) -> Generator[None, None, None]:
+    """Tell the watchers of sets that changed, in steps; what they are sent leaves at each step."""
+    step = 0
+    for watched, update in changed.updates(permit):
+        for watcher in tuple(watched.watchers):
+            if watcher in watched.watchers:  # It may have been closed at a pause.
+                _guarded(watcher, watcher.changed, update)
+            step += 1
+            if step % WATCHERS_A_STEP == 0:
+                permit.flush()
+                yield
+
+
+def _leaving_behind(changed: Sequence[WatchedSet]) -> Generator[None, None, None]:
+    """Tell the watchers of sets that they are behind, in steps."""
+    step = 0
+    for watched in changed:
+        for watcher in tuple(watched.watchers):
+            _guarded(watcher, watcher.fell_behind)
+            step += 1
+            if step % WATCHERS_A_STEP == 0:
+                yield
+
+
 def _guarded(watcher: SetWatcher, tell: Callable[..., object], *what: object) -> None:
-    """Tell one watcher; what breaks here ends its connection only."""
+    """Tell one watcher; an error ends its connection only."""
     try:
         tell(*what)
     except Exception:
         logger.exception("closing %r after an error of ours", watcher)
         watcher.give_up()
-
-
-def _failed(task: asyncio.Task[Any]) -> bool:
-    return task.done() and (task.cancelled() or task.exception() is not None)
 
 
 def _names_of(snapshot: NamespaceSnapshot | None) -> Generator[None, None, SortedNames]:

@@ -1,13 +1,14 @@
-"""Makes the first version of watched sets, while their namespace goes on changing.
+"""First versions of watched sets, built while their namespace goes on changing.
 
-A set is made from the store's newest snapshot, which may be ahead of what the namespace's follower
-has applied, or behind it at the end. So every name that was touched meanwhile is brought, under the
-lock that changes take, to what the namespace says of it then; from there on changes find the set.
+A set is built from the store's newest snapshot, which may be ahead of the changes that were applied
+to the namespace, or behind them at the end. So every name that came or went meanwhile is looked up
+in the namespace again, under the lock that changes take; from then on changes find the set.
 """
 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -18,171 +19,141 @@ from broker.topic_lists.sequence import TopicSequence
 from broker.watches.names.merging import differences, merged
 from broker.watches.names.sorted_names import EMPTY_NAMES, SortedNames, SortedNamesBuilder
 from proto.topic_hash import in_java_order
+from server.tasks.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from broker.patterns.index import PatternIndex
-    from broker.watches.sets.context import FollowingParts
+    from broker.watches.sets.context import FollowingContext
     from broker.watches.sets.watched_sets import WatchedSet, WatchedSets
     from proto.names import NamespaceName
 
 PERSISTENT_MODE = pb.CommandGetTopicsOfNamespace.PERSISTENT
 SETS_AT_A_TIME = 4
-"""Sets of a namespace that are made at a time: of more all would be half done for long."""
+"""Sets of a namespace that are built at a time: of more, all would be half done for long."""
 NAMES_A_STEP = 64
-"""Names of which the namespace's objects are looked up in a step, up to 10 us each."""
+"""Names whose objects one step looks up in the namespace, up to 10 us each."""
 CHANGES_A_STEP = 32
-"""Names by which a version is changed in a step, about 25 us each."""
+"""Names that one step adds to or removes from a version, about 25 us each."""
 MOST_SHARED = 8
-"""A set that lacks less than this part of its namespace is made from the namespace's own nodes."""
+"""A set that lacks less than 1 / MOST_SHARED of its namespace is built from that one's nodes."""
 FEW_CHANGES = 32
-"""Less than this part is taken out name by name, so that more nodes are shared."""
+"""Less than 1 / FEW_CHANGES is taken out name by name, so that more nodes are shared."""
 
 
-class _Making:
-    """One set that is being made, and how many wait for it."""
+class SetBuilder:
+    """Builds the first version of a namespace's watched sets, each once for all who ask for it.
 
-    __slots__ = ("task", "touched", "waiting")
-
-    def __init__(self) -> None:
-        self.touched: set[bytes] = set()
-        self.waiting = 0
-        self.task: asyncio.Task[WatchedSet]
-
-
-class SetMaker:
-    """Makes the sets of one namespace, each once for all who ask for it.
-
-    Bound: one making a pattern that somebody waits for; the names it notes are the namespace's.
+    Bound: one build for each pattern that somebody waits for; the names it notes are the
+    namespace's own.
 
     Args:
-        namespace: Which one.
-        parts: What it works with.
+        namespace: Whose sets.
+        context: Shared by all watched namespaces.
         sets: Where sets are put.
-        index: Which patterns a name is matched against.
-        turn: Held while sets change.
+        index: Patterns by which names are matched.
+        lock: Held while sets change.
     """
 
     def __init__(
         self,
         namespace: NamespaceName,
-        parts: FollowingParts,
+        context: FollowingContext,
         sets: WatchedSets,
         index: PatternIndex[WatchedSet],
-        turn: asyncio.Lock,
+        lock: asyncio.Lock,
     ) -> None:
         self._namespace = namespace
-        self._parts = parts
+        self._context = context
         self._sets = sets
         self._index = index
-        self._turn = turn
+        self._lock = lock
         self._room = asyncio.Semaphore(SETS_AT_A_TIME)
-        self._making: dict[str, _Making] = {}
+        self._builds = SingleFlight["WatchedSet"]()
+        # Names that came or went since a pattern's build began.
+        self._touched: dict[str, set[bytes]] = {}
 
     def stop(self) -> None:
-        """Make nothing more."""
-        for making in self._making.values():
-            making.task.cancel()
+        """End all builds."""
+        self._builds.stop()
 
     def touched(self, name: bytes) -> None:
-        """A name came or went; whoever makes a set looks at it once more."""
-        for making in self._making.values():
-            making.touched.add(name)
+        """Have every build look again at a name that came or went."""
+        for touched in self._touched.values():
+            touched.add(name)
 
-    async def made(self, pattern: str) -> WatchedSet:
-        """Return a pattern's set, made with all who ask for it; when all have left, not at all.
+    async def build(self, pattern: str) -> WatchedSet:
+        """Return a pattern's set; a build ends when all who wait for it have left.
 
         Raises:
             InvalidPatternError: The pattern takes too long.
             StoreError: The store cannot be read.
         """
-        making = self._making.get(pattern) or self._begin(pattern)
-        making.waiting += 1
         try:
-            return await asyncio.shield(making.task)
+            return await self._builds.join(pattern, partial(self._build, pattern))
         except asyncio.CancelledError:
-            if making.waiting == 1:
-                self._abandon(pattern, making)
+            # The set may have been finished just now.
+            if (watched := self._sets.get(pattern)) is not None:
+                self.leave(watched)
             raise
-        finally:
-            making.waiting -= 1
-
-    def _begin(self, pattern: str) -> _Making:
-        making = self._making[pattern] = _Making()
-        making.task = asyncio.get_running_loop().create_task(self._make(pattern, making))
-        making.task.add_done_callback(lambda _: self._ended(pattern, making))
-        return making
-
-    def _forget(self, pattern: str, making: _Making) -> None:
-        if self._making.get(pattern) is making:
-            del self._making[pattern]
-
-    def _ended(self, pattern: str, making: _Making) -> None:
-        self._forget(pattern, making)
-        if not making.task.cancelled():
-            making.task.exception()  # Told to those who waited, if any were left.
-
-    def _abandon(self, pattern: str, making: _Making) -> None:
-        """Nobody wants the set any more: it may be finished by now. Nobody may join its end."""
-        self._forget(pattern, making)
-        if not making.task.done():
-            making.task.cancel()
-        elif not making.task.cancelled() and making.task.exception() is None:
-            self.leave(making.task.result())
 
     def leave(self, watched: WatchedSet) -> None:
-        """Forget a set if nobody watches it any more."""
+        """Drop a set that nobody watches any more."""
         if not watched.watchers and self._sets.get(watched.pattern) is watched:
             self._sets.discard(watched)
             self._index.discard(watched)
 
-    async def _make(self, pattern: str, making: _Making) -> WatchedSet:
-        everything = compile_pattern(pattern, self._parts.implementation).matches_all
-        names = self._sets.everything
-        if not everything:
-            async with self._room:
-                names = await self._kept(pattern)
-        async with self._turn:
-            if everything:
-                names = self._sets.everything
-            elif making.touched:
-                names = await self._brought_up(pattern, names, making.touched)
-            names = await self._parts.steps.take(self._sets.like(names))
-            watched = self._sets.add(pattern, names)
-            self._index.add(watched, pattern, self._parts.implementation)
-            self._making.pop(pattern, None)
+    async def _build(self, pattern: str) -> WatchedSet:
+        everything = compile_pattern(pattern, self._context.implementation).matches_all
+        touched = set[bytes]()
+        self._touched[pattern] = touched
+        try:
+            names = self._sets.everything
+            if not everything:
+                async with self._room:
+                    names = await self._kept(pattern)
+            async with self._lock:
+                if everything:
+                    names = self._sets.everything
+                elif touched:
+                    names = await self._updated(pattern, names, touched)
+                names = await self._context.steps.take(self._sets.like(names))
+                watched = self._sets.add(pattern, names)
+                self._index.add(watched, pattern, self._context.implementation)
+        finally:
+            # A later build of the pattern may have begun before this one's end.
+            if self._touched.get(pattern) is touched:
+                del self._touched[pattern]
         return watched
 
     async def _kept(self, pattern: str) -> SortedNames:
-        """Return what a pattern keeps of the newest snapshot, as the namespace's name objects."""
-        snapshot = await self._parts.store.snapshot(self._namespace)
+        """Return the names of the newest snapshot that match, as the namespace's name objects."""
+        snapshot = await self._context.store.snapshot(self._namespace)
         if snapshot is None:
             return EMPTY_NAMES
         listing = snapshot.listing(PERSISTENT_MODE)
-        kept = await self._parts.pattern_filter.filter(listing, pattern)
+        kept = await self._context.pattern_filter.filter(listing, pattern)
         base = self._sets.everything
         most = len(kept) > len(base) - len(base) // MOST_SHARED
-        return await self._parts.steps.take((_out_of if most else _as_objects_of)(base, kept))
+        return await self._context.steps.take((_out_of if most else _as_objects_of)(base, kept))
 
-    async def _brought_up(
-        self, pattern: str, names: SortedNames, touched: set[bytes]
-    ) -> SortedNames:
-        """Bring the names that were touched meanwhile to what the namespace says of them now."""
+    async def _updated(self, pattern: str, names: SortedNames, touched: set[bytes]) -> SortedNames:
+        """Add or remove touched names as they are in the namespace now."""
         everything = self._sets.everything
         there = in_java_order(name for name in touched if name in everything)
         listing = TopicListing(TopicSequence.from_sorted(there))
-        kept = await self._parts.pattern_filter.filter(listing, pattern)
+        kept = await self._context.pattern_filter.filter(listing, pattern)
         matching = [name for sequence in kept.sequences for name in sequence.names()]
         came = everything.own_objects(matching)
         went = in_java_order(touched.difference(matching))
-        return await self._parts.steps.take(merged(names, came, went))
+        return await self._context.steps.take(merged(names, came, went))
 
 
 def _out_of(base: SortedNames, listing: TopicListing) -> Generator[None, None, SortedNames]:
     """Return the names of a listing that has nearly all of ``base``, sharing its nodes, in steps.
 
-    What a name changes in shared nodes is made once for all sets that have them.
+    A later change of a shared node is made once for all sets that have it.
     """
     names = chain.from_iterable(sequence.names() for sequence in listing.sequences)
     changes = yield from differences(base.names(), names)
@@ -200,7 +171,7 @@ def _out_of(base: SortedNames, listing: TopicListing) -> Generator[None, None, S
 
 
 def _as_objects_of(base: SortedNames, listing: TopicListing) -> Generator[None, None, SortedNames]:
-    """Return the names of a listing, where ``base`` has them as its objects, in steps."""
+    """Return the names of a listing, as the objects of ``base`` where it has them, in steps."""
     builder = SortedNamesBuilder()
     for sequence in listing.sequences:
         for block in sequence.blocks():

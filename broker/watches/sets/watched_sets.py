@@ -1,17 +1,19 @@
-"""The sets that are watched in one namespace: one for each pattern, whoever watches it.
+"""The watched sets of one namespace: one for each pattern, however many watch it.
 
-Sets hold references to the namespace's name objects; equal sets are one. A change of a name
-costs the sets it belongs to a path each, and all who watch a set are told by one update.
+Sets refer to the namespace's name objects; equal sets are one. A change of a name costs each set it
+belongs to one path of its tree, and one update serves all watchers of a set.
 """
 
 from __future__ import annotations
 
+import asyncio
 import weakref
 from typing import TYPE_CHECKING, Protocol
 
 from broker.watches.names.sorted_names import EMPTY_NAMES, SortedNames
 from broker.watches.sets.held_versions import HeldVersions
 from broker.watches.sets.reconciler import Reconciler
+from proto.watch_commands import TOPIC_TAG, encode_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -20,13 +22,15 @@ if TYPE_CHECKING:
     from broker.watches.updates.set_update import SetUpdate
 
 SET_BYTES = 2_048
-"""What a set costs beside its version: its pattern in the index, most of all."""
+"""Memory of a set beside its version, most of it for its pattern in the index."""
 NAME_OBJECT_BYTES = 33
-"""What Python adds to a name's bytes."""
+"""Memory that Python adds to a name's bytes."""
+NAMES_A_PART = 1_000
+"""Names that are encoded in one step."""
 
 
 class EncodedNames:
-    """A version of a set as it goes on the wire; kept for as long as somebody is being sent it.
+    """A version of a set as it is sent; it lives for as long as it waits to be sent.
 
     Attributes:
         names: The version.
@@ -41,26 +45,26 @@ class EncodedNames:
 
 
 class SetWatcher(Protocol):
-    """Who is told of a set's changes."""
+    """A watcher of a set, as its namespace sees it."""
 
     def changed(self, update: SetUpdate) -> None:
-        """The set has changed."""
+        """Send an update of the set, now or later."""
 
     def fell_behind(self) -> None:
-        """The set has changed by more than one update may hold."""
+        """Catch up with the set: it has changed by more than one update may hold."""
 
     def give_up(self) -> None:
-        """Nobody can tell any more what the set is."""
+        """End: the set cannot be known any more."""
 
 
 class WatchedSet:
-    """What one pattern keeps of a namespace.
+    """The names of a namespace that match one pattern.
 
     Attributes:
         pattern: The pattern without its domain.
         names: The newest version.
-        watchers: Those who watch it.
-        reconciler: Makes updates for those of them who are behind.
+        watchers: Its watchers, in the order in which they came.
+        reconciler: Makes updates for watchers that are behind.
     """
 
     __slots__ = ("_encoded", "names", "pattern", "reconciler", "watchers")
@@ -75,13 +79,22 @@ class WatchedSet:
     def __repr__(self) -> str:
         return f"<WatchedSet {self.pattern!r}, {len(self.names)} names>"
 
-    def encoded(self) -> EncodedNames | None:
-        """Return what was last remembered, while somebody is being sent it."""
-        return self._encoded()
-
-    def remember(self, encoded: EncodedNames) -> None:
-        """Share encoded names with who asks next, for as long as somebody else keeps them."""
+    async def encode(self, names: SortedNames) -> EncodedNames:
+        """Encode a version's names, in steps; all who are sent it at a time share one copy."""
+        known = self._encoded()
+        if known is not None and known.names.identity == names.identity:
+            return known
+        parts, batch = list[bytes](), list[bytes]()
+        for leaf in names.leaves():
+            batch += leaf
+            if len(batch) >= NAMES_A_PART:
+                parts.append(encode_names(batch, TOPIC_TAG))
+                batch = []
+                await asyncio.sleep(0)
+        parts.append(encode_names(batch, TOPIC_TAG))
+        encoded = EncodedNames(names, parts)
         self._encoded = weakref.ref(encoded)
+        return encoded
 
 
 def _nothing() -> None:
@@ -89,7 +102,7 @@ def _nothing() -> None:
 
 
 class SharedChange:
-    """What one name that comes or goes makes of versions and of their nodes, each made once.
+    """Versions and nodes after one name was added or removed, each made once for all sets.
 
     Equal sets stay one, and sets that were made from the same nodes go on sharing them.
     """
@@ -105,8 +118,8 @@ class SharedChange:
 class WatchedSets:
     """All watched sets of a namespace, and all its names, which they share.
 
-    The mutable state is the sets by pattern. Bound: floodgateTopicWatchMaxBytes, which those who
-    add a set ask first.
+    The mutable state is the sets by pattern. Bound: floodgateTopicWatchMaxBytes, checked before a
+    set is added.
     """
 
     def __init__(self, everything: SortedNames = EMPTY_NAMES) -> None:
@@ -117,7 +130,7 @@ class WatchedSets:
 
     @property
     def everything(self) -> SortedNames:
-        """The persistent user topics."""
+        """All persistent user topics of the namespace."""
         return self._everything
 
     @everything.setter
@@ -142,13 +155,13 @@ class WatchedSets:
         return watched
 
     def replace(self, watched: WatchedSet, names: SortedNames) -> None:
-        """Give a set its next version; one that was forgotten meanwhile costs nothing."""
+        """Give a set its next version; one that was dropped meanwhile costs nothing."""
         if self._by_pattern.get(watched.pattern) is watched:
             self._versions.exchange(watched.names, names)
         watched.names = names
 
     def discard(self, watched: WatchedSet) -> None:
-        """Forget a set that nobody watches."""
+        """Drop a set that nobody watches."""
         if self._by_pattern.pop(watched.pattern, None) is not None:
             self._versions.release(watched.names)
 
@@ -158,7 +171,7 @@ class WatchedSets:
 
     @property
     def held_bytes(self) -> int:
-        """About what names and sets cost in memory; what sets share counts once."""
+        """Memory of names and sets, about; what sets share counts once."""
         if not self._by_pattern:
             return 0
         names_bytes = self._everything.name_bytes + NAME_OBJECT_BYTES * len(self._everything)
@@ -175,13 +188,13 @@ class WatchedSets:
         """Add or remove one name, in the namespace and in the sets whose pattern keeps it.
 
         Args:
-            name: Which one.
+            name: The name.
             watched: Those sets, or some of them.
-            added: Whether the name came.
-            done: Where there are more calls for the same name, for all of them the same.
+            added: Whether it is added or removed.
+            done: The same object in all calls for the same name.
 
         Returns:
-            The sets that are not as they were.
+            The sets that differ now.
         """
         done = done or SharedChange()
         self.everything = _changed(self.everything, name, done, added=added)
@@ -196,7 +209,7 @@ class WatchedSets:
 
 
 def _changed(names: SortedNames, name: bytes, done: SharedChange, *, added: bool) -> SortedNames:
-    """Change a version once for all sets that have it."""
+    """Return a version with a name added or removed, made once for all sets that have it."""
     known = done.versions.get(names.identity)
     if known is None:
         change = names.with_name if added else names.without_name

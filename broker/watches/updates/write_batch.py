@@ -13,7 +13,7 @@ MAX_JOINED_BYTES = 65_536
 """Bytes of one connection that are joined; they are written before more come."""
 
 
-class JoinedFrames:
+class WriteBatch:
     """Frames by connection, between two pauses of the loop.
 
     Many watch on one connection, as a client with many consumers does: what a change tells them is

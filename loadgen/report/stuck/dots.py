@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from loadgen.clients.records import Outcome
+from loadgen.report.chart_math import MOST_LABELS, Axis, nice_axis, thin
 from loadgen.report.charts import (
     VIEW,
     Panel,
@@ -22,13 +22,12 @@ from loadgen.report.charts import (
     tick_label,
     y_grid,
 )
-from loadgen.report.series import MOST_LABELS, Axis, nice_axis, thin
 from loadgen.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadgen.report.series import Point
+    from loadgen.report.chart_math import Point
     from loadgen.results.summary import Run
 
 _MOST_DOTS = 1500
@@ -59,7 +58,7 @@ class Dots:
 
 
 def dot_charts(runs: Sequence[tuple[int, Run]]) -> list[Dots]:
-    """One chart for each run, all on the same axes.
+    """Return one chart for each run, all on the same axes.
 
     Args:
         runs: Runs of the scenario ``stuck`` with their numbers in the report.
@@ -75,27 +74,27 @@ def dot_charts(runs: Sequence[tuple[int, Run]]) -> list[Dots]:
 
 
 def _due_axis(last: float) -> Axis:
-    """From just before the first listing to just after the last one, with round seconds."""
+    """Return the axis of all listings, from the first to the last, with round seconds."""
     ticks = nice_axis(last, ticks=MOST_LABELS).ticks
     high = last * 1.03
     return Axis(-last * 0.02, high, tuple(tick for tick in ticks if tick <= high))
 
 
 def request_dots(run: Run) -> dict[str, Sequence[Point]]:
-    """(due, seconds until its end) of a run's requests, by kind; a long run's are thinned."""
+    """Return (due, seconds until its end) of a run's requests by kind; long runs are thinned."""
     found: dict[str, list[Point]] = {kind: [] for kind in _KINDS}
     requests = run.requests
     rows = zip(
         requests.intended_start_seconds, requests.finished_seconds, requests.outcomes, strict=True
     )
     for due, finished, outcome in rows:
-        kind = outcome if outcome in (Outcome.ANSWERED, Outcome.REFUSED) else "other"
+        kind = outcome if outcome in found else "other"
         found[kind].append((due, finished - due))
     return {kind: thin(sorted(points), _MOST_DOTS) for kind, points in found.items()}
 
 
 def stuck_span(run: Run, end: float) -> tuple[float, float] | None:
-    """From when to when stuck peers were there; None if none ever asked."""
+    """Return when stuck peers came and when they were gone; None if none ever asked."""
     figures = run.summary.stuck
     if figures is None or figures.asked_seconds is None:
         return None
@@ -110,7 +109,7 @@ def peers_words(run: Run) -> str:
 
 
 def render_dots(dots: Dots) -> str:
-    """One chart as an HTML figure."""
+    """Render one chart as an HTML figure."""
     labels = [(tick, tick_label("seconds", tick)) for tick in dots.x.ticks]
     counts = _counts(dots)
     frame = Panel(
@@ -147,7 +146,7 @@ def _shade(dots: Dots) -> str:
 
 
 def _marks(dots: Dots, kind: str) -> str:
-    """All points of a kind as one path of strokes without length: their caps are the dots."""
+    """Render points of a kind as one path of strokes without length: their caps are the dots."""
     points = dots.kinds[kind]
     if not points:
         return ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from loadgen.report.pictures import THEMES, dress, save, title
-from loadgen.report.series import nice_axis
+from loadgen.report.chart_math import nice_axis
+from loadgen.report.drawing import THEMES, dress, save, title
 from loadgen.report.stuck.dots import peers_words, request_dots, stuck_span
 from loadgen.units import plural
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from loadgen.report.pictures import Theme
+    from loadgen.report.drawing import Theme
     from loadgen.results.summary import Run
 
 _SIZE_INCHES = (10.0, 3.6)
@@ -76,7 +76,7 @@ def _scale(axes: Any, runs: Sequence[Run]) -> None:  # noqa: ANN401
 
 
 def _draw_run(axes: Any, run: Run, theme: Theme) -> None:  # noqa: ANN401
-    """One profile: dots for answers, rings for refusals, a shade where the peer was there."""
+    """Draw one profile: dots for answers, rings for refusals, a shade where the peer was there."""
     inks, found = _INKS[theme.name], request_dots(run)
     span = stuck_span(run, float("inf"))
     if span is not None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from loadgen.report.charts import key_mark, run_class
 from loadgen.report.stuck.dots import dot_charts, render_dots
+from loadgen.report.stuck.figures import closed_peers, nobody_answered, phase_latency
 from loadgen.report.stuck.sentences import scenario_words
-from loadgen.report.stuck.tables import closed_peers, nobody_answered, phase_latency
 from loadgen.units import format_count
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _TITLE = "Beside peers that do not read"
 
 
 def stuck_section(runs: Sequence[tuple[int, Run]], *, own_cards: bool) -> str:
-    """The whole part; empty when no run had the scenario ``stuck``.
+    """Render the whole part; empty when no run had the scenario ``stuck``.
 
     Args:
         runs: Runs of that scenario with their numbers in the report.
@@ -45,7 +45,7 @@ def stuck_section(runs: Sequence[tuple[int, Run]], *, own_cards: bool) -> str:
 
 
 def stuck_card(index: int, summary: RunSummary) -> str:
-    """A run at a glance: how many healthy listings were answered while peers were stuck."""
+    """Render a run at a glance: how many healthy listings were answered beside the peers."""
     assert summary.stuck is not None, summary.name
     figures = summary.stuck
     phase = figures.stuck

@@ -1,10 +1,10 @@
-"""Says what a run beside stuck peers did and shows."""
+"""Sentences on a run beside stuck peers: what was done, and what it shows."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loadgen.report.stuck.tables import closed_peers, nobody_answered
+from loadgen.report.stuck.figures import closed_peers, nobody_answered
 from loadgen.units import format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def stuck_headline(summaries: Sequence[RunSummary]) -> str:
-    """One sentence on all runs of the scenario: what the healthy clients got beside the peers."""
+    """Say in one sentence what the healthy clients of all runs got beside the peers."""
     parts = [
         f"“{summary.label}” answered {figures.stuck.answered_in_phase:,} of "
         f"{plural(figures.stuck.requests, 'listing')}"

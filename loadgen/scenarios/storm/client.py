@@ -8,64 +8,62 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loadgen.clients.connection import CONNECTION_WIDE, ConnectFailedError, ListingConnection
-from loadgen.clients.frames import request_frame
+from loadgen.clients.connection import CONNECTION_WIDE, ClientConnection
+from loadgen.clients.frames import listing_frame
 from loadgen.clients.pacing import ReadBudget
 from loadgen.clients.records import Outcome, RequestRecord
 
 if TYPE_CHECKING:
     from limiter.clock import TimerHandle
     from loadgen.clients.answer_stream import Listing
-    from loadgen.clients.context import StormContext
-    from loadgen.scenario import ClientPlan, StormScenario
+    from loadgen.clients.context import ClientContext
+    from loadgen.scenario import ClientPlan
+    from loadgen.scenarios.storm.scenario import StormScenario
 
-__all__ = ["ConnectFailedError", "StormClient"]
 
+class StormClient(ClientConnection):
+    """One client. Its mutable state is its requests, the last of which may be under way."""
 
-class StormClient(ListingConnection):
-    """One connection. Its mutable state is its requests, the last of which may be under way."""
+    connections_lost = 0  # they last for its requests alone
 
-    def __init__(self, plan: ClientPlan, context: StormContext[StormScenario]) -> None:
+    def __init__(self, plan: ClientPlan, context: ClientContext[StormScenario]) -> None:
         super().__init__(plan, context)
         self.records: list[RequestRecord] = []
-        self._context = context
         self._waiting = False
         self._timeout: TimerHandle | None = None
         self._end = ""  # why the connection ended
 
-    # What the task calls.
+    # Called by the task.
 
     @property
     def start_error_seconds(self) -> float:
-        """How late the first request was sent; 0 if none was."""
+        """Delay of the first request; 0 if none was sent."""
         started = self.records[0].started_seconds if self.records else None
         return 0.0 if started is None else started - self.plan.intended_start_seconds
 
     def begin(self) -> None:
-        """Send the first request; whoever is no longer connected gets rows all the same."""
+        """Send the first request; a client that lost its connection gets rows all the same."""
         self._send(self.plan.intended_start_seconds)
 
     def unreachable(self, reason: str, at_seconds: float) -> None:
         """Record that this client got no connection; ``at_seconds`` is relative to T0."""
         self._closed = True
-        for _ in range(self._context.scenario.requests_per_client):
+        for _ in range(self.context.scenario.requests_per_client):
             record = self._new_record(self.plan.intended_start_seconds)
             self._conclude(record, Outcome.UNREACHABLE, reason, at_seconds)
-        self._context.on_finished()
+        self.context.on_finished()
 
     # Requests.
 
     def _send(self, intended_start_seconds: float) -> None:
-        context, transport = self._context, self._transport
-        if not self.usable or transport is None:
+        context = self.context
+        if not self.usable:
             self._finish()
             return
         self._waiting = True
         record = self._new_record(intended_start_seconds)
         record.started_seconds = context.time.seconds()
-        transport.write(
-            request_frame(record.namespace, context.scenario.pattern, len(self.records))
-        )
+        self.send(listing_frame(record.namespace, context.scenario.pattern, len(self.records)))
         self._budget = ReadBudget(
             context.scenario.read_rate_bytes_per_second, context.time.monotonic()
         )
@@ -80,46 +78,46 @@ class StormClient(ListingConnection):
         return record
 
     def _settle(self, outcome: Outcome, reason: str = "") -> None:
-        finished_seconds = self._context.time.seconds()
+        finished_seconds = self.context.time.seconds()
         self._conclude(self.records[-1], outcome, reason, finished_seconds)
         if self._timeout is not None:
             self._timeout.cancel()
         self._budget = None
         self._waiting = False
-        if len(self.records) < self._context.scenario.requests_per_client:
+        if len(self.records) < self.context.scenario.requests_per_client:
             self._send(finished_seconds)
         else:
-            self._context.on_finished()
+            self.context.on_finished()
 
     def _conclude(
         self, record: RequestRecord, outcome: Outcome, reason: str, finished_seconds: float
     ) -> None:
         record.outcome, record.reason = outcome, reason
         record.finished_seconds = finished_seconds
-        self._context.counters.count(outcome)
+        self.context.counters.count(outcome)
 
     def _finish(self) -> None:
         """Give a row to each request that can no longer be sent."""
-        now_seconds = self._context.time.seconds()
+        now_seconds = self.context.time.seconds()
         reason = f"not sent: {self._end or 'the connection had ended'}"
-        while len(self.records) < self._context.scenario.requests_per_client:
+        while len(self.records) < self.context.scenario.requests_per_client:
             intended_seconds = now_seconds if self.records else self.plan.intended_start_seconds
             record = self._new_record(intended_seconds)
             self._conclude(record, Outcome.DISCONNECTED, reason, now_seconds)
-        self._context.on_finished()
+        self.context.on_finished()
 
     def _time_out(self) -> None:
-        reason = f"no complete answer within {self._context.scenario.timeout_seconds:g} s"
+        reason = f"no complete answer within {self.context.scenario.timeout_seconds:g} s"
         self._closed, self._end = True, reason
         self.close()
         self._settle(Outcome.TIMEOUT, reason)
 
-    # What arrives.
+    # Called by the connection.
 
     def listing_received(self, listing: Listing) -> None:
         """Settle the request that it answers."""
         if self._is_awaited(listing.request_id):
-            self.records[-1].answer = self._context.checker.submit(listing.body)
+            self.records[-1].answer = self.context.checker.submit(listing.body)
             self._settle(Outcome.ANSWERED)
 
     def refusal_received(self, request_id: int, reason: str) -> None:
@@ -131,11 +129,11 @@ class StormClient(ListingConnection):
         """Count bytes of the answer that is awaited."""
         if not self._waiting:
             return
-        self._context.counters.bytes += nbytes
+        self.context.counters.bytes += nbytes
         record = self.records[-1]
         record.bytes += nbytes
         if record.first_byte_seconds is None:
-            record.first_byte_seconds = self._context.time.seconds()
+            record.first_byte_seconds = self.context.time.seconds()
 
     def between_frames(self) -> None:
         """Forget a PING that came before the answer: it was not its first byte."""
@@ -143,7 +141,7 @@ class StormClient(ListingConnection):
             self.records[-1].first_byte_seconds = None
 
     def ended(self, reason: str) -> None:
-        """Settle what was under way."""
+        """Settle the request under way."""
         self._end = self._end or reason
         if self._waiting:
             self._settle(Outcome.DISCONNECTED, reason)

@@ -1,60 +1,76 @@
-"""What the scenario ``stuck`` is: healthy clients on a schedule, peers that ask and do not read.
-
-The schedule is open: a request is due at its moment, whatever became of the one before, and its
-latency counts from that moment. So a server that keeps clients waiting cannot make them ask less.
-"""
+"""The scenario ``stuck``: healthy clients on a schedule, and peers that ask and do not read."""
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from loadgen.scenario import ClientPlan, ListingScenario, NamespaceExpectation, source_address
+from loadgen.clients.schedule import require_few_requests
+from loadgen.scenario import (
+    BufferSize,
+    ClientPlan,
+    Duration,
+    Moment,
+    NamespaceExpectation,
+    ReadRate,
+    Scenario,
+    source_address,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# One row of 200 bytes each, held until the run is over.
-MOST_REQUESTS = 2_000_000
 
+class StuckScenario(Scenario):
+    """Healthy clients that list again and again, while peers pipeline listings and read nothing."""
 
-class StuckScenario(ListingScenario):
-    """Healthy clients that list again and again, while peers pipeline listings and read nothing.
-
-    Attributes:
-        stuck_namespaces: What stuck peers ask for; peer *j* asks for number *j* modulo their
-            count. Empty: what the healthy clients ask for.
-        clients: Healthy clients, a connection each.
-        interval_seconds: Each healthy client's listings are due this far apart; the clients
-            take turns within it.
-        duration_seconds: Listings are due from 0 until then.
-        read_rate_bytes_per_second: How fast a healthy client reads; 0 reads unlimited.
-        receive_buffer_bytes: SO_RCVBUF of a healthy connection; 0 leaves the kernel's own.
-        timeout_seconds: How long a healthy client waits for an answer, from when it was due.
-        stuck_peers: Peers that ask and do not read; 0 runs the healthy clients alone.
-        stuck_pipelined: Listings that each stuck peer asks for, all in one go.
-        stuck_read_rate_bytes_per_second: How fast a stuck peer reads; 0 reads nothing.
-        stuck_receive_buffer_bytes: SO_RCVBUF of a stuck connection; 0 leaves the kernel's own.
-        stuck_at_seconds: When stuck peers ask; what is due before shows how it is without them.
-        stuck_seconds: How long they stay unless the server closes them; 0 stays to the end.
-    """
+    more_time: ClassVar[str] = "more --interval-seconds"
 
     kind: Literal["stuck"] = "stuck"
-    stuck_namespaces: tuple[NamespaceExpectation, ...] = ()
     clients: Annotated[int, Field(ge=1, le=100_000)] = 10
-    interval_seconds: Annotated[float, Field(ge=0.001, le=86_400)] = 1.0
-    duration_seconds: Annotated[float, Field(gt=0, le=86_400)] = 20.0
-    read_rate_bytes_per_second: Annotated[float, Field(ge=0)] = 0.0
-    receive_buffer_bytes: Annotated[int, Field(ge=0, le=1 << 30)] = 0
-    timeout_seconds: Annotated[float, Field(gt=0, le=86_400)] = 30.0
-    stuck_peers: Annotated[int, Field(ge=0, le=100_000)] = 1
-    stuck_pipelined: Annotated[int, Field(ge=1, le=100_000)] = 64
-    stuck_read_rate_bytes_per_second: Annotated[float, Field(ge=0)] = 0.0
-    stuck_receive_buffer_bytes: Annotated[int, Field(ge=0, le=1 << 30)] = 0
-    stuck_at_seconds: Annotated[float, Field(ge=0, le=86_400)] = 2.0
-    stuck_seconds: Annotated[float, Field(ge=0, le=86_400)] = 0.0
+    read_rate_bytes_per_second: ReadRate = 0.0
+    receive_buffer_bytes: BufferSize = 0
+    timeout_seconds: Duration = 30.0
+    # The clients take turns within it.
+    interval_seconds: float = Field(
+        default=1.0,
+        ge=0.001,
+        le=86_400,
+        description="Each healthy client's listings are due this far apart.",
+    )
+    duration_seconds: Duration = Field(default=20.0, description="For how long listings are due.")
+    stuck_peers: int = Field(
+        default=1,
+        ge=0,
+        le=100_000,
+        description="Peers that do not read; 0 runs the healthy clients alone.",
+    )
+    stuck_pipelined: int = Field(
+        default=64,
+        ge=1,
+        le=100_000,
+        description="Listings that each of them asks for, in one go.",
+    )
+    stuck_read_rate_bytes_per_second: ReadRate = Field(
+        default=0.0,
+        description="How fast each of them reads, bytes a second; 0 reads nothing at all.",
+    )
+    stuck_receive_buffer_bytes: BufferSize = Field(
+        default=0, description="SO_RCVBUF of their connections, bytes; 0 leaves the kernel's."
+    )
+    # Peer j asks for number j modulo their count.
+    stuck_namespaces: tuple[NamespaceExpectation, ...] = Field(
+        default=(),
+        description="Namespace that they ask for; repeat to give each peer the next one.",
+        json_schema_extra={"default": "those of --namespace or --corpus, in turn"},
+    )
+    stuck_at_seconds: Moment = Field(
+        default=2.0, description="When they ask; what is due before shows how it is without them."
+    )
+    stuck_seconds: Moment = Field(
+        default=0.0, description="How long they stay unless they are closed; 0: to the end."
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -63,43 +79,18 @@ class StuckScenario(ListingScenario):
                 f"--stuck-at-seconds {self.stuck_at_seconds:g} is not before the end of "
                 f"--duration-seconds {self.duration_seconds:g}"
             )
-        requests = self.clients * (self.duration_seconds / self.interval_seconds)
-        if requests > MOST_REQUESTS:
-            raise ValueError(
-                f"--clients, --interval-seconds and --duration-seconds make {requests:,.0f} "
-                f"requests: one run keeps at most {MOST_REQUESTS:,}"
-            )
+        require_few_requests(self, "--clients, --interval-seconds and --duration-seconds")
         return self
 
     @property
+    def connections(self) -> int:
+        """Number of connections at once, those of the stuck peers included."""
+        return self.clients + self.stuck_peers
+
+    @property
     def stuck_until_seconds(self) -> float | None:
-        """When stuck peers leave of their own accord; None: at the end of the run."""
+        """The moment at which stuck peers leave of their own accord; None: the end of the run."""
         return self.stuck_at_seconds + self.stuck_seconds if self.stuck_seconds else None
-
-
-def healthy_plans(
-    scenario: StuckScenario, task: int, tasks: int, *, loopback: bool = False
-) -> Iterator[ClientPlan]:
-    """Yield the healthy clients of one task: every ``tasks``-th, from number ``task``.
-
-    A client's intended start is when its first listing is due.
-    """
-    step = scenario.interval_seconds / scenario.clients
-    for client in range(task, scenario.clients, tasks):
-        yield ClientPlan(
-            client=client,
-            namespace=scenario.namespaces[client % len(scenario.namespaces)],
-            intended_start_seconds=client * step,
-            source_address=source_address(client) if loopback else None,
-        )
-
-
-def due_moments(scenario: StuckScenario, client: int) -> Iterator[float]:
-    """Yield when a healthy client's listings are due, in seconds after T0."""
-    first = client * (scenario.interval_seconds / scenario.clients)
-    left = scenario.duration_seconds - first
-    for number in range(max(0, math.ceil(round(left / scenario.interval_seconds, 9)))):
-        yield first + number * scenario.interval_seconds
 
 
 def peer_plans(

@@ -1,4 +1,4 @@
-"""Makes what a run of the scenario ``stuck`` adds to its summary: its peers, and three phases.
+"""Sums up a run of the scenario ``stuck``: its peers, and three phases.
 
 A request belongs to the phase in which it was due: before any stuck peer had asked, while at least
 one was there, after the last one was gone.
@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from loadgen.clients.peer_record import PeerEnd, PeerRecord
 from loadgen.clients.records import Outcome
 from loadgen.results.latency import percentiles
+from loadgen.scenarios.stuck.peer_record import PeerEnd, PeerRecord, peer_records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,9 +35,9 @@ class _Ended:
 def stuck_document(scenario: StuckScenario, reports: Sequence[TaskReport]) -> dict[str, Any]:
     """Describe the stuck peers and how the healthy clients fared before, with and after them.
 
-    Closings count from when the first peer asked; what did not happen is None.
+    Closings count from when the first peer asked; a moment that never came is None.
     """
-    peers = [peer for report in reports for peer in report.peers]
+    peers = peer_records(reports)
     asked = min((p.asked_seconds for p in peers if p.asked_seconds is not None), default=None)
     gone = max((p.gone_seconds for p in peers if p.gone_seconds is not None), default=None)
     closed = sorted(_closings(peers))
@@ -74,7 +74,7 @@ def _ended(report: TaskReport) -> list[_Ended]:
 
 
 def _first_answer(requests: Sequence[_Ended], asked: float | None) -> dict[str, float | None]:
-    """Describe the first answer to what was due since the peers had asked.
+    """Describe the first answer to a request that was due since the peers had asked.
 
     Neither figure counts from when they asked: until the next listing is due nobody waits.
     """
@@ -106,7 +106,7 @@ def _phases(
 
 
 def _phase(requests: Sequence[_Ended], end: float) -> dict[str, Any]:
-    """Count what was due in a phase, and what of it was answered before the phase was over."""
+    """Count the requests due in a phase, and those answered before the phase was over."""
     answers = [each for each in requests if each.outcome == Outcome.ANSWERED]
     refused = [each for each in requests if each.outcome == Outcome.REFUSED]
     return {
@@ -121,7 +121,7 @@ def _phase(requests: Sequence[_Ended], end: float) -> dict[str, Any]:
 
 
 def _latency_of_all(requests: Sequence[_Ended]) -> dict[str, float | None] | None:
-    """Return percentiles of all that was due; one that lies among the unanswered is None.
+    """Return percentiles of all requests due; one that lies among the unanswered is None.
 
     Those of the answers alone would praise a server that refuses whoever has to wait.
     """

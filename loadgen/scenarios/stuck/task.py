@@ -3,121 +3,81 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from loadgen.clients.answers import AnswerChecker
-from loadgen.clients.close_watch import ServerSide
-from loadgen.clients.connect import (
-    ServerAddress,
-    connect,
-    connect_failure,
-    raise_open_file_limit,
-    resolve,
-)
-from loadgen.clients.connection import ConnectFailedError
-from loadgen.clients.context import StormContext
-from loadgen.clients.records import TaskFacts, TaskReport, report_rows
-from loadgen.scenarios.stuck.healthy_client import HealthyClient, HealthyConnection
+from loadgen.clients.connect import Connector, raise_open_file_limit
+from loadgen.clients.frames import listing_frame
+from loadgen.clients.reconnecting import Reconnector
+from loadgen.clients.schedule import due_moments, scheduled_plans
+from loadgen.clients.scheduled_client import ScheduledClient
+from loadgen.scenarios.stuck.close_watch import CloseWatch
 from loadgen.scenarios.stuck.peer import StuckPeer
-from loadgen.scenarios.stuck.scenario import StuckScenario, healthy_plans, peer_plans
-from loadgen.tasks.task import CONNECTING_AT_ONCE, TaskFrame
+from loadgen.scenarios.stuck.scenario import StuckScenario, peer_plans
+from loadgen.tasks.task import ScenarioTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from loadgen.scenario import ClientPlan
     from loadgen.tasks.plan import TaskPlan
 
 
-class StuckTask(TaskFrame):
-    """Mutable state: the clients, the peers, and the connections that are being made.
+class StuckTask(ScenarioTask[StuckScenario]):
+    """A task of healthy clients and stuck peers, which are its mutable state.
 
-    The task is over when the duration has passed and every healthy client is done; stuck peers
+    It is over when the duration has passed and every healthy client is done; stuck peers
     leave then at the latest.
     """
 
-    def __init__(
-        self, plan: TaskPlan, scenario: StuckScenario, agree: Callable[[float], float]
-    ) -> None:
+    def __init__(self, plan: TaskPlan[StuckScenario], agree: Callable[[float], float]) -> None:
         super().__init__(plan, agree)
-        self._scenario = scenario
-        self._context = StormContext(
-            scenario,
-            AnswerChecker(filtered=scenario.pattern is not None),
-            self.counters,
-            self.client_finished,
-            self.time,
-        )
-        self._server_side = ServerSide(self._context.clock, loopback=plan.loopback)
-        self._clients: list[HealthyClient] = []
+        self._close_watch = CloseWatch(self.context.clock, loopback=plan.loopback)
+        self._connector = Connector()
+        self._reconnector = Reconnector(self._connector, self.scenario.receive_buffer_bytes)
         self._peers: list[StuckPeer] = []
-        self._address: ServerAddress | None = None
-        self._places = asyncio.Semaphore(CONNECTING_AT_ONCE)
-        self._connecting: set[asyncio.Task[None]] = set()
-        self._begun_seconds = 0.0
 
     async def connect_all(self) -> None:
         """Connect healthy clients and stuck peers; nobody asks for anything yet."""
-        scenario, plan = self._scenario, self.plan
+        scenario, plan = self.scenario, self.plan
         share = (scenario, plan.task, plan.tasks)
-        self._clients = [
-            HealthyClient(each, self._context, self._reconnect)
-            for each in healthy_plans(*share, loopback=plan.loopback)
-        ]
+        plans = scheduled_plans(*share, loopback=plan.loopback)
+        self.clients = clients = [self._client(each) for each in plans]
         self._peers = [
-            StuckPeer(each, self._context, self._server_side)
+            StuckPeer(each, self.context, self._close_watch)
             for each in peer_plans(*share, loopback=plan.loopback)
         ]
-        raise_open_file_limit(len(self._clients) + len(self._peers))
-        self.unfinished = len(self._clients) + 1  # the duration
-        self._address = await resolve(scenario)
+        raise_open_file_limit(len(clients) + len(self._peers))
+        self.unfinished = len(clients) + 1  # the duration
+        await self._connector.resolve(scenario)
         async with asyncio.TaskGroup() as group:
-            for client in self._clients:
-                group.create_task(self._connect_client(client))
+            for client in clients:
+                group.create_task(self._reconnector.connect(client))
             for peer in self._peers:
                 group.create_task(self._connect_peer(peer))
 
-    def _reconnect(self, client: HealthyClient) -> None:
-        task = asyncio.get_running_loop().create_task(self._connect_client(client))
-        self._connecting.add(task)
-        task.add_done_callback(self._connecting.discard)
-
-    async def _connect_client(self, client: HealthyClient) -> None:
-        connection = HealthyConnection(client)
-        try:
-            async with self._places:
-                await connect(connection, self._server(), self._scenario.receive_buffer_bytes)
-        except (OSError, ConnectFailedError) as error:
-            client.unreachable(connect_failure(error))
-        else:
-            client.connected(connection)
+    def _client(self, plan: ClientPlan) -> ScheduledClient:
+        due = due_moments(self.scenario, plan.client)
+        frame = partial(listing_frame, plan.namespace.name, self.scenario.pattern)
+        return ScheduledClient(plan, self.context, due, frame, self._reconnector.reconnect)
 
     async def _connect_peer(self, peer: StuckPeer) -> None:
-        try:
-            async with self._places:
-                await connect(peer, self._server(), self._scenario.stuck_receive_buffer_bytes)
-        except (OSError, ConnectFailedError) as error:
-            peer.unreachable(connect_failure(error))
-        else:
+        buffer_bytes = self.scenario.stuck_receive_buffer_bytes
+        failure = await self._connector.connect(peer, buffer_bytes)
+        if failure is None:
             peer.connected()
-
-    def _server(self) -> ServerAddress:
-        assert self._address is not None
-        return self._address
+        else:
+            peer.unreachable(failure)
 
     def start(self) -> None:
-        """Begin with the schedule and arm what the peers do."""
-        self._begun_seconds = self.time.seconds()
-        for client in self._clients:
-            client.begin()
-        self._at(self._scenario.duration_seconds, self.client_finished)
+        """Begin with the schedule and arm the peers' actions."""
+        super().start()
+        self.at(self.scenario.duration_seconds, self.client_finished)
         if self._peers:
-            self._at(self._scenario.stuck_at_seconds, self._let_peers_ask)
-            if self._scenario.stuck_until_seconds is not None:
-                self._at(self._scenario.stuck_until_seconds, self._let_peers_leave)
-
-    def _at(self, seconds: float, action: Callable[[], None]) -> None:
-        clock = self._context.clock
-        clock.call_at(clock.now() + max(0.0, seconds - self.time.seconds()), action)
+            self.at(self.scenario.stuck_at_seconds, self._let_peers_ask)
+            if self.scenario.stuck_until_seconds is not None:
+                self.at(self.scenario.stuck_until_seconds, self._let_peers_leave)
 
     def _let_peers_ask(self) -> None:
         for peer in self._peers:
@@ -128,32 +88,11 @@ class StuckTask(TaskFrame):
             peer.leave()
 
     def close_all(self) -> None:
-        """Let everybody leave."""
-        for connecting in self._connecting:
-            connecting.cancel()
-        for client in self._clients:
-            client.close()
+        """Close every connection."""
+        super().close_all()
+        self._reconnector.close()
         self._let_peers_leave()
 
-    def report(self, t0_epoch_seconds: float) -> TaskReport:
-        """Verify the answers and describe every request and every peer."""
-        records = [
-            record
-            for client in self._clients
-            for record in client.records
-            if record.outcome is not None or not self.interrupted
-        ]
-        facts = TaskFacts(
-            task=self.plan.task,
-            clients=len(self._clients),
-            start_error_seconds=max(0.0, self._begun_seconds),
-            client_start_error_seconds=max(
-                (client.start_error_seconds for client in self._clients), default=0.0
-            ),
-            t0_epoch_seconds=t0_epoch_seconds,
-            attempt=self.plan.attempt,
-            interrupted=self.interrupted,
-            connections_lost=sum(client.connections_lost for client in self._clients),
-        )
-        peers = tuple(peer.record for peer in self._peers)
-        return TaskReport(report_rows(self.plan.task, records), facts, peers)
+    def details(self) -> tuple[dict[str, Any], ...]:
+        """Return the records of the peers."""
+        return tuple(asdict(peer.record) for peer in self._peers)

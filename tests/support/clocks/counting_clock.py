@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class CountingClock(ManualClock):
-    """Counts timers.
+    """A clock that counts its timers.
 
     Attributes:
         armed: How many there ever were.
@@ -31,5 +31,5 @@ class CountingClock(ManualClock):
 
     @property
     def live(self) -> int:
-        """How many can still fire."""
+        """The number that can still fire."""
         return sum(when > self.now() and not timer.cancelled for when, timer in self._live)

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from tests.support.golden.exchange import Answer, Case, Step
 
 ANSWER_SECONDS = 10.0
-"""How long an answer or a close may take; a real Pulsar's first lookup loads a bundle."""
+"""The longest that an answer or a close may take; Pulsar's first lookup loads a bundle."""
 
 SILENCE_SECONDS = 0.3
-"""How long ``(nothing)`` is waited for."""
+"""The time after which the answer is ``(nothing)``."""
 
 SURPLUS_SECONDS = 0.02
-"""How long to look for answers beyond the last that was recorded."""
+"""The time in which answers beyond the last recorded one are looked for."""
 
 
 class GoldenConnection:
@@ -76,7 +76,7 @@ class GoldenConnection:
             pass
 
     def receive(self, seconds: float) -> Answer:
-        """The next answer within ``seconds``, else ``(nothing)``, or ``(closed)``.
+        """Read the next answer within ``seconds``, else ``(nothing)``, or ``(closed)``.
 
         Raises:
             AssertionError: What came is not a frame with a command.
@@ -103,13 +103,13 @@ class GoldenConnection:
 
 
 def frame(command: pb.BaseCommand) -> bytes:
-    """A simple frame: both lengths, then the command."""
+    """Return a simple frame: both lengths, then the command."""
     body = command.SerializeToString()
     return struct.pack(">II", len(body) + 4, len(body)) + body
 
 
 def parse_frame(body: bytes) -> pb.BaseCommand:
-    """The command of a frame whose first length has been read.
+    """Parse the command of a frame whose first length has been read.
 
     Raises:
         AssertionError: The frame does not hold a command.
@@ -123,7 +123,7 @@ def parse_frame(body: bytes) -> pb.BaseCommand:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a case is replayed; each is ``host:port``.
+    """The servers against which a case is replayed; each is ``host:port``.
 
     Attributes:
         address: The process under test.
@@ -208,7 +208,7 @@ class Replay:
         return self._connections[number]
 
     def _surplus(self) -> None:
-        """An answer, or a close, that comes after the last recorded one."""
+        """Read an answer, or a close, that comes after the last recorded one."""
         last = self._case.steps[-1]
         if not isinstance(last, Expect) or isinstance(last.answer, Silence):
             return

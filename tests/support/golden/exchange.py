@@ -125,7 +125,7 @@ class Case:
 
     @property
     def connects_first(self) -> bool:
-        """Whether a CONNECT that is not part of the recording stood before the exchange."""
+        """True if a CONNECT that is not part of the recording stood before the exchange."""
         return self.group != "connect" or self.name.partition("/")[2] in CONNECTED_WITHIN_EXCHANGE
 
 
@@ -192,7 +192,7 @@ def load_deviations(path: Path) -> dict[tuple[str, str], Deviation]:
 
 
 def parse_row(row: list[Any]) -> Step:
-    """One row of an exchange as a step.
+    """Parse one row of an exchange as a step.
 
     Raises:
         ValueError: The row is of no known form.
@@ -213,13 +213,13 @@ def parse_row(row: list[Any]) -> Step:
 
 
 def parse_request(text: str, status: int) -> Rest:
-    """A call from ``METHOD path`` or ``METHOD path body``."""
+    """Parse a call from ``METHOD path`` or ``METHOD path body``."""
     method, path, *body = text.split(" ", 2)
     return Rest(method, path, body[0] if body else None, status)
 
 
 def parse_command(text: str) -> pb.BaseCommand:
-    """A command from protobuf text format.
+    """Parse a command from protobuf text format.
 
     Raises:
         ValueError: The text is not a BaseCommand.

@@ -60,7 +60,7 @@ class Difference:
 
 
 def differences(step: int, recorded: Answer, answered: Answer) -> list[Difference]:
-    """Every field in which two answers do not agree after the masks.
+    """Return every field in which two answers do not agree after the masks.
 
     Presence counts: a field that was sent with its default value is not an absent one.
     """
@@ -94,7 +94,7 @@ def _kind(answer: Answer) -> str:
 
 
 def masked_fields(command: pb.BaseCommand) -> dict[str, str]:
-    """Every field that is set, by its path, with what differs between two runs masked."""
+    """Return every field that is set, by its path, with what differs between two runs masked."""
     return dict(_flatten("", command))
 
 
@@ -129,7 +129,7 @@ def _masked_repeated(name: str, values: Iterable[object]) -> str:
 
 
 def mask_text(text: str) -> str:
-    """A text with ids, dates, client addresses and the words of Java exceptions masked."""
+    """Return a text with ids, dates, client addresses and the words of Java exceptions masked."""
     wrapped = _PROXY_ERROR.match(text)
     if wrapped is not None and _JAVA_NAME.match(wrapped["text"]):
         text = f"{wrapped['head']}{JAVA_EXCEPTION}{wrapped['tail']}"
@@ -141,7 +141,7 @@ def mask_text(text: str) -> str:
 
 
 def complaint(found: Sequence[Difference], deviation: Deviation | None) -> str:
-    """What is wrong with the differences of a case, empty when nothing is.
+    """Say what is wrong with the differences of a case; empty when nothing is.
 
     A deviation must cover exactly the fields that differ: one that no longer differs is wrong too,
     so that the list of deviations stays true.

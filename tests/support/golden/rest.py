@@ -34,7 +34,7 @@ OF_THE_MOMENT = ("topic stats", "topic internal info", "broker stats topics", "b
 
 @dataclass(frozen=True)
 class RestAnswer:
-    """What came back; headers that were not there are None."""
+    """An answer; headers that were not there are None."""
 
     status: int
     body: str
@@ -115,7 +115,7 @@ def _media_type(request: Rest) -> str:
 def rest_differences(
     case: RestCase, answered: RestAnswer, broker: str, web: str
 ) -> list[Difference]:
-    """Every part of an answer that does not agree after the masks.
+    """Return every part of an answer that does not agree after the masks.
 
     Args:
         case: What was recorded.
@@ -137,7 +137,7 @@ def rest_differences(
 
 
 def comparable(case: RestCase, body: str) -> str:
-    """A body as it is compared: JSON by its value, with the masks."""
+    """Return a body as it is compared: JSON by its value, with the masks."""
     if case.name == "version":
         return "<version>"
     if case.name == "dynamic names":
@@ -154,5 +154,5 @@ def comparable(case: RestCase, body: str) -> str:
 
 
 def complete_names(cut: str) -> list[str]:
-    """The names of a JSON array of strings of which only the beginning was recorded."""
+    """Return the names of a JSON array of strings of which only the beginning was recorded."""
     return [f"{name}" for name in cut.lstrip("[").split(",")[:-1]]

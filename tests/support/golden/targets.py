@@ -1,4 +1,4 @@
-"""What recordings are replayed against: Floodgate's own processes, or servers that are named.
+"""The servers that recordings are replayed against: Floodgate's processes, or named ones.
 
 ``FLOODGATE_GOLDEN_BROKER=host:port`` names another broker's binary port, for one that of a real
 Pulsar, to show that the replay is fair; ``FLOODGATE_GOLDEN_WEB=host:port`` its web port, and
@@ -45,7 +45,7 @@ class Target:
 
 @contextmanager
 def golden_broker(folder: Path) -> Iterator[Target]:
-    """A broker as the recorded one was: profile pulsar, and ``public/gold``."""
+    """Run a broker as the recorded one was: profile pulsar, and ``public/gold``."""
     if FOREIGN_BROKER:
         yield Target(FOREIGN_BROKER, FOREIGN_WEB)
         return
@@ -60,7 +60,7 @@ def golden_broker(folder: Path) -> Iterator[Target]:
 
 @contextmanager
 def golden_proxy(folder: Path, broker: Target) -> Iterator[Target]:
-    """A proxy in front of the broker, which may tunnel to it."""
+    """Run a proxy in front of the broker, which may tunnel to it."""
     if FOREIGN_BROKER or FOREIGN_PROXY:
         yield Target(FOREIGN_PROXY)
         return

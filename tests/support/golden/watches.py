@@ -24,7 +24,7 @@ EMPTY_HASH = "00000000"
 
 
 def updates_of_one_change(steps: Sequence[Step], start: int) -> list[Expect]:
-    """The updates in a row that begin at a step; empty if there are not several."""
+    """Return the updates in a row that begin at a step; empty if there are not several."""
     found: list[Expect] = []
     for step in steps[start:]:
         if not isinstance(step, Expect) or not _is_update(step.answer):
@@ -34,7 +34,7 @@ def updates_of_one_change(steps: Sequence[Step], start: int) -> list[Expect]:
 
 
 def without_hash(answer: Answer) -> Answer:
-    """An update without its hash; anything else as it is."""
+    """Return an update without its hash; anything else as it is."""
     if not isinstance(answer, pb.BaseCommand) or not _is_update(answer):
         return answer
     bare = pb.BaseCommand()
@@ -53,7 +53,7 @@ def topics_hash(names: Iterable[str]) -> str:
 
 
 class WatchedTopics:
-    """What each watcher of a case was told so far."""
+    """The topics that each watcher of a case was told so far."""
 
     def __init__(self) -> None:
         self._sets: dict[tuple[int, int], set[str]] = {}

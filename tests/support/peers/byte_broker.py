@@ -77,7 +77,7 @@ class ByteBrokerConnection:
 
 
 def connected_command() -> pb.BaseCommand:
-    """A broker's CONNECTED."""
+    """Return a broker's CONNECTED."""
     connected = pb.CommandConnected(
         server_version="byte broker", protocol_version=21, max_message_size=1_234_567
     )

@@ -81,7 +81,7 @@ def lookup_frames(*request_ids: int) -> bytes:
 
 PING_FRAME = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))
 PING_ID = 0
-"""What a WatchedConnection takes a PING down as."""
+"""The entry of a PING in the notes of a WatchedConnection."""
 
 
 def batch_ends(sizes: Sequence[int]) -> list[int]:
@@ -182,7 +182,7 @@ def new_connection(flow: Flow, tls: TlsLayer | None = None) -> WatchedConnection
 
 
 class Wire(Protocol):
-    """What the peer's end of a link can do; the bytes are ciphertext with TLS."""
+    """The peer's end of a link; the bytes are ciphertext with TLS."""
 
     async def take(self, size: int) -> bytes:
         """Return exactly ``size`` bytes; those behind them stay where they are."""
@@ -331,7 +331,7 @@ class Link:
 
     @property
     def swallowed_bytes(self) -> int:
-        """What may have left the connection without being read by the peer."""
+        """The most that may have left the connection without being read by the peer."""
         return SWALLOWED_BYTES if self.sockets else 0
 
 

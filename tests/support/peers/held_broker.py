@@ -25,7 +25,7 @@ class BlockedFilter:
     """
 
     def __init__(self, broker: BrokerService) -> None:
-        pattern_filter = broker.watches._parts.pattern_filter
+        pattern_filter = broker.watches._context.pattern_filter
         self._original = pattern_filter.filter
         self.asked: list[str] = []
         self.go_on = asyncio.Event()

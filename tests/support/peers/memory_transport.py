@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class MemoryTransport(asyncio.Transport):
-    """Keeps what is written until ``peer_reads``; behaves as asyncio's socket transport.
+    """A transport that keeps what is written until ``peer_reads``, as asyncio's does.
 
     Args:
         protocol: Told of data, pauses and the end; ``connect`` makes it know this transport.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class QuestionedBroker(StandInBroker):
-    """What it was asked, and how it answers.
+    """The broker's side of questions: what it was asked, and how it answers.
 
     Attributes:
         asked: The hash of each listing request, None without, in order.

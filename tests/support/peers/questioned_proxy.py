@@ -35,7 +35,7 @@ OTHERS = topic_names(NAMESPACE, 401, 1_000)
 HASH, OTHER_HASH = topics_hash(NAMES), topics_hash(OTHERS)
 NAMES_BYTES = 400 * 1_000
 LEAST_BYTES = 1_024
-"""What is reserved while an answer is asked about."""
+"""The bytes that are reserved while an answer is asked about."""
 ONE_LIST = {"heap_max_bytes": 500_000, "direct_max_bytes": 500_000}
 
 
@@ -84,12 +84,12 @@ class QuestionedProxy:
 
     @property
     def reused(self) -> int:
-        """How often an answer was given to another flight's clients."""
+        """The number of answers that were given to another flight's clients."""
         return self.flights[0].live.reused_total
 
     @property
     def live(self) -> int:
-        """How many answers are remembered."""
+        """The number of remembered answers."""
         return len(self.flights[0].live)
 
     def acquired(self, limit_type: LimitType = DIRECT) -> int:
@@ -175,5 +175,5 @@ def broker_with(names: list[str]) -> QuestionedBroker:
 
 
 def is_one_list(size_bytes: float) -> bool:
-    """Whether that many bytes are what NAMES costs, or OTHERS."""
+    """Tell whether that many bytes are what NAMES costs, or OTHERS."""
     return NAMES_BYTES < size_bytes < 1.05 * NAMES_BYTES

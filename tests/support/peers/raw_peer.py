@@ -125,13 +125,13 @@ class RawPeer:
 
 
 def frame(command: pb.BaseCommand) -> bytes:
-    """A simple frame, required fields unchecked: both lengths, then the command."""
+    """Return a simple frame, required fields unchecked: both lengths, then the command."""
     body = command.SerializePartialToString()
     return struct.pack(">II", len(body) + 4, len(body)) + body
 
 
 def connect_command(target: str | None = None, protocol_version: int = 20) -> pb.BaseCommand:
-    """A client's CONNECT."""
+    """Return a client's CONNECT."""
     connect = pb.CommandConnect(client_version="raw-peer", protocol_version=protocol_version)
     if target is not None:
         connect.proxy_to_broker_url = target
@@ -139,28 +139,28 @@ def connect_command(target: str | None = None, protocol_version: int = 20) -> pb
 
 
 def ping() -> pb.BaseCommand:
-    """A PING."""
+    """Return a PING."""
     return pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing())
 
 
 def pong() -> pb.BaseCommand:
-    """A PONG."""
+    """Return a PONG."""
     return pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong())
 
 
 def topics_command(request_id: int, namespace: str, **fields: object) -> pb.BaseCommand:
-    """A GET_TOPICS_OF_NAMESPACE."""
+    """Return a GET_TOPICS_OF_NAMESPACE."""
     request = pb.CommandGetTopicsOfNamespace(request_id=request_id, namespace=namespace, **fields)
     return pb.BaseCommand(type=GET_TOPICS, getTopicsOfNamespace=request)
 
 
 def lookup_command(request_id: int, topic: str) -> pb.BaseCommand:
-    """A LOOKUP."""
+    """Return a LOOKUP."""
     lookup = pb.CommandLookupTopic(request_id=request_id, topic=topic)
     return pb.BaseCommand(type=pb.BaseCommand.LOOKUP, lookupTopic=lookup)
 
 
 def partitions_command(request_id: int, topic: str) -> pb.BaseCommand:
-    """A PARTITIONED_METADATA."""
+    """Return a PARTITIONED_METADATA."""
     query = pb.CommandPartitionedTopicMetadata(request_id=request_id, topic=topic)
     return pb.BaseCommand(type=pb.BaseCommand.PARTITIONED_METADATA, partitionMetadata=query)

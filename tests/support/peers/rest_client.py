@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back."""
+    """The answer to a request."""
 
     status: int
     text: str
@@ -36,7 +36,7 @@ class Answer:
 
 
 class RestClient:
-    """Asks one broker."""
+    """A client of one broker's REST."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
         self._session = session

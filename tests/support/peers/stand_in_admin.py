@@ -48,12 +48,12 @@ class Given:
 
 
 def given(value: object, status: int = 200) -> Given:
-    """An answer of JSON."""
+    """Return an answer of JSON."""
     return Given((json.dumps(value).encode(),), status)
 
 
 def refused(status: int, reason: str) -> Given:
-    """A refusal as Pulsar words it."""
+    """Return a refusal as Pulsar words it."""
     return given({"reason": reason}, status)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class StandInBroker:
-    """What the server answers.
+    """A broker that answers each command as it was told to.
 
     Attributes:
         names: Topic names of each namespace.

@@ -67,7 +67,7 @@ async def _between_looks() -> None:
 
 
 def held(limiter: AsyncDualMemoryLimiter) -> dict[str, int]:
-    """What a limiter has given out, and who waits; empty when it is at rest."""
+    """Return what a limiter has given out, and who waits; empty when it is at rest."""
     figures = {}
     for kind in LimitType:
         figures[f"{kind.value} bytes"] = limiter.acquired_permits(kind)
@@ -76,7 +76,7 @@ def held(limiter: AsyncDualMemoryLimiter) -> dict[str, int]:
 
 
 def flow_figures(part: BrokerService | ProxyService) -> dict[str, int]:
-    """What flow control counts of connections; all 0 when nobody is connected."""
+    """Return what flow control counts of connections; all 0 when nobody is connected."""
     totals = part.flow.totals
     return {
         **{f"paused for {cause.value}": count for cause, count in totals.connections.items()},
@@ -144,7 +144,7 @@ class Cluster:
             await client.close()
 
     def held_by_proxy(self) -> dict[str, object]:
-        """What the proxy holds for clients; empty when nobody is connected."""
+        """Return what the proxy holds for clients; empty when nobody is connected."""
         figures = {
             **held(self.proxy.limiter),
             "lookup places": self.proxy.lookups.pending_requests,
@@ -155,7 +155,7 @@ class Cluster:
         return {name: figure for name, figure in figures.items() if figure}
 
     def held_by_broker(self) -> dict[str, object]:
-        """What the broker holds for clients and the proxy; empty when nobody is connected."""
+        """Return what the broker holds for clients and the proxy; empty if nobody is connected."""
         figures = {
             **held(self.broker.limiter),
             "lookup places": self.broker.lookups.pending_requests - self.kept_lookup_places,

@@ -71,7 +71,7 @@ class Wire:
 
     @property
     def closed(self) -> bool:
-        """Whether the connection has ended, or is about to."""
+        """True if the connection has ended, or is about to."""
         return self.transport.is_closing()
 
     def answers(self) -> list[pb.BaseCommand]:

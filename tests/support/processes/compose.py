@@ -40,7 +40,7 @@ class HealthCheck(_Strict):
 
 
 class Dependency(_Strict):
-    """What must be true of another service before this one starts."""
+    """The condition on another service under which this one starts."""
 
     condition: Literal["service_healthy", "service_completed_successfully"]
 

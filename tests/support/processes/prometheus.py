@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ANSWER_SECONDS = 30.0
-"""How long a first scrape may take to show in an answer."""
+"""The longest that a first scrape may take to show in an answer."""
 
 
 @contextlib.contextmanager
@@ -80,7 +80,7 @@ def _free_port() -> int:
 
 
 def _asked(url: str, query: str) -> dict[str, float]:
-    """The value of an instant query by job; empty while Prometheus is not up or has no sample."""
+    """Return an instant query's values by job; empty while Prometheus is not up or has none."""
     text = urllib.parse.urlencode({"query": query})
     try:
         with urllib.request.urlopen(f"{url}/api/v1/query?{text}", timeout=5) as answer:

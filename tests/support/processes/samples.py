@@ -1,4 +1,4 @@
-"""What an exposition says, line by line: no parser between a test and the text."""
+"""The lines of an exposition: no parser between a test and the text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SampleLine(NamedTuple):
 
 
 def prometheus_type(name: str, recorded: str) -> str:
-    """The type of a sample in Prometheus' format, of that of its recorded family.
+    """Return the type of a sample in Prometheus' format, of that of its recorded family.
 
     A real broker writes OpenMetrics' families there, of which ``_created`` is a part.
     """

@@ -124,7 +124,7 @@ def _write_json(path: Path, document: dict[str, Any]) -> None:
 
 
 def _requests(storm: Storm, clients: int, rng: random.Random) -> list[dict[str, Any]]:
-    """Each client waits for one of the slots, gives up after the patience, or reads slowly."""
+    """Make requests: each waits for a slot, gives up after the patience, or reads slowly."""
     free_at = [0.0] * min(storm.slots, clients)
     rows = []
     for client in range(clients):

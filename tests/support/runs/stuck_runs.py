@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from loadgen.clients.peer_record import PEERS_NAME, PeerEnd, PeerRecord, write_peers
 from loadgen.clients.records import ROWS, TaskFacts, TaskReport
+from loadgen.clients.schedule import due_moments
 from loadgen.results.summary import parse_summary
 from loadgen.results.writing import SummaryPart, summary_part, write_requests
 from loadgen.scenario import NamespaceExpectation
-from loadgen.scenarios.stuck.scenario import StuckScenario, due_moments
+from loadgen.scenarios.stuck.peer_record import PeerEnd, PeerRecord, write_peers
+from loadgen.scenarios.stuck.scenario import StuckScenario
 from loadgen.scenarios.stuck.summary import stuck_document
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ LABELS = {"stuck-pulsar": "As in Pulsar", "stuck-floodgate": "Floodgate"}
 
 
 def row(client: int, due: float, finished: float, outcome: str = "answered") -> dict[str, Any]:
-    """One request as a task reports it."""
+    """Return one request as a task reports it."""
     return {
         "client": client,
         "task": 0,
@@ -59,20 +60,21 @@ def row(client: int, due: float, finished: float, outcome: str = "answered") -> 
 def report(
     rows: list[dict[str, Any]], peers: tuple[PeerRecord, ...] = (), connections_lost: int = 0
 ) -> TaskReport:
-    """What one task of ten clients hands back."""
+    """Return what one task of ten clients hands back."""
     facts = TaskFacts(0, SCENARIO.clients, 0.0, 0.001, 0.0, connections_lost=connections_lost)
-    return TaskReport(pa.Table.from_pylist(rows, schema=ROWS), facts, peers)
+    details = tuple(asdict(peer) for peer in peers)
+    return TaskReport(pa.Table.from_pylist(rows, schema=ROWS), facts, details)
 
 
 def peer(
     number: int = 0, gone: float | None = GONE, end: PeerEnd | None = PeerEnd.LEFT
 ) -> PeerRecord:
-    """A peer that asked."""
+    """Return a peer that asked."""
     return PeerRecord(number, "public/default", ASKED, gone, end)
 
 
 def starved() -> TaskReport:
-    """What a peer does where it starves everybody until it leaves."""
+    """Return requests beside a peer that starves everybody until it leaves."""
     rows = []
     for client in range(SCENARIO.clients):
         for due in due_moments(SCENARIO, client):
@@ -86,7 +88,7 @@ def starved() -> TaskReport:
 
 
 def unharmed() -> TaskReport:
-    """The same peer where nobody else notices it."""
+    """Return requests beside the same peer where nobody else notices it."""
     rows = [
         row(client, due, due + 0.003)
         for client in range(SCENARIO.clients)
@@ -96,7 +98,7 @@ def unharmed() -> TaskReport:
 
 
 def summary_json(name: str, found: TaskReport) -> dict[str, Any]:
-    """A run's summary.json."""
+    """Return a run's summary.json."""
     return {
         "schema_version": 1,
         "name": name,
@@ -109,12 +111,12 @@ def summary_json(name: str, found: TaskReport) -> dict[str, Any]:
 
 
 def summary(name: str, found: TaskReport) -> RunSummary:
-    """A run's figures."""
+    """Return a run's figures."""
     return parse_summary(summary_json(name, found))
 
 
 def stuck_summaries() -> dict[str, RunSummary]:
-    """The figures of the demo's second part, as they should be."""
+    """Return the figures of the demo's second part, as they should be."""
     return {
         "stuck-pulsar": summary("stuck-pulsar", starved()),
         "stuck-floodgate": summary("stuck-floodgate", unharmed()),
@@ -137,7 +139,7 @@ def write_stuck_run(directory: Path, found: TaskReport | None = None) -> Path:
     (directory / "summary.json").write_text(json.dumps(document))
     (directory / "run.json").write_text(json.dumps(description))
     write_requests(directory / "requests.parquet", [found])
-    write_peers(directory / PEERS_NAME, found.peers)
+    write_peers(directory, [found])
     metrics = {"at_seconds": [0.0], "process": ["broker"], "metric": ["x"], "value": [0.0]}
     pq.write_table(pa.table(metrics), directory / "server-metrics.parquet")
     return directory

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class BlockedStore:
-    """Counts what is asked of a broker's store, and answers when the test says so.
+    """A store that counts what it is asked, and answers when the test says so.
 
     Attributes:
         asked: The namespaces that were asked for, in order.
@@ -36,6 +36,6 @@ class BlockedStore:
         return await self._original(namespace)
 
     def _nothing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
-        """Every listing with names is asked for."""
+        """Answer no listing at once, so that every one is asked for."""
         known = self._at_once(namespace, mode)
         return None if known is None or len(known) else known

@@ -26,7 +26,7 @@ _CREATED, _EXISTS = 204, 409
 
 @dataclass
 class KilledCreations:
-    """What happened.
+    """The outcome of a killed run of creations.
 
     Attributes:
         acknowledged: Full names whose creation was answered.
@@ -46,7 +46,7 @@ class KilledCreations:
 
 
 def topic_names(count: int) -> list[str]:
-    """The names that are created."""
+    """Return the names that are created."""
     return [f"persistent://{NAMESPACE}/t-{number:06d}" for number in range(count)]
 
 

@@ -40,28 +40,28 @@ async def opened(store: MetadataStore) -> AsyncIterator[MetadataStore]:
 
 
 def memory() -> MetadataStore:
-    """The store that ends with the process."""
+    """Open the store that ends with the process."""
     return MemoryStore()
 
 
 def sqlite(folder: Path) -> MetadataStore:
-    """The store in a file."""
+    """Open the store in a file."""
     return SqliteStore(folder / "topics.db", CACHE_BYTES)
 
 
 def sqlite_reread(folder: Path) -> MetadataStore:
-    """A store that keeps nothing in memory, so that the file answers."""
+    """Open a store that keeps nothing in memory, so that the file answers."""
     store = SqliteStore(folder / "topics.db", 0)
     return _forgetful(store, store._cache.forget)
 
 
 def postgresql(url: str) -> MetadataStore:
-    """The store in a database."""
+    """Open the store in a database."""
     return PostgresqlStore(url, CACHE_BYTES)
 
 
 def postgresql_reread(url: str) -> MetadataStore:
-    """A store that keeps nothing in memory, so that the database answers."""
+    """Open a store that keeps nothing in memory, so that the database answers."""
     store = PostgresqlStore(url, 0)
     return _forgetful(store, store._namespaces._cache.forget)
 
@@ -78,12 +78,12 @@ def _forgetful(store: MetadataStore, forget: object) -> MetadataStore:
 
 
 def topic(name: str, namespace: NamespaceName = A, domain: str = "persistent") -> bytes:
-    """A full topic name."""
+    """Return a full topic name."""
     return f"{domain}://{namespace}/{name}".encode()
 
 
 def base(name: str) -> str:
-    """The full name of a partitioned topic in A."""
+    """Return the full name of a partitioned topic in A."""
     return topic(name).decode()
 
 
@@ -100,7 +100,7 @@ def with_properties(rows: Mapping[bytes, Mapping[str, str]]) -> TopicChanges:
 async def names(
     store: MetadataStore, namespace: NamespaceName = A, mode: int = PERSISTENT
 ) -> list[str]:
-    """What a listing has."""
+    """Return the names of a listing."""
     snapshot = await store.snapshot(namespace)
     return [] if snapshot is None else list(snapshot.listing(mode).names())
 
@@ -108,10 +108,10 @@ async def names(
 async def selected(
     store: MetadataStore, mode: int = PERSISTENT, /, **properties: str
 ) -> list[bytes]:
-    """What is selected by properties in A."""
+    """Return what is selected by properties in A."""
     return [name.encode() for name in (await store.select(A, mode, properties)).names()]
 
 
 async def told(feed: ChangeFeed, count: int) -> list[Change]:
-    """The next changes of a feed."""
+    """Return the next changes of a feed."""
     return [await anext(feed) for _ in range(count)]

@@ -13,11 +13,12 @@ from broker.patterns.pattern import RegexImplementation
 from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.memory import MemoryStore
 from broker.watches.names.sorted_names import SortedNames
-from broker.watches.sets.context import FollowingParts
+from broker.watches.sets.context import FollowingContext
 from broker.watches.sets.namespace_watch import NamespaceWatch
 from broker.watches.sets.totals import WatchTotals
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
+from server.tasks.cooperative import Steps
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 
@@ -84,7 +85,7 @@ class HeldFilter(PatternFilter):
 
 
 class Arrivals(asyncio.Event):
-    """What the follower waits for: something to do.
+    """The signal that a follower waits for: something to do.
 
     Attributes:
         idle: Set while it waits.
@@ -154,10 +155,16 @@ class Followed:
         self.clock = ManualClock()
         self.totals = WatchTotals()
         self.feed = self.store.changes()
-        parts = FollowingParts(
-            self.store, self.filter, ENGINE, self.totals, self.clock, one_by_one=one_by_one
+        context = FollowingContext(
+            self.store,
+            self.filter,
+            ENGINE,
+            self.totals,
+            self.clock,
+            one_by_one=one_by_one,
+            steps=Steps(0),  # Others have their turn after every step.
         )
-        self.watch = NamespaceWatch(NAMESPACE, parts)
+        self.watch = NamespaceWatch(NAMESPACE, context)
         self._arrivals = self.watch._arrived = Arrivals()
 
     @classmethod

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.watches.names.sorted_names import SortedNames
-from broker.watches.sender import OutletParts, WatchOutlet
+from broker.watches.sender import SenderContext, WatchSender
 from broker.watches.sets.totals import WatchTotals
 from broker.watches.sets.watched_sets import WatchedSet
 from broker.watches.updates.set_update import SetUpdate
-from broker.watches.updates.update_permit import UpdatePayment
+from broker.watches.updates.update_permit import UpdatePermit
 from broker.watches.watcher import LatestWatcher, OrderedWatcher, TopicListWatcher
 from limiter.backoff import Backoff
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
@@ -61,7 +61,7 @@ class Watching:
         self.watched = WatchedSet(".*", SortedNames.from_sorted(as_bytes(texts)))
         self.listed_again = 0
         self._max_update_bytes = max_update_bytes
-        self._parts = OutletParts(
+        self._parts = SenderContext(
             self.memory, self.totals, self.clock, max_frame_bytes, private_buffers
         )
 
@@ -74,15 +74,15 @@ class Watching:
     def watcher(self, served: Served, watcher_id: int = 1) -> TopicListWatcher:
         """Return somebody who watches the set and has not been answered."""
         backoff = Backoff(jitter=lambda: 0.0)
-        outlet = WatchOutlet(self._parts, served.cnx, backoff, watcher_id, "t/n")
-        watcher = self._of(outlet)
+        sender = WatchSender(self._parts, served.cnx, backoff, watcher_id, "t/n")
+        watcher = self._of(sender)
         watcher.watch(self.watched)
         return watcher
 
-    def _of(self, outlet: WatchOutlet) -> TopicListWatcher:
+    def _of(self, sender: WatchSender) -> TopicListWatcher:
         if not self.as_shipped:
-            return LatestWatcher(outlet, self.totals, self._max_update_bytes)
-        return OrderedWatcher(outlet, self.totals, self._max_update_bytes, self._list_again)
+            return LatestWatcher(sender, self.totals, self._max_update_bytes)
+        return OrderedWatcher(sender, self.totals, self._max_update_bytes, self._list_again)
 
     def _list_again(self) -> None:
         self.listed_again += 1
@@ -112,11 +112,11 @@ class Watching:
         for name in came:
             after = after.with_name(name)
         self.watched.names = after
-        payment = UpdatePayment()
-        update = SetUpdate(before, after, encode_changes(came, went), payment)
+        permit = UpdatePermit()
+        update = SetUpdate(before, after, encode_changes(came, went), permit)
         for watcher in (*self.watched.watchers, *([also] if also is not None else ())):
             watcher.changed(update)
-        payment.told_all()
+        permit.all_told()
 
     async def full(self) -> Permit:
         """Take all direct memory."""
@@ -155,7 +155,7 @@ class Client:
 
     @property
     def known(self) -> list[str]:
-        """What it knows, without what all names begin with."""
+        """The names it knows, without what all of them begin with."""
         return sorted(short(self.names or ()))
 
     def takes(self) -> int:

@@ -62,7 +62,7 @@ async def watching(parts: Cluster, *requests: pb.BaseCommand) -> RawPeer:
 
 
 class Client:
-    """What a client of a watch knows: it applies updates and checks every hash."""
+    """The client of a watch: it applies updates and checks every hash."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = set(names)
@@ -86,7 +86,7 @@ async def making(parts: Cluster, peer: RawPeer, *requests: pb.BaseCommand) -> No
 
 
 def nothing_is_left(parts: Cluster) -> bool:
-    """Whether no watch, no set, no followed namespace and no byte of them is there."""
+    """Tell whether no watch, set or followed namespace, and no byte of them, is left."""
     totals, registry = parts.broker.watches.totals, parts.broker.watches.registry
     held = (totals.watchers, totals.lagging, registry.sets, registry.held_bytes)
     watches = [one for cnx in registry._watches.values() for one in cnx.by_id]

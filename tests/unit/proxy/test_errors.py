@@ -14,7 +14,7 @@ from client.errors import (
 )
 from proxy.errors import ErrorTranslation, PulsarErrorTranslation
 
-SHIPPED, OURS = PulsarErrorTranslation(), ErrorTranslation()
+PULSAR, OURS = PulsarErrorTranslation(), ErrorTranslation()
 REFUSED = ServerResponseError(pb.TooManyRequests, 'not "now"')
 LARGE = RequestTooLargeError(10, 5)
 
@@ -31,9 +31,9 @@ def test_a_brokers_refusal_is_passed_on_as_it_came() -> None:
         assert (error.server_error, error.message) == (pb.TooManyRequests, 'not "now"')
 
 
-def test_as_shipped_a_refusal_is_service_not_ready_with_a_text_like_json() -> None:
+def test_in_profile_pulsar_a_refusal_is_service_not_ready_with_a_text_like_json() -> None:
     # When
-    error = SHIPPED.of(REFUSED, Broker())
+    error = PULSAR.of(REFUSED, Broker())
     # Then
     assert error.server_error == pb.ServiceNotReady
     # Whatever the text is, it is not escaped.
@@ -44,29 +44,35 @@ def test_as_shipped_a_refusal_is_service_not_ready_with_a_text_like_json() -> No
 
 
 @pytest.mark.parametrize("code", [pb.AuthenticationError, pb.AuthorizationError])
-def test_as_shipped_a_refusal_of_identity_keeps_its_code(code: int) -> None:
-    assert SHIPPED.of(ServerResponseError(code, "no"), Broker()).server_error == code
+def test_in_profile_pulsar_a_refusal_of_identity_keeps_its_code(code: int) -> None:
+    assert PULSAR.of(ServerResponseError(code, "no"), Broker()).server_error == code
 
 
-def test_as_shipped_a_partition_query_keeps_the_brokers_code() -> None:
+def test_in_profile_pulsar_a_partition_query_keeps_the_brokers_code() -> None:
     # Given
-    answer = ServerResponseError(pb.TopicNotFound, "none")
+    answer = pb.CommandPartitionedTopicMetadataResponse(
+        request_id=1, error=pb.TopicNotFound, message="none"
+    )
     # When
-    error = SHIPPED.of_partitions(answer, None)
+    error = PULSAR.of_partition_answer(answer, None)
     # Then
     assert error.server_error == pb.TopicNotFound
     assert error.message.startswith('{"errorMsg":"none","reqId":')
 
 
-def test_as_shipped_a_partition_query_for_an_invalid_name_fails_for_an_unknown_reason() -> None:
+def test_in_profile_pulsar_a_partition_query_for_an_invalid_name_fails_for_an_unknown_reason() -> (
+    None
+):
     # Given
-    answer = ServerResponseError(pb.InvalidTopicName, "V1")
+    answer = pb.CommandPartitionedTopicMetadataResponse(
+        request_id=1, error=pb.InvalidTopicName, message="V1"
+    )
     # Then
-    assert SHIPPED.of_partitions(answer, None).server_error == pb.UnknownError
-    assert OURS.of_partitions(answer, None).server_error == pb.InvalidTopicName
+    assert PULSAR.of_partition_answer(answer, None).server_error == pb.UnknownError
+    assert OURS.of_partition_answer(answer, None).server_error == pb.InvalidTopicName
 
 
-@pytest.mark.parametrize("translation", [SHIPPED, OURS])
+@pytest.mark.parametrize("translation", [PULSAR, OURS])
 @pytest.mark.parametrize(
     "error",
     [ConnectError("b:1 cannot be reached"), RequestTimeoutError("late"), DisconnectedError("b:1")],
@@ -82,7 +88,7 @@ def test_a_broker_that_is_away_is_service_not_ready(
 
 def test_a_lost_connection_is_told_in_each_profiles_words() -> None:
     lost = DisconnectedError("10.0.0.1:6650")
-    assert SHIPPED.of(lost, None).message == "Disconnected from server at 10.0.0.1/10.0.0.1:6650"
+    assert PULSAR.of(lost, None).message == "Disconnected from server at 10.0.0.1/10.0.0.1:6650"
     assert OURS.of(lost, None).message == "Disconnected from server at 10.0.0.1:6650"
 
 

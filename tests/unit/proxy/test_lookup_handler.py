@@ -31,16 +31,18 @@ Partitions = pb.CommandPartitionedTopicMetadataResponse
 class Broker:
     """A broker that the test plays; it is found at every address."""
 
-    def __init__(self, *, as_shipped: bool = False) -> None:
+    def __init__(self, *, pulsar: bool = False) -> None:
         self.asked_at: list[tuple[str, int]] = []
         self.cnx = ClientCnx(ConnectOptions(), ManualClock())
         self.wire = Wire(self.cnx)
         connected = pb.CommandConnected(server_version="test", protocol_version=21)
         self.wire.say(pb.BaseCommand(type=Type.CONNECTED, connected=connected))
         self.wire.answers()
-        translation = PulsarErrorTranslation() if as_shipped else ErrorTranslation()
-        handler = PulsarLookupProxyHandler if as_shipped else LookupProxyHandler
-        self.handler = handler(ADDRESS, translation)
+        self.handler = (
+            PulsarLookupProxyHandler(ADDRESS, PulsarErrorTranslation())
+            if pulsar
+            else LookupProxyHandler(ADDRESS, ErrorTranslation())
+        )
 
     async def get(self, address: tuple[str, int]) -> ClientCnx:
         self.asked_at.append(address)
@@ -131,10 +133,12 @@ async def test_a_redirect_to_nowhere_is_an_error(url: str) -> None:
     assert caught.value.server_error == pb.ServiceNotReady
 
 
-@pytest.mark.parametrize(("as_shipped", "passed"), [(True, ""), (False, "external")])
-async def test_the_listener_is_passed_on_unless_shipped(as_shipped: bool, passed: str) -> None:
+@pytest.mark.parametrize(("pulsar", "passed"), [(True, ""), (False, "external")])
+async def test_the_listener_is_passed_on_unless_in_profile_pulsar(
+    pulsar: bool, passed: str
+) -> None:
     # Given
-    broker = Broker(as_shipped=as_shipped)
+    broker = Broker(pulsar=pulsar)
     # When
     asked = await broker.lookup(advertised_listener_name="external")
     # Then
@@ -156,9 +160,11 @@ async def test_partitions_come_back_under_the_clients_id() -> None:
     assert not sent.partitionMetadata.metadata_auto_creation_enabled
 
 
-async def test_as_shipped_the_first_partition_query_of_a_connection_asks_for_creation() -> None:
+async def test_in_profile_pulsar_the_first_partition_query_of_a_connection_asks_for_creation() -> (
+    None
+):
     # Given
-    broker = Broker(as_shipped=True)
+    broker = Broker(pulsar=True)
     # When
     asked = [await broker.partitions(metadata_auto_creation_enabled=False) for _ in range(2)]
     # Then
@@ -168,7 +174,7 @@ async def test_as_shipped_the_first_partition_query_of_a_connection_asks_for_cre
         one.cancel()
 
 
-@pytest.mark.parametrize("as_shipped", [True, False])
+@pytest.mark.parametrize("pulsar", [True, False])
 @pytest.mark.parametrize(
     ("say", "failed"),
     [
@@ -178,10 +184,10 @@ async def test_as_shipped_the_first_partition_query_of_a_connection_asks_for_cre
     ],
 )
 async def test_a_failed_partition_query_is_a_failure_in_either_form(
-    as_shipped: bool, say: Callable[..., None], failed: int
+    pulsar: bool, say: Callable[..., None], failed: int
 ) -> None:
     # Given
-    broker = Broker(as_shipped=as_shipped)
+    broker = Broker(pulsar=pulsar)
     asked = await broker.partitions()
     # When
     say(broker, request_id=0, response=failed, error=pb.TopicNotFound, message="none")
@@ -192,10 +198,10 @@ async def test_a_failed_partition_query_is_a_failure_in_either_form(
     assert caught.value.by_broker
 
 
-async def test_as_shipped_a_partition_query_of_an_invalid_topic_closes() -> None:
+async def test_in_profile_pulsar_a_partition_query_of_an_invalid_topic_closes() -> None:
     Broker().handler.check_topic("topic://x")
     with pytest.raises(RemoteProtocolError):
-        Broker(as_shipped=True).handler.check_topic("topic://x")
+        Broker(pulsar=True).handler.check_topic("topic://x")
 
 
 @pytest.mark.parametrize(
@@ -213,9 +219,11 @@ async def test_as_shipped_a_partition_query_of_an_invalid_topic_closes() -> None
         ("persistent://t//x", False),
     ],
 )
-async def test_as_shipped_the_proxy_knows_names_with_a_cluster(topic: str, known: bool) -> None:
+async def test_in_profile_pulsar_the_proxy_knows_names_with_a_cluster(
+    topic: str, known: bool
+) -> None:
     # Given
-    handler = Broker(as_shipped=True).handler
+    handler = Broker(pulsar=True).handler
     # When / Then
     with nullcontext() if known else pytest.raises(RemoteProtocolError):
         handler.check_topic(topic)

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from broker.configuration.config import BrokerConfig, RegexImplementation, TopicType, known_keys
-from limiter.admission.rules import AdmissionPolicy, AdmissionRules, ShareCaps
+from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
 from limiter.flow.outbound_buffer import WriteBufferMarks
 from limiter.memory.size_estimate import SizeEstimate
 from server.configuration.common import Profile, ResponseBuffers, TopicListLimits
@@ -301,7 +301,7 @@ def test_caps_and_overdraft_reach_the_rules() -> None:
         }
     ).admission
     # Then
-    assert rules == AdmissionRules(AdmissionPolicy.FAIR, 4, ShareCaps(1, 2, 3))
+    assert rules == AdmissionRules(AdmissionPolicy.FAIR, 4, AdmissionCaps(1, 2, 3))
 
 
 def test_wrong_water_marks_name_both_keys() -> None:

@@ -39,7 +39,7 @@ class Listing:
 
 
 def estimates(policy: SizeEstimate, known: int | None = None) -> ListingEstimates:
-    return ListingEstimates(policy, Lister(known), as_shipped=False)
+    return ListingEstimates(policy, Lister(known), anyone_resets=False)
 
 
 @pytest.mark.parametrize("known", [0, 7_000_000])

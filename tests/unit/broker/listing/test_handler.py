@@ -10,7 +10,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import MAX_WAITS, GetTopicsHandler
 from broker.listing.lister import TopicLister
-from broker.listing.responses import AnswerRules
+from broker.listing.rules import AnswerRules
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.pattern import RegexImplementation
 from broker.stores.changes import StoreError, TopicChanges
@@ -22,6 +22,7 @@ from proto.frames import DEFAULT_MAX_MESSAGE_BYTES
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
 from proto.transport.connection import Connection
+from server.configuration.common import Profile
 from server.connection.request_errors import RequestError, UnansweredRequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
@@ -71,10 +72,10 @@ class Setup:
         self.handler = GetTopicsHandler(
             lister,
             pattern_filter,
-            ListingEstimates(estimate, lister, as_shipped=as_shipped),
+            ListingEstimates(estimate, lister, anyone_resets=as_shipped),
             self.memory,
-            AnswerRules(
-                as_shipped=as_shipped,
+            AnswerRules.of(
+                Profile.PULSAR if as_shipped else Profile.FLOODGATE,
                 private_buffers=private,
                 max_message_bytes=max_message_bytes,
             ),
@@ -89,7 +90,8 @@ class Setup:
     async def serve(self, request_id: int = 1, **fields: object) -> None:
         """Serve one request."""
         request = MODE(request_id=request_id, namespace=str(NAMESPACE), **fields)
-        await self.handler.serve(request, NAMESPACE, self.wire.cnx)
+        properties = self.handler.properties_of(request)
+        await self.handler.serve(request, NAMESPACE, self.wire.cnx, properties)
 
     def answer(self) -> pb.CommandGetTopicsOfNamespaceResponse:
         """Return the one answer that came."""
@@ -537,7 +539,7 @@ async def test_requests_for_one_pattern_share_its_evaluation_also_when_the_first
     found = [await task for task in asked[1:]]
     assert len(found[0]) == 500
     assert found[0] is found[1]
-    assert len(shared._running) == 0
+    assert len(shared._evaluations) == 0
 
 
 @pytest.mark.parametrize("as_shipped", [True, False])
@@ -666,7 +668,7 @@ async def test_as_shipped_a_frame_of_any_size_is_sent() -> None:
 def ask_at_once(setup: Setup, *, alone: bool = False, **fields: object) -> bool:
     """Ask for what needs no wait; tell whether it was answered."""
     request = MODE(request_id=1, namespace=str(NAMESPACE), **fields)
-    return setup.handler.at_once.answer(request, NAMESPACE, setup.wire.cnx, alone=alone)
+    return setup.handler.answer_at_once(request, NAMESPACE, setup.wire.cnx, alone=alone)
 
 
 @pytest.mark.parametrize(("fields", "changed"), [({}, True), ({"topics_hash": "00000000"}, False)])

@@ -19,7 +19,7 @@ from broker.errors import NO_DIRECT_MEMORY
 from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister
-from broker.listing.responses import AnswerRules
+from broker.listing.rules import AnswerRules
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.pattern import RegexImplementation
 from broker.stores.changes import TopicChanges
@@ -31,6 +31,7 @@ from limiter.memory.size_estimate import SizeEstimate
 from proto.names import NamespaceName
 from proto.topics_response import TopicsResponse
 from proto.transport.connection import Connection
+from server.configuration.common import Profile
 from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
@@ -76,9 +77,11 @@ class Writing:
                     share=not shipped,
                 ),
             ),
-            ListingEstimates(SizeEstimate.EXACT, lister, as_shipped=shipped),
+            ListingEstimates(SizeEstimate.EXACT, lister, anyone_resets=shipped),
             self.memory,
-            AnswerRules(as_shipped=shipped, private_buffers=shipped),
+            AnswerRules.of(
+                Profile.PULSAR if shipped else Profile.FLOODGATE, private_buffers=shipped
+            ),
         )
         self.wire = Wire(Connection())
 
@@ -90,7 +93,8 @@ class Writing:
     async def write(self, request_id: int = 1) -> None:
         """Serve one request."""
         request = pb.CommandGetTopicsOfNamespace(request_id=request_id, namespace=str(NAMESPACE))
-        await self.handler.serve(request, NAMESPACE, self.wire.cnx)
+        properties = self.handler.properties_of(request)
+        await self.handler.serve(request, NAMESPACE, self.wire.cnx, properties)
 
     @property
     def writes(self) -> list[int]:

@@ -34,7 +34,7 @@ class PropertySetup(Setup):
         self.lister = self.handler._lister = TopicLister(self.store, calls)
         policy = SizeEstimate.LAST if options.get("as_shipped") else SizeEstimate.EXACT
         self.handler._estimates = ListingEstimates(
-            policy, self.lister, as_shipped=bool(options.get("as_shipped"))
+            policy, self.lister, anyone_resets=bool(options.get("as_shipped"))
         )
 
 

@@ -122,13 +122,13 @@ async def test_an_evaluation_goes_on_while_somebody_waits_and_ends_with_the_last
     # When
     first.cancel()
     await asyncio.sleep(0)
-    under_way, before = len(patterns._running), len(matched)
+    under_way, before = len(patterns._evaluations), len(matched)
     second.cancel()
     await asyncio.gather(first, second, return_exceptions=True)
     for _ in range(5):
         await asyncio.sleep(0)
     # Then
-    assert (under_way, len(patterns._running)) == (1, 0)
+    assert (under_way, len(patterns._evaluations)) == (1, 0)
     assert len(matched) <= before + 1
     assert len(asyncio.all_tasks()) == 1
 
@@ -283,7 +283,7 @@ async def test_a_pattern_that_was_compiled_before_waits_for_no_turn() -> None:
     # Given
     listing, patterns = listing_of(NAMES[:10]), pattern_filter(cache_bytes=10_000_000)
     await patterns.filter(listing, "a/b/t-[0-8]")
-    async with patterns._turn:
+    async with patterns._steps._turn:
         # When
         again = await started(patterns.filter(listing, "a/b/t-[0-8]"))
         # Then

@@ -31,7 +31,7 @@ async def handler(
     await store.apply(NAMESPACE, TOPICS)
     rules = TopicRules(auto_creation=allowed, auto_partitions=partitions)
     topics = TopicService(store, lambda: rules)
-    return LookupHandler(store, lambda: url, topics, as_shipped=as_shipped)
+    return LookupHandler(store, lambda: url, topics, pulsar_compatible=as_shipped)
 
 
 def lookup_of(topic: str, **fields: object) -> pb.CommandLookupTopic:

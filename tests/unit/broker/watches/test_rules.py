@@ -6,7 +6,12 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.patterns.pattern import RegexImplementation
-from broker.watches.rules import WatchRules, accepted_pattern
+from broker.watches.rules import (
+    FLOODGATE_WATCHES,
+    PULSAR_WATCHES,
+    WatchRules,
+    accepted_pattern,
+)
 from server.connection.request_errors import RequestError
 
 
@@ -18,7 +23,7 @@ def rules(*, evaluates: bool = True, as_shipped: bool = False) -> WatchRules:
         max_bytes=0,
         max_update_bytes=1_000,
         max_frame_bytes=0,
-        as_shipped=as_shipped,
+        profile=PULSAR_WATCHES if as_shipped else FLOODGATE_WATCHES,
         private_buffers=False,
     )
 

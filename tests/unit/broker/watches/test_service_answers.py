@@ -47,7 +47,7 @@ async def test_delays_begin_anew_once_memory_was_granted(as_shipped: bool) -> No
     watching.give_back(blocker)
     await answering
     # When, Then
-    assert watcher.outlet.backoff.next() == FIRST_DELAYS[0]
+    assert watcher.sender.backoff.next() == FIRST_DELAYS[0]
 
 
 @BOTH
@@ -97,7 +97,7 @@ async def test_two_who_are_sent_the_same_set_at_a_time_share_its_bytes() -> None
     assert watching.held_bytes == held
     other.takes()
     assert watching.held_bytes == 0
-    assert watching.watched.encoded() is None
+    assert watching.watched._encoded() is None
 
 
 async def test_who_is_sent_a_newer_version_pays_for_it() -> None:
@@ -162,12 +162,12 @@ async def test_an_answer_is_not_made_before_its_memory_is_there() -> None:
     client, blocker = Client(watching.connection(reads=False)), await watching.full()
     # When
     answering = await started(watching.watcher(client.served).answer(1, None))
-    made = watching.watched.encoded()
+    made = watching.watched._encoded()
     watching.give_back(blocker)
     await answering
     # Then
     assert made is None
-    assert watching.watched.encoded() is not None
+    assert watching.watched._encoded() is not None
 
 
 @BOTH

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from broker.watches.sender import WatchOutlet
+from broker.watches.sender import WatchSender
 from tests.support.clocks.settle import settle
 from tests.support.watches.watching import DIRECT, Watching
 
@@ -94,7 +94,7 @@ async def test_an_error_of_ours_ends_the_connection(
     async def broken(*_: object) -> None:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(WatchOutlet, "update", broken)
+    monkeypatch.setattr(WatchSender, "send", broken)
     # When
     with caplog.at_level(logging.ERROR):
         watching.change(added=["b"])
@@ -161,7 +161,7 @@ async def test_nobody_is_an_owner_for_ever_of_what_was_paid_together() -> None:
     # Then
     assert client.takes() == 40
     semaphore = watching.limiter.semaphore(DIRECT)
-    assert (semaphore.statistics().holders, len(semaphore._accounts)) == (0, 0)
+    assert (semaphore.statistics().holders, len(list(semaphore.accounts()))) == (0, 0)
 
 
 @BOTH
@@ -169,6 +169,7 @@ async def test_without_a_limit_nothing_is_paid(as_shipped: bool) -> None:
     watching = Watching("a", as_shipped=as_shipped, direct_bytes=0)
     client, _ = await watching.client(reads=False)
     watching.change(added=["b"])
+    await settle()
     assert watching.held_bytes == 0
     client.takes()
     assert client.known == ["a", "b"]

@@ -24,6 +24,8 @@ async def test_an_update_is_sent_at_once_where_nothing_is_in_its_way(as_shipped:
     # When: in one turn of the loop
     watching.change(added=["b"])
     watching.change(removed=["a"])
+    if as_shipped:
+        await settle()  # Each has a permit of its own, and a place in the queue.
     # Then
     assert client.takes() == 2
     assert client.told == [(["b"], []), ([], ["a"])]
@@ -109,6 +111,7 @@ async def test_as_shipped_an_answer_overtakes_what_is_queued_and_says_all_of_it(
     assert client.answers == [1, 2]
     assert (client.told, client.known) == ([(["b"], [])], ["a", "b", "c", "d"])
     watching.change(added=["e"])
+    await settle()
     client.takes()
     assert client.known == ["a", "b", "c", "d", "e"]
 

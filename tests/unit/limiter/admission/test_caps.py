@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from limiter.admission.caps import Caps, OverShare
-from limiter.admission.rules import ShareCaps
+from limiter.admission.caps import Caps, OverQuota
+from limiter.admission.rules import AdmissionCaps
 from limiter.errors import LimitScope, PermitTooLargeError
 from limiter.permits.account import Account, SharedHolder, Waiter
 from limiter.permits.permit import Permit
@@ -34,7 +34,7 @@ def park(caps: Caps, account: Account) -> None:
 
 def test_who_needs_the_smallest_share_is_the_first_to_fit_in_one() -> None:
     # Given
-    over = OverShare()
+    over = OverQuota()
     accounts = [waiting("a", 10, held=50), waiting("b", 20, held=10)]
     for account in accounts:
         waiter = account.first_in_line
@@ -53,7 +53,7 @@ def test_who_needs_the_smallest_share_is_the_first_to_fit_in_one() -> None:
 
 def test_without_caps_nothing_is_kept() -> None:
     # Given
-    caps = Caps(ShareCaps())
+    caps = Caps(AdmissionCaps())
     # When
     caps.took_on(Permit(5, None, "t/x"))
     # Then
@@ -65,12 +65,14 @@ def test_without_caps_nothing_is_kept() -> None:
 @pytest.mark.parametrize(
     ("configured", "scope"),
     [
-        (ShareCaps(per_connection=10), LimitScope.CONNECTION),
-        (ShareCaps(per_namespace=10), LimitScope.NAMESPACE),
-        (ShareCaps(per_tenant=10), LimitScope.TENANT),
+        (AdmissionCaps(per_connection=10), LimitScope.CONNECTION),
+        (AdmissionCaps(per_namespace=10), LimitScope.NAMESPACE),
+        (AdmissionCaps(per_tenant=10), LimitScope.TENANT),
     ],
 )
-def test_what_no_cap_will_ever_allow_is_refused(configured: ShareCaps, scope: LimitScope) -> None:
+def test_what_no_cap_will_ever_allow_is_refused(
+    configured: AdmissionCaps, scope: LimitScope
+) -> None:
     # Given
     caps = Caps(configured)
     caps.validate(10, many_clients=False)
@@ -82,12 +84,12 @@ def test_what_no_cap_will_ever_allow_is_refused(configured: ShareCaps, scope: Li
 
 
 def test_the_cap_of_a_connection_is_not_that_of_many_clients() -> None:
-    Caps(ShareCaps(per_connection=10)).validate(11, many_clients=True)
+    Caps(AdmissionCaps(per_connection=10)).validate(11, many_clients=True)
 
 
 def test_a_connection_may_hold_up_to_its_cap() -> None:
     # Given
-    caps = Caps(ShareCaps(per_connection=10))
+    caps = Caps(AdmissionCaps(per_connection=10))
     account = waiting("a", 1, held=7)
     # Then
     assert caps.connection_allows(account, 3)
@@ -96,7 +98,7 @@ def test_a_connection_may_hold_up_to_its_cap() -> None:
 
 def test_its_part_of_what_is_shared_counts_for_a_connections_cap() -> None:
     # Given
-    caps = Caps(ShareCaps(per_connection=10))
+    caps = Caps(AdmissionCaps(per_connection=10))
     account, holder = waiting("a", 1, held=2), SharedHolder("t/x")
     holder.joined_by(account)
     # When
@@ -108,7 +110,7 @@ def test_its_part_of_what_is_shared_counts_for_a_connections_cap() -> None:
 
 def test_many_clients_have_no_cap_together() -> None:
     # Given
-    caps = Caps(ShareCaps(per_connection=10))
+    caps = Caps(AdmissionCaps(per_connection=10))
     proxy = Account("proxy", "t/x", many_clients=True)
     # When
     proxy.took_on(Permit(10))
@@ -118,9 +120,11 @@ def test_many_clients_have_no_cap_together() -> None:
 
 @pytest.mark.parametrize(
     ("configured", "other"),
-    [(ShareCaps(per_namespace=10), "t/y"), (ShareCaps(per_tenant=10), "u/x")],
+    [(AdmissionCaps(per_namespace=10), "t/y"), (AdmissionCaps(per_tenant=10), "u/x")],
 )
-def test_a_group_that_holds_its_cap_blocks_its_own_only(configured: ShareCaps, other: str) -> None:
+def test_a_group_that_holds_its_cap_blocks_its_own_only(
+    configured: AdmissionCaps, other: str
+) -> None:
     # Given
     caps = Caps(configured)
     caps.took_on(Permit(8, None, "t/x"))
@@ -132,7 +136,7 @@ def test_a_group_that_holds_its_cap_blocks_its_own_only(configured: ShareCaps, o
 
 def test_all_namespaces_of_a_tenant_count_for_its_cap() -> None:
     # Given
-    caps = Caps(ShareCaps(per_tenant=10))
+    caps = Caps(AdmissionCaps(per_tenant=10))
     caps.took_on(Permit(5, None, "t/x"))
     caps.took_on(Permit(5, None, "t/y"))
     # Then
@@ -141,7 +145,7 @@ def test_all_namespaces_of_a_tenant_count_for_its_cap() -> None:
 
 def test_who_is_parked_longest_is_let_go_first_and_as_many_as_fit() -> None:
     # Given
-    caps = Caps(ShareCaps(per_namespace=10))
+    caps = Caps(AdmissionCaps(per_namespace=10))
     held = Permit(10, None, "t/x")
     caps.took_on(held)
     accounts = [waiting(owner, size) for owner, size in (("a", 4), ("b", 4), ("c", 4), ("d", 1))]
@@ -155,7 +159,7 @@ def test_who_is_parked_longest_is_let_go_first_and_as_many_as_fit() -> None:
 
 def test_a_group_that_holds_nothing_and_that_nobody_waits_for_is_forgotten() -> None:
     # Given
-    caps = Caps(ShareCaps(per_namespace=10, per_tenant=10))
+    caps = Caps(AdmissionCaps(per_namespace=10, per_tenant=10))
     held = Permit(10, None, "t/x")
     caps.took_on(held)
     # When
@@ -167,7 +171,7 @@ def test_a_group_that_holds_nothing_and_that_nobody_waits_for_is_forgotten() -> 
 
 def test_permits_of_nothing_are_given_back_without_a_group() -> None:
     # Given
-    caps = Caps(ShareCaps(per_namespace=10))
+    caps = Caps(AdmissionCaps(per_namespace=10))
     permits = [Permit(0, None, "t/x"), Permit(0, None, "t/x")]
     for permit in permits:
         caps.took_on(permit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from limiter.admission.rules import AdmissionPolicy, AdmissionRules, ShareCaps
+from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
 from limiter.errors import LimitScope, PermitTooLargeError
 from limiter.permits.permit import AcquireOutcome
 from limiter.semaphore.async_semaphore import AsyncSemaphore
@@ -14,13 +14,13 @@ from tests.support.clocks.manual_clock import ManualClock
 @pytest.mark.parametrize(
     ("caps", "scope"),
     [
-        (ShareCaps(per_connection=20), LimitScope.CONNECTION),
-        (ShareCaps(per_namespace=20), LimitScope.NAMESPACE),
-        (ShareCaps(per_tenant=20), LimitScope.TENANT),
+        (AdmissionCaps(per_connection=20), LimitScope.CONNECTION),
+        (AdmissionCaps(per_namespace=20), LimitScope.NAMESPACE),
+        (AdmissionCaps(per_tenant=20), LimitScope.TENANT),
     ],
 )
 async def test_growth_that_alone_exceeds_a_cap_is_refused_every_time(
-    caps: ShareCaps, scope: LimitScope
+    caps: AdmissionCaps, scope: LimitScope
 ) -> None:
     # Given
     outcomes: list[AcquireOutcome] = []

@@ -47,7 +47,7 @@ def test_a_deferred_account_goes_after_who_asked_later() -> None:
     deferred = full.semaphore.request(10, owner="slow")
     other = full.semaphore.request(10, owner="other")
     # When
-    full.semaphore.defer("slow")
+    full.semaphore.owners.defer("slow")
     full.gives_back(10)
     # Then
     assert (deferred.done, other.done) == (False, True)
@@ -56,7 +56,7 @@ def test_a_deferred_account_goes_after_who_asked_later() -> None:
 def test_a_deferred_account_goes_after_who_comes_later() -> None:
     # Given
     full = Full()
-    full.semaphore.defer("slow")
+    full.semaphore.owners.defer("slow")
     deferred = full.semaphore.request(10, owner="slow")
     # When
     other = full.semaphore.request(10, owner="other")
@@ -71,7 +71,7 @@ def test_a_deferred_account_that_holds_nothing_goes_after_who_holds_something() 
     full.gives_back(20)
     held(full.semaphore, 10, "other")
     held(full.semaphore, 10, "filler")
-    full.semaphore.defer("slow")
+    full.semaphore.owners.defer("slow")
     hungry = full.semaphore.request(10, owner="slow")
     more = full.semaphore.request(10, owner="other")
     # When
@@ -83,7 +83,7 @@ def test_a_deferred_account_that_holds_nothing_goes_after_who_holds_something() 
 def test_a_deferred_account_is_not_passed_over_because_it_asks_for_less() -> None:
     # Given: as long as others wait, they are who may go before one another
     full = Full()
-    full.semaphore.defer("slow")
+    full.semaphore.owners.defer("slow")
     small = full.semaphore.request(5, owner="slow")
     large = full.semaphore.request(50, owner="other")
     # When
@@ -97,7 +97,7 @@ def test_a_deferred_account_is_not_passed_over_because_it_asks_for_less() -> Non
 def test_when_nobody_else_waits_a_deferred_account_is_served() -> None:
     # Given
     full = Full()
-    full.semaphore.defer("slow")
+    full.semaphore.owners.defer("slow")
     deferred = full.semaphore.request(10, owner="slow")
     # When
     full.gives_back(10)
@@ -110,7 +110,7 @@ def test_when_nobody_else_waits_a_deferred_account_is_served() -> None:
 
 def deferred_of(semaphore: AsyncSemaphore, *sizes: int) -> list[Waiter]:
     """Let each of so many deferred accounts ask."""
-    semaphore.defer(*range(len(sizes)))
+    semaphore.owners.defer(*range(len(sizes)))
     return [semaphore.request(size, owner=owner) for owner, size in enumerate(sizes)]
 
 
@@ -149,7 +149,7 @@ def test_who_is_deferred_no_more_has_all_there_is() -> None:
     semaphore = fair(100)
     _, second = deferred_of(semaphore, 30, 30)
     # When
-    semaphore.undefer(1)
+    semaphore.owners.undefer(1)
     # Then
     assert second.done
 
@@ -159,7 +159,7 @@ def test_who_waits_at_the_part_of_the_deferred_waits_for_others() -> None:
     semaphore = fair(100)
     deferred_of(semaphore, 30, 30)
     # When
-    contention = semaphore.contention()
+    contention = semaphore.contention.current()
     # Then: so that who holds it is closed
     assert contention is not None
     assert contention.owner == 1
@@ -168,23 +168,23 @@ def test_who_waits_at_the_part_of_the_deferred_waits_for_others() -> None:
 def test_what_deferred_accounts_share_is_a_part_of_theirs() -> None:
     # Given
     semaphore = fair(100)
-    semaphore.defer("a", "b", "c")
-    holder = semaphore.share(NS)
+    semaphore.owners.defer("a", "b", "c")
+    holder = semaphore.shared.new(NS)
     for owner in ("a", "b"):
-        semaphore.join(holder, owner)
+        semaphore.shared.join(holder, owner)
     semaphore.request(40, owner=holder).result()
     # When
     third = semaphore.request(20, owner="c")
     # Then
     assert not third.done
-    semaphore.disband(holder)
+    semaphore.shared.disband(holder)
     assert third.done
 
 
 def test_when_nobody_waits_a_deferred_account_is_served_at_once() -> None:
     # Given
     semaphore = fair(100)
-    semaphore.defer("slow")
+    semaphore.owners.defer("slow")
     # When, Then
     assert semaphore.request(10, owner="slow").done
 
@@ -193,7 +193,7 @@ def test_of_deferred_accounts_a_small_request_may_go_before_a_large_one() -> Non
     # Given
     full = Full()
     for owner in ("slow", "slower"):
-        full.semaphore.defer(owner)
+        full.semaphore.owners.defer(owner)
     large = full.semaphore.request(50, owner="slow")
     small = full.semaphore.request(5, owner="slower")
     # When
@@ -207,7 +207,7 @@ def test_growth_of_a_deferred_account_still_goes_first() -> None:
     full = Full()
     full.gives_back(10)
     permit = held(full.semaphore, 10, "slow")
-    full.semaphore.defer("slow")
+    full.semaphore.owners.defer("slow")
     other = full.semaphore.request(10, owner="other")
     growth = full.semaphore.request_update(permit, 20)
     # When
@@ -219,9 +219,9 @@ def test_growth_of_a_deferred_account_still_goes_first() -> None:
 def test_all_accounts_of_who_stands_for_many_are_deferred() -> None:
     # Given
     full = Full()
-    full.semaphore.exempt_from_share("proxy")
+    full.semaphore.owners.exempt_from_quota("proxy")
     before = full.semaphore.request(10, owner="proxy", namespace="t/one")
-    full.semaphore.defer("proxy")
+    full.semaphore.owners.defer("proxy")
     after = full.semaphore.request(10, owner="proxy", namespace="t/two")
     other = full.semaphore.request(10, owner="other", namespace="t/one")
     # When
@@ -239,7 +239,7 @@ def test_a_deferred_account_is_served_within_its_share() -> None:
     full.gives_back(50)
     held(full.semaphore, 20, "slow")
     held(full.semaphore, 30, "other")
-    full.semaphore.defer("slow")
+    full.semaphore.owners.defer("slow")
     within = full.semaphore.request(5, owner="slow")
     # When
     full.gives_back(5)
@@ -251,12 +251,12 @@ def test_a_deferred_account_is_lent_nothing_beyond_its_share() -> None:
     # Given: alone, a share is 50
     semaphore = fair(1_000)
     held(semaphore, 400, "slow")
-    semaphore.defer("slow")
+    semaphore.owners.defer("slow")
     # When
     beyond = semaphore.request(101, owner="slow")
     # Then
     assert not beyond.done
-    assert semaphore.contention() is None
+    assert semaphore.contention.current() is None
 
 
 def nine_accounts() -> tuple[AsyncSemaphore, Permit]:
@@ -274,7 +274,7 @@ def test_what_is_lent_goes_to_the_others() -> None:
     # Given: both hold their share; the deferred one asks for less
     semaphore, permit = nine_accounts()
     deferred, other = semaphore.request(5, owner="slow"), semaphore.request(6, owner="other")
-    semaphore.defer("slow")
+    semaphore.owners.defer("slow")
     # When half of what is free is enough for one of them
     semaphore.release(permit)
     # Then
@@ -285,11 +285,11 @@ def test_who_waited_for_its_share_is_lent_again_when_it_is_deferred_no_more() ->
     # Given
     semaphore, permit = nine_accounts()
     waiter = semaphore.request(5, owner="slow")
-    semaphore.defer("slow")
+    semaphore.owners.defer("slow")
     semaphore.release(permit)
     waited = not waiter.done
     # When
-    semaphore.undefer("slow")
+    semaphore.owners.undefer("slow")
     # Then
     assert waited
     assert waiter.done
@@ -300,7 +300,7 @@ def test_a_deferred_account_is_served_when_its_share_rises() -> None:
     semaphore = fair(100)
     held(semaphore, 20, "slow")
     others = [held(semaphore, 10, owner) for owner in ("one", "two")]
-    semaphore.defer("slow")
+    semaphore.owners.defer("slow")
     waiter = semaphore.request(20, owner="slow")
     waited = not waiter.done
     # When the others leave
@@ -318,9 +318,9 @@ def test_who_is_deferred_no_more_goes_before_who_comes_later() -> None:
     # Given
     full = Full()
     waiter = full.semaphore.request(10, owner="slow")
-    full.semaphore.defer("slow")
+    full.semaphore.owners.defer("slow")
     # When
-    full.semaphore.undefer("slow")
+    full.semaphore.owners.undefer("slow")
     later = full.semaphore.request(10, owner="later")
     full.gives_back(10)
     # Then
@@ -330,10 +330,10 @@ def test_who_is_deferred_no_more_goes_before_who_comes_later() -> None:
 def test_who_has_left_is_deferred_no_more_should_it_come_again() -> None:
     # Given
     full = Full()
-    full.semaphore.defer("slow")
+    full.semaphore.owners.defer("slow")
     full.semaphore.request(10, owner="slow")
     # When
-    full.semaphore.cancel_owner("slow")
+    full.semaphore.owners.cancel("slow")
     again = full.semaphore.request(10, owner="slow")
     later = full.semaphore.request(10, owner="later")
     full.gives_back(10)
@@ -346,7 +346,7 @@ def test_who_held_nothing_when_it_was_deferred_is_deferred_when_it_asks() -> Non
     full = Full()
     full.gives_back(10)
     full.semaphore.release(held(full.semaphore, 10, "slow"))
-    full.semaphore.defer("slow")
+    full.semaphore.owners.defer("slow")
     held(full.semaphore, 10, "filler")
     # When
     deferred = full.semaphore.request(10, owner="slow")
@@ -361,10 +361,10 @@ def test_who_is_undeferred_while_it_holds_nothing_is_not_deferred_when_it_asks()
     full = Full()
     full.gives_back(10)
     permit = held(full.semaphore, 10, "slow")
-    full.semaphore.defer("slow")
+    full.semaphore.owners.defer("slow")
     full.semaphore.release(permit)
     # When
-    full.semaphore.undefer("slow")
+    full.semaphore.owners.undefer("slow")
     held(full.semaphore, 10, "filler")
     waiter = full.semaphore.request(10, owner="slow")
     later = full.semaphore.request(10, owner="later")
@@ -377,7 +377,7 @@ def test_to_undefer_who_was_not_deferred_is_harmless() -> None:
     # Given
     semaphore = fair(100)
     # When
-    semaphore.undefer("other")
+    semaphore.owners.undefer("other")
     # Then
     assert semaphore.request(10, owner="other").done
 
@@ -390,9 +390,9 @@ class Shared(Full):
 
     def __init__(self, *sharers: object) -> None:
         super().__init__()
-        self.holder = self.semaphore.share(NS)
+        self.holder = self.semaphore.shared.new(NS)
         for sharer in sharers:
-            self.semaphore.join(self.holder, sharer)
+            self.semaphore.shared.join(self.holder, sharer)
         self.waiter = self.semaphore.request(10, owner=self.holder)
 
     def goes_before_a_newcomer(self) -> bool:
@@ -407,7 +407,7 @@ def test_a_shared_request_waits_with_a_sharer_that_is_not_deferred(deferred: str
     # Given
     shared = Shared("one", "two")
     # When
-    shared.semaphore.defer(deferred)
+    shared.semaphore.owners.defer(deferred)
     # Then
     assert shared.goes_before_a_newcomer()
 
@@ -416,8 +416,8 @@ def test_a_shared_request_goes_last_when_all_its_sharers_are_deferred() -> None:
     # Given
     shared = Shared("one", "two")
     # When
-    shared.semaphore.defer("one")
-    shared.semaphore.defer("two")
+    shared.semaphore.owners.defer("one")
+    shared.semaphore.owners.defer("two")
     # Then
     assert not shared.goes_before_a_newcomer()
 
@@ -426,10 +426,10 @@ def test_a_shared_request_goes_last_when_all_its_sharers_are_deferred() -> None:
 def test_a_shared_request_goes_with_the_first_sharer_that_is_deferred_no_more(first: str) -> None:
     # Given
     shared = Shared("one", "two")
-    shared.semaphore.defer("one")
-    shared.semaphore.defer("two")
+    shared.semaphore.owners.defer("one")
+    shared.semaphore.owners.defer("two")
     # When
-    shared.semaphore.undefer(first)
+    shared.semaphore.owners.undefer(first)
     # Then
     assert shared.goes_before_a_newcomer()
 
@@ -437,9 +437,9 @@ def test_a_shared_request_goes_with_the_first_sharer_that_is_deferred_no_more(fi
 def test_a_shared_request_goes_with_who_joins_and_is_not_deferred() -> None:
     # Given
     shared = Shared("one")
-    shared.semaphore.defer("one")
+    shared.semaphore.owners.defer("one")
     # When
-    shared.semaphore.join(shared.holder, "two")
+    shared.semaphore.shared.join(shared.holder, "two")
     # Then
     assert shared.goes_before_a_newcomer()
 
@@ -447,10 +447,10 @@ def test_a_shared_request_goes_with_who_joins_and_is_not_deferred() -> None:
 def test_a_shared_request_goes_with_who_joins_though_it_has_a_request_of_its_own() -> None:
     # Given
     shared = Shared("one")
-    shared.semaphore.defer("one")
+    shared.semaphore.owners.defer("one")
     own = shared.semaphore.request(5, owner="two")
     # When
-    shared.semaphore.join(shared.holder, "two")
+    shared.semaphore.shared.join(shared.holder, "two")
     shared.semaphore.abandon(own)
     # Then
     assert shared.waiter.account is not None
@@ -461,9 +461,9 @@ def test_a_shared_request_goes_with_who_joins_though_it_has_a_request_of_its_own
 def test_a_shared_request_goes_with_the_others_when_its_last_punctual_sharer_leaves() -> None:
     # Given
     shared = Shared("one", "two")
-    shared.semaphore.defer("one")
+    shared.semaphore.owners.defer("one")
     # When
-    shared.semaphore.cancel_owner("two")
+    shared.semaphore.owners.cancel("two")
     # Then
     assert not shared.waiter.done
     assert not shared.goes_before_a_newcomer()
@@ -475,7 +475,7 @@ def test_one_punctual_sharer_is_found_among_many_deferred_ones() -> None:
     shared = Shared(*many)
     # When
     for number in many[:-1]:
-        shared.semaphore.defer(number)
+        shared.semaphore.owners.defer(number)
     # Then
     assert shared.waiter.account is not None
     assert shared.waiter.account.owner == many[-1]
@@ -487,11 +487,11 @@ def test_a_punctual_sharer_who_came_last_is_found_when_another_leaves() -> None:
     many = list(range(3 * MEMBERS_LOOKED_AT))
     shared = Shared(*many)
     for number in many:
-        shared.semaphore.defer(number)
+        shared.semaphore.owners.defer(number)
     for owner in ("first", "second"):
-        shared.semaphore.join(shared.holder, owner)
+        shared.semaphore.shared.join(shared.holder, owner)
     # When
-    shared.semaphore.cancel_owner("first")
+    shared.semaphore.owners.cancel("first")
     # Then
     assert shared.goes_before_a_newcomer()
 
@@ -501,10 +501,10 @@ def test_a_shared_request_rather_goes_last_than_with_a_sharer_who_holds_its_shar
     full = Full()
     full.gives_back(60)
     held(full.semaphore, 60, "big")
-    full.semaphore.defer("slow")
-    holder = full.semaphore.share(NS)
+    full.semaphore.owners.defer("slow")
+    holder = full.semaphore.shared.new(NS)
     for owner in ("big", "slow"):
-        full.semaphore.join(holder, owner)
+        full.semaphore.shared.join(holder, owner)
     waiter = full.semaphore.request(10, owner=holder)
     # When nobody else waits
     full.gives_back(10)
@@ -517,7 +517,7 @@ def test_own_requests_of_a_deferred_sharer_do_not_go_with_the_shared_one() -> No
     shared = Shared("one", "two")
     own = shared.semaphore.request(10, owner="one")
     # When
-    shared.semaphore.defer("one")
+    shared.semaphore.owners.defer("one")
     shared.gives_back(10)
     newcomer = shared.semaphore.request(10, owner="newcomer")
     shared.gives_back(10)
@@ -534,7 +534,7 @@ def test_strict_order_knows_no_deferral() -> None:
     first = full.semaphore.request(10, owner="slow")
     second = full.semaphore.request(10, owner="other")
     # When
-    full.semaphore.defer("slow")
+    full.semaphore.owners.defer("slow")
     full.gives_back(10)
     # Then
     assert (first.done, second.done) == (True, False)
@@ -560,8 +560,8 @@ class History:
 
     def __init__(self) -> None:
         self.semaphore = fair(100)
-        self.semaphore.exempt_from_share("proxy")
-        self.holders = [self.semaphore.share(NS) for _ in range(2)]
+        self.semaphore.owners.exempt_from_quota("proxy")
+        self.holders = [self.semaphore.shared.new(NS) for _ in range(2)]
         self.waiters: list[Waiter] = []
 
     def does(self, what: str, whose: str | int, number: int) -> None:
@@ -571,13 +571,13 @@ class History:
         elif what == "ask together" and self.holders[int(whose)].references:
             self.waiters.append(semaphore.request(number, owner=self.holders[int(whose)]))
         elif what == "join":
-            semaphore.join(self.holders[number], whose)
+            semaphore.shared.join(self.holders[number], whose)
         elif what == "give back":
             self.gives_back(int(whose))
         elif what == "cancel":
-            semaphore.cancel_owner(whose)
+            semaphore.owners.cancel(whose)
         elif what in ("defer", "undefer"):
-            (semaphore.defer if what == "defer" else semaphore.undefer)(whose)
+            (semaphore.owners.defer if what == "defer" else semaphore.owners.undefer)(whose)
 
     @property
     def held(self) -> list[Permit]:

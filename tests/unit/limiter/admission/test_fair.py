@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from limiter.admission.rules import ShareCaps
+from limiter.admission.rules import AdmissionCaps
 from limiter.errors import (
     LimitScope,
     PermitAcquireCancelledError,
@@ -326,7 +326,7 @@ async def test_growth_that_crowds_out_the_last_of_its_own_account_is_not_forgott
     growth = semaphore.request_update(permit, 10)
     # Then
     assert isinstance(waiting.error, PermitAcquireQueueFullError)
-    semaphore.cancel_owner("a")
+    semaphore.owners.cancel("a")
     assert isinstance(growth.error, PermitAcquireCancelledError)
 
 
@@ -441,15 +441,15 @@ async def test_there_is_no_stall_while_one_who_holds_does_not_grow() -> None:
 # -- caps ---------------------------------------------------------------------------------------
 
 CAPS = [
-    (ShareCaps(per_connection=30), LimitScope.CONNECTION),
-    (ShareCaps(per_namespace=30), LimitScope.NAMESPACE),
-    (ShareCaps(per_tenant=30), LimitScope.TENANT),
+    (AdmissionCaps(per_connection=30), LimitScope.CONNECTION),
+    (AdmissionCaps(per_namespace=30), LimitScope.NAMESPACE),
+    (AdmissionCaps(per_tenant=30), LimitScope.TENANT),
 ]
 
 
 @pytest.mark.parametrize(("caps", "scope"), CAPS, ids=lambda one: getattr(one, "value", ""))
 async def test_a_request_beyond_a_cap_is_refused_at_once_and_names_it(
-    caps: ShareCaps, scope: LimitScope
+    caps: AdmissionCaps, scope: LimitScope
 ) -> None:
     # Given
     semaphore = fair(100, caps=caps)
@@ -463,7 +463,7 @@ async def test_a_request_beyond_a_cap_is_refused_at_once_and_names_it(
 
 @pytest.mark.parametrize(("caps", "_scope"), CAPS, ids=lambda one: getattr(one, "value", ""))
 async def test_at_a_cap_a_request_waits_until_its_own_come_back(
-    caps: ShareCaps, _scope: LimitScope
+    caps: AdmissionCaps, _scope: LimitScope
 ) -> None:
     # Given
     semaphore = fair(1_000, caps=caps)
@@ -472,14 +472,14 @@ async def test_at_a_cap_a_request_waits_until_its_own_come_back(
     more = semaphore.request(1, owner="a", namespace="t/x")
     # Then
     assert not more.done
-    assert semaphore.contention() is None
+    assert semaphore.contention.current() is None
     semaphore.release(held)
     assert more.done
 
 
 async def test_who_waits_at_a_cap_of_a_namespace_holds_up_nobody_else() -> None:
     # Given
-    semaphore = fair(100, caps=ShareCaps(per_namespace=30))
+    semaphore = fair(100, caps=AdmissionCaps(per_namespace=30))
     await semaphore.acquire(30, owner="a", namespace="t/x")
     capped = semaphore.request(30, owner="b", namespace="t/x")
     # When
@@ -491,7 +491,7 @@ async def test_who_waits_at_a_cap_of_a_namespace_holds_up_nobody_else() -> None:
 
 async def test_growth_of_admitted_work_may_exceed_a_cap_in_sum() -> None:
     # Given
-    semaphore = fair(100, caps=ShareCaps(30, 30, 30))
+    semaphore = fair(100, caps=AdmissionCaps(30, 30, 30))
     await semaphore.acquire(15, owner="a", namespace="t/x")
     permit = await semaphore.acquire(15, owner="a", namespace="t/x")
     # When
@@ -503,7 +503,7 @@ async def test_growth_of_admitted_work_may_exceed_a_cap_in_sum() -> None:
 
 async def test_a_capped_permit_may_be_released_twice() -> None:
     # Given
-    semaphore = fair(100, caps=ShareCaps(30, 30, 30))
+    semaphore = fair(100, caps=AdmissionCaps(30, 30, 30))
     permits = [await semaphore.acquire(size, owner="a", namespace="t/x") for size in (0, 0, 30)]
     # When
     for permit in permits * 2:
@@ -515,7 +515,7 @@ async def test_a_capped_permit_may_be_released_twice() -> None:
 
 async def test_who_waits_at_a_cap_is_looked_at_again_when_one_before_it_leaves() -> None:
     # Given: the cap lets one of two go, but the limit has been lowered meanwhile
-    semaphore = fair(100, caps=ShareCaps(per_namespace=50))
+    semaphore = fair(100, caps=AdmissionCaps(per_namespace=50))
     held = await semaphore.acquire(50, owner="x", namespace="t/x")
     other = await semaphore.acquire(50, owner="y", namespace="o/y")
     first = semaphore.request(30, owner="a", namespace="t/x")
@@ -535,7 +535,7 @@ async def test_who_waits_at_a_cap_is_looked_at_again_when_one_before_it_leaves()
 async def test_a_connection_of_many_clients_has_no_share() -> None:
     # Given
     semaphore = fair(100)
-    semaphore.exempt_from_share("proxy")
+    semaphore.owners.exempt_from_quota("proxy")
     await semaphore.acquire(50, owner="other")
     await semaphore.acquire(20, owner="proxy", namespace="t/x")
     # When
@@ -546,8 +546,8 @@ async def test_a_connection_of_many_clients_has_no_share() -> None:
 
 async def test_a_connection_of_many_clients_has_no_cap_of_its_own() -> None:
     # Given
-    semaphore = fair(100, caps=ShareCaps(per_connection=30))
-    semaphore.exempt_from_share("proxy")
+    semaphore = fair(100, caps=AdmissionCaps(per_connection=30))
+    semaphore.owners.exempt_from_quota("proxy")
     # When
     permit = await semaphore.acquire(50, owner="proxy", namespace="t/x")
     # Then
@@ -557,7 +557,7 @@ async def test_a_connection_of_many_clients_has_no_cap_of_its_own() -> None:
 async def test_the_namespaces_of_a_connection_of_many_clients_take_turns() -> None:
     # Given
     semaphore = fair(100, queue=0)
-    semaphore.exempt_from_share("proxy")
+    semaphore.owners.exempt_from_quota("proxy")
     blocker = await semaphore.acquire(100, owner="blocker")
     flood = [semaphore.request(10, None, "proxy", "t/x") for _ in range(50)]
     # When
@@ -571,8 +571,8 @@ async def test_the_namespaces_of_a_connection_of_many_clients_take_turns() -> No
 async def test_a_connection_that_was_exempt_is_not_after_it_left() -> None:
     # Given
     semaphore = fair(100)
-    semaphore.exempt_from_share("proxy")
-    semaphore.cancel_owner("proxy")
+    semaphore.owners.exempt_from_quota("proxy")
+    semaphore.owners.cancel("proxy")
     await semaphore.acquire(60, owner="proxy")
     # When
     more = semaphore.request(30, owner="proxy")
@@ -587,12 +587,12 @@ async def test_contention_says_who_waits_for_how_much_and_for_how_long() -> None
     # Given
     limiter = FairLimiter(100)
     semaphore = limiter.semaphore
-    assert semaphore.contention() is None
+    assert semaphore.contention.current() is None
     await semaphore.acquire(90, owner="slow")
     semaphore.request(20, owner="b", namespace="t/x")
     # When
     limiter.clock.advance(3.0)
-    contention = semaphore.contention()
+    contention = semaphore.contention.current()
     # Then
     assert contention is not None
     assert (contention.owner, contention.namespace) == ("b", "t/x")
@@ -608,7 +608,7 @@ async def test_contention_of_growth_names_its_owner() -> None:
     # When
     semaphore.request_update(permit, 70)
     # Then
-    contention = semaphore.contention()
+    contention = semaphore.contention.current()
     assert contention is not None
     assert (contention.owner, contention.needed_permits) == ("a", 10)
 
@@ -617,7 +617,7 @@ async def test_contention_is_told_once_for_each_whose_turn_it_becomes() -> None:
     # Given
     semaphore = fair(100)
     told: list[Contention] = []
-    semaphore.on_contention(told.append)
+    semaphore.contention.on_change(told.append)
     blocker = await semaphore.acquire(100, owner="slow")
     first = semaphore.request(20, owner="a")
     semaphore.request(30, owner="b")
@@ -637,11 +637,11 @@ async def test_an_evictor_that_closes_who_pins_most_lets_the_waiting_one_go_on()
     closed: list[str] = []
 
     def evict(contention: Contention) -> None:
-        slowest = max(("fast", "slow"), key=semaphore.pinned_by)
+        slowest = max(("fast", "slow"), key=semaphore.owners.pinned_by)
         closed.append(slowest)
-        semaphore.cancel_owner(slowest)
+        semaphore.owners.cancel(slowest)
 
-    semaphore.on_contention(evict)
+    semaphore.contention.on_change(evict)
     # When
     waiter = semaphore.request(50, owner="hungry")
     # Then
@@ -657,17 +657,17 @@ async def test_what_is_shared_is_pinned_in_parts() -> None:
     # Given
     semaphore = fair(100)
     await semaphore.acquire(5, owner="a")
-    shared = semaphore.share("t/x")
-    semaphore.join(shared, "b")
+    shared = semaphore.shared.new("t/x")
+    semaphore.shared.join(shared, "b")
     semaphore.request(30, owner=shared)
-    semaphore.join(shared, "a")
-    semaphore.join(shared, "c")
-    before = [semaphore.pinned_by(owner) for owner in ("a", "b", "c")]
+    semaphore.shared.join(shared, "a")
+    semaphore.shared.join(shared, "c")
+    before = [semaphore.owners.pinned_by(owner) for owner in ("a", "b", "c")]
     # When
-    semaphore.leave(shared, "c")
+    semaphore.shared.leave(shared, "c")
     # Then
     assert before == [15, 10, 10]
-    assert [semaphore.pinned_by(owner) for owner in ("a", "b", "c")] == [20, 15, 0]
+    assert [semaphore.owners.pinned_by(owner) for owner in ("a", "b", "c")] == [20, 15, 0]
     assert semaphore.acquired_permits == 35
 
 
@@ -675,12 +675,12 @@ async def test_a_shared_request_is_served_at_once_when_one_who_is_better_placed_
     # Given
     semaphore = fair(100)
     await semaphore.acquire(60, owner="attacker")
-    shared = semaphore.share("t/x")
-    semaphore.join(shared, "attacker")
+    shared = semaphore.shared.new("t/x")
+    semaphore.shared.join(shared, "attacker")
     waiter = semaphore.request(30, owner=shared)
     assert not waiter.done
     # When
-    semaphore.join(shared, "healthy")
+    semaphore.shared.join(shared, "healthy")
     # Then
     assert waiter.result().size == 30
 
@@ -690,12 +690,12 @@ async def test_when_who_stood_in_line_leaves_the_best_placed_of_the_others_does(
     semaphore = fair(100)
     await semaphore.acquire(50, owner="attacker")
     blocker = await semaphore.acquire(50, owner="blocker")
-    shared = semaphore.share("t/x")
+    shared = semaphore.shared.new("t/x")
     for owner in ("first", "attacker", "healthy"):
-        semaphore.join(shared, owner)
+        semaphore.shared.join(shared, owner)
     waiter = semaphore.request(30, owner=shared)
     # When
-    semaphore.leave(shared, "first")
+    semaphore.shared.leave(shared, "first")
     semaphore.release(blocker)
     # Then
     assert waiter.done
@@ -743,7 +743,7 @@ async def test_the_next_of_an_account_stands_in_line_when_its_first_has_left() -
 async def test_growth_of_a_connection_of_many_clients_goes_first_for_each_of_them() -> None:
     # Given
     semaphore = fair(100)
-    semaphore.exempt_from_share("proxy")
+    semaphore.owners.exempt_from_quota("proxy")
     first = await semaphore.acquire(30, owner="proxy", namespace="t/x")
     second = await semaphore.acquire(20, owner="proxy", namespace="t/x")
     await semaphore.update(first, 45)
@@ -755,7 +755,7 @@ async def test_growth_of_a_connection_of_many_clients_goes_first_for_each_of_the
 
 async def test_nothing_is_lent_beyond_a_cap_that_was_reached_meanwhile() -> None:
     # Given: a waits for its share while its namespace has room for it
-    semaphore = fair(100, caps=ShareCaps(per_namespace=30))
+    semaphore = fair(100, caps=AdmissionCaps(per_namespace=30))
     for number in range(3):
         await semaphore.acquire(1, owner=number, namespace="u/x")
     await semaphore.acquire(25, owner="a", namespace="t/y")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from limiter.admission.fair_queue import SLACK_ENTRIES, LeastFirst, TurnQueue, Turns, tenant_of
+from limiter.admission.fair_queue import SLACK_ENTRIES, FairQueue, LeastFirst, TurnQueue, tenant_of
 
 
 def test_the_least_comes_first_and_the_older_of_equals() -> None:
@@ -154,7 +154,7 @@ def test_a_stream_of_newcomers_does_not_starve_who_waits() -> None:
 )
 def test_many_items_in_one_place_do_not_outweigh_one_in_another(one: str, other: str) -> None:
     # Given
-    turns: Turns[int] = Turns()
+    turns: FairQueue[int] = FairQueue()
     for number in range(100):
         turns.add(one, number)
     turns.add(other, 1_000)
@@ -171,7 +171,7 @@ def test_many_items_in_one_place_do_not_outweigh_one_in_another(one: str, other:
 
 def test_items_of_a_namespace_take_turns() -> None:
     # Given
-    turns: Turns[str] = Turns()
+    turns: FairQueue[str] = FairQueue()
     for item in "abc":
         turns.add("t/x", item)
     # When
@@ -186,7 +186,7 @@ def test_items_of_a_namespace_take_turns() -> None:
 
 def test_levels_that_nobody_waits_in_are_forgotten() -> None:
     # Given
-    turns: Turns[str] = Turns()
+    turns: FairQueue[str] = FairQueue()
     turns.add("t/x", "a")
     turns.add("t/y", "b")
     # When

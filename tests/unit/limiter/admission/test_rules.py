@@ -6,7 +6,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from limiter.admission.rules import AdmissionPolicy, AdmissionRules, ShareCaps
+from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
 
 
 def test_policies_have_the_names_of_the_configuration() -> None:
@@ -19,7 +19,7 @@ def test_the_rules_are_as_shipped_unless_told_otherwise() -> None:
     rules = AdmissionRules()
     # Then
     assert rules.policy is AdmissionPolicy.FIFO
-    assert rules.caps == ShareCaps(per_connection=0, per_namespace=0, per_tenant=0)
+    assert rules.caps == AdmissionCaps(per_connection=0, per_namespace=0, per_tenant=0)
 
 
 @pytest.mark.parametrize(("limit", "overdraft_max"), [(1_000, 100), (109, 10), (9, 1), (1, 1)])

@@ -160,7 +160,7 @@ async def test_what_others_pay_for_already_is_not_paid_for_twice() -> None:
     ahead = await memory.direct_ahead("question", 100, 2)
     # When
     paid = ahead.pay("answer", 100)
-    joined = memory.passing(DIRECT, "answer", 100, 2)
+    joined = memory.transient(DIRECT, "answer", 100, 2)
     # Then
     assert paid is None
     assert joined is not None

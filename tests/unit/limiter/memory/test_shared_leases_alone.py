@@ -135,14 +135,20 @@ async def test_a_lease_that_its_owner_lost_is_opened_anew(policy: AdmissionPolic
 async def test_what_is_shared_already_cannot_be_shared_out_again(policy: AdmissionPolicy) -> None:
     # Given
     semaphore = Budget(policy).limiter.semaphore(DIRECT)
-    permit = semaphore.acquire_at_once(600, "first")
+    permit = semaphore.immediate.permit(600, "first")
     assert permit is not None
-    semaphore.share_held(permit)
+    semaphore.shared.of(permit)
     # Then
     with pytest.raises(ValueError, match="only what one owner holds alone"):
-        semaphore.share_held(permit)
+        semaphore.shared.of(permit)
 
 
 @POLICIES
-async def test_who_has_no_name_is_not_granted_at_once(policy: AdmissionPolicy) -> None:
-    assert Budget(policy).limiter.semaphore(DIRECT).acquire_at_once(600, None) is None
+async def test_those_without_a_name_share_from_the_start(policy: AdmissionPolicy) -> None:
+    # Given
+    budget = Budget(policy)
+    budget.leases.reference("answer", 600, None)
+    # When
+    budget.leases.reference("answer", 600, None)
+    # Then
+    assert budget.limiter.acquired_permits(DIRECT) == 600

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from limiter.admission.rules import AdmissionPolicy, AdmissionRules, ShareCaps
+from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from limiter.memory.response_memory import PrivateMemory, ResponseMemory, SharedMemory
 from limiter.permits.ledger import Ledger, LedgerEvent
@@ -20,10 +20,10 @@ Kind = type[PrivateMemory | SharedMemory]
 class Budget:
     """1,000 bytes of each, or another limit, under policy fair."""
 
-    def __init__(self, kind: Kind, limit: int = 1000, caps: ShareCaps | None = None) -> None:
+    def __init__(self, kind: Kind, limit: int = 1000, caps: AdmissionCaps | None = None) -> None:
         self.told: list[tuple[AcquireOutcome, int]] = []
         both, clock = MemoryLimit(limit, 10, 5.0), ManualClock()
-        rules = AdmissionRules(AdmissionPolicy.FAIR, None, caps or ShareCaps())
+        rules = AdmissionRules(AdmissionPolicy.FAIR, None, caps or AdmissionCaps())
         self.limiter = AsyncDualMemoryLimiter(both, both, clock, self._observe, rules)
         self.ledger = Ledger(clock)
         self.limiter.record_with(DIRECT, self.ledger)
@@ -34,7 +34,7 @@ class Budget:
 
     def passes(self, size: int, owner: str = "cnx", key: str = "answer") -> bool:
         """Let something pass, if it may."""
-        permit = self.memory.passing(DIRECT, key, size, owner, "a/b")
+        permit = self.memory.transient(DIRECT, key, size, owner, "a/b")
         if permit is not None:
             permit.end()
             permit.end()
@@ -95,7 +95,7 @@ async def test_what_passes_is_recorded_as_had_and_given_back(kind: Kind) -> None
 async def test_what_stays_is_held_until_it_is_given_back_and_counted_once(kind: Kind) -> None:
     # Given
     budget = Budget(kind)
-    permit = budget.memory.passing(DIRECT, "answer", 700, "cnx")
+    permit = budget.memory.transient(DIRECT, "answer", 700, "cnx")
     assert permit is not None
     # When
     give_back = permit.stay()
@@ -112,7 +112,7 @@ async def test_what_stays_is_held_until_it_is_given_back_and_counted_once(kind: 
 async def test_what_stays_comes_back_with_its_owner(kind: Kind) -> None:
     # Given
     budget = Budget(kind)
-    permit = budget.memory.passing(DIRECT, "answer", 700, "cnx")
+    permit = budget.memory.transient(DIRECT, "answer", 700, "cnx")
     assert permit is not None
     give_back = permit.stay()
     # When
@@ -162,7 +162,7 @@ async def test_nobody_passes_beyond_his_share_but_what_is_lent(kind: Kind) -> No
 @BOTH
 async def test_a_cap_holds_for_what_passes(kind: Kind) -> None:
     # Given
-    budget = Budget(kind, caps=ShareCaps(per_connection=100))
+    budget = Budget(kind, caps=AdmissionCaps(per_connection=100))
     # When, Then
     assert not budget.passes(101)
     assert budget.passes(100)
@@ -182,7 +182,7 @@ async def test_nothing_passes_a_closed_limiter(kind: Kind) -> None:
 async def test_without_a_limit_everything_passes_and_nothing_is_counted(kind: Kind) -> None:
     # Given
     budget = Budget(kind, limit=0)
-    permit = budget.memory.passing(DIRECT, "answer", 10**12, "cnx")
+    permit = budget.memory.transient(DIRECT, "answer", 10**12, "cnx")
     assert permit is not None
     # When
     give_back = permit.stay()
@@ -209,7 +209,7 @@ async def test_who_stays_with_what_others_hold_keeps_it_when_they_leave() -> Non
     # Given
     budget = Budget(SharedMemory)
     first = await budget.memory.direct("answer", 900, "slow")
-    permit = budget.memory.passing(DIRECT, "answer", 900, "slower")
+    permit = budget.memory.transient(DIRECT, "answer", 900, "slower")
     assert permit is not None
     # When
     second = permit.stay()
@@ -236,5 +236,5 @@ async def test_what_is_more_than_others_hold_for_the_same_does_not_pass() -> Non
     budget = Budget(SharedMemory)
     async with budget.memory.heap("list", 100, "first"):
         # When, Then
-        assert budget.memory.passing(HEAP, "list", 101, "second") is None
-        assert budget.memory.passing(HEAP, "list", 100, "second") is not None
+        assert budget.memory.transient(HEAP, "list", 101, "second") is None
+        assert budget.memory.transient(HEAP, "list", 100, "second") is not None

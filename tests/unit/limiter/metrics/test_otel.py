@@ -25,7 +25,7 @@ from limiter.flow.read_gate import ReadGate
 from limiter.flow.totals import FlowTotals
 from limiter.memory.dual_limiter import DualStatistics, LimitType
 from limiter.metrics.otel import TopicListInstruments, create_rate_limit_counter
-from limiter.metrics.outcome_counts import AcquireTally
+from limiter.metrics.outcome_counts import OutcomeCounts
 from limiter.permits.permit import AcquireOutcome, SemaphoreStatistics
 from tests.support.clocks.manual_clock import ManualClock
 
@@ -48,7 +48,7 @@ class Telemetry:
 
     def __init__(self, reader: InMemoryMetricReader | None = None) -> None:
         self.reader = reader or InMemoryMetricReader()
-        self.tally = AcquireTally(ManualClock())
+        self.tally = OutcomeCounts(ManualClock())
         provider = MeterProvider([self.reader], shutdown_on_exit=False)
         meter = provider.get_meter("test")
         self.instruments = TopicListInstruments(meter, FixedLimiter(), self.tally)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from limiter.memory.dual_limiter import LimitType
-from limiter.metrics.outcome_counts import AcquireTally
+from limiter.metrics.outcome_counts import OutcomeCounts
 from limiter.permits.permit import AcquireOutcome
 from tests.support.clocks.manual_clock import ManualClock
 
@@ -12,7 +12,7 @@ HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
 
 def test_every_outcome_is_counted_for_its_budget() -> None:
     # Given
-    tally = AcquireTally(ManualClock())
+    tally = OutcomeCounts(ManualClock())
     # When
     tally.observe(HEAP, AcquireOutcome.GRANTED, 0.0, 5)
     tally.observe(HEAP, AcquireOutcome.QUEUE_FULL, 0.0)
@@ -27,7 +27,7 @@ def test_every_outcome_is_counted_for_its_budget() -> None:
 
 def test_the_listener_hears_of_waits_only() -> None:
     # Given
-    tally = AcquireTally(ManualClock())
+    tally = OutcomeCounts(ManualClock())
     heard: list[tuple[LimitType, float, int]] = []
     tally.listen(lambda *wait: heard.append(wait))
     # When

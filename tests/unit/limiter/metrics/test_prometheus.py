@@ -15,7 +15,7 @@ from limiter.memory.dual_limiter import (
     LimitType,
     MemoryLimit,
 )
-from limiter.metrics.outcome_counts import AcquireTally
+from limiter.metrics.outcome_counts import OutcomeCounts
 from limiter.metrics.prometheus import TopicListMetrics
 from limiter.permits.permit import AcquireOutcome, SemaphoreStatistics
 from server.metrics.exposition import exposition
@@ -53,9 +53,9 @@ UNBOUNDED = FixedLimiter(
 def metrics(
     limiter: FixedLimiter,
     prefix: MetricPrefix = "pulsar_broker",
-    tally: AcquireTally | None = None,
+    tally: OutcomeCounts | None = None,
 ) -> TopicListMetrics:
-    tally = tally or AcquireTally(ManualClock())
+    tally = tally or OutcomeCounts(ManualClock())
     return TopicListMetrics(prefix, "standalone", limiter, tally, lambda: CREATED_SECONDS)
 
 
@@ -148,7 +148,7 @@ def test_instruments_of_our_own_have_the_type_as_a_label() -> None:
 
 def test_requests_are_counted_by_outcome() -> None:
     # Given
-    tally = AcquireTally(ManualClock())
+    tally = OutcomeCounts(ManualClock())
     for times, outcome in enumerate(AcquireOutcome, start=1):
         tally.observe(LimitType.DIRECT_MEMORY, outcome, 0.0, times)
     # When
@@ -207,7 +207,7 @@ def test_before_the_first_wait_quantiles_are_not_numbers_and_all_was_created() -
 
 def test_a_timeout_is_a_wait_and_a_timeout_and_refusals_are_neither() -> None:
     # Given
-    tally = AcquireTally(ManualClock())
+    tally = OutcomeCounts(ManualClock())
     waits = {AcquireOutcome.GRANTED: 0.0, AcquireOutcome.OVERDRAFT: 3.0}
     # When
     for outcome in AcquireOutcome:
@@ -224,7 +224,7 @@ def test_a_timeout_is_a_wait_and_a_timeout_and_refusals_are_neither() -> None:
 
 def test_grants_that_the_limiter_reports_when_asked_for_statistics_are_in_the_same_scrape() -> None:
     # Given
-    tally = AcquireTally(ManualClock())
+    tally = OutcomeCounts(ManualClock())
 
     class ReportsLate(FixedLimiter):
         def statistics(self) -> DualStatistics:
@@ -244,7 +244,7 @@ async def test_the_real_limiter_is_watched() -> None:
     # Given
     clock = ManualClock()
     limiter = AsyncDualMemoryLimiter(MemoryLimit(100, 5, 25.0), MemoryLimit(0, 5, 25.0), clock)
-    tally = AcquireTally(clock)
+    tally = OutcomeCounts(clock)
     collector = TopicListMetrics("pulsar_broker", "c", limiter, tally)
     limiter.observe_with(tally.observe)
     # When

@@ -62,9 +62,9 @@ async def test_an_owner_has_a_line_for_each_namespace(policy: AdmissionPolicy) -
 async def test_what_is_shared_is_divided_by_references(policy: AdmissionPolicy) -> None:
     # Given
     budget = Budget(policy)
-    holder = budget.semaphore.share(NS)
+    holder = budget.semaphore.shared.new(NS)
     for owner in ("one", "one", "two"):
-        budget.semaphore.join(holder, owner)
+        budget.semaphore.shared.join(holder, owner)
     # When
     await budget.semaphore.acquire(600, None, holder)
     # Then
@@ -77,10 +77,10 @@ async def test_what_is_shared_is_divided_by_references(policy: AdmissionPolicy) 
 async def test_own_and_shared_permits_are_one_line() -> None:
     # Given
     budget = Budget(AdmissionPolicy.FIFO)
-    holder = budget.semaphore.share(NS)
-    budget.semaphore.join(holder, "one")
+    holder = budget.semaphore.shared.new(NS)
+    budget.semaphore.shared.join(holder, "one")
     await budget.semaphore.acquire(400, None, holder)
-    budget.semaphore.join(holder, "two")
+    budget.semaphore.shared.join(holder, "two")
     # When
     await budget.semaphore.acquire(40, None, "one", NS)
     # Then
@@ -91,12 +91,12 @@ async def test_own_and_shared_permits_are_one_line() -> None:
 async def test_what_has_one_sharer_left_is_its_own() -> None:
     # Given
     budget = Budget()
-    holder = budget.semaphore.share(NS)
+    holder = budget.semaphore.shared.new(NS)
     for owner in ("one", "two"):
-        budget.semaphore.join(holder, owner)
+        budget.semaphore.shared.join(holder, owner)
     await budget.semaphore.acquire(600, None, holder)
     # When
-    budget.semaphore.cancel_owner("one")
+    budget.semaphore.owners.cancel("one")
     # Then
     assert budget.lines() == (line("two", held=600, permits=1),)
 
@@ -104,9 +104,9 @@ async def test_what_has_one_sharer_left_is_its_own() -> None:
 async def test_who_is_part_of_what_holds_and_waits_for_nothing_has_no_line() -> None:
     # Given
     budget = Budget()
-    holder = budget.semaphore.share(NS)
+    holder = budget.semaphore.shared.new(NS)
     # When
-    budget.semaphore.join(holder, "one")
+    budget.semaphore.shared.join(holder, "one")
     # Then
     assert budget.lines() == ()
     assert budget.count().total == 0
@@ -135,9 +135,9 @@ async def test_a_shared_request_waits_for_each_who_shares_it(policy: AdmissionPo
     # Given
     budget = Budget(policy)
     await budget.semaphore.acquire(1000, None, "one", NS)
-    holder = budget.semaphore.share(OTHER)
+    holder = budget.semaphore.shared.new(OTHER)
     for owner in ("two", "three"):
-        budget.semaphore.join(holder, owner)
+        budget.semaphore.shared.join(holder, owner)
     # When
     budget.semaphore.request(600, None, holder)
     # Then
@@ -200,7 +200,7 @@ async def test_who_only_waits_has_no_age() -> None:
 async def test_a_connection_of_many_clients_has_a_line_for_each_namespace() -> None:
     # Given
     budget = Budget()
-    budget.semaphore.exempt_from_share("proxy")
+    budget.semaphore.owners.exempt_from_quota("proxy")
     # When
     for namespace in (NS, OTHER):
         await budget.semaphore.acquire(100, None, "proxy", namespace)

@@ -248,7 +248,7 @@ async def test_a_ledger_is_balanced_when_all_came_back() -> None:
     await budget.semaphore.acquire(100, None, peer, NS)
     # When
     budget.semaphore.release(kept)
-    budget.semaphore.cancel_owner(peer)
+    budget.semaphore.owners.cancel(peer)
     # Then
     budget.ledger.check_balanced()
 
@@ -274,12 +274,12 @@ async def test_one_error_names_the_holders_of_every_budget() -> None:
 async def test_what_several_share_names_three_of_them_and_how_many_more() -> None:
     # Given
     budget = Budget()
-    holder, peers = budget.semaphore.share(NS), [Peer(number) for number in range(5)]
+    holder, peers = budget.semaphore.shared.new(NS), [Peer(number) for number in range(5)]
     for peer in peers:
-        budget.semaphore.join(holder, peer)
+        budget.semaphore.shared.join(holder, peer)
     await budget.semaphore.acquire(600, None, holder)
     # When
-    budget.semaphore.leave(holder, peers[0])
+    budget.semaphore.shared.leave(holder, peers[0])
     (holding,) = budget.ledger.holdings()
     # Then
     assert holding.owner == "10.0.0.1:5000, 10.0.0.2:5000, 10.0.0.3:5000 and 1 more"
@@ -308,8 +308,8 @@ async def test_a_shared_lease_is_one_permit_until_the_last_reference() -> None:
 async def test_a_permit_whose_sharers_have_all_left_keeps_the_name_it_was_taken_under() -> None:
     # Given: what should never be, so it takes a hand in the books
     budget, peer = Budget(), Peer(1)
-    holder = budget.semaphore.share(NS)
-    budget.semaphore.join(holder, peer)
+    holder = budget.semaphore.shared.new(NS)
+    budget.semaphore.shared.join(holder, peer)
     await budget.semaphore.acquire(600, None, holder)
     # When
     holder.left_by(*holder.members(), 1)
@@ -322,7 +322,7 @@ async def test_the_ledger_keeps_no_owner_alive() -> None:
     budget, peer = Budget(), Peer(1)
     gone = weakref.ref(peer)
     budget.semaphore.release(await budget.semaphore.acquire(100, None, peer, NS))
-    budget.semaphore.cancel_owner(peer)
+    budget.semaphore.owners.cancel(peer)
     # When
     del peer
     gc.collect()
@@ -338,7 +338,7 @@ async def test_a_caller_that_is_cancelled_as_it_is_granted_leaves_the_ledger_bal
     waiting = await started(budget.semaphore.acquire(400, None, peer, NS))
     # When
     budget.semaphore.release(everything)
-    budget.semaphore.cancel_owner(peer)
+    budget.semaphore.owners.cancel(peer)
     # Then
     budget.ledger.check_balanced()
     assert budget.events()[-2:] == [(ACQUIRED, 400), (RELEASED, 400)]
@@ -351,7 +351,7 @@ async def test_a_cancelled_wait_is_no_event() -> None:
     await budget.semaphore.acquire(1000, None, Peer(1), NS)
     waiting = await started(budget.semaphore.acquire(400, None, peer, NS))
     # When
-    budget.semaphore.cancel_owner(peer)
+    budget.semaphore.owners.cancel(peer)
     # Then
     with pytest.raises(PermitAcquireCancelledError):
         await waiting

@@ -300,7 +300,7 @@ async def test_a_growth_whose_owner_is_cancelled_in_the_turn_of_its_grant_leaves
     follower = semaphore.request(10)
     # When
     semaphore.release(other)
-    semaphore.cancel_owner("cnx")
+    semaphore.owners.cancel("cnx")
     caller.cancel()
     await settle()
     # Then
@@ -358,7 +358,7 @@ async def test_cancel_owner_frees_places_and_permits_and_grants_followers_in_thi
     waits = semaphore.request(9, owner="gone")
     follower = semaphore.request(6, owner="stays")
     # When
-    semaphore.cancel_owner("gone")
+    semaphore.owners.cancel("gone")
     # Then
     assert isinstance(waits.error, PermitAcquireCancelledError)
     assert follower.result().size == 6
@@ -373,7 +373,7 @@ async def test_cancel_owner_finds_grown_and_shrunk_permits() -> None:
     await semaphore.update(first, 4)
     await semaphore.update(second, 1)
     # When
-    semaphore.cancel_owner("cnx")
+    semaphore.owners.cancel("cnx")
     # Then
     assert semaphore.acquired_permits == 0
 
@@ -383,7 +383,7 @@ async def test_cancel_owner_of_a_stranger_changes_nothing() -> None:
     semaphore = semaphore_of(10)
     await semaphore.acquire(5, owner="cnx")
     # When
-    semaphore.cancel_owner("stranger")
+    semaphore.owners.cancel("stranger")
     # Then
     assert semaphore.acquired_permits == 5
 
@@ -407,7 +407,7 @@ async def test_whoever_is_woken_by_a_refusal_may_abandon_the_others() -> None:
     first, second = semaphore.request(1, owner="cnx"), semaphore.request(1, owner="cnx")
     first.on_done(lambda: semaphore.abandon(second))
     # When
-    semaphore.cancel_owner("cnx")
+    semaphore.owners.cancel("cnx")
     # Then
     assert isinstance(second.error, PermitAcquireCancelledError)
     assert semaphore.queue_size == 0
@@ -472,4 +472,4 @@ async def test_the_loops_own_clock_is_used_without_another() -> None:
     # Then
     with pytest.raises(PermitAcquireTimeoutError):
         await waiting
-    assert isinstance(semaphore._clock, LoopClock)
+    assert isinstance(semaphore._waiting._clock, LoopClock)

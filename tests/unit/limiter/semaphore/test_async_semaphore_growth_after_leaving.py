@@ -10,15 +10,15 @@ def test_a_growth_goes_first_when_what_its_account_favoured_is_left() -> None:
     semaphore = fair(12)
     nothing = semaphore.request(0, owner="sharer").result()
     others = semaphore.request(5, owner="other").result()
-    shared = semaphore.share("t/x")
-    semaphore.join(shared, "sharer")
+    shared = semaphore.shared.new("t/x")
+    semaphore.shared.join(shared, "sharer")
     first = semaphore.request(1, owner=shared).result()
     grown = semaphore.request_update(first, 7).result()
     # And another growth of the same account waits for that one, and new work for both
     waiting = semaphore.request_update(nothing, 8)
     new = semaphore.request(2, owner="newcomer")
     # When
-    semaphore.leave(shared, "sharer")
+    semaphore.shared.leave(shared, "sharer")
     # Then
     assert grown.size == 0
     assert not waiting.done

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from limiter.admission.rules import AdmissionPolicy, AdmissionRules, ShareCaps
+from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
 from limiter.errors import (
     PermitAcquireQueueFullError,
     PermitAcquireTimeoutError,
@@ -143,7 +143,7 @@ async def test_what_is_not_named_stays_as_it_is(policy: AdmissionPolicy) -> None
 
 async def test_without_a_limit_nobody_waits_for_a_share_or_a_cap_either() -> None:
     # Given
-    semaphore = fair(100, caps=ShareCaps(per_namespace=60))
+    semaphore = fair(100, caps=AdmissionCaps(per_namespace=60))
     await semaphore.acquire(60, owner="a", namespace="t/x")
     over_share = semaphore.request(30, owner="a", namespace="t/y")
     capped = semaphore.request(30, owner="b", namespace="t/x")
@@ -184,7 +184,7 @@ async def test_an_update_of_what_was_granted_without_a_limit_counts_and_waits(
     assert not update.done
     semaphore.release(blocker)
     assert (update.result().size, semaphore.acquired_permits) == (8, 8)
-    assert semaphore.pinned_by("a") == 8
+    assert semaphore.owners.pinned_by("a") == 8
 
 
 @pytest.mark.parametrize("policy", POLICIES)

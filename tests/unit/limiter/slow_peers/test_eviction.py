@@ -114,7 +114,7 @@ class World:
         peer = Peer(self, name, ends_at_once=ends_at_once)
         if many_clients:
             peer.many_clients = True
-            self.limiter.exempt_from_share(peer)
+            self.limiter.exempt_from_quota(peer)
         if pins:
             self.asks(pins, peer, budget).result()
         self.watch.sent(peer)

@@ -145,7 +145,7 @@ def test_nobody_goes_last_for_a_silent_peer_that_nobody_waits_for() -> None:
     # When
     world.passes(20.0)
     # Then
-    assert not world.watch._newcomers.go_last
+    assert not world.watch._unproven.go_last
     assert fresh.asked == 0
 
 
@@ -158,7 +158,7 @@ def test_who_has_taken_a_part_only_of_what_he_was_sent_is_a_newcomer() -> None:
     # When
     world.passes(1.0)
     # Then
-    assert part in world.watch._newcomers
+    assert part in world.watch._unproven
 
 
 def test_newcomers_are_asked_once_and_only_while_silent_peers_are_in_the_way() -> None:
@@ -232,8 +232,8 @@ def test_who_has_left_is_no_newcomer_any_more() -> None:
     # When
     fresh.ends()
     # Then
-    assert len(world.watch._newcomers) == 0
-    assert world.watch._newcomers.to_ask() == []
+    assert len(world.watch._unproven) == 0
+    assert world.watch._unproven.to_ask() == []
 
 
 def test_a_drain_waits_for_a_silent_peer_no_longer_than_its_grace() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from loadgen.clients import answers
-from loadgen.clients.answers import AnswerChecker, Verdict, disagreement, verify_answer
+from loadgen.clients.answers import AnswerChecker, AnswerVerdict, disagreement, verify_answer
 from loadgen.scenario import NamespaceExpectation
 from proto.topic_hash import topics_hash
 from tests.support.peers.stand_in_broker import listing_body, topic_names
@@ -20,14 +20,14 @@ def submit(checker: AnswerChecker, data: bytes, expectation=UNKNOWN, step: int =
     return body, checker.submit(body)
 
 
-def verdict_of(data: bytes, expectation=UNKNOWN) -> Verdict:
+def verdict_of(data: bytes, expectation=UNKNOWN) -> AnswerVerdict:
     return submit(AnswerChecker(filtered=False), data, expectation)[1].verdict()
 
 
 def test_a_right_answer_is_right_in_any_order_of_names() -> None:
     for names in (NAMES, NAMES[::-1]):
         verdict = verdict_of(listing_body(names), RIGHT)
-        assert verdict == Verdict(20, RIGHT.hash)
+        assert verdict == AnswerVerdict(20, RIGHT.hash)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_the_same_bytes_are_verified_once_and_held_once(monkeypatch) -> None:
     submitted = [submit(checker, data, RIGHT, step) for step in (5, 11, 4096)]
     verdicts = {pending.verdict() for _, pending in submitted}
     # Then
-    assert verdicts == {Verdict(20, RIGHT.hash)}
+    assert verdicts == {AnswerVerdict(20, RIGHT.hash)}
     assert verified == [data]
     assert all(body.own is None for body, _ in submitted)
 
@@ -135,4 +135,4 @@ def test_answers_that_differ_are_not_kept_beyond_the_limit(monkeypatch) -> None:
     _, pending = submit(checker, listing_body(NAMES[::-1]), RIGHT)
     # Then
     assert pending._body is None
-    assert pending.verdict() == Verdict(20, RIGHT.hash)
+    assert pending.verdict() == AnswerVerdict(20, RIGHT.hash)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from loadgen.clients.answers import AnswerChecker
-from loadgen.clients.peer_record import PeerEnd, PeerRecord
 from loadgen.clients.records import Outcome, RequestRecord, TaskFacts, TaskReport, report_rows
 from loadgen.scenario import NamespaceExpectation
 from tests.support.peers.stand_in_broker import listing_body, topic_names
@@ -30,13 +29,13 @@ def test_an_answer_is_verified_when_the_rows_are_made() -> None:
 def test_a_report_survives_its_journey_as_bytes() -> None:
     # Given
     record = RequestRecord(0, "load/ns", 0.0, outcome=Outcome.UNREACHABLE, reason="refused")
-    peers = (PeerRecord(4, "load/ns", 1.0, 2.5, PeerEnd.CLOSED, bytes=7),)
+    details = ({"peer": 4, "asked_seconds": 1.0, "end": None},)
     facts = TaskFacts(2, 1, 0.01, 0.02, 1e9, attempt=0, connections_lost=3)
-    report = TaskReport(report_rows(2, [record]), facts, peers)
+    report = TaskReport(report_rows(2, [record]), facts, details)
     # When
     copy = TaskReport.from_bytes(report.to_bytes())
     # Then
     assert copy.facts == report.facts
-    assert copy.peers == report.peers
+    assert copy.details == report.details
     assert copy.rows.equals(report.rows)
     assert copy.rows.to_pylist()[0]["started_seconds"] is None

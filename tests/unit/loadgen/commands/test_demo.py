@@ -10,7 +10,7 @@ import pytest
 from loadgen.__main__ import main
 from loadgen.demo.result import DemoResult
 from loadgen.demo.topics import topics_of_operator
-from loadgen.report.pictures import LARGEST_PICTURE_BYTES
+from loadgen.report.drawing import LARGEST_PICTURE_BYTES
 from loadgen.results.check import CheckResult
 from loadgen.results.reading import load_summary
 from tests.support.runs.run_directories import edit_json, write_three_runs

@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestServer
 from loadgen.commands.load import Loaded, load, load_by_import, load_by_rest
 from loadgen.corpus.corpus import in_this_process, write_corpus
 from loadgen.corpus.source import TopicToCreate, count_names, read_topics
-from loadgen.corpus.synthetic import TopicPlan
+from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from proto.names import TopicName
 
@@ -78,7 +78,7 @@ async def test_rest_creates_every_topic_once_with_its_partitions(corpus: Path) -
     # Then
     assert (loaded.topics, loaded.namespaces, loaded.existing) == (200, 2, 0)
     tenants = [body for path, body in admin.put.items() if "/tenants/" in path]
-    assert all(body == {"allowedClusters": ["one"]} for body in tenants)
+    assert all(body == {"adminRoles": [], "allowedClusters": ["one"]} for body in tenants)
     created = {path: body for path, body in admin.put.items() if "/persistent/" in path}
     partitions = sum(body["partitions"] for path, body in created.items()
                      if path.endswith("/partitions"))  # fmt: skip
@@ -134,9 +134,9 @@ async def test_import_reports_what_the_server_says(corpus: Path) -> None:
     [
         (404, "<html>", "add --rest", ExitCode.INTERNAL),
         (404, '{"reason": "no such path"}', "HTTP 404: no such path", ExitCode.INTERNAL),
-        (500, "", "no reason given", ExitCode.INTERNAL),
-        (200, "hello", "is no JSON", ExitCode.INTERNAL),
-        (200, "[]", "is no import result", ExitCode.INTERNAL),
+        (500, "", "HTTP 500: the server does not serve", ExitCode.INTERNAL),
+        (200, "hello", "is not what the admin REST answers", ExitCode.INTERNAL),
+        (200, "{}", "is no import result", ExitCode.INTERNAL),
         (200, '{"topics": 1, "namespaces": 2, "seconds": 1}', "holds 200", ExitCode.CORRECTNESS),
     ],
 )
@@ -158,6 +158,12 @@ async def test_an_import_that_failed_is_one_sentence(
 def test_a_server_that_is_not_there_is_one_sentence(corpus: Path, rest: bool) -> None:
     with pytest.raises(LoadgenError, match="cannot be reached"):
         load(corpus, "http://127.0.0.1:1", rest=rest)
+
+
+@pytest.mark.parametrize("rest", [False, True])
+def test_an_address_that_is_none_is_one_sentence(corpus: Path, rest: bool) -> None:
+    with pytest.raises(LoadgenError, match="is a broker's binary port"):
+        load(corpus, "pulsar://127.0.0.1:6650", rest=rest)
 
 
 def test_another_cluster_needs_the_confirmation(corpus: Path) -> None:

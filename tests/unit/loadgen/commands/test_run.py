@@ -3,28 +3,36 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from loadgen.__main__ import main
-from loadgen.clients.counters import StormCounters
+from loadgen.clients.counters import RequestCounters
 from loadgen.commands.run_outcome import fail_if_invalid, show
 from loadgen.commands.scenario_options import (
-    ScenarioKind,
     make_scenario,
-    stuck_namespaces,
-    wanted_namespaces,
+    scenario_of,
+    scenario_parameters,
 )
-from loadgen.commands.sizes import parse_read_rate, parse_size
+from loadgen.corpus.expectations import expected_namespaces
 from loadgen.errors import ExitCode, LoadgenError, UsageError
-from loadgen.run.run import RunOptions, RunResult, execute
-from loadgen.scenario import NamespaceExpectation, StormScenario
+from loadgen.run.options import RunOptions
+from loadgen.run.run import RunResult, execute
+from loadgen.scenario import NamespaceExpectation, Scenario
+from loadgen.scenarios.registry import SCENARIOS
+from loadgen.scenarios.storm.scenario import StormScenario
 from loadgen.scenarios.stuck.scenario import StuckScenario
+from loadgen.sizes import parse_read_rate, parse_size
 from tests.support.runs.stuck_runs import summary_json, unharmed
+
+if TYPE_CHECKING:
+    from loadgen.scenarios.kind import ScenarioKind
 
 SCENARIO = StormScenario(
     service_url="pulsar://127.0.0.1:1", namespaces=(NamespaceExpectation(name="a/b"),), clients=4
 )
+STUCK = StuckScenario(service_url=SCENARIO.service_url, namespaces=SCENARIO.namespaces)
 SUMMARY = {
     "schema_version": 1,
     "name": "n",
@@ -90,7 +98,7 @@ def test_other_sizes_are_refused_by_the_name_of_their_option() -> None:
 
 
 def test_a_corpus_names_the_namespaces_and_what_they_hold(tmp_path) -> None:
-    found = wanted_namespaces(write_manifest(tmp_path), [])
+    found = expected_namespaces(write_manifest(tmp_path), [])
     assert [(each.name, each.topics, each.hash) for each in found] == [
         ("a/one", 3, "0badcafe"),
         ("a/two", 4, "0badcafe"),
@@ -99,23 +107,23 @@ def test_a_corpus_names_the_namespaces_and_what_they_hold(tmp_path) -> None:
 
 def test_named_namespaces_of_a_corpus_are_chosen_from_it(tmp_path) -> None:
     corpus = write_manifest(tmp_path)
-    assert [each.topics for each in wanted_namespaces(corpus, ["a/two"])] == [4]
+    assert [each.topics for each in expected_namespaces(corpus, ["a/two"])] == [4]
     with pytest.raises(UsageError, match=r"a/three is not in .*manifest\.json"):
-        wanted_namespaces(corpus, ["a/three"])
+        expected_namespaces(corpus, ["a/three"])
 
 
 def test_without_a_corpus_nothing_is_known_of_a_namespace() -> None:
-    assert wanted_namespaces(None, ["a/b"]) == (NamespaceExpectation(name="a/b"),)
+    assert expected_namespaces(None, ["a/b"]) == (NamespaceExpectation(name="a/b"),)
     with pytest.raises(UsageError, match="--corpus DIR"):
-        wanted_namespaces(None, [])
+        expected_namespaces(None, [])
     with pytest.raises(UsageError, match="tenant/namespace"):
-        wanted_namespaces(None, ["public"])
+        expected_namespaces(None, ["public"])
 
 
 def test_a_wrong_parameter_is_named_by_its_option() -> None:
     values = SCENARIO.model_dump(exclude={"kind"})
     with pytest.raises(UsageError, match=r"--read-rate -1"):
-        make_scenario(ScenarioKind.STORM, **{**values, "read_rate_bytes_per_second": -1})
+        make_scenario("storm", **{**values, "read_rate_bytes_per_second": -1})
 
 
 @pytest.mark.parametrize(
@@ -135,24 +143,54 @@ def test_stuck_options_that_do_not_fit_are_one_sentence(
 ) -> None:
     given = {"service_url": SCENARIO.service_url, "namespaces": SCENARIO.namespaces}
     with pytest.raises(UsageError, match=sentence):
-        make_scenario(ScenarioKind(kind), **given, **options)
+        make_scenario(kind, **given, **options)
 
 
 def test_what_was_not_given_takes_the_scenarios_own_default() -> None:
     given = {"service_url": SCENARIO.service_url, "namespaces": SCENARIO.namespaces}
     nothing = {"clients": None, "read_rate_bytes_per_second": None, "stuck_peers": None}
-    storm, stuck = (make_scenario(kind, **given, **nothing) for kind in ScenarioKind)
+    storm, stuck = (make_scenario(kind, **given, **nothing) for kind in ("storm", "stuck"))
     assert (storm.clients, storm.read_rate_bytes_per_second) == (1000, 100_000)
     assert isinstance(stuck, StuckScenario)
     assert (stuck.clients, stuck.read_rate_bytes_per_second, stuck.stuck_peers) == (10, 0, 1)
 
 
+def given_on_the_command_line(**given) -> Scenario:
+    """A scenario ``stuck`` of these options alone."""
+    nothing = dict.fromkeys(each.name for each in scenario_parameters())
+    return scenario_of(
+        {**nothing, "scenario": "stuck", "service_url": SCENARIO.service_url, **given}
+    )
+
+
 def test_stuck_namespaces_of_a_corpus_are_chosen_from_it(tmp_path) -> None:
     corpus = write_manifest(tmp_path)
-    assert stuck_namespaces(corpus, []) is None
-    assert [each.name for each in stuck_namespaces(corpus, ["a/two"])] == ["a/two"]
+    assert given_on_the_command_line(corpus=corpus, stuck_namespaces=[]).stuck_namespaces == ()
+    chosen = given_on_the_command_line(corpus=corpus, stuck_namespaces=["a/two"])
+    assert [each.topics for each in chosen.stuck_namespaces] == [4]
     with pytest.raises(UsageError, match=r"^--stuck-namespace a/three is not in"):
-        stuck_namespaces(corpus, ["a/three"])
+        given_on_the_command_line(corpus=corpus, stuck_namespaces=["a/three"])
+
+
+def test_sizes_and_speeds_are_read_by_the_ends_of_their_fields_names() -> None:
+    found = given_on_the_command_line(
+        namespaces=["a/b"],
+        read_rate_bytes_per_second="1kB/s",
+        stuck_receive_buffer_bytes="1KiB",
+    )
+    assert (found.read_rate_bytes_per_second, found.stuck_receive_buffer_bytes) == (1000, 1024)
+
+
+@pytest.mark.parametrize("kind", SCENARIOS.values(), ids=list(SCENARIOS))
+def test_every_field_of_a_scenario_is_an_option_with_help_and_a_default(kind: ScenarioKind) -> None:
+    # When
+    options = {each.name: each.annotation.__metadata__[0] for each in scenario_parameters()}
+    # Then
+    for field in set(kind.model.model_fields) - {"kind"}:
+        assert options[field].help, field
+        own = field not in Scenario.model_fields
+        assert options[field].rich_help_panel == (f"Scenario {kind.name}" if own else None)
+        assert options[field].show_default or not own
 
 
 @pytest.mark.parametrize("option", ["--stuck-read-rate", "--stuck-receive-buffer"])
@@ -231,13 +269,13 @@ def test_an_unreachable_server_is_one_sentence(tmp_path) -> None:
 )
 def test_runs_that_say_nothing_about_the_server_fail(changes, code: ExitCode) -> None:
     with pytest.raises(LoadgenError) as caught:
-        fail_if_invalid(result(**changes))
+        fail_if_invalid(result(**changes), SCENARIO)
     assert caught.value.exit_code is code
 
 
 def test_peers_that_could_not_connect_fail_the_run() -> None:
     with pytest.raises(LoadgenError, match=r"2 of 3 stuck peers could not connect; .*\.parquet"):
-        fail_if_invalid(result(stuck={"peers": 3, "unreachable": 2}))
+        fail_if_invalid(result(stuck={"peers": 3, "unreachable": 2}), STUCK)
 
 
 def test_a_namespace_that_lists_nothing_fails_the_run_unless_that_is_said() -> None:
@@ -245,15 +283,15 @@ def test_a_namespace_that_lists_nothing_fails_the_run_unless_that_is_said() -> N
     empty = RunResult(Path("out/runs/n"), SUMMARY, empty_namespaces=("a/b", "a/c"))
     # When, Then
     with pytest.raises(LoadgenError, match=r"2 namespaces listed no topics: a/b, a/c\. Check"):
-        fail_if_invalid(empty)
-    fail_if_invalid(empty, allow_empty=True)
+        fail_if_invalid(empty, SCENARIO)
+    fail_if_invalid(empty, SCENARIO, allow_empty=True)
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
     """Run the command on a namespace that lists nothing."""
 
     def listed_nothing(_: object, options: RunOptions) -> RunResult:
-        options.on_progress(StormCounters(connected=1))
+        options.on_progress(RequestCounters(connected=1))
         return RunResult(Path("out/runs/n"), SUMMARY, empty_namespaces=("a/b",))
 
     monkeypatch.setattr("loadgen.commands.run.execute", listed_nothing)
@@ -291,14 +329,14 @@ def test_with_json_each_line_beside_the_summary_is_json_too(monkeypatch, capsys)
 
 def test_a_late_generator_is_told_what_to_change() -> None:
     with pytest.raises(LoadgenError, match="--spread-seconds"):
-        fail_if_invalid(result(generator_limited=True))
+        fail_if_invalid(result(generator_limited=True), SCENARIO)
     stuck = summary_json("x", unharmed()) | {"generator_limited": True}
     with pytest.raises(LoadgenError, match="--interval-seconds"):
-        fail_if_invalid(RunResult(Path("out/runs/n"), stuck))
+        fail_if_invalid(RunResult(Path("out/runs/n"), stuck), STUCK)
 
 
 def test_refusals_alone_do_not_fail_a_run() -> None:
-    fail_if_invalid(result(answered=0, refused={"TooManyRequests: full": 4}))
+    fail_if_invalid(result(answered=0, refused={"TooManyRequests: full": 4}), SCENARIO)
     assert result().exit_code is ExitCode.PASSED
 
 

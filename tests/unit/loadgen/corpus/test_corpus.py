@@ -9,7 +9,7 @@ import pytest
 
 from loadgen.corpus.corpus import Corpus, in_this_process, open_corpus, write_corpus
 from loadgen.corpus.manifest import read_manifest
-from loadgen.corpus.synthetic import TopicPlan
+from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.errors import LoadgenError, UsageError
 from proto.topic_hash import topics_hash
 

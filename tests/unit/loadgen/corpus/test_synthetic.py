@@ -13,12 +13,9 @@ from loadgen.corpus.synthetic import (
     FEWEST_PARTITIONS,
     MOST_PARTITIONS,
     TOPIC_SCHEMA,
-    TopicPlan,
-    TopicShape,
     namespace_rows,
-    part_namespaces,
-    plan_namespaces,
 )
+from loadgen.corpus.topic_plan import TopicPlan, TopicShape, part_namespaces, plan_namespaces
 from proto.names import TopicName
 from proto.topic_hash import java_order, topics_hash
 

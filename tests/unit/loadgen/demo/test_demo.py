@@ -11,12 +11,12 @@ import pytest
 from rich.console import Console
 
 from loadgen.commands.demo import show
-from loadgen.corpus.synthetic import TopicPlan
+from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.demo.demo import run_demo
 from loadgen.demo.options import DemoOptions
 from loadgen.demo.own_cluster import OwnCluster, OwnServer, read_own_server
 from loadgen.demo.own_topics import OwnTopics, read_own_topics
-from loadgen.demo.progress import Steps
+from loadgen.demo.step_display import StepDisplay
 from loadgen.errors import ExitCode, LoadgenError
 from loadgen.run.run import RunResult
 from loadgen.servers.processes import ServerLaunch, ServerProcess
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.demo.result import DemoResult
-    from loadgen.run.run import RunOptions
-    from loadgen.scenario import StormScenario
+    from loadgen.run.options import RunOptions
+    from loadgen.scenarios.storm.scenario import StormScenario
 
 CLIENTS = 40
 
@@ -95,7 +95,7 @@ def run(out: Path, **given: Any) -> tuple[DemoResult, str]:
         "executor": "process",
     }
     options = DemoOptions(**{**values, **given})
-    with Steps(console).shown() as steps:
+    with StepDisplay(console).shown() as steps:
         result = run_demo(options, steps)
     assert isinstance(console.file, io.StringIO)
     return result, console.file.getvalue()

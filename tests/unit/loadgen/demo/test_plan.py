@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from loadgen.clients.schedule import due_moments
 from loadgen.demo.plan import (
     RUNS,
     STUCK_PERMIT_TIMEOUT_MILLIS,
@@ -18,7 +19,6 @@ from loadgen.demo.plan import (
     stuck_scenario,
 )
 from loadgen.scenario import NamespaceExpectation
-from loadgen.scenarios.stuck.scenario import due_moments
 from loadgen.servers.processes import ServerProcess
 
 MB = 1024 * 1024

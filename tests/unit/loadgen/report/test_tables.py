@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from loadgen.report.tables import figure_rows, summary_tables
+from loadgen.report.figures import figure_rows
+from loadgen.report.tables import summary_tables
 from loadgen.results.reading import load_summary
 from tests.support.runs.run_directories import edit_json, forget_own_figures, write_three_runs
 

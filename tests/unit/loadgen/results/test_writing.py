@@ -17,7 +17,7 @@ from loadgen.results.writing import (
     write_requests,
     write_server_metrics,
 )
-from loadgen.servers.scrape import ProcessWatch, ScrapeTarget, Series, ServerWatch
+from loadgen.servers.scrape import ProcessWatch, ScrapedSeries, ScrapeTarget, ServerWatch
 
 MB = 1024 * 1024
 
@@ -156,7 +156,7 @@ def test_requests_file_has_exactly_the_contracts_columns(tmp_path) -> None:
 def watched(process: str = "broker", **series: list[float]) -> ProcessWatch:
     watch = ProcessWatch(ScrapeTarget(process, "http://127.0.0.1:1"))
     for metric, values in series.items():
-        watch.series[metric] = Series()
+        watch.series[metric] = ScrapedSeries()
         for at, value in enumerate(values):
             watch.series[metric].add(float(at), value)
     return watch

@@ -9,7 +9,7 @@ import pytest
 from loadgen.errors import UsageError
 from loadgen.servers import scrape
 from loadgen.servers.resident_memory import ResidentMemory
-from loadgen.servers.scrape import ScrapeTarget, Series, ServerWatch, kept_samples
+from loadgen.servers.scrape import ScrapedSeries, ScrapeTarget, ServerWatch, kept_samples
 
 PAGE = """# HELP pulsar_broker_topic_list_heap_memory_used_bytes x
 # TYPE pulsar_broker_topic_list_heap_memory_used_bytes gauge
@@ -34,7 +34,7 @@ def test_kept_samples_lose_the_cluster_and_keep_other_labels() -> None:
 def test_a_series_stays_bounded_and_keeps_its_peak(monkeypatch) -> None:
     # Given
     monkeypatch.setattr(scrape, "_MOST_POINTS", 100)
-    series = Series()
+    series = ScrapedSeries()
     # When
     for at in range(1000):
         series.add(at, 5000.0 if at == 501 else at)

@@ -9,7 +9,7 @@ from loadgen.spark.session import (
     SparkError,
     SparkSettings,
     _one_sentence,
-    failure_reason,
+    error_reason,
     log_tail,
     session_conf,
 )
@@ -29,7 +29,7 @@ Caused by: java.lang.Whatever: x
 
 
 def test_the_reason_of_a_task_failure_is_pythons_own_line() -> None:
-    assert failure_reason(TASK_FAILURE) == "OSError: [Errno 28] No space left on device"
+    assert error_reason(TASK_FAILURE) == "OSError: [Errno 28] No space left on device"
 
 
 def test_the_reason_of_a_java_failure_is_the_first_exception() -> None:
@@ -40,11 +40,11 @@ def test_the_reason_of_a_java_failure_is_the_first_exception() -> None:
         "\tat java.base/x\n"
     )
     # When / Then
-    assert failure_reason(text) == "java.lang.IllegalStateException: no master"
+    assert error_reason(text) == "java.lang.IllegalStateException: no master"
 
 
 def test_a_reason_without_form_is_its_first_line() -> None:
-    assert failure_reason("[JAVA_GATEWAY_EXITED] Java gateway exited.\nmore") == (
+    assert error_reason("[JAVA_GATEWAY_EXITED] Java gateway exited.\nmore") == (
         "[JAVA_GATEWAY_EXITED] Java gateway exited."
     )
 

@@ -6,7 +6,7 @@ import queue
 import socket
 from typing import TYPE_CHECKING
 
-from loadgen.clients.counters import StormCounters
+from loadgen.clients.counters import RequestCounters
 from loadgen.clients.records import Outcome
 from loadgen.tasks.progress import ProgressReceiver, ProgressSender, progress_display, progress_line
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def test_totals_of_all_tasks_are_added_up_and_rubbish_is_ignored() -> None:
     # Given
-    totals: queue.Queue[StormCounters] = queue.Queue()
+    totals: queue.Queue[RequestCounters] = queue.Queue()
     with ProgressReceiver(totals.put) as receiver:
         senders = [ProgressSender(task, receiver.address) for task in range(2)]
         # When
@@ -24,8 +24,8 @@ def test_totals_of_all_tasks_are_added_up_and_rubbish_is_ignored() -> None:
             stranger.sendto(b"rubbish", receiver.address)
             stranger.sendto(b'{"task": 1, "counters": {"x": 1}}', receiver.address)
         for sender in senders:
-            sender.send(StormCounters(connected=10, answered=1))
-        senders[0].send(StormCounters(connected=10, answered=5))
+            sender.send(RequestCounters(connected=10, answered=1))
+        senders[0].send(RequestCounters(connected=10, answered=5))
         seen = [totals.get(timeout=10) for _ in range(3)]
         for sender in senders:
             sender.close()
@@ -36,12 +36,12 @@ def test_totals_of_all_tasks_are_added_up_and_rubbish_is_ignored() -> None:
 
 def test_a_sender_without_an_address_is_silent() -> None:
     sender = ProgressSender(0, None)
-    sender.send(StormCounters())
+    sender.send(RequestCounters())
     sender.close()
 
 
 def test_every_outcome_has_its_counter() -> None:
-    counters = StormCounters()
+    counters = RequestCounters()
     for outcome in Outcome:
         counters.count(outcome)
     assert [getattr(counters, each.value) for each in Outcome] == [1] * len(Outcome)
@@ -50,17 +50,17 @@ def test_every_outcome_has_its_counter() -> None:
 def test_for_programs_progress_is_json_lines() -> None:
     out = io.StringIO()
     with progress_display(10, out, as_json=True) as on_progress:
-        on_progress(StormCounters(answered=3))
+        on_progress(RequestCounters(answered=3))
     assert json.loads(out.getvalue())["progress"]["answered"] == 3
 
 
 def test_without_a_terminal_progress_is_a_line_whenever_there_is_some() -> None:
     # Given
-    out, some = io.StringIO(), StormCounters(connected=9)
+    out, some = io.StringIO(), RequestCounters(connected=9)
     # When
     with progress_display(10, out, first="starting Spark") as on_progress:
         at_once = out.getvalue()
-        for counters in (StormCounters(), some, StormCounters(connected=9)):
+        for counters in (RequestCounters(), some, RequestCounters(connected=9)):
             on_progress(counters)
     # Then
     assert at_once == "starting Spark\n"
@@ -88,7 +88,7 @@ def test_a_line_too_long_for_a_terminal_is_cut_and_not_wrapped(
     screen = Terminal()
     # When
     with progress_display(10_000, screen) as on_progress:
-        on_progress(StormCounters(started=10_000, answered=9_000, refused=1_000))
+        on_progress(RequestCounters(started=10_000, answered=9_000, refused=1_000))
     # Then
     line = screen.getvalue().partition("started 10,000")[2].partition("\n")[0]
     assert "refused" in line
@@ -96,15 +96,15 @@ def test_a_line_too_long_for_a_terminal_is_cut_and_not_wrapped(
 
 
 def test_the_line_for_people_counts_what_was_lost() -> None:
-    counters = StormCounters(connected=9, started=9, timeout=1, disconnected=2, bytes=3 << 19)
+    counters = RequestCounters(connected=9, started=9, timeout=1, disconnected=2, bytes=3 << 19)
     assert progress_line(counters, 10) == "started 9  answered 0  refused 0  lost 3  1.5 MB"
-    assert progress_line(StormCounters(connected=7, unreachable=2), 10) == (
+    assert progress_line(RequestCounters(connected=7, unreachable=2), 10) == (
         "connected 7 of 10  lost 2"
     )
 
 
 def test_the_line_for_people_fits_sixty_columns() -> None:
-    counters = StormCounters(
+    counters = RequestCounters(
         connected=10_000, started=10_000, answered=9_000, refused=990, timeout=10, bytes=9 * 10**8
     )
     assert len(progress_line(counters, 10_000)) <= 60

@@ -10,15 +10,17 @@ import proto.PulsarApi_pb2 as pb
 from client.pool import ConnectionPool
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from proxy.brokers import SharedBrokerConnections, connect_options
-from proxy.listing.flight import Flight, FlightKey
+from proxy.errors import ErrorTranslation
+from proxy.listing.flight import Flight, FlightKey, FlightParts
 from proxy.listing.live_answers import LiveAnswers
+from server.connection.unanswered_requests import UnansweredRequests
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.stand_in_broker import StandInBroker, topic_names
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from proxy.listing.exact_charging import Charging
+    from proxy.listing.charging import Charging
 
 HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
 PLENTY = 1_000_000
@@ -55,17 +57,24 @@ class Setup:
     held: list[tuple[int, int]] = field(default_factory=list)
 
     async def list_topics(self, namespace: str = BIG) -> list[str]:
-        """Return what a client gets, and give back its direct permit."""
+        """Return what a client gets, and give back its direct memory."""
         request = pb.CommandGetTopicsOfNamespace(request_id=1, namespace=namespace)
         owner = self.limiter.share(namespace)
         owner.join("client")
-        key, live = FlightKey(namespace, None), LiveAnswers(self.limiter, remembers=False)
-        flight = Flight(key, request, self.brokers, self.address, owner, live)
-        async with self.charging.charged(flight) as (answer, direct):
+        parts = FlightParts(
+            self.charging,
+            ErrorTranslation(),
+            UnansweredRequests(self.clock),
+            LiveAnswers(self.limiter, remembers=False),
+            frame_limit_bytes=None,
+            served=lambda *_: None,
+        )
+        key = FlightKey(namespace, None)
+        flight = Flight(key, request, self.brokers, self.address, owner, parts)
+        async with flight.answered() as answer:
             self.held.append((self.acquired(HEAP), self.acquired(DIRECT)))
             topics = list(answer.decoded().topics)
-        assert direct is not None
-        self.limiter.release(direct)
+        owner.leave("client")
         return topics
 
     def acquired(self, limit_type: LimitType) -> int:

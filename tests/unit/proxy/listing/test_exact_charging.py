@@ -41,8 +41,8 @@ RESERVED = 10_240
 
 
 @asynccontextmanager
-async def exact(*, as_shipped: bool, **limits: int) -> AsyncIterator[Setup]:
-    async with charging_setup(partial(ExactCharging, as_shipped=as_shipped), **limits) as setup:
+async def exact(*, patient: bool, **limits: int) -> AsyncIterator[Setup]:
+    async with charging_setup(partial(ExactCharging, patient=patient), **limits) as setup:
         yield setup
 
 
@@ -52,10 +52,10 @@ async def refused(setup: Setup) -> RequestError:
     return caught.value
 
 
-@pytest.mark.parametrize("as_shipped", [True, False])
-async def test_the_announced_length_is_charged_and_no_more(as_shipped: bool) -> None:
+@pytest.mark.parametrize("patient", [True, False])
+async def test_the_announced_length_is_charged_and_no_more(patient: bool) -> None:
     # Given
-    async with exact(as_shipped=as_shipped) as setup:
+    async with exact(patient=patient) as setup:
         # When
         topics = [await setup.list_topics(namespace) for namespace in (BIG, BIG, SMALL)]
         # Then
@@ -71,7 +71,7 @@ async def test_profile_pulsar_refuses_an_answer_whose_memory_is_not_there_at_onc
     lacking: LimitType,
 ) -> None:
     # Given
-    async with exact(as_shipped=True) as setup:
+    async with exact(patient=False) as setup:
         others = await setup.limiter.acquire(lacking, PLENTY - COMMAND_BYTES + 1)
         # When
         error = await refused(setup)
@@ -86,7 +86,7 @@ async def test_a_full_queue_is_no_reason_to_wait_with_a_body(
     lacking: LimitType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given
-    async with exact(as_shipped=True, queue=1) as setup:
+    async with exact(patient=False, queue=1) as setup:
         others = await setup.limiter.acquire(lacking, PLENTY - RESERVED)
         answer, waiting = setup.broker.answer, list[asyncio.Task[MemoryPermit]]()
 
@@ -108,7 +108,7 @@ async def test_a_full_queue_is_no_reason_to_wait_with_a_body(
 
 async def test_a_drained_answer_leaves_the_connection_to_those_who_share_it() -> None:
     # Given
-    async with exact(as_shipped=True, heap=COMMAND_BYTES) as setup:
+    async with exact(patient=False, heap=COMMAND_BYTES) as setup:
         others = await setup.limiter.acquire(HEAP, COMMAND_BYTES - RESERVED)
         await refused(setup)
         # When
@@ -121,7 +121,7 @@ async def test_a_drained_answer_leaves_the_connection_to_those_who_share_it() ->
 
 async def test_profile_pulsars_next_request_waits_for_the_true_size_before_it_asks() -> None:
     # Given
-    async with exact(as_shipped=True) as setup:
+    async with exact(patient=False) as setup:
         others = await setup.limiter.acquire(HEAP, PLENTY - COMMAND_BYTES + 1)
         await refused(setup)
         # When
@@ -138,7 +138,7 @@ async def test_profile_pulsars_next_request_waits_for_the_true_size_before_it_as
 @pytest.mark.parametrize("lacking", list(LimitType))
 async def test_ours_asks_again_once_the_true_size_is_granted(lacking: LimitType) -> None:
     # Given
-    async with exact(as_shipped=False) as setup:
+    async with exact(patient=True) as setup:
         others = await setup.limiter.acquire(lacking, PLENTY - COMMAND_BYTES + 1)
         # When
         asking = asyncio.create_task(setup.list_topics())
@@ -151,12 +151,12 @@ async def test_ours_asks_again_once_the_true_size_is_granted(lacking: LimitType)
         assert held(setup.limiter) == {}
 
 
-@pytest.mark.parametrize(("as_shipped", "heap"), [(False, 0), (True, RESERVED)])
-async def test_a_wait_for_direct_memory_keeps_the_heap_as_shipped_only(
-    as_shipped: bool, heap: int
+@pytest.mark.parametrize(("patient", "heap"), [(True, 0), (False, RESERVED)])
+async def test_a_wait_for_direct_memory_keeps_the_heap_only_where_nobody_is_patient(
+    patient: bool, heap: int
 ) -> None:
     # Given
-    async with exact(as_shipped=as_shipped) as setup:
+    async with exact(patient=patient) as setup:
         others = await setup.limiter.acquire(DIRECT, PLENTY)
         # When
         asking = asyncio.create_task(setup.list_topics(SMALL))
@@ -174,7 +174,7 @@ async def test_profile_pulsar_never_answers_what_is_larger_than_a_limit(
 ) -> None:
     # Given
     limits = {limited.value: COMMAND_BYTES - 1}
-    async with exact(as_shipped=True, **limits) as setup:
+    async with exact(patient=False, **limits) as setup:
         for _ in range(3):
             # When
             with pytest.raises(UnansweredRequestError) as caught:
@@ -194,7 +194,7 @@ async def test_ours_refuses_what_is_larger_than_a_limit_every_time_and_at_once(
     # Given: of the other budget there is not enough left to read the answer
     (other,) = set(LimitType) - {limited}
     limits = {limited.value: COMMAND_BYTES - 1}
-    async with exact(as_shipped=False, **limits) as setup:
+    async with exact(patient=True, **limits) as setup:
         others = await setup.limiter.acquire(other, PLENTY - RESERVED)
         for _ in range(3):
             # When
@@ -209,11 +209,11 @@ async def test_ours_refuses_what_is_larger_than_a_limit_every_time_and_at_once(
         assert setup.broker.requests == [BIG] * 3
 
 
-@pytest.mark.parametrize("as_shipped", [True, False])
-async def test_a_namespace_that_shrank_below_the_limit_is_answered_again(as_shipped: bool) -> None:
+@pytest.mark.parametrize("patient", [True, False])
+async def test_a_namespace_that_shrank_below_the_limit_is_answered_again(patient: bool) -> None:
     # Given: sizes above a limit are remembered neither before nor after one that fitted
-    async with exact(as_shipped=as_shipped, heap=COMMAND_BYTES - 1) as setup:
-        expected = UnansweredRequestError if as_shipped else RequestError
+    async with exact(patient=patient, heap=COMMAND_BYTES - 1) as setup:
+        expected = RequestError if patient else UnansweredRequestError
         with pytest.raises(expected):
             await setup.list_topics()
         # When
@@ -234,7 +234,7 @@ async def test_a_namespace_that_shrank_below_the_limit_is_answered_again(as_ship
 )
 async def test_what_may_select_says_nothing_about_the_whole_list(selective: dict) -> None:
     # Given
-    async with exact(as_shipped=False) as setup:
+    async with exact(patient=True) as setup:
         await setup.list_topics()
         # When
         whole = pb.CommandGetTopicsOfNamespace(request_id=1, namespace=BIG)

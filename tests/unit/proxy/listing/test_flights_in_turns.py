@@ -10,9 +10,9 @@ import pytest
 from client.errors import DisconnectedError
 from limiter.admission.rules import AdmissionPolicy
 from proto.topics_response import TopicsAnswer
-from proxy.listing import flights as module
-from proxy.listing.flights import ANSWERS_A_TURN, BYTES_A_TURN, answers_a_turn
-from tests.properties.flights_history import DIRECT, HEAP, Client, FlightsHistory
+from proxy.listing import requesters as module
+from proxy.listing.requesters import ANSWERS_A_TURN, BYTES_A_TURN, answers_a_turn
+from tests.properties.proxy.flights_history import DIRECT, HEAP, Client, FlightsHistory
 from tests.support.clocks.settle import settle
 
 CLIENTS = 1_000

@@ -42,9 +42,7 @@ class Budget:
         if clients:
             await self.limiter.acquire(DIRECT, answer.command_bytes, None, owner)
         owner.done_with(HEAP)
-        live = LiveAnswer(self.live, key, answer, owner)
-        self.live.remember(live)
-        return live
+        return self.live.to_send(key, answer, owner, None)
 
     def accounts(self, limit_type: LimitType) -> int:
         return len(list(self.limiter.semaphore(limit_type).accounts()))
@@ -182,12 +180,31 @@ async def test_only_the_word_unchanged_with_its_own_hash_and_no_names_confirms_a
         answer_of(unchanged_frame(1, "0123abce")),
         answer_of(listing_frame(1, unchanged)),
         answer_of(listing_frame(1, without_tail(NAMES))),
-        listed(NAMES),
-        listed([]),
     ]
     # When, Then
-    assert live.is_confirmed_by(answer_of(unchanged_frame(1, HASH)))
-    assert [live.is_confirmed_by(other) for other in others] == [False] * 5
+    assert live.or_another(answer_of(unchanged_frame(1, HASH)), None) is live.answer
+    assert [live.or_another(other, None) for other in others] == [None] * 3
+
+
+@pytest.mark.parametrize("names", [NAMES, NAMES[1:], []])
+async def test_another_list_is_right_unless_the_client_has_it(names: list[str]) -> None:
+    # Given
+    live, other = await Budget().sent(listed(NAMES), "first"), listed(names, "89abcdef")
+    # When, Then
+    assert live.or_another(other, None) is other
+    assert live.or_another(other, HASH) is other
+    assert live.or_another(other, "89abcdef") is None
+
+
+async def test_the_bytes_on_their_way_are_sent_again_instead_of_equal_ones() -> None:
+    # Given
+    budget = Budget()
+    live = await budget.sent(listed(NAMES), "first")
+    # When
+    again = await budget.sent(listed(NAMES), "second")
+    # Then
+    assert again is live
+    assert budget.live.reused_total == 1
 
 
 async def test_an_answer_equals_another_of_the_same_hash_and_length_only() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from limiter.memory.size_estimate import SizeEstimate
-from proxy.listing.pulsar_charging import ShippedCharging
+from proxy.listing.pulsar_charging import PulsarCharging
 from server.connection.request_errors import RequestError, UnansweredRequestError
 from tests.support.clocks.settle import settle, started
 from tests.support.processes.cluster import held, until
@@ -40,9 +40,9 @@ DIRECT_TEXT = "Failed due to direct memory limit exceeded"
 
 @asynccontextmanager
 async def shipped(
-    *, as_shipped: bool = True, policy: SizeEstimate = LAST, **limits: int
+    *, mended: bool = False, policy: SizeEstimate = LAST, **limits: int
 ) -> AsyncIterator[Setup]:
-    make = partial(ShippedCharging, policy=policy, as_shipped=as_shipped)
+    make = partial(PulsarCharging, policy=policy, mended=mended)
     async with charging_setup(make, **limits) as setup:
         yield setup
 
@@ -57,7 +57,7 @@ def too_large(size_bytes: int, limit_bytes: int) -> str:
     return f"Requested permits={size_bytes} is larger than maxPermits={limit_bytes}"
 
 
-@pytest.mark.parametrize("as_shipped", [True, False])
+@pytest.mark.parametrize("mended", [True, False])
 @pytest.mark.parametrize(
     ("policy", "reserved", "charged"),
     [
@@ -66,10 +66,10 @@ def too_large(size_bytes: int, limit_bytes: int) -> str:
     ],
 )
 async def test_each_policy_reserves_and_charges_its_own_figures(
-    policy: SizeEstimate, reserved: list[int], charged: int, as_shipped: bool
+    policy: SizeEstimate, reserved: list[int], charged: int, mended: bool
 ) -> None:
     # Given
-    async with shipped(policy=policy, as_shipped=as_shipped) as setup:
+    async with shipped(policy=policy, mended=mended) as setup:
         seen, answer = [], setup.broker.answer
 
         def look(request: pb.CommandGetTopicsOfNamespace) -> bytes:
@@ -165,7 +165,7 @@ async def test_ours_refuses_with_size_limit_and_key_every_time(
     policy: SizeEstimate, limits: dict[str, int], size: int, key: str
 ) -> None:
     # Given
-    async with shipped(as_shipped=False, policy=policy, **limits) as setup:
+    async with shipped(mended=True, policy=policy, **limits) as setup:
         (limit,) = limits.values()
         for _ in range(3):
             # When
@@ -183,7 +183,7 @@ async def test_ours_refuses_with_size_limit_and_key_every_time(
 @pytest.mark.parametrize("limit", [ESTIMATE_BYTES - 1, COMMAND_BYTES - 1])
 async def test_ours_answers_a_namespace_that_shrank_below_the_limit(limit: int) -> None:
     # Given
-    async with shipped(as_shipped=False, heap=limit) as setup:
+    async with shipped(mended=True, heap=limit) as setup:
         await refused(setup)
         # When
         setup.broker.names[BIG] = NAMES[:10]
@@ -195,7 +195,7 @@ async def test_ours_answers_a_namespace_that_shrank_below_the_limit(limit: int) 
 # -- waits ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("as_shipped", [True, False])
+@pytest.mark.parametrize("mended", [True, False])
 @pytest.mark.parametrize(
     ("budget", "left", "text"),
     [
@@ -206,10 +206,10 @@ async def test_ours_answers_a_namespace_that_shrank_below_the_limit(limit: int) 
     ids=["estimate", "names", "direct"],
 )
 async def test_a_wait_that_times_out_is_too_many_requests(
-    budget: LimitType, left: int, text: str, as_shipped: bool
+    budget: LimitType, left: int, text: str, mended: bool
 ) -> None:
     # Given
-    async with shipped(as_shipped=as_shipped) as setup:
+    async with shipped(mended=mended) as setup:
         others = await setup.limiter.acquire(budget, PLENTY - left)
         asking = asyncio.create_task(refused(setup))
         await until(lambda: setup.limiter.queue_size(budget) == 1)
@@ -254,12 +254,12 @@ async def test_a_full_queue_is_too_many_requests(budget: LimitType, left: int, t
         assert held(setup.limiter) == {}
 
 
-@pytest.mark.parametrize(("as_shipped", "kept"), [(True, 0), (False, 10_240)])
-async def test_who_waits_to_grow_holds_the_estimate_meanwhile_but_not_as_shipped(
-    as_shipped: bool, kept: int
+@pytest.mark.parametrize(("mended", "kept"), [(False, 0), (True, 10_240)])
+async def test_who_waits_to_grow_holds_the_estimate_meanwhile_but_not_upstream(
+    mended: bool, kept: int
 ) -> None:
     # Given
-    async with shipped(as_shipped=as_shipped) as setup:
+    async with shipped(mended=mended) as setup:
         others = await setup.limiter.acquire(HEAP, PLENTY - ESTIMATE_BYTES + 1)
         # When
         asking = asyncio.create_task(setup.list_topics())
@@ -278,12 +278,12 @@ async def test_who_waits_to_grow_holds_the_estimate_meanwhile_but_not_as_shipped
     [(HEAP, 10_239), (HEAP, ESTIMATE_BYTES - 1), (DIRECT, COMMAND_BYTES - 1)],
     ids=["estimate", "names", "direct"],
 )
-@pytest.mark.parametrize("as_shipped", [True, False])
+@pytest.mark.parametrize("mended", [True, False])
 async def test_a_request_that_leaves_gives_back_what_it_held(
-    budget: LimitType, left: int, as_shipped: bool
+    budget: LimitType, left: int, mended: bool
 ) -> None:
     # Given
-    async with shipped(as_shipped=as_shipped) as setup:
+    async with shipped(mended=mended) as setup:
         others = await setup.limiter.acquire(budget, PLENTY - left)
         asking = asyncio.create_task(setup.list_topics())
         await until(lambda: setup.limiter.queue_size(budget) == 1)
@@ -295,12 +295,12 @@ async def test_a_request_that_leaves_gives_back_what_it_held(
         assert held(setup.limiter) == {}
 
 
-@pytest.mark.parametrize("as_shipped", [True, False])
+@pytest.mark.parametrize("mended", [True, False])
 async def test_a_request_that_leaves_the_wait_for_the_first_size_resets_nobodys(
-    as_shipped: bool,
+    mended: bool,
 ) -> None:
     # Given
-    async with shipped(as_shipped=as_shipped) as setup:
+    async with shipped(mended=mended) as setup:
         others = await setup.limiter.acquire(HEAP, PLENTY)
         first = asyncio.create_task(setup.list_topics())
         await until(lambda: setup.limiter.queue_size(HEAP) == 1)
@@ -316,14 +316,12 @@ async def test_a_request_that_leaves_the_wait_for_the_first_size_resets_nobodys(
         assert held(setup.limiter) == {}
 
 
-@pytest.mark.parametrize(
-    ("as_shipped", "waiting"), [(True, 2), (False, 1)], ids=["as shipped", "ours"]
-)
-async def test_a_failure_resets_anothers_measurement_as_shipped_only(
-    as_shipped: bool, waiting: int
+@pytest.mark.parametrize(("mended", "waiting"), [(False, 2), (True, 1)], ids=["as shipped", "ours"])
+async def test_a_failure_resets_anothers_measurement_upstream_only(
+    mended: bool, waiting: int
 ) -> None:
     # Given: one that has its estimate of a measurement that failed; one that measures, one behind
-    async with shipped(as_shipped=as_shipped) as setup:
+    async with shipped(mended=mended) as setup:
         others = await setup.limiter.acquire(HEAP, PLENTY)
         first, second = [await started(setup.list_topics()) for _ in range(2)]
         first.cancel()

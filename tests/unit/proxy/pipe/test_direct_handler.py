@@ -41,7 +41,7 @@ class Opening:
         monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", self._connect)
         targets = BrokerTargets(proxy_config({"brokerServiceURL": TARGET}))
         self._handler = DirectProxyHandler(
-            targets, ProcessFlow(), self.clock, TIMEOUT_SECONDS, as_shipped=False
+            targets, ProcessFlow(), self.clock, TIMEOUT_SECONDS, like_pulsar=False
         )
 
     async def _connect(

@@ -405,7 +405,7 @@ async def test_who_is_gone_is_watched_no_more_whatever_is_sent_to_it() -> None:
 async def test_who_answers_a_ping_has_shown_that_it_reads() -> None:
     # Given
     served = Served()
-    newcomers = served.slow_peers._newcomers
+    newcomers = served.slow_peers._unproven
     assert served.cnx in newcomers
     # When
     assert served.cnx.ask_whether_it_reads()
@@ -419,7 +419,7 @@ async def test_who_answers_a_ping_has_shown_that_it_reads() -> None:
 async def test_a_pong_that_nobody_asked_for_shows_nothing() -> None:
     # Given
     served = Served()
-    newcomers = served.slow_peers._newcomers
+    newcomers = served.slow_peers._unproven
     # When
     served.answers()
     # Then

@@ -50,6 +50,18 @@ async def test_others_run_once_between_two_turns_however_much_work_there_is() ->
     await asyncio.gather(*tasks)
 
 
+async def test_short_pieces_of_work_make_no_long_turn() -> None:
+    # Given
+    steps, log = Steps(turn_seconds=60), list[str]()
+    tasks = [asyncio.create_task(steps.take(work("w", log, steps=1))) for _ in range(3)]
+    # When
+    await asyncio.sleep(0)
+    # Then
+    assert log == ["w"]
+    await asyncio.gather(*tasks)
+    assert log == ["w", "w", "w"]
+
+
 async def test_a_turn_holds_more_than_one_step_while_there_is_time() -> None:
     # Given
     log = list[str]()

@@ -130,3 +130,15 @@ async def test_a_failure_that_nobody_waits_for_is_no_error_of_ours(
     gc.collect()
     # Then
     assert caplog.messages == []
+
+
+async def test_stopping_ends_all_work_under_way() -> None:
+    # Given
+    flights, work = SingleFlight[int](), Work()
+    asking = [await started(flights.join(key, work)) for key in "ab"]
+    # When
+    flights.stop()
+    await settle()
+    # Then
+    assert (work.cancelled, len(flights)) == (2, 0)
+    assert all(each.cancelled() for each in asking)

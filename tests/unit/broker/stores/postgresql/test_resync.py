@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from broker.stores.changes import StoreError
-from broker.stores.postgresql.resync import LONGEST_RETRY_SECONDS, CatchUps
+from broker.stores.postgresql.resync import LONGEST_RETRY_SECONDS, ResyncTasks
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 
@@ -30,18 +30,18 @@ class Work:
 async def test_what_is_wanted_often_while_it_is_under_way_is_done_once_more() -> None:
     # Given
     work = Work()
-    catch_ups = CatchUps(work, ManualClock())
+    resyncs = ResyncTasks(work, ManualClock())
     work.go_on.clear()
-    catch_ups.want("a")
+    resyncs.request("a")
     await settle()
     # When
     for _ in range(5):
-        catch_ups.want("a")
+        resyncs.request("a")
     work.go_on.set()
     await settle()
     # Then
     assert work.done == ["a", "a"]
-    assert len(catch_ups) == 0
+    assert len(resyncs) == 0
 
 
 async def test_two_things_do_not_wait_for_each_other() -> None:
@@ -54,10 +54,10 @@ async def test_two_things_do_not_wait_for_each_other() -> None:
             await waits.wait()
         done.append(key)
 
-    catch_ups = CatchUps(work, ManualClock())
+    resyncs = ResyncTasks(work, ManualClock())
     # When
-    catch_ups.want("slow")
-    catch_ups.want("fast")
+    resyncs.request("slow")
+    resyncs.request("fast")
     await settle()
     # Then
     assert done == ["fast"]
@@ -70,9 +70,9 @@ async def test_what_fails_is_tried_again_later() -> None:
     # Given
     work, clock = Work(), ManualClock()
     work.failures = 4
-    catch_ups = CatchUps(work, clock)
+    resyncs = ResyncTasks(work, clock)
     # When
-    catch_ups.want("a")
+    resyncs.request("a")
     await settle()
     assert work.failures == 3
     for _ in range(4):
@@ -87,13 +87,13 @@ async def test_closing_gives_up_what_is_under_way() -> None:
     # Given
     work = Work()
     work.go_on.clear()
-    catch_ups = CatchUps(work, ManualClock())
-    catch_ups.want("a")
+    resyncs = ResyncTasks(work, ManualClock())
+    resyncs.request("a")
     await settle()
     # When
-    await catch_ups.close()
+    await resyncs.close()
     work.go_on.set()
     await settle()
     # Then
     assert work.done == []
-    assert len(catch_ups) == 0
+    assert len(resyncs) == 0

@@ -16,8 +16,8 @@ from broker.stores.open_store import store_for_url
 from broker.stores.postgresql import reading as postgresql_reading
 from broker.stores.postgresql import writing as postgresql_writing
 from broker.stores.postgresql.reading import _SELECT
+from broker.stores.postgresql.row_sizes import MAX_ROW_BYTES
 from broker.stores.postgresql.store import PostgresqlStore
-from broker.stores.postgresql.writing import MAX_ROW_BYTES
 from tests.support.stores.topic_stores import (
     PERSISTENT,
     A,
@@ -196,8 +196,8 @@ async def test_what_is_committed_is_told_even_if_the_rest_cannot_be_read(
         async def fails(_: object) -> None:
             raise StoreError("out of reach")
 
-        monkeypatch.setattr(two._namespaces._catch_ups, "want", lambda _: None)
-        monkeypatch.setattr(two._namespaces, "_catch_up_in_turn", fails)
+        monkeypatch.setattr(two._namespaces._resyncs, "request", lambda _: None)
+        monkeypatch.setattr(two._namespaces, "_resync_locked", fails)
         await one.apply(A, changes(topic("b")))
         # When
         version = await two.apply(A, changes(topic("c")))
@@ -213,7 +213,7 @@ async def test_what_was_kept_of_a_namespace_is_no_part_of_one_made_anew(
     async with opened(postgresql(postgresql_url)) as one, opened(postgresql(postgresql_url)) as two:
         await one.apply(A, changes(topic("__change_events")))
         assert (await two.snapshot(A)).system
-        monkeypatch.setattr(two._namespaces._catch_ups, "want", lambda _: None)
+        monkeypatch.setattr(two._namespaces._resyncs, "request", lambda _: None)
         await one.delete_namespace(A)
         # When
         version = await two.apply(A, changes(topic("new")))

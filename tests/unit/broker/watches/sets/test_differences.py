@@ -8,7 +8,7 @@ from broker.watches.names.sorted_names import SortedNames
 from broker.watches.sets import differences as module
 from broker.watches.sets.differences import SetDifferences, each_name
 from broker.watches.sets.watched_sets import WatchedSet
-from broker.watches.updates.update_permit import UpdatePayment
+from broker.watches.updates.update_permit import UpdatePermit
 
 if TYPE_CHECKING:
     import pytest
@@ -49,7 +49,7 @@ def test_a_set_that_did_not_change_is_told_nothing() -> None:
     # When
     changed(noted, b"a", one)
     # Then
-    assert noted.updates(UpdatePayment()) == []
+    assert noted.updates(UpdatePermit()) == []
 
 
 def test_several_names_of_a_change_are_one_update_a_set() -> None:
@@ -59,7 +59,7 @@ def test_several_names_of_a_change_are_one_update_a_set() -> None:
     # When
     changed(noted, b"b", one, other)
     changed(noted, b"c", one)
-    updates = dict(noted.updates(UpdatePayment()))
+    updates = dict(noted.updates(UpdatePermit()))
     # Then
     assert (updates[one].before, updates[one].after) == (before, one.names)
     assert len(updates) == 2
@@ -76,7 +76,7 @@ def test_a_set_that_nobody_watches_costs_no_update() -> None:
     # When
     changed(noted, b"b", one)
     # Then
-    assert noted.updates(UpdatePayment()) == []
+    assert noted.updates(UpdatePermit()) == []
 
 
 def test_names_that_many_sets_share_are_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,7 @@ def test_names_that_many_sets_share_are_encoded_once(monkeypatch: pytest.MonkeyP
     noted, sets = SetDifferences(), [watched(str(number).encode()) for number in range(10)]
     # When
     changed(noted, b"x", *sets)
-    updates = noted.updates(UpdatePayment())
+    updates = noted.updates(UpdatePermit())
     # Then
     assert (len(updates), len(encoded)) == (10, 1)
 
@@ -101,8 +101,8 @@ def test_all_copies_of_a_change_are_paid_for_together() -> None:
     # Given
     noted, sets = SetDifferences(), [watched(str(number).encode()) for number in range(10)]
     changed(noted, b"x", *sets)
-    payment = UpdatePayment()
+    permit = UpdatePermit()
     # When
-    updates = noted.updates(payment)
+    updates = noted.updates(permit)
     # Then
-    assert payment.size_bytes == sum(update.command.body_bytes for _, update in updates) == 130
+    assert permit.size_bytes == sum(update.command.body_bytes for _, update in updates) == 130

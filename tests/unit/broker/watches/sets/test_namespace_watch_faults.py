@@ -152,8 +152,8 @@ async def test_what_some_are_told_leaves_before_the_others_are_told(
     sent_before_the_second: list[bytes] = []
 
     def send(update: SetUpdate) -> None:
-        assert update.payment is not None
-        assert update.payment.send(served.cnx, b"update")
+        assert update.permit is not None
+        assert update.permit.send(served.cnx, b"update")
 
     monkeypatch.setattr(first, "changed", send)
     monkeypatch.setattr(
@@ -173,7 +173,7 @@ async def test_who_comes_while_a_change_is_applied_gets_all_of_it(
     monkeypatch.setattr(namespace_watch, "SETS_A_STEP", 1)
     followed = await Followed.of("a1")
     await followed.listener()
-    touched, names = followed.watch._maker.touched, list[bytes]()
+    touched, names = followed.watch._builder.touched, list[bytes]()
     coming: list[asyncio.Task[Listener]] = []
 
     def somebody_comes_at_the_fifth(name: bytes) -> None:
@@ -182,7 +182,7 @@ async def test_who_comes_while_a_change_is_applied_gets_all_of_it(
         if len(names) == 5:
             coming.append(asyncio.get_running_loop().create_task(followed.listener(AS)))
 
-    monkeypatch.setattr(followed.watch._maker, "touched", somebody_comes_at_the_fifth)
+    monkeypatch.setattr(followed.watch._builder, "touched", somebody_comes_at_the_fifth)
     # When
     await followed.change(added=[f"a{number}" for number in range(10, 30)])
     await followed.tell()

@@ -6,8 +6,8 @@ import tracemalloc
 
 import pytest
 
-from broker.watches.names.sorted_names import EMPTY_NAMES, SortedNames
-from broker.watches.sets.watched_sets import SET_BYTES, EncodedNames, WatchedSet, WatchedSets
+from broker.watches.names.sorted_names import SortedNames
+from broker.watches.sets.watched_sets import SET_BYTES, WatchedSet, WatchedSets
 
 
 def numbered(count: int) -> list[bytes]:
@@ -121,17 +121,15 @@ def test_what_is_charged_is_near_what_is_used() -> None:
     assert sets.held_bytes == pytest.approx(used, rel=0.25)
 
 
-def test_encoded_names_are_shared_while_somebody_keeps_them() -> None:
+async def test_encoded_names_are_shared_while_somebody_keeps_them() -> None:
     # Given
-    watched = WatchedSet("one", EMPTY_NAMES)
-    assert watched.encoded() is None
-    encoded = EncodedNames(EMPTY_NAMES, ())
-    # When
-    watched.remember(encoded)
-    # Then
-    assert watched.encoded() is encoded
+    watched = WatchedSet(".*", SortedNames.from_sorted([b"a", b"b"]))
+    encoded = await watched.encode(watched.names)
+    # When, Then
+    assert await watched.encode(watched.names) is encoded
+    assert (await watched.encode(SortedNames.from_sorted([b"a"]))).parts != encoded.parts
     del encoded
-    assert watched.encoded() is None
+    assert watched._encoded() is None
 
 
 def test_what_is_charged_follows_every_change() -> None:

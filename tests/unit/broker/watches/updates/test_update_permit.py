@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.watches.updates.update_permit import UpdatePayment
+from broker.watches.updates.update_permit import UpdatePermit
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from limiter.memory.response_memory import PrivateMemory, SharedMemory
 from tests.support.clocks.manual_clock import ManualClock
@@ -13,18 +13,18 @@ DIRECT = LimitType.DIRECT_MEMORY
 BOTH = pytest.mark.parametrize("kind", [PrivateMemory, SharedMemory])
 
 
-class Paying:
-    """A payment of 100 bytes, and 1,000 bytes to pay it with."""
+class Acquiring:
+    """A permit of 100 bytes, and 1,000 bytes to pay it with."""
 
     def __init__(self, kind: type[PrivateMemory | SharedMemory]) -> None:
         limit = MemoryLimit(1_000, 10, 25.0)
         self.limiter = AsyncDualMemoryLimiter(limit, limit, ManualClock())
         self.memory = kind(self.limiter)
-        self.payment = UpdatePayment()
-        self.payment.size_bytes = 100
+        self.permit = UpdatePermit()
+        self.permit.size_bytes = 100
 
-    def pay(self) -> bool:
-        return self.payment.pay(self.memory, "t/n")
+    def acquire(self) -> bool:
+        return self.permit.acquire(self.memory, "t/n")
 
     @property
     def held_bytes(self) -> int:
@@ -32,23 +32,23 @@ class Paying:
 
 
 @BOTH
-async def test_it_is_paid_once_for_all(kind: type[PrivateMemory | SharedMemory]) -> None:
-    paying = Paying(kind)
-    assert [paying.pay(), paying.pay()] == [True, True]
-    assert (paying.held_bytes, paying.payment.paid) == (100, True)
+async def test_it_is_acquired_once_for_all(kind: type[PrivateMemory | SharedMemory]) -> None:
+    acquiring = Acquiring(kind)
+    assert [acquiring.acquire(), acquiring.acquire()] == [True, True]
+    assert (acquiring.held_bytes, acquiring.permit.granted) == (100, True)
 
 
 @BOTH
 async def test_it_is_held_until_all_were_told(kind: type[PrivateMemory | SharedMemory]) -> None:
     # Given
-    paying = Paying(kind)
-    paying.pay()
+    acquiring = Acquiring(kind)
+    acquiring.acquire()
     # When: the only part has left before the next watcher is told
-    paying.payment.part()()
+    acquiring.permit.share()()
     # Then
-    assert paying.held_bytes == 100
-    paying.payment.told_all()
-    assert (paying.held_bytes, paying.payment.paid) == (0, False)
+    assert acquiring.held_bytes == 100
+    acquiring.permit.all_told()
+    assert (acquiring.held_bytes, acquiring.permit.granted) == (0, False)
 
 
 @BOTH
@@ -56,14 +56,14 @@ async def test_it_is_held_until_the_last_part_has_left(
     kind: type[PrivateMemory | SharedMemory],
 ) -> None:
     # Given
-    paying = Paying(kind)
-    paying.pay()
-    left = [paying.payment.part() for _ in range(3)]
-    paying.payment.told_all()
+    acquiring = Acquiring(kind)
+    acquiring.acquire()
+    left = [acquiring.permit.share() for _ in range(3)]
+    acquiring.permit.all_told()
     # When, Then
     for each, held in zip(left, (100, 100, 0), strict=True):
         each()
-        assert paying.held_bytes == held
+        assert acquiring.held_bytes == held
 
 
 @BOTH
@@ -71,46 +71,46 @@ async def test_what_has_to_wait_is_not_asked_for_again(
     kind: type[PrivateMemory | SharedMemory],
 ) -> None:
     # Given
-    paying = Paying(kind)
-    blocker = await paying.limiter.acquire(DIRECT, 950)
-    assert not paying.pay()
+    acquiring = Acquiring(kind)
+    blocker = await acquiring.limiter.acquire(DIRECT, 950)
+    assert not acquiring.acquire()
     # When
-    paying.limiter.release(blocker)
+    acquiring.limiter.release(blocker)
     # Then: each watcher asks for its own
-    assert not paying.pay()
-    paying.payment.told_all()
-    assert paying.held_bytes == 0
+    assert not acquiring.acquire()
+    acquiring.permit.all_told()
+    assert acquiring.held_bytes == 0
 
 
 @BOTH
 async def test_what_is_too_large_together_is_no_error(
     kind: type[PrivateMemory | SharedMemory],
 ) -> None:
-    paying = Paying(kind)
-    paying.payment.size_bytes = 1_001
-    assert not paying.pay()
-    paying.payment.told_all()
-    assert paying.held_bytes == 0
+    acquiring = Acquiring(kind)
+    acquiring.permit.size_bytes = 1_001
+    assert not acquiring.acquire()
+    acquiring.permit.all_told()
+    assert acquiring.held_bytes == 0
 
 
 @BOTH
 @pytest.mark.parametrize("free_bytes", [1_000, 50])
-async def test_no_account_of_a_payment_is_kept_for_a_next_time(
+async def test_no_account_of_a_permit_is_kept_for_a_next_time(
     kind: type[PrivateMemory | SharedMemory], free_bytes: int
 ) -> None:
     # Given: it was granted, or would have had to wait
-    paying = Paying(kind)
+    acquiring = Acquiring(kind)
     if free_bytes < 1_000:
-        await paying.limiter.acquire(DIRECT, 1_000 - free_bytes)
-    paying.pay()
+        await acquiring.limiter.acquire(DIRECT, 1_000 - free_bytes)
+    acquiring.acquire()
     # When
-    paying.payment.told_all()
+    acquiring.permit.all_told()
     # Then: nobody asks in its name again
-    accounts = paying.limiter.semaphore(DIRECT)._accounts
-    assert not [owner for owner in accounts._spare if owner is paying.payment]
+    accounts = acquiring.limiter.semaphore(DIRECT)._books.accounts
+    assert not [owner for owner in accounts._spare if owner is acquiring.permit]
 
 
 async def test_who_is_told_nothing_costs_nothing() -> None:
-    paying = Paying(SharedMemory)
-    paying.payment.told_all()
-    assert (paying.held_bytes, paying.payment.paid) == (0, False)
+    acquiring = Acquiring(SharedMemory)
+    acquiring.permit.all_told()
+    assert (acquiring.held_bytes, acquiring.permit.granted) == (0, False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from broker.watches.updates import write_batch as joined_frames
-from broker.watches.updates.update_permit import UpdatePayment
+from broker.watches.updates import write_batch
+from broker.watches.updates.update_permit import UpdatePermit
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from limiter.memory.response_memory import SharedMemory
 from tests.support.clocks.manual_clock import ManualClock
@@ -33,55 +33,55 @@ def new_limiter() -> AsyncDualMemoryLimiter:
     return AsyncDualMemoryLimiter(limit, limit, ManualClock())
 
 
-def paid(limiter: AsyncDualMemoryLimiter | None = None) -> UpdatePayment:
-    """Return a payment of 100 bytes that is paid."""
-    payment = UpdatePayment()
-    payment.size_bytes = 100
-    assert payment.pay(SharedMemory(limiter or new_limiter()), "t/n")
-    return payment
+def acquired(limiter: AsyncDualMemoryLimiter | None = None) -> UpdatePermit:
+    """Return a permit of 100 bytes that is paid."""
+    permit = UpdatePermit()
+    permit.size_bytes = 100
+    assert permit.acquire(SharedMemory(limiter or new_limiter()), "t/n")
+    return permit
 
 
 @pytest.fixture
 def limiter() -> AsyncDualMemoryLimiter:
-    """What payments are paid with."""
+    """What permits are paid with."""
     return new_limiter()
 
 
 async def test_the_frames_of_a_connection_are_one_write_in_their_order() -> None:
     # Given
-    one, other, payment = Served(), Served(), paid()
+    one, other, permit = Served(), Served(), acquired()
     lengths = writes(one)
     # When
     for served, frame in ((one, b"a"), (other, b"b"), (one, b"cd")):
-        assert payment.send(served.cnx, frame)
-    payment.told_all()
+        assert permit.send(served.cnx, frame)
+    permit.all_told()
     # Then
     assert (one.takes(), other.takes(), lengths) == (b"acd", b"b", [3])
 
 
 async def test_what_has_left_does_not_leave_again() -> None:
-    served, payment = Served(), paid()
-    payment.send(served.cnx, b"a")
-    payment.leave()
-    payment.told_all()
+    served, permit = Served(), acquired()
+    permit.send(served.cnx, b"a")
+    permit.flush()
+    permit.all_told()
     assert served.takes() == b"a"
 
 
 async def test_behind_what_is_queued_nothing_is_taken() -> None:
-    served, payment = Served(), paid()
+    served, permit = Served(), acquired()
     served.cnx.enqueue([b"queued"], 6)
-    assert not payment.send(served.cnx, b"a")
-    payment.told_all()
+    assert not permit.send(served.cnx, b"a")
+    permit.all_told()
     assert served.takes() == b"queued"
 
 
 async def test_what_was_queued_meanwhile_goes_first(limiter: AsyncDualMemoryLimiter) -> None:
     # Given
-    served, payment = Served(), paid(limiter)
-    payment.send(served.cnx, b"a")
+    served, permit = Served(), acquired(limiter)
+    permit.send(served.cnx, b"a")
     served.cnx.enqueue([b"queued "], 7)
     # When
-    payment.told_all()
+    permit.all_told()
     # Then
     assert limiter.acquired_permits(DIRECT) == 100
     assert served.takes() == b"queued a"
@@ -92,11 +92,11 @@ async def test_the_frames_of_a_peer_that_vanished_give_their_memory_back(
     limiter: AsyncDualMemoryLimiter,
 ) -> None:
     # Given
-    served, payment = Served(), paid(limiter)
-    payment.send(served.cnx, b"a")
+    served, permit = Served(), acquired(limiter)
+    permit.send(served.cnx, b"a")
     served.cnx.abort()
     # When
-    payment.told_all()
+    permit.all_told()
     # Then
     assert limiter.acquired_permits(DIRECT) == 0
 
@@ -104,11 +104,11 @@ async def test_the_frames_of_a_peer_that_vanished_give_their_memory_back(
 @pytest.mark.parametrize("pays", [False, True])
 async def test_what_the_kernel_leaves_waiting_is_weighed_as_paid_or_not(pays: bool) -> None:
     # Given
-    served, payment = Served(), paid()
-    payment.pays = pays
+    served, permit = Served(), acquired()
+    permit.pays = pays
     # When
-    payment.send(served.cnx, b"a" * 100)
-    payment.told_all()
+    permit.send(served.cnx, b"a" * 100)
+    permit.all_told()
     # Then
     outbound = served.totals.outbound
     assert outbound.pending_bytes >= 100
@@ -118,13 +118,13 @@ async def test_what_the_kernel_leaves_waiting_is_weighed_as_paid_or_not(pays: bo
 
 async def test_so_much_is_joined_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given
-    monkeypatch.setattr(joined_frames, "MAX_JOINED_BYTES", 10)
-    served, payment = Served(), paid()
+    monkeypatch.setattr(write_batch, "MAX_JOINED_BYTES", 10)
+    served, permit = Served(), acquired()
     served.peer.reads_at_once = True
     lengths = writes(served)
     # When
-    taken = [payment.send(served.cnx, b"four") for _ in range(5)]
-    payment.told_all()
+    taken = [permit.send(served.cnx, b"four") for _ in range(5)]
+    permit.all_told()
     # Then
     assert (all(taken), lengths) == (True, [8, 8, 4])
     assert bytes(served.peer.received) == 5 * b"four"
@@ -134,11 +134,11 @@ async def test_who_takes_none_of_what_was_joined_is_sent_no_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Given
-    monkeypatch.setattr(joined_frames, "MAX_JOINED_BYTES", 10)
-    served, payment = Served(), paid()
+    monkeypatch.setattr(write_batch, "MAX_JOINED_BYTES", 10)
+    served, permit = Served(), acquired()
     # When
-    taken = [payment.send(served.cnx, b"four") for _ in range(5)]
-    payment.told_all()
+    taken = [permit.send(served.cnx, b"four") for _ in range(5)]
+    permit.all_told()
     # Then
     assert taken == [True, True, False, False, False]
     assert served.takes() == b"fourfour"
@@ -148,16 +148,16 @@ async def test_what_breaks_for_one_connection_ends_that_one_only(
     limiter: AsyncDualMemoryLimiter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given
-    broken, well, payment = Served(), Served(), paid(limiter)
+    broken, well, permit = Served(), Served(), acquired(limiter)
 
     def breaks(*_: object) -> bool:
         raise MemoryError("no room to join")
 
     monkeypatch.setattr(broken.cnx, "write_through", breaks)
     for served in (broken, well):
-        payment.send(served.cnx, b"a")
+        permit.send(served.cnx, b"a")
     # When
-    payment.told_all()
+    permit.all_told()
     # Then
     assert (broken.peer.is_closing(), well.takes()) == (True, b"a")
     assert limiter.acquired_permits(DIRECT) == 0

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from loadgen.clients.answers import AnswerChecker
-from loadgen.clients.context import StormContext, StormTime
-from loadgen.clients.counters import StormCounters
+from loadgen.clients.connection import ConnectFailedError
+from loadgen.clients.context import ClientContext, RunTime
+from loadgen.clients.counters import RequestCounters
 from loadgen.clients.records import Outcome
-from loadgen.scenario import ClientPlan, NamespaceExpectation, StormScenario
-from loadgen.scenarios.storm.client import ConnectFailedError, StormClient
+from loadgen.scenario import ClientPlan, NamespaceExpectation
+from loadgen.scenarios.storm.client import StormClient
+from loadgen.scenarios.storm.scenario import StormScenario
 from proto.frames import encode_command
 from proto.parsing.parser import parse_command
 from tests.support.clocks.manual_clock import ManualClock
@@ -71,14 +72,13 @@ class Harness:
             }
         )
         self.clock = ManualClock()
-        self.counters = StormCounters()
+        self.counters = RequestCounters()
         self.finished = 0
-        context = StormContext(
+        context = ClientContext(
             scenario,
-            AnswerChecker(filtered=False),
             self.counters,
             self._finish,
-            StormTime(self.clock.now, self.clock.now()),
+            RunTime(self.clock.now, self.clock.now()),
             self.clock,
         )
         self.transport = RecordingTransport()

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from loadgen.clients.answers import AnswerChecker
-from loadgen.clients.close_watch import LOOK_EVERY_SECONDS, ServerSide
-from loadgen.clients.context import StormContext, StormTime
-from loadgen.clients.counters import StormCounters
-from loadgen.clients.peer_record import PeerEnd
+from loadgen.clients.context import ClientContext, RunTime
+from loadgen.clients.counters import RequestCounters
 from loadgen.scenario import NamespaceExpectation
+from loadgen.scenarios.stuck.close_watch import LOOK_EVERY_SECONDS, CloseWatch
 from loadgen.scenarios.stuck.peer import StuckPeer
+from loadgen.scenarios.stuck.peer_record import PeerEnd
 from loadgen.scenarios.stuck.scenario import StuckScenario, peer_plans
 from proto.frames import encode_command
 from tests.support.clocks.manual_clock import ManualClock
@@ -44,16 +43,15 @@ class Desk:
             **changes,
         )
         self.clock = ManualClock()
-        context = StormContext(
+        context = ClientContext(
             scenario,
-            AnswerChecker(filtered=False),
-            StormCounters(),
+            RequestCounters(),
             lambda: None,
-            StormTime(self.clock.now, self.clock.now()),
+            RunTime(self.clock.now, self.clock.now()),
             self.clock,
         )
         (plan,) = peer_plans(scenario, 0, 1)
-        self.watch = ServerSide(self.clock, loopback=True)
+        self.watch = CloseWatch(self.clock, loopback=True)
         self.peer = StuckPeer(plan, context, self.watch)
         listening = socket.create_server(("127.0.0.1", 0))
         self.ours = socket.create_connection(listening.getsockname())
@@ -213,7 +211,7 @@ async def test_a_peer_without_connection_asks_for_nothing() -> None:
 async def test_beyond_the_loopback_the_kernel_is_not_asked() -> None:
     # Given a connection that stands
     desk = Desk()
-    watch, closed = ServerSide(desk.clock, loopback=False), []
+    watch, closed = CloseWatch(desk.clock, loopback=False), []
     watch.watch(desk.ours, lambda: closed.append(True))
     desk.flood()
     desk.clock.advance(1)

@@ -7,8 +7,11 @@ from collections import Counter
 import pytest
 from pydantic import ValidationError
 
-from loadgen.scenario import NamespaceExpectation, StormScenario
-from loadgen.scenarios.stuck.scenario import StuckScenario, due_moments, healthy_plans, peer_plans
+from loadgen.clients.schedule import due_moments, scheduled_plans
+from loadgen.executors.runner import read_plan
+from loadgen.scenario import NamespaceExpectation
+from loadgen.scenarios.storm.scenario import StormScenario
+from loadgen.scenarios.stuck.scenario import StuckScenario, peer_plans
 from loadgen.tasks.plan import TaskPlan
 
 
@@ -22,7 +25,7 @@ def scenario(**changes) -> StuckScenario:
 
 
 @pytest.mark.parametrize("tasks", [1, 2, 3, 10])
-@pytest.mark.parametrize("plans", [healthy_plans, peer_plans])
+@pytest.mark.parametrize("plans", [scheduled_plans, peer_plans])
 def test_plans_do_not_depend_on_the_number_of_tasks(plans, tasks: int) -> None:
     stuck = scenario(stuck_peers=7)
     split = [plan for task in range(tasks) for plan in plans(stuck, task, tasks)]
@@ -30,7 +33,7 @@ def test_plans_do_not_depend_on_the_number_of_tasks(plans, tasks: int) -> None:
 
 
 def test_clients_take_turns_within_the_interval() -> None:
-    plans = healthy_plans(scenario(clients=4, interval_seconds=2), 0, 1)
+    plans = scheduled_plans(scenario(clients=4, interval_seconds=2), 0, 1)
     assert [plan.intended_start_seconds for plan in plans] == [0.0, 0.5, 1.0, 1.5]
 
 
@@ -106,4 +109,4 @@ def test_a_task_is_told_which_scenario_it_runs() -> None:
     storm = StormScenario(service_url="pulsar://127.0.0.1:6650", namespaces=names("a"))
     for wanted in (scenario(stuck_seconds=3), storm):
         plan = TaskPlan(scenario=wanted, task=0, tasks=1)
-        assert TaskPlan.model_validate_json(plan.model_dump_json()).scenario == wanted
+        assert read_plan(plan.model_dump_json()).scenario == wanted

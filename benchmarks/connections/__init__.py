@@ -1,0 +1,1 @@
+"""Benchmarks of connections: large answers, and small frames."""

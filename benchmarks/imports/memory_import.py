@@ -1,0 +1,58 @@
+"""The speed of importing the Spark job's Parquet; 1,000,000 topics with ``--full``."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.processes import run_json
+from benchmarks.result import BenchOptions, BenchResult, Figure
+from loadgen.corpus.corpus import in_this_process, write_corpus
+from loadgen.corpus.topic_plan import TopicPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+QUICK_TOPICS = 200_000
+FULL_TOPICS = 1_000_000
+TOPICS_PER_NAMESPACE = 10_000
+TOPICS_PER_FILE = 100_000
+SEED = 7
+GOAL_PER_SECOND = 200_000.0
+
+
+def run(options: BenchOptions) -> BenchResult:
+    """Make the topics once and import them once a round.
+
+    Raises:
+        BenchError: An import failed.
+    """
+    topics = FULL_TOPICS if options.full else QUICK_TOPICS
+    with tempfile.TemporaryDirectory(prefix="floodgate-bench-") as folder:
+        corpus = Path(folder) / "topics"
+        options.note(f"making {topics:,} topics")
+        write_topics(corpus, topics, lambda _: None)
+        rounds = []
+        for number in range(options.rounds):
+            options.note(f"round {number + 1}: importing {topics:,} topics")
+            rounds.append(run_json("benchmarks.imports.client", str(corpus)))
+    rates = [found["topics"] / found["seconds"] for found in rounds]
+    megabytes = [found["peak_resident_bytes"] / 1e6 for found in rounds]
+    figures = [
+        # The rate is promised for a million; fewer only say roughly the same.
+        Figure(f"import of {topics:,} topics", "topics/s", rates, _goal(options)),
+        Figure("peak resident memory of the import", "MB", megabytes),
+    ]
+    return BenchResult(figures, rounds=rounds)
+
+
+def write_topics(out: Path, topics: int, on_part_done: Callable[[int], None]) -> None:
+    """Make a corpus of namespaces of TOPICS_PER_NAMESPACE topics, without Spark."""
+    plan = TopicPlan(topics, max(1, topics // TOPICS_PER_NAMESPACE), SEED)
+    parts = max(1, topics // TOPICS_PER_FILE)
+    write_corpus(plan, out, parts, in_this_process(on_part_done))
+
+
+def _goal(options: BenchOptions) -> float | None:
+    return GOAL_PER_SECOND if options.full else None

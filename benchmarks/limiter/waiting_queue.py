@@ -1,0 +1,105 @@
+"""Requests that wait behind one that holds everything, and how their cost is measured."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections import Counter
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.processes import BenchError
+from benchmarks.result import Figure
+from limiter.admission.rules import AdmissionPolicy, AdmissionRules
+from limiter.semaphore.async_semaphore import AsyncSemaphore
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Hashable, Mapping, Sequence
+
+    from limiter.permits.permit import AcquireOutcome
+
+MAX_ROUNDS = 3
+"""A round measures hundreds of thousands of waiters: three of them tell enough."""
+FEW, MANY = 1_000, 10_000
+"""The numbers of waiters that are compared."""
+REPEATS = {100: 5, FEW: 2, MANY: 1}
+"""Measurements of each number of waiters in a round."""
+GOAL_GROWTH = 1.5
+"""The goal: a waiter costs at most this many times as much among MANY as among FEW."""
+LONG_SECONDS = 3600.0
+TENANTS, NAMESPACES = 4, 20
+BLOCKER = "blocker"
+
+Costs = dict[str, dict[str, float]]
+"""One round: microseconds a waiter by case, and by the number of waiters."""
+
+
+class Spread(Enum):
+    """The owners of the requests that wait."""
+
+    ONE_OWNER = "one owner"
+    OWN_OWNERS = "own owners"
+
+    def of(self, waiters: int) -> list[tuple[Hashable, str]]:
+        """Return owner and namespace of each request."""
+        if self is Spread.ONE_OWNER:
+            return [("owner", "tenant/namespace")] * waiters
+        return [
+            (number, f"tenant-{number % TENANTS}/namespace-{number % NAMESPACES}")
+            for number in range(waiters)
+        ]
+
+
+class Outcomes:
+    """An observer that only counts: a run is known to have done what it says."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[AcquireOutcome] = Counter()
+
+    def __call__(self, outcome: AcquireOutcome, waited_seconds: float, count: int) -> None:
+        """Count."""
+        self._counts[outcome] += count
+
+    def expect(self, wanted: Mapping[AcquireOutcome, int], case: str) -> None:
+        """Compare.
+
+        Raises:
+            BenchError: Requests ended in another way.
+        """
+        if self._counts != wanted:
+            raise BenchError(f"{case}: requests ended as {dict(self._counts)}")
+
+
+def occupied(
+    policy: AdmissionPolicy, observer: Outcomes, timeout_seconds: float = LONG_SECONDS
+) -> AsyncSemaphore:
+    """Return a semaphore of one permit, which BLOCKER holds; its queue is unbounded."""
+    rules = AdmissionRules(policy)
+    semaphore = AsyncSemaphore(1, 0, timeout_seconds, None, observer, rules)
+    semaphore.request(1, None, BLOCKER, "tenant/namespace")
+    return semaphore
+
+
+async def undisturbed(work: Coroutine[Any, Any, None]) -> int:
+    """Return the nanoseconds of processor time of ``work`` without garbage collections."""
+    gc.disable()
+    try:
+        started = time.thread_time_ns()
+        await work
+        return time.thread_time_ns() - started
+    finally:
+        gc.enable()
+
+
+def cost_figures(rounds: Sequence[Costs]) -> list[Figure]:
+    """Return what a waiter costs among MANY, for each case."""
+    return [
+        Figure(name, "µs/waiter", [found[name][str(MANY)] for found in rounds])
+        for name in rounds[0]
+    ]
+
+
+def growth_figure(name: str, rounds: Sequence[Costs], goal: float | None) -> Figure:
+    """Return how many times as much a waiter costs among MANY as among FEW."""
+    times = [found[name][str(MANY)] / found[name][str(FEW)] for found in rounds]
+    return Figure(f"{name} / of {FEW:,}", "times", times, goal, at_most=True)

@@ -1,0 +1,1 @@
+"""Benchmarks of listings, with their client and their yardsticks."""

@@ -1,0 +1,87 @@
+"""The yardstick of the proxy: a uvloop process that copies bytes to a server and back.
+
+``python -m benchmarks.listings.bare_forwarder HOST PORT`` prints ``READY forwarder HOST PORT`` and
+serves until it is terminated. Each client has its own connection to the server, and nothing is
+looked at: what no proxy can leave out. A side that is full is not read for until it has room again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import cast
+
+from server.loop import run
+
+
+class Leg(asyncio.Protocol):
+    """One side; what it is sent goes to the other."""
+
+    def __init__(self, other: Leg | None = None) -> None:
+        self.other = other
+        self.transport: asyncio.Transport | None = None
+        self._early: list[bytes] = []
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Send what came before there was a connection."""
+        self.transport = cast("asyncio.Transport", transport)
+        self.transport.writelines(self._early)
+        self._early.clear()
+
+    def data_received(self, data: bytes) -> None:
+        """Hand over at once."""
+        if self.other is not None:
+            self.other.write(data)
+
+    def write(self, data: bytes) -> None:
+        """Write, or keep the first bytes until there is a connection."""
+        if self.transport is None:
+            self._early.append(data)
+        else:
+            self.transport.write(data)
+
+    def pause_writing(self) -> None:
+        """Stop reading for this side: it is full."""
+        if self.other is not None and self.other.transport is not None:
+            self.other.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """There is room again."""
+        if self.other is not None and self.other.transport is not None:
+            self.other.transport.resume_reading()
+
+    def connection_lost(self, _: Exception | None) -> None:
+        """End both sides."""
+        if self.other is not None and self.other.transport is not None:
+            self.other.transport.close()
+
+
+class ClientLeg(Leg):
+    """A client's side, which opens the other."""
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__()
+        self._target = host, port
+        self._opening: asyncio.Task[object] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Connect to the server."""
+        super().connection_made(transport)
+        self.other = Leg(self)
+        loop, server_leg = asyncio.get_running_loop(), self.other
+        opened = loop.create_connection(lambda: server_leg, *self._target)
+        self._opening = loop.create_task(opened)
+
+
+async def serve(host: str, port: int) -> None:
+    """Serve on a free port of the loopback until this process is ended."""
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: ClientLeg(host, port), "127.0.0.1", 0)
+    own_host, own_port = server.sockets[0].getsockname()
+    sys.stdout.write(f"READY forwarder {own_host} {own_port}\n")
+    sys.stdout.flush()
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    run(serve(sys.argv[1], int(sys.argv[2])))

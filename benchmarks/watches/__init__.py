@@ -1,0 +1,1 @@
+"""The benchmark of watches, with its processes."""

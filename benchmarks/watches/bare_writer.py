@@ -1,0 +1,64 @@
+"""The yardstick of watches: a uvloop server that writes one frame to all connections, nothing else.
+
+``python -m benchmarks.watches.bare_writer``; see ``controlled_process``. It knows nobody's set,
+computes nothing and has its transports' default limits: uvloop then writes what a connection was
+given in a turn of the loop at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any, cast
+
+from benchmarks.command_lines import answer_commands
+from server.connection.listener import raise_open_files_limit
+from server.loop import run
+
+
+class BareWriter(asyncio.Protocol):
+    """One connection.
+
+    Args:
+        transports: Where it enters itself.
+    """
+
+    def __init__(self, transports: dict[BareWriter, asyncio.Transport]) -> None:
+        self._transports = transports
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Enter."""
+        self._transports[self] = cast("asyncio.Transport", transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Leave."""
+        self._transports.pop(self, None)
+
+
+async def serve() -> None:
+    """Answer commands until there are no more."""
+    transports: dict[BareWriter, asyncio.Transport] = {}
+
+    async def write(frame: str, events: int, writes: int) -> dict[str, Any]:
+        """Write a frame (hexadecimal) so many times an event, spread over the connections."""
+        data, everyone = bytes.fromhex(frame), list(transports.values())
+        rounds = writes // len(everyone)
+        cpu_seconds = time.process_time()
+        for _ in range(events):
+            for _ in range(rounds):
+                for transport in everyone:
+                    transport.write(data)
+            # In the first turn of the loop uvloop writes, in the second the event has ended.
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        return {"cpu_seconds": time.process_time() - cpu_seconds}
+
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: BareWriter(transports), "127.0.0.1", 0, backlog=1024)
+    host, port = server.sockets[0].getsockname()
+    await answer_commands({"service_url": f"pulsar://{host}:{port}"}, {"write": write})
+
+
+if __name__ == "__main__":
+    raise_open_files_limit()
+    run(serve())

@@ -1,0 +1,273 @@
+"""Clients that watch, in a process of their own, and check all that they are told.
+
+``python -m benchmarks.watches.client``; see ``controlled_process``. What comes is kept and checked
+when that is asked for, so that the measured side is not held up by it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any, cast
+
+import proto.PulsarApi_pb2 as pb
+from benchmarks.command_lines import answer_commands
+from benchmarks.watches.names import FirstStates, WatchedNames, WatchError
+from loadgen.clients.connect import raise_open_file_limit
+from loadgen.clients.frames import PONG, connect_frame
+from proto.frames import encode_command
+from server.loop import run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MOST_PROBLEMS = 5
+_LENGTH_BYTES = 4
+_BUFFER_BYTES = 1 << 18
+SUCCESS, UPDATE = pb.BaseCommand.WATCH_TOPIC_LIST_SUCCESS, pb.BaseCommand.WATCH_TOPIC_UPDATE
+
+
+class Frames:
+    """Takes frames out of the bytes of a connection."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def feed(self, chunk: bytes) -> list[pb.BaseCommand]:
+        """Return the commands that are complete now."""
+        data, commands, start = self._data, [], 0
+        data += chunk
+        while len(data) - start >= _LENGTH_BYTES:
+            end = start + _LENGTH_BYTES + int.from_bytes(data[start : start + _LENGTH_BYTES], "big")
+            if end > len(data):
+                break
+            command = bytes(data[start + 2 * _LENGTH_BYTES : end])
+            commands.append(pb.BaseCommand.FromString(command))
+            start = end
+        del data[:start]
+        return commands
+
+
+class Watching:
+    """Every watcher of this process.
+
+    The mutable state is what each of them knows, what came since and was not checked, and what
+    was wrong.
+    """
+
+    def __init__(self) -> None:
+        self.peers: list[WatchingPeer] = []
+        self.states: dict[tuple[WatchingPeer, int], WatchedNames] = {}
+        self.updates: list[tuple[WatchingPeer, pb.CommandWatchTopicUpdate]] = []
+        self.updates_seen = 0
+        self.problems: list[str] = []
+        self.changed = asyncio.Event()
+        self.first = FirstStates()
+        self._order: list[tuple[WatchingPeer, int]] = []
+
+    # -- commands -----------------------------------------------------------------------------
+
+    async def watch(
+        self, url: str, namespace: str, patterns: Sequence[str], connections: int, at_once: int
+    ) -> dict[str, Any]:
+        """Open connections, then ask for all watches; return when all were answered.
+
+        Args:
+            url: The broker's.
+            namespace: What is watched.
+            patterns: One for each watch.
+            connections: How many the watches are spread over.
+            at_once: Most watches that are asked for and not answered.
+        """
+        await self._open(url, connections)
+        began = time.perf_counter()
+        for number, pattern in enumerate(patterns):
+            await self._until(lambda done=number - at_once: len(self.states) > done)
+            peer, watcher_id = self.peers[number % connections], number // connections
+            self._order.append((peer, watcher_id))
+            peer.watch(number, watcher_id, namespace, pattern)
+        await self._until(lambda: len(self.states) == len(patterns))
+        return {"seconds": time.perf_counter() - began, "problems": self.problems}
+
+    async def expect(self, updates: int) -> dict[str, Any]:
+        """Return when so many updates have come since the last time."""
+        await self._until(lambda: self.updates_seen >= updates)
+        self.updates_seen -= updates
+        return {"left": self.updates_seen, "problems": self.problems}
+
+    def verify(self) -> dict[str, Any]:
+        """Check every update that came, and say what each watcher knows now."""
+        updates, self.updates = self.updates, []
+        for peer, update in updates:
+            key = (peer, update.watcher_id)
+            try:
+                self.states[key] = self.states[key].after(
+                    update.new_topics, update.deleted_topics, update.topics_hash
+                )
+            except (WatchError, KeyError) as error:
+                self._problem(f"watcher {update.watcher_id} of {peer.name}: {error}")
+        known = [self.states[key] for key in self._order]
+        return {
+            "updates": len(updates),
+            "problems": self.problems,
+            "watchers": [[len(state.names), state.hash] for state in known],
+        }
+
+    def names(self, watcher: int) -> list[str]:
+        """Return every name that one watcher knows."""
+        return [name.decode() for name in self.states[self._order[watcher]].names]
+
+    def leave(self) -> None:
+        """Close all connections."""
+        for peer in self.peers:
+            peer.leave()
+
+    # -- what comes ---------------------------------------------------------------------------
+
+    def received(self, peer: WatchingPeer, command: pb.BaseCommand) -> None:
+        """Take one command."""
+        if command.type == UPDATE:
+            self.updates.append((peer, command.watchTopicUpdate))
+            self.updates_seen += 1
+        elif command.type == SUCCESS:
+            self._succeeded(peer, command.watchTopicListSuccess)
+        elif command.type == pb.BaseCommand.PING:
+            peer.send(PONG)
+        elif command.type == pb.BaseCommand.CONNECTED:
+            peer.ready.set_result(None)
+        else:
+            self._problem(f"{peer.name} was told: {command.error.message or command.type}")
+        self.changed.set()
+
+    def _succeeded(self, peer: WatchingPeer, answer: pb.CommandWatchTopicListSuccess) -> None:
+        key = (peer, answer.watcher_id)
+        try:
+            self.states[key] = self.first.of(answer.topic, answer.topics_hash)
+        except WatchError as error:
+            self._problem(f"watcher {answer.watcher_id} of {peer.name}: {error}")
+
+    def lost(self, peer: WatchingPeer) -> None:
+        """Count a connection that has ended."""
+        if not peer.left:
+            self._problem(f"{peer.name} was closed by the server")
+            self.changed.set()
+
+    def _problem(self, sentence: str) -> None:
+        if len(self.problems) < MOST_PROBLEMS:
+            self.problems.append(sentence)
+
+    async def _open(self, url: str, connections: int) -> None:
+        loop, (host, port) = asyncio.get_running_loop(), _address(url)
+        for _ in range(connections):
+            _, peer = await loop.create_connection(lambda: WatchingPeer(self), host, port)
+            self.peers.append(peer)
+            await peer.ready
+
+    async def _until(self, condition: Any) -> None:  # noqa: ANN401
+        while not condition() and not self.problems:
+            self.changed.clear()
+            await self.changed.wait()
+
+
+class WatchingPeer(asyncio.Protocol):
+    """One connection."""
+
+    def __init__(self, watching: Watching) -> None:
+        self._watching = watching
+        self._frames = Frames()
+        self._transport: asyncio.Transport | None = None
+        self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.name = ""
+        self.left = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Shake hands."""
+        self._transport = cast("asyncio.Transport", transport)
+        self.name = f"port {transport.get_extra_info('sockname')[1]}"
+        self.send(connect_frame())
+
+    def data_received(self, data: bytes) -> None:
+        """Hand over what is complete."""
+        for command in self._frames.feed(data):
+            self._watching.received(self, command)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Say so."""
+        self._watching.lost(self)
+
+    def watch(self, request_id: int, watcher_id: int, namespace: str, pattern: str) -> None:
+        """Ask for a watch."""
+        request = pb.CommandWatchTopicList(
+            request_id=request_id,
+            watcher_id=watcher_id,
+            namespace=namespace,
+            topics_pattern=pattern,
+        )
+        kind = pb.BaseCommand.WATCH_TOPIC_LIST
+        self.send(encode_command(pb.BaseCommand(type=kind, watchTopicList=request)))
+
+    def send(self, frame: bytes) -> None:
+        """Send a frame."""
+        assert self._transport is not None
+        self._transport.write(frame)
+
+    def leave(self) -> None:
+        """Close."""
+        self.left = True
+        assert self._transport is not None
+        self._transport.abort()
+
+
+def _address(url: str) -> tuple[str, int]:
+    host, _, port = url.removeprefix("pulsar://").rpartition(":")
+    return host, int(port)
+
+
+class Commands:
+    """The commands on standard input; the mutable state is the watches that are open."""
+
+    def __init__(self) -> None:
+        self._watching = Watching()
+
+    async def watch(
+        self, url: str, namespace: str, patterns: Sequence[str], connections: int, at_once: int
+    ) -> dict[str, Any]:
+        """See Watching.watch."""
+        return await self._watching.watch(url, namespace, patterns, connections, at_once)
+
+    async def expect(self, updates: int) -> dict[str, Any]:
+        """See Watching.expect."""
+        return await self._watching.expect(updates)
+
+    async def verify(self) -> dict[str, Any]:
+        """See Watching.verify."""
+        return self._watching.verify()
+
+    async def names(self, watcher: int) -> dict[str, Any]:
+        """See Watching.names."""
+        return {"names": self._watching.names(watcher)}
+
+    async def leave(self) -> dict[str, Any]:
+        """Close all connections and forget everything."""
+        self._watching.leave()
+        self._watching = Watching()
+        return {}
+
+    async def sink(self, url: str, connections: int) -> dict[str, Any]:
+        """Open connections that read and forget whatever comes."""
+        loop, (host, port) = asyncio.get_running_loop(), _address(url)
+        for _ in range(connections):
+            await loop.create_connection(asyncio.Protocol, host, port)
+        return {}
+
+
+async def main() -> None:
+    """Answer commands until there are no more."""
+    raise_open_file_limit(4_096)
+    commands = Commands()
+    names = ("watch", "sink", "expect", "verify", "names", "leave")
+    await answer_commands({}, {name: getattr(commands, name) for name in names})
+
+
+if __name__ == "__main__":
+    run(main())

@@ -1,0 +1,123 @@
+"""A broker that creates and deletes topics as it is told, and says what that cost it.
+
+``python -m benchmarks.watches.server SETTINGS_JSON [IMPORT ...]``; see ``controlled_process``. It
+is the broker that ``python -m broker`` starts; only the changes do not come over REST, so that what
+is measured is what watchers cost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.command_lines import answer_commands
+from benchmarks.lag_sampler import LagSampler
+from broker.configuration.config import BrokerConfig
+from broker.service import BrokerService
+from broker.stores.changes import TopicChanges
+from proto.names import NamespaceName
+from server.connection.listener import raise_open_files_limit
+from server.imports import Imports
+from server.logs import LogFormat, LogLevel, configure_logs
+from server.loop import run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EVENT_SECONDS = 60.0
+"""The longest that everybody may take to be told of a change."""
+_TURNS = 200
+"""Turns of the loop in which an event mostly ends; then the loop may sleep."""
+
+
+class WatchServer:
+    """The commands."""
+
+    def __init__(self, broker: BrokerService) -> None:
+        self._broker = broker
+        self._lags = LagSampler()
+
+    async def sample(self) -> dict[str, Any]:
+        """Begin to sample the loop's lag."""
+        self._lags.start()
+        return {}
+
+    async def lags(self) -> dict[str, Any]:
+        """Return what was sampled since the last call."""
+        return self._lags.take()
+
+    async def figures(self) -> dict[str, Any]:
+        """Return processor time so far, and what watches hold."""
+        watches = self._broker.watches
+        return {
+            "cpu_seconds": time.process_time(),
+            "watchers": watches.totals.watchers,
+            "sets": watches.registry.sets,
+            "held_bytes": watches.registry.held_bytes,
+            "max_bytes": watches.registry.max_bytes,
+            "updates": watches.totals.updates,
+            "reconciling": watches.totals.reconciling,
+            "relistings": watches.totals.relistings,
+            "refused": watches.totals.refused,
+        }
+
+    async def change(
+        self, namespace: str, names: Sequence[str], came: bool, updates: int
+    ) -> dict[str, Any]:
+        """Create or delete topics one by one, each when all were told of the one before.
+
+        Args:
+            namespace: Where.
+            names: Full names.
+            came: Whether they are created.
+            updates: How many watchers are told of each.
+
+        Raises:
+            TimeoutError: They were not told.
+        """
+        where = NamespaceName.parse(namespace)
+        totals = self._broker.watches.totals
+        began, cpu_seconds = time.perf_counter(), time.process_time()
+        for name in names:
+            one = (name.encode(),)
+            wanted = totals.updates + updates
+            await self._broker.store.apply(where, TopicChanges(*((one, ()) if came else ((), one))))
+            await self._told(wanted)
+        return {
+            "cpu_seconds": time.process_time() - cpu_seconds,
+            "seconds": time.perf_counter() - began,
+        }
+
+    async def _told(self, wanted: int) -> None:
+        totals, turns = self._broker.watches.totals, 0
+        give_up = time.monotonic() + EVENT_SECONDS
+        while totals.updates < wanted:
+            turns += 1
+            await asyncio.sleep(0 if turns < _TURNS else 0.001)
+            if time.monotonic() > give_up:
+                raise TimeoutError(f"{wanted - totals.updates} updates are missing")
+
+
+async def serve(settings: dict[str, str], imports: tuple[Path, ...]) -> None:
+    """Answer commands until there are no more."""
+    async with BrokerService(BrokerConfig.from_properties(settings), Imports(imports)) as broker:
+        server = WatchServer(broker)
+        await answer_commands(
+            {"service_url": broker.service_url, "web_url": broker.web_service_url},
+            {
+                "sample": server.sample,
+                "lags": server.lags,
+                "figures": server.figures,
+                "change": server.change,
+            },
+        )
+
+
+if __name__ == "__main__":
+    configure_logs(LogLevel.INFO, LogFormat.CONSOLE)
+    raise_open_files_limit()
+    run(serve(json.loads(sys.argv[1]), tuple(map(Path, sys.argv[2:]))))

@@ -1,0 +1,45 @@
+"""Locks by name of a namespace or topic, which keep changes of it, and their feed, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Coroutine
+
+Name = TypeVar("Name")
+T = TypeVar("T")
+
+
+class NameLocks(Generic[Name]):
+    """Locks by name, each there only while somebody holds it or waits for it."""
+
+    def __init__(self) -> None:
+        self._locks: dict[Name, asyncio.Lock] = {}
+        self._users: dict[Name, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._locks)
+
+    def __contains__(self, name: Name) -> bool:
+        return name in self._locks
+
+    @asynccontextmanager
+    async def of(self, name: Name) -> AsyncIterator[None]:
+        """Hold a name's lock for the block."""
+        lock = self._locks.setdefault(name, asyncio.Lock())
+        self._users[name] = self._users.get(name, 0) + 1
+        try:
+            async with lock:
+                yield
+        finally:
+            self._users[name] -= 1
+            if not self._users[name]:
+                del self._users[name], self._locks[name]
+
+
+async def to_its_end(work: Coroutine[object, object, T]) -> T:
+    """Wait for work that goes on if the caller is cancelled: a commit and its publication."""
+    return await asyncio.shield(asyncio.get_running_loop().create_task(work))

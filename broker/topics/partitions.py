@@ -1,0 +1,71 @@
+"""The partitions of a partitioned topic, added in several changes that carry its properties."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from broker.stores.changes import (
+    NamespaceMissingError,
+    TopicChangedError,
+    TopicChanges,
+    TopicMissingError,
+    TopicState,
+)
+from broker.topics.properties import property_rows
+from broker.topics.rules import overtaken, partition_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from broker.stores.store import MetadataStore
+    from proto.names import TopicName
+
+
+async def add_partitions(
+    store: MetadataStore, topic: TopicName, parts: Sequence[range], seen: TopicState
+) -> None:
+    """Add partitions that a topic has by its count already, one change for each part.
+
+    Args:
+        store: The topics.
+        topic: The partitioned topic.
+        parts: Indices of the partitions.
+        seen: The topic as it was seen.
+
+    Raises:
+        RefusedError: The topic was deleted, or made anew with fewer partitions.
+        StoreError: The store failed.
+    """
+    for indices in parts:
+        await asyncio.sleep(0)
+        seen = await _add_part(store, topic, indices, seen)
+
+
+async def _add_part(
+    store: MetadataStore, topic: TopicName, indices: range, seen: TopicState
+) -> TopicState:
+    """Add some of them with the properties of this moment; return the topic as it is then."""
+    while True:
+        try:
+            await store.apply(topic.namespace, addition(topic, indices, seen))
+        except TopicChangedError as error:
+            seen = error.found
+            if seen.partitions < indices.stop:
+                raise overtaken(topic) from None
+        except (TopicMissingError, NamespaceMissingError):
+            raise overtaken(topic) from None
+        else:
+            return seen
+
+
+def addition(topic: TopicName, indices: range, seen: TopicState) -> TopicChanges:
+    """Return the change that adds partitions to a topic as it was seen."""
+    names = partition_names(topic, indices)
+    return TopicChanges(
+        names,
+        properties=property_rows(names, seen.properties),
+        present=[seen.name],
+        unchanged=seen,
+        creates_namespace=False,
+    )

@@ -1,0 +1,222 @@
+"""One client that asks on a schedule over one lasting connection.
+
+Each request is sent when it is due, whatever became of the ones before: answers that are still
+awaited share the connection, as those of a real client do. A connection that the server closes is
+made again at once, and counted; requests that fall due meanwhile are sent when it stands again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loadgen.clients.connection import CONNECTION_WIDE, ClientConnection
+from loadgen.clients.pacing import ReadBudget
+from loadgen.clients.records import Outcome, RequestRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from limiter.clock import TimerHandle
+    from loadgen.clients.answer_stream import Listing
+    from loadgen.clients.answers import PendingAnswer
+    from loadgen.clients.context import ClientContext
+    from loadgen.scenario import ClientPlan
+
+
+class ScheduledConnection(ClientConnection):
+    """One of a scheduled client's connections; it passes on answers and refusals."""
+
+    def __init__(self, client: ScheduledClient) -> None:
+        super().__init__(client.plan, client.context)
+        self.client = client
+        rate = client.context.scenario.read_rate_bytes_per_second
+        if rate:
+            self._budget = ReadBudget(rate, client.context.time.monotonic())
+
+    def listing_received(self, listing: Listing) -> None:
+        """Pass on a listing, unless its request has timed out."""
+        if self.client.awaits(listing.request_id):
+            answer = self.client.context.checker.submit(listing.body)
+            self.client.answered(listing.request_id, listing.body.size_bytes, answer)
+
+    def refusal_received(self, request_id: int, reason: str) -> None:
+        """Pass on a refusal."""
+        self.client.refused(request_id, reason)
+
+    def bytes_received(self, nbytes: int) -> None:
+        """Count bytes that were read."""
+        self.client.context.counters.bytes += nbytes
+
+    def ended(self, reason: str) -> None:
+        """Tell the client that it has no connection."""
+        self.client.disconnected(self, reason)
+
+
+class ScheduledClient:
+    """A client. Its mutable state is its connection and the requests that have not ended.
+
+    Bound: as many open requests as fall due within the scenario's timeout.
+
+    Args:
+        plan: Its number and the namespace that it asks for.
+        context: State that the clients of one task share.
+        due: When its requests are due, in seconds after T0.
+        frame: Returns the bytes of the request with an id.
+        reconnect: Called when the client needs a connection; it ends in :meth:`connected` or
+            :meth:`unreachable`.
+    """
+
+    def __init__(
+        self,
+        plan: ClientPlan,
+        context: ClientContext[Any],
+        due: Iterator[float],
+        frame: Callable[[int], bytes],
+        reconnect: Callable[[ScheduledClient], None],
+    ) -> None:
+        self.plan = plan
+        self.context = context
+        self.records: list[RequestRecord] = []
+        self.connections_lost = 0
+        self.start_error_seconds = 0.0
+        self._frame = frame
+        self._reconnect = reconnect
+        self._connection: ScheduledConnection | None = None
+        self._connecting = False
+        self._due = due
+        self._next_due: float | None = next(due, None)
+        self._open: dict[int, RequestRecord] = {}  # by request id; those not sent yet included
+        self._timers: dict[int, TimerHandle] = {}
+        self._finished = False
+
+    # Called by the task.
+
+    def begin(self) -> None:
+        """Begin with the schedule; the first request is due at the plan's intended start."""
+        self._arm()
+
+    def connected(self, connection: ScheduledConnection) -> None:
+        """Use a connection, and send the requests that have waited for it."""
+        self._connecting = False
+        if not connection.usable:
+            self.unreachable("the connection was closed after the handshake")
+            return
+        self._connection = connection
+        for request_id, record in self._open.items():
+            if record.started_seconds is None:
+                self._send(connection, request_id, record)
+
+    def unreachable(self, reason: str) -> None:
+        """Give up requests that wait for a connection; the next one that is due tries again."""
+        self._connecting = False
+        for request_id in [number for number, each in self._open.items() if not each.started]:
+            self._settle(request_id, Outcome.UNREACHABLE, reason)
+
+    def close(self) -> None:
+        """Close the connection."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    # Called by the connection.
+
+    def awaits(self, request_id: int) -> bool:
+        """Return whether a request is open."""
+        return request_id in self._open
+
+    def answered(self, request_id: int, size_bytes: int, answer: PendingAnswer | None) -> None:
+        """Settle an open request.
+
+        Args:
+            request_id: The request.
+            size_bytes: Length of its answer.
+            answer: The listing, None for an answer that needs no verification.
+        """
+        record = self._open[request_id]
+        record.bytes, record.answer = size_bytes, answer
+        self._settle(request_id, Outcome.ANSWERED)
+
+    def refused(self, request_id: int, reason: str) -> None:
+        """Take a refusal; one that names no request ends all that were sent."""
+        sent = [number for number, record in self._open.items() if record.started]
+        for number in sent if request_id == CONNECTION_WIDE else [request_id]:
+            if number in self._open:
+                self._settle(number, Outcome.REFUSED, reason)
+
+    def disconnected(self, connection: ScheduledConnection, reason: str) -> None:
+        """End requests that were sent over a lost connection, and ask for another connection."""
+        if connection is not self._connection:
+            return
+        self._connection = None
+        self.connections_lost += 1
+        for request_id in [number for number, each in self._open.items() if each.started]:
+            self._settle(request_id, Outcome.DISCONNECTED, reason)
+        self._connect()
+
+    # The schedule.
+
+    def _arm(self) -> None:
+        if self._next_due is None:
+            self._finish_if_done()
+            return
+        clock = self.context.clock
+        wait_seconds = self._next_due - self.context.time.seconds()
+        clock.call_at(clock.now() + max(0.0, wait_seconds), self._ask)
+
+    def _ask(self) -> None:
+        due = self._next_due
+        assert due is not None
+        late_seconds = self.context.time.seconds() - due
+        if late_seconds < 0:  # the loop's clock has steps of a millisecond, the run's has not
+            self._arm()
+            return
+        self._next_due = next(self._due, None)
+        self._request(due, late_seconds)
+        self._arm()
+
+    def _request(self, due: float, late_seconds: float) -> None:
+        record = RequestRecord(self.plan.client, self.plan.namespace.name, due)
+        self.records.append(record)
+        request_id = len(self.records)
+        self._open[request_id] = record
+        clock, patience = self.context.clock, self.context.scenario.timeout_seconds
+        self._timers[request_id] = clock.call_at(
+            clock.now() + patience - late_seconds, self._time_out, request_id
+        )
+        self.start_error_seconds = max(self.start_error_seconds, late_seconds)
+        if self._connection is None:
+            self._connect()
+        else:
+            self._send(self._connection, request_id, record)
+
+    def _send(
+        self, connection: ScheduledConnection, request_id: int, record: RequestRecord
+    ) -> None:
+        record.started_seconds = self.context.time.seconds()
+        self.context.counters.started += 1
+        connection.send(self._frame(request_id))
+
+    def _connect(self) -> None:
+        if self._connecting or self._finished:
+            return
+        if self._next_due is None and not self._open:
+            return  # nothing left to ask
+        self._connecting = True
+        self._reconnect(self)
+
+    def _time_out(self, request_id: int) -> None:
+        patience = self.context.scenario.timeout_seconds
+        self._settle(request_id, Outcome.TIMEOUT, f"no complete answer within {patience:g} s")
+
+    def _settle(self, request_id: int, outcome: Outcome, reason: str = "") -> None:
+        record = self._open.pop(request_id)
+        self._timers.pop(request_id).cancel()
+        record.outcome, record.reason = outcome, reason
+        record.finished_seconds = self.context.time.seconds()
+        self.context.counters.count(outcome)
+        self._finish_if_done()
+
+    def _finish_if_done(self) -> None:
+        if self._next_due is None and not self._open and not self._finished:
+            self._finished = True
+            self.context.on_finished()

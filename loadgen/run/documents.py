@@ -1,0 +1,103 @@
+"""The documents of a run: run.json describes what was run and where, summary.json the figures."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from dataclasses import asdict
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from loadgen.results.writing import (
+    SCHEMA_VERSION,
+    SummaryPart,
+    process_document,
+    summary_part,
+)
+from loadgen.scenarios.registry import kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadgen.clients.records import TaskReport
+    from loadgen.run.options import RunOptions
+    from loadgen.scenario import Scenario
+    from loadgen.servers.scrape import ServerWatch
+
+_PACKAGES = ("floodgate", "pyspark", "pyarrow", "uvloop", "protobuf")
+
+
+def run_document(
+    scenario: Scenario, options: RunOptions, reports: Sequence[TaskReport], started_at: str
+) -> dict[str, Any]:
+    """Return the content of run.json."""
+    return {
+        **_heading(options),
+        "started_at": started_at,
+        "service_url": scenario.service_url,
+        "executor": options.executor,
+        "scenario": scenario.model_dump(mode="json"),
+        "environment": _environment(),
+        "tasks": [asdict(report.facts) for report in reports],
+    }
+
+
+def summary_document(
+    scenario: Scenario, options: RunOptions, reports: Sequence[TaskReport], watch: ServerWatch
+) -> dict[str, Any]:
+    """Return the content of summary.json."""
+    part = SummaryPart()
+    for report in reports:
+        part = part.merge(summary_part(report))
+    return {
+        **_heading(options),
+        "clients": sum(report.facts.clients for report in reports),
+        **part.document(),
+        "processes": {name: process_document(process) for name, process in watch.processes.items()},
+        **kind_of(scenario).summarize(scenario, reports),
+    }
+
+
+def first_problems(reports: Sequence[TaskReport]) -> tuple[str, ...]:
+    """Return the reasons of the first few wrong answers, each once."""
+    wrong = (
+        row["reason"]
+        for report in reports
+        for row in report.rows.select(["outcome", "reason"]).to_pylist()
+        if row["outcome"] == "wrong"
+    )
+    return tuple(dict.fromkeys(wrong))[:3]
+
+
+def empty_namespaces(scenario: Scenario, reports: Sequence[TaskReport]) -> tuple[str, ...]:
+    """Return the namespaces that listed no topic, though they were not known to be empty."""
+    known_to_be_empty = {each.name for each in scenario.namespaces if each.topics == 0}
+    empty = {
+        row["namespace"]
+        for report in reports
+        for row in report.rows.select(["namespace", "outcome", "topics"]).to_pylist()
+        if row["outcome"] == "answered" and row["topics"] == 0
+    }
+    return tuple(sorted(empty - known_to_be_empty))
+
+
+def _heading(options: RunOptions) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "name": options.name,
+        "label": options.label or options.name,
+    }
+
+
+def _environment() -> dict[str, Any]:
+    versions = {package: metadata.version(package) for package in _PACKAGES}
+    return {
+        "python": platform.python_version(),
+        "spark": versions["pyspark"],
+        "cores": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "system": f"{platform.system()} {platform.release()}",
+        "implementation": sys.implementation.name,
+        "versions": versions,
+    }

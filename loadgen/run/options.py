@@ -1,0 +1,58 @@
+"""The options of a run: its name, its executor, and the servers to watch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loadgen.servers.scrape import ScrapeTarget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from loadgen.clients.counters import RequestCounters
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of a run.
+
+    Attributes:
+        name: Name of the run and of its directory.
+        label: Its title in reports; the name if empty.
+        out: Directory of run directories.
+        executor: ``spark`` or ``process``.
+        tasks: Number of tasks that share the clients.
+        master: Spark's master; None for a local session with a slot for each task.
+        spark: A running session to use instead of starting one.
+        broker_admin_url: ``http://host:port`` of the broker's web port, to watch it.
+        proxy_admin_url: The proxy's.
+        broker_pid: The broker's process id, if it runs on this machine.
+        proxy_pid: The proxy's.
+        on_progress: Called about once a second with totals, from another thread.
+    """
+
+    name: str
+    label: str = ""
+    out: Path = Path("out/runs")
+    executor: str = "process"
+    tasks: int = 2
+    master: str | None = None
+    spark: SparkSession | None = field(default=None, repr=False)
+    broker_admin_url: str | None = None
+    proxy_admin_url: str | None = None
+    broker_pid: int | None = None
+    proxy_pid: int | None = None
+    on_progress: Callable[[RequestCounters], None] | None = field(default=None, repr=False)
+
+    @property
+    def watched_servers(self) -> list[ScrapeTarget]:
+        """Servers whose metrics are scraped while it runs."""
+        named = (
+            ("broker", self.broker_admin_url, self.broker_pid),
+            ("proxy", self.proxy_admin_url, self.proxy_pid),
+        )
+        return [ScrapeTarget(process, url, pid) for process, url, pid in named if url]

@@ -1,0 +1,1 @@
+"""The lookups: clients look topics up on a schedule."""

@@ -1,0 +1,68 @@
+"""One task's share of the scenario ``lookups``."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+from loadgen.clients.connect import Connector, raise_open_file_limit
+from loadgen.clients.reconnecting import Reconnector
+from loadgen.clients.schedule import due_moments, scheduled_plans
+from loadgen.clients.scheduled_client import ScheduledClient
+from loadgen.errors import LoadgenError
+from loadgen.scenarios.lookups.connections import LookupConnection, TopicListing, lookup_frame
+from loadgen.scenarios.lookups.scenario import LookupsScenario
+from loadgen.tasks.task import ScenarioTask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from loadgen.scenario import ClientPlan
+    from loadgen.tasks.plan import TaskPlan
+
+
+class LookupsTask(ScenarioTask[LookupsScenario]):
+    """A task of clients that look topics up. Mutable state: the clients."""
+
+    def __init__(self, plan: TaskPlan[LookupsScenario], agree: Callable[[float], float]) -> None:
+        super().__init__(plan, agree)
+        self._connector = Connector()
+        receive_buffer_bytes = self.scenario.receive_buffer_bytes
+        self._reconnector = Reconnector(self._connector, receive_buffer_bytes, LookupConnection)
+
+    async def connect_all(self) -> None:
+        """List each namespace once, then connect every client."""
+        share = (self.scenario, self.plan.task, self.plan.tasks)
+        plans = list(scheduled_plans(*share, loopback=self.plan.loopback))
+        raise_open_file_limit(len(plans))
+        await self._connector.resolve(self.scenario)
+        askers = {each.namespace.name: each for each in plans}
+        topics = {name: await self._topics(asker) for name, asker in askers.items()}
+        clients = [self._client(each, topics[each.namespace.name]) for each in plans]
+        self.clients = clients
+        self.unfinished = len(plans)
+        async with asyncio.TaskGroup() as group:
+            for client in clients:
+                group.create_task(self._reconnector.connect(client))
+
+    async def _topics(self, plan: ClientPlan) -> list[str]:
+        listing = TopicListing(plan, self.context)
+        failure = await self._connector.connect(listing, self.scenario.receive_buffer_bytes)
+        if failure is not None:
+            raise LoadgenError(f"{self.scenario.service_url} cannot be reached: {failure}")
+        try:
+            return await listing.topics()
+        finally:
+            listing.close()
+            self.context.counters.connected -= 1  # it is none of the clients
+
+    def _client(self, plan: ClientPlan, topics: Sequence[str]) -> ScheduledClient:
+        due = due_moments(self.scenario, plan.client)
+        frame = partial(lookup_frame, topics, plan.client, self.scenario.clients)
+        return ScheduledClient(plan, self.context, due, frame, self._reconnector.reconnect)
+
+    def close_all(self) -> None:
+        """Close every connection."""
+        super().close_all()
+        self._reconnector.close()

@@ -1,0 +1,79 @@
+"""Runs a Spark action in a thread, shows how far it is, and cancels it on Ctrl-C."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import InheritableThread
+from pyspark.errors import PySparkException
+
+from loadgen.spark.environment import interrupts_deferred, uninterrupted
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+_PROGRESS_POLL_SECONDS = 0.2
+_CANCEL_SECONDS = 0.5
+
+
+def collect_with_progress(
+    session: SparkSession, rows: Callable[[], list[Any]], on_tasks_done: Callable[[int], None]
+) -> list[Any]:
+    """Run a Spark action in a thread and report how many of its tasks are done meanwhile.
+
+    Args:
+        session: The session that the action uses.
+        rows: The action, for example ``frame.collect``; what prepares it belongs in it too.
+        on_tasks_done: Called from this thread with the number of finished tasks.
+
+    Raises:
+        PySparkException: The action failed.
+        KeyboardInterrupt: There was a Ctrl-C; the action is cancelled.
+    """
+    outcome: list[Any] = []
+    errors: list[BaseException] = []
+    group = f"loadgen-{id(outcome)}"
+
+    def act() -> None:
+        session.sparkContext.setJobGroup(group, "loadgen")
+        try:
+            outcome.extend(rows())
+        except (PySparkException, Py4JError, OSError, AttributeError) as error:
+            # The last two where the session was stopped meanwhile: its bridge is gone.
+            errors.append(error)
+
+    thread = InheritableThread(target=act, daemon=True)
+    try:
+        with uninterrupted():
+            thread.start()
+        while thread.is_alive():
+            thread.join(_PROGRESS_POLL_SECONDS)
+            with uninterrupted():
+                tasks_done = _tasks_done(session, group)
+            on_tasks_done(tasks_done)
+    except KeyboardInterrupt:
+        _cancel(session, group, thread)
+        raise
+    if errors:
+        raise errors[0]
+    return outcome
+
+
+def _cancel(session: SparkSession, group: str, thread: threading.Thread) -> None:
+    """Cancel what a thread waits for and wait until it has noticed."""
+    with interrupts_deferred(), suppress(PySparkException, Py4JError):
+        session.sparkContext.cancelJobGroup(group)
+        thread.join(_CANCEL_SECONDS)
+
+
+def _tasks_done(session: SparkSession, group: str) -> int:
+    """Return how many tasks of a job group are done."""
+    tracker = session.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+    return sum(stage.numCompletedTasks for stage in stages if stage)

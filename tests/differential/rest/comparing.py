@@ -1,0 +1,176 @@
+"""Compares the answers of two servers to the same calls, field by field, after named masks.
+
+A masked field is one of which a part is not compared; it agrees when the rest does, and is
+counted. That JSON objects have no order is no mask.
+
+| mask | what is not compared |
+|---|---|
+| addresses | where a server says that it is |
+| version | its version |
+| page | words and type of the web server's own errors: HTML or nothing there, a reason here |
+| Java's words | texts of its exceptions: plain text of a 400, and reasons with a class name |
+| others' tenants | tenants that the exchange did not make |
+| order of non-persistent topics | a real broker lists them as they lie in a hash map |
+| order of keys | the order in which the keys of dynamic configuration are named |
+| keys of the runtime | the values of ``configuration/runtime``: each server has keys of its own |
+| system topics | ``__change_events``, which holds policies of topics, and is not built here |
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tests.differential.rest.calls import RestCall, RestExchange
+    from tests.differential.rest.playing import RestAnswer
+
+FIELDS = ("status", "type", "location", "allow", "body")
+"""What is compared of an answer; the first is its kind."""
+_ADDRESS = re.compile(r"\b(?:pulsar://|http://)?127\.0\.0\.1:\d+")
+_JAVA = re.compile(r"\b(?:java|javax|org|com|io)\.[a-z]+\.[\w.$]+|\n\tat |HTTP 500")
+Value = TypeVar("Value")
+_SYSTEM_TOPIC = re.compile(r"/__change_events(?:-partition-\d+)?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class RestDifference:
+    """A field of one answer that does not agree.
+
+    Attributes:
+        step: The number of the call, counted from 0.
+        field: One of ``FIELDS``.
+        real: As the real server answered, after the masks.
+        ours: As Floodgate did.
+    """
+
+    step: int
+    field: str
+    real: str
+    ours: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestComparison:
+    """Two answers to one call, compared.
+
+    Attributes:
+        differences: By field; empty when they agree.
+        masked: The (field, mask) of what was not compared as a whole.
+    """
+
+    differences: tuple[RestDifference, ...]
+    masked: frozenset[tuple[str, str]]
+
+    @property
+    def kinds_agree(self) -> bool:
+        """Whether the statuses are the same."""
+        return all(one.field != "status" for one in self.differences)
+
+
+def compare(
+    exchange: RestExchange, real: Iterable[RestAnswer], ours: Iterable[RestAnswer]
+) -> tuple[RestComparison, ...]:
+    """Compare all answers of an exchange, in order."""
+    steps = enumerate(zip(exchange.calls, real, ours, strict=True))
+    return tuple(
+        compare_answers(step, exchange.tenant, call, there, here)
+        for step, (call, there, here) in steps
+    )
+
+
+def compare_answers(
+    step: int, tenant: str, call: RestCall, real: RestAnswer, ours: RestAnswer
+) -> RestComparison:
+    """Compare two answers to one call."""
+    masked: set[tuple[str, str]] = set()
+    there, here = _fields(tenant, call, real, masked), _fields(tenant, call, ours, masked)
+    if real.status == ours.status and _is_page(real):
+        masked |= {("type", "page"), ("body", "page")}
+        there |= {"type": "<page>", "body": "<page>"}
+        here |= {"type": "<page>", "body": "<page>"}
+    if real.status == ours.status and ("body", "Java's words") in masked:
+        there |= {"body": "<words>"}
+        here |= {"body": "<words>"}
+    differences = tuple(
+        RestDifference(step, field, there[field], here[field])
+        for field in FIELDS
+        if there[field] != here[field]
+    )
+    return RestComparison(differences, frozenset(masked))
+
+
+def _is_page(answer: RestAnswer) -> bool:
+    """Tell whether an error is one that the web server answered, and no resource of Pulsar."""
+    if answer.status < 400:
+        return False
+    if answer.content_type is None:
+        return not answer.body
+    return "charset=iso-8859-1" in answer.content_type or "HTTP ERROR" in answer.body
+
+
+def _fields(
+    tenant: str, call: RestCall, answer: RestAnswer, masked: set[tuple[str, str]]
+) -> dict[str, str]:
+    body, masks = comparable_body(tenant, call, answer)
+    masked |= {("body", mask) for mask in masks}
+    location = answer.location or ""
+    return {
+        "status": str(answer.status),
+        "type": str(answer.content_type),
+        "location": _ADDRESS.sub("<address>", location),
+        "allow": " ".join(answer.allow or ()),
+        "body": body,
+    }
+
+
+def comparable_body(tenant: str, call: RestCall, answer: RestAnswer) -> tuple[str, set[str]]:
+    """Return a body as it is compared, and the masks that were put on."""
+    masks: set[str] = set()
+    text = _masked("addresses", masks, answer.body, _ADDRESS.sub("<address>", answer.body))
+    if call.kind.endswith("/version") and answer.status == 200:
+        return "<version>", {"version"}
+    if answer.status == 400 and answer.content_type == "text/plain":
+        return "<words>", {"Java's words"}
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text, masks
+    value = _comparable_value(tenant, call, answer.status, value, masks)
+    return json.dumps(value, sort_keys=True, ensure_ascii=False), masks
+
+
+def _comparable_value(
+    tenant: str, call: RestCall, status: int, value: Any, masks: set[str]
+) -> object:
+    if isinstance(value, dict) and status >= 400 and _JAVA.search(str(value.get("reason"))):
+        masks.add("Java's words")
+        return {**value, "reason": "<words>"}
+    if isinstance(value, dict) and call.kind.endswith("/configuration/runtime"):
+        masks.add("keys of the runtime")
+        return "<keys>" if len(value) > 1 else value
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return _comparable_names(tenant, call, value, masks)
+    return value
+
+
+def _comparable_names(tenant: str, call: RestCall, names: list[str], masks: set[str]) -> list[str]:
+    if call.kind.endswith("/configuration"):
+        return _masked("order of keys", masks, names, sorted(names))
+    if call.kind.endswith("/tenants"):
+        own = [name for name in names if name.startswith(tenant)]
+        return _masked("others' tenants", masks, names, own)
+    if any(name.startswith("non-persistent://") for name in names):
+        names = _masked("order of non-persistent topics", masks, names, sorted(names))
+    kept = [name for name in names if not _SYSTEM_TOPIC.search(name)]
+    return _masked("system topics", masks, names, kept)
+
+
+def _masked(mask: str, masks: set[str], before: Value, after: Value) -> Value:
+    if before != after:
+        masks.add(mask)
+    return after

@@ -1,0 +1,101 @@
+"""Where Floodgate answers odd calls differently from a real Pulsar on purpose, with the reason.
+
+A call that one of these names counts neither as agreeing nor as differing; it is counted by name.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.differential.rest.calls import RestCall
+    from tests.differential.rest.playing import RestAnswer
+
+_REGISTERED = frozenset({"GET", "HEAD", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "TRACE"})
+_CONTROL = re.compile(r"%0[0-9A-Fa-f]|%1[0-9A-Fa-f]|%7[Ff]")
+_ZERO_BEFORE = re.compile(r"/[^/?]+-partition-[^/?]*-partition-0[0-9]+(?:\?|\Z)")
+_PARTITION_LIKE = re.compile(r"-partition-[+-]?[0-9]+/partitions")
+
+
+@dataclass(frozen=True)
+class RestDeviation:
+    """A class of calls that are answered differently.
+
+    Attributes:
+        name: Of the class.
+        reason: Why.
+        holds: Tells whether a call with its answers, the real one first, is of the class.
+    """
+
+    name: str
+    reason: str
+    holds: Callable[[RestCall, RestAnswer, RestAnswer], bool]
+
+
+def _fails(_: RestCall, real: RestAnswer, ours: RestAnswer) -> bool:
+    return real.status in {0, 500} and 200 <= ours.status < 500
+
+
+def _unknown_method(call: RestCall, real: RestAnswer, ours: RestAnswer) -> bool:
+    return call.method not in _REGISTERED and (real.status, ours.status) == (405, 400)
+
+
+def _not_built(_: RestCall, __: RestAnswer, ours: RestAnswer) -> bool:
+    return ours.status == 501
+
+
+def _control_character(call: RestCall, _: RestAnswer, ours: RestAnswer) -> bool:
+    return ours.status == 412 and _CONTROL.search(call.path) is not None
+
+
+def _cannot_be_deleted(call: RestCall, real: RestAnswer, ours: RestAnswer) -> bool:
+    made = real.status == 204 and ours.status == 412
+    return made and "non-persistent" in call.path and bool(_PARTITION_LIKE.search(call.path))
+
+
+def _zero_before_a_number(call: RestCall, real: RestAnswer, ours: RestAnswer) -> bool:
+    made = (call.method, real.status, ours.status) == ("PUT", 204, 409)
+    return made and _ZERO_BEFORE.search(call.path) is not None
+
+
+DEVIATIONS = (
+    RestDeviation(
+        "failure of the server",
+        "A real broker answers 500, or never, to some input that is only odd: it fails within. "
+        "Here it is done or refused with a sentence, except where profile pulsar repeats the 500.",
+        _fails,
+    ),
+    RestDeviation(
+        "unknown method",
+        "The HTTP parser here knows the registered methods; another word in their place is a "
+        "malformed request, 400, and not 405.",
+        _unknown_method,
+    ),
+    RestDeviation("not built", "501 says what is not built here.", _not_built),
+    RestDeviation(
+        "control character",
+        "A name with a control character would break listings into lines: it is refused.",
+        _control_character,
+    ),
+    RestDeviation(
+        "cannot be deleted",
+        "A real broker makes a non-persistent partitioned topic whose name ends as that of a "
+        "partition, and can never delete it: it is refused, as a persistent one is.",
+        _cannot_be_deleted,
+    ),
+    RestDeviation(
+        "zero before a number",
+        "A real broker reads the number behind the first -partition- of a name only, and so makes "
+        "x-partition-0-partition-01. Here a name that ends in a number is that of a partition.",
+        _zero_before_a_number,
+    ),
+)
+
+
+def deviation_of(call: RestCall, real: RestAnswer, ours: RestAnswer) -> RestDeviation | None:
+    """Return the class that a call with its answers is of; None for none."""
+    return next((one for one in DEVIATIONS if one.holds(call, real, ours)), None)

@@ -1,0 +1,193 @@
+"""What a scrape of broker and proxy shows of topic-list memory, against the recording."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as text_string_to_openmetrics_families,
+)
+from prometheus_client.parser import text_string_to_metric_families
+
+from limiter.memory.dual_limiter import LimitType
+from proto.version import VERSION
+from tests.support.processes.cluster import cluster, topic_names, until
+from tests.support.processes.samples import prometheus_type, read_samples
+
+if TYPE_CHECKING:
+    from tests.support.processes.cluster import Cluster
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "metrics.txt"
+NAMESPACE = "public/default"
+TOPICS = {NAMESPACE: topic_names(NAMESPACE, 3)}
+UNLIMITED = {
+    "maxTopicListInFlightHeapMemSizeMB": "0",
+    "maxTopicListInFlightDirectMemSizeMB": "0",
+}
+
+
+async def scrape(parts: Cluster, role: str, accept: str = "text/plain") -> str:
+    url, headers = f"{parts.part(role).web_service_url}/metrics/", {"Accept": accept}
+    async with aiohttp.ClientSession() as session, session.get(url, headers=headers) as response:
+        assert response.status == 200
+        assert response.content_type == accept.partition(";")[0]
+        return await response.text()
+
+
+def values_of(text: str, role: str) -> dict[str, float]:
+    """Read with Prometheus' own parser; a quantile is part of the name."""
+    return {
+        sample.name.removeprefix(f"pulsar_{role}_topic_list_")
+        + sample.labels.get("quantile", ""): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name.startswith(f"pulsar_{role}_topic_list_")
+    }
+
+
+def topic_list_samples(text: str, role: str) -> set[tuple[str, str, tuple[str, ...]]]:
+    """Name, type of the family and labels of each sample, the name as a broker has it."""
+    return {
+        (
+            sample.name.replace(f"pulsar_{role}_", "pulsar_broker_"),
+            sample.type,
+            tuple(sorted(sample.labels)),
+        )
+        for sample in read_samples(text)
+        if sample.name.startswith(f"pulsar_{role}_topic_list_")
+    }
+
+
+def recorded() -> set[tuple[str, str, tuple[str, ...]]]:
+    rows = [line.split(" | ") for line in GOLDEN.read_text(encoding="utf-8").splitlines()]
+    return {
+        (name, prometheus_type(name, kind), tuple(labels.split(", ")))
+        for name, kind, labels in rows
+        if name.startswith("pulsar_broker_topic_list_")
+    }
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+@pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
+@pytest.mark.parametrize("limits", [{}, UNLIMITED], ids=["limited", "unlimited"])
+async def test_the_samples_are_the_26_of_the_recording_before_and_after_the_first_wait(
+    role: str, profile: str, limits: dict[str, str]
+) -> None:
+    async with cluster(TOPICS, profile, both=limits) as parts:
+        # When
+        before = await scrape(parts, role)
+        await parts.client(role).topics_of_namespace(NAMESPACE)
+        after = await scrape(parts, role)
+        # Then
+        for text in (before, after):
+            assert topic_list_samples(text, role) == recorded()
+            assert len(values_of(text, role)) == 26
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_every_sample_has_help_and_type_under_the_name_prometheus_looks_for(
+    role: str,
+) -> None:
+    async with cluster(TOPICS) as parts:
+        # When
+        text = await scrape(parts, role)
+        # Then
+        for sample in read_samples(text):
+            parts_of = {"summary": "_(count|sum)", "histogram": "_(count|sum|bucket)"}
+            family = re.sub(f"{parts_of.get(sample.type, 'no part')}$", "", sample.name)
+            assert f"# HELP {family} " in text, sample
+            assert f"# TYPE {family} {sample.type}\n" in text, sample
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_openmetrics_that_is_asked_for_has_the_same_samples(role: str) -> None:
+    async with cluster(TOPICS) as parts:
+        # When
+        text = await scrape(parts, role)
+        asked = await scrape(parts, role, accept="application/openmetrics-text; version=1.0.0")
+        # Then: its parser is a strict one
+        families = list(text_string_to_openmetrics_families(asked))
+        assert {one.name for family in families for one in family.samples} == {
+            one.name for one in read_samples(text)
+        }
+        kinds = {family.name: family.type for family in families}
+        assert kinds[f"pulsar_{role}_topic_list_heap_timeout"] == "counter"
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_quantiles_are_no_numbers_until_somebody_asks_for_memory(role: str) -> None:
+    async with cluster(TOPICS) as parts:
+        # When
+        before = values_of(await scrape(parts, role), role)
+        await parts.client(role).topics_of_namespace(NAMESPACE)
+        after = values_of(await scrape(parts, role), role)
+        # Then
+        for kind in ("heap", "direct"):
+            waits = f"{kind}_wait_time_ms"
+            assert all(math.isnan(before[f"{waits}{q}"]) for q in ("0.5", "0.95", "0.99", "1.0"))
+            assert (before[f"{waits}_count"], after[f"{waits}0.5"]) == (0, 0)
+            assert after[f"{waits}_count"] >= 1
+            assert before[f"{kind}_timeout_total"] == after[f"{kind}_timeout_total"] == 0
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_without_a_limit_nothing_is_counted(role: str) -> None:
+    async with cluster(TOPICS, both=UNLIMITED) as parts:
+        # When
+        await parts.client(role).topics_of_namespace(NAMESPACE)
+        values = values_of(await scrape(parts, role), role)
+        # Then
+        for kind in ("heap", "direct"):
+            assert values[f"{kind}_memory_limit_bytes"] == 0
+            assert values[f"{kind}_memory_used_bytes"] == 0
+            assert values[f"{kind}_wait_time_ms_count"] == 0
+            assert math.isnan(values[f"{kind}_wait_time_ms1.0"])
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_what_is_held_and_who_waits_shows_in_the_next_scrape(role: str) -> None:
+    async with cluster(TOPICS, both={"maxTopicListInFlightHeapMemSizeMB": "1"}) as parts:
+        # Given
+        limiter = parts.part(role).limiter
+        permit = await limiter.acquire(LimitType.HEAP_MEMORY, 1024 * 1024)
+        waiting = limiter.request(LimitType.HEAP_MEMORY, 5)
+        # When
+        values = values_of(await scrape(parts, role), role)
+        limiter.release(permit)
+        # Then
+        assert values["heap_memory_used_bytes"] == values["heap_memory_limit_bytes"] == 1024 * 1024
+        assert values["heap_queue_size"] == 1
+        assert values["direct_memory_used_bytes"] == values["direct_queue_size"] == 0
+        await until(lambda: waiting.done)
+        limiter.abandon(LimitType.HEAP_MEMORY, waiting)
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_what_decides_the_answers_is_told_with_the_version(
+    role: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with cluster(TOPICS, "pulsar", both={"maxTopicListInFlightHeapMemSizeMB": "7"}) as parts:
+        samples = read_samples(await scrape(parts, role))
+    (info,) = [sample for sample in samples if sample.name == "floodgate_server_info"]
+    assert info.labels["version"] == VERSION
+    assert info.labels["floodgate_profile"] == "pulsar"
+    assert info.labels["floodgate_admission_policy"] == "fifo"
+    assert info.labels["max_topic_list_in_flight_heap_mem_size_mb"] == "7"
+    (first,) = [line for line in caplog.messages if line.startswith(f"Floodgate {role} ")]
+    assert first.startswith(f"Floodgate {role} {VERSION} with floodgateProfile=pulsar, ")
+    assert "maxTopicListInFlightHeapMemSizeMB=7, " in first
+
+
+async def test_a_limit_that_is_changed_at_run_time_is_told_as_it_is() -> None:
+    async with cluster(TOPICS, "floodgate") as parts:
+        await parts.broker.dynamic.set("maxTopicListInFlightHeapMemSizeMB", "9")
+        samples = read_samples(await scrape(parts, "broker"))
+    (info,) = [sample for sample in samples if sample.name == "floodgate_server_info"]
+    assert info.labels["max_topic_list_in_flight_heap_mem_size_mb"] == "9"

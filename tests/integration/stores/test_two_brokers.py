@@ -1,0 +1,320 @@
+"""Two brokers on one PostgreSQL: each sees what the other changes, also after a restart of it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.service import BrokerService
+from broker.stores.changes import StoreError, TopicChanges, TopicExistsError
+from broker.stores.feed import MAX_TOLD_NAMES, Change
+from broker.topics.properties import TopicProperties
+from broker.topics.rules import TopicRules
+from broker.topics.service import TopicService
+from limiter.clock import LoopClock, deadline
+from proto.names import NamespaceName, TopicName
+from tests.support.processes.cluster import broker_config, until
+from tests.support.stores.overtaken import before_change
+from tests.support.stores.topic_stores import ALL, A, base, changes, names, topic
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from broker.stores.feed import ChangeFeed
+    from broker.stores.store import MetadataStore
+    from tests.support.processes.postgresql import PostgresqlServer
+
+SEEN_SECONDS = 1.0
+"""What a broker may take to see another's change."""
+AGAIN_SECONDS = 15.0
+"""What it may take until everybody is connected again."""
+NEW = NamespaceName.parse("tenant/new")
+
+
+@asynccontextmanager
+async def two_brokers(url: str) -> AsyncIterator[tuple[MetadataStore, MetadataStore]]:
+    """The stores of two brokers on one database."""
+    config = broker_config({"metadataStoreUrl": url})
+    async with BrokerService(config) as one, BrokerService(config) as other:
+        yield one.store, other.store
+
+
+async def next_change(feed: ChangeFeed, seconds: float = SEEN_SECONDS) -> Change:
+    """What a feed tells next, in time."""
+    async with deadline(LoopClock(), seconds):
+        return await anext(feed)
+
+
+async def connected(*stores: MetadataStore, reachable: bool = True) -> None:
+    """Wait until stores have found out whether their database is in reach."""
+    await until(lambda: all(store.connected is reachable for store in stores))
+
+
+async def test_a_topic_made_on_one_is_listed_and_told_by_the_other(postgresql_url: str) -> None:
+    # Given
+    async with two_brokers(postgresql_url) as (one, other):
+        await one.apply(A, changes(topic("before")))
+        assert await names(other) == [base("before")]
+        feed = other.changes()
+        # When
+        version = await one.apply(A, changes(topic("new"), removed=(topic("before"),)))
+        # Then
+        change = await next_change(feed)
+        assert change == Change(A, version, [topic("new")], [topic("before")])
+        assert await names(other) == [base("new")]
+        assert (await other.snapshot(A)).version == version
+
+
+async def test_an_import_on_one_takes_no_partitions_away_on_the_other(postgresql_url: str) -> None:
+    # Given
+    async with two_brokers(postgresql_url) as (one, other):
+        await one.apply(A, changes(topic("t-partition-9"), t=10, u=1))
+        await other.snapshot(A)
+        feed = other.changes()
+        # When
+        await one.apply(A, replace(changes(topic("t-partition-1"), t=2, u=3), adds_only=True))
+        # Then
+        await next_change(feed)
+        assert dict((await other.snapshot(A)).partitioned) == {base("t"): 10, base("u"): 3}
+
+
+async def test_updates_of_properties_on_both_are_both_kept(postgresql_url: str) -> None:
+    # Given
+    async with two_brokers(postgresql_url) as (one, other):
+        await one.apply(A, TopicChanges([topic("p-partition-0")], partitioned={base("p"): 1}))
+        name, grown = TopicName.parse(base("p")), TopicService(other, TopicRules)
+
+        async def meanwhile() -> None:
+            await TopicProperties(other).update(name, {"b": "2"})
+            await grown.grow(name, 2)
+
+        before_change(one, 1, meanwhile)
+        # When
+        await TopicProperties(one).update(name, {"a": "1"})
+        # Then
+        for local in ("p", "p-partition-0", "p-partition-1"):
+            assert await other.properties(A, base(local)) == {"a": "1", "b": "2"}
+
+
+async def test_both_tell_all_changes_of_both_in_one_order(postgresql_url: str) -> None:
+    # Given
+    async with two_brokers(postgresql_url) as stores:
+        for store in stores:
+            await store.create_namespace(A)
+            await store.snapshot(A)
+        feeds = [store.changes() for store in stores]
+        # When
+        async with asyncio.TaskGroup() as group:
+            for n in range(60):
+                group.create_task(stores[n % 2].apply(A, changes(topic(f"t{n:02d}"))))
+        # Then
+        told = [[await next_change(feed) for _ in range(60)] for feed in feeds]
+        assert told[0] == told[1]
+        assert [change.version for change in told[0]] == list(range(1, 61))
+        assert all(change.complete for change in told[0])
+        listed = [await names(store, mode=ALL) for store in stores]
+        assert listed[0] == listed[1] == [base(f"t{n:02d}") for n in range(60)]
+        assert len({(await store.snapshot(A)).listing(ALL).hash for store in stores}) == 1
+
+
+async def test_of_two_brokers_that_create_one_name_one_wins(postgresql_url: str) -> None:
+    async with two_brokers(postgresql_url) as stores:
+        await stores[0].create_namespace(A)
+        for number in range(20):
+            # When
+            name = f"t{number}"
+            creation = replace(changes(topic(name)), absent=[base(name)])
+            done = await asyncio.gather(
+                *(store.apply(A, creation) for store in stores), return_exceptions=True
+            )
+            # Then
+            assert [one for one in done if isinstance(one, int)] == [number + 1]
+            assert {type(one) for one in done} == {int, TopicExistsError}
+
+
+async def test_a_large_change_is_told_as_one_to_be_listed(postgresql_url: str) -> None:
+    # Given
+    async with two_brokers(postgresql_url) as (one, other):
+        await one.apply(A, changes(topic("before")))
+        await other.snapshot(A)
+        feed = other.changes()
+        # When
+        many = [topic(f"t{n:04d}") for n in range(MAX_TOLD_NAMES + 1)]
+        version = await one.apply(A, changes(*many))
+        # Then
+        assert await next_change(feed) == Change(A, version, complete=False)
+        assert len(await names(other)) == len(many) + 1
+
+
+async def test_a_namespace_that_was_asked_for_before_it_was_made_is_told(
+    postgresql_url: str,
+) -> None:
+    # Given
+    async with two_brokers(postgresql_url) as (one, other):
+        feed = other.changes()
+        assert await other.snapshot(NEW) is None
+        # When
+        version = await one.apply(NEW, changes(topic("a", NEW)))
+        # Then
+        assert await next_change(feed) == Change(NEW, version, complete=False)
+        assert await names(other, NEW) == [topic("a", NEW).decode()]
+
+
+async def test_a_namespace_that_another_broker_deletes_and_makes_again(
+    postgresql_url: str,
+) -> None:
+    # Given
+    async with two_brokers(postgresql_url) as (one, other):
+        await one.apply(A, changes(topic("__change_events")))
+        await other.snapshot(A)
+        feed = other.changes()
+        # When
+        await one.delete_namespace(A)
+        gone = await next_change(feed)
+        listed = await other.snapshot(A)
+        version = await one.apply(A, changes(topic("again")))
+        # Then
+        assert (gone.version, gone.complete) == (2, False)
+        assert listed is None
+        made = await next_change(feed)
+        assert (made.version, made.complete) == (version, False)
+        assert await names(other) == [base("again")]
+
+
+async def test_what_the_log_has_no_more_is_told_as_one_change(postgresql_url: str) -> None:
+    # Given
+    async with two_brokers(postgresql_url) as (one, other):
+        await one.apply(A, changes(topic("a")))
+        await other.snapshot(A)
+        feed = other.changes()
+        other._namespaces._resyncs._resync = asyncio.Event().wait  # It hears, and does not look.
+        for name in "bcd":
+            await one.apply(A, changes(topic(name)))
+        async with one._use() as connection:
+            await connection.execute("DELETE FROM floodgate.changes WHERE version = 3")
+        # When
+        async with other._namespaces._locks.of(A):
+            await other._namespaces._resync_locked(A)
+        # Then
+        assert await next_change(feed) == Change(A, 4, complete=False)
+        assert await names(other) == [base(name) for name in "abcd"]
+
+
+async def test_dynamic_configuration_is_told_to_the_other_only(postgresql_url: str) -> None:
+    # Given
+    async with two_brokers(postgresql_url) as (one, other):
+        told, own = asyncio.Event(), asyncio.Event()
+        other.on_configuration(told.set)
+        one.on_configuration(own.set)
+        # When
+        await one.set_configuration("key", "value")
+        # Then
+        async with deadline(LoopClock(), SEEN_SECONDS):
+            await told.wait()
+        assert await other.configuration() == {"key": "value"}
+        assert not own.is_set()
+
+
+async def test_after_a_restart_of_the_database_all_goes_on(
+    postgresql: PostgresqlServer, postgresql_url: str
+) -> None:
+    # Given
+    async with two_brokers(postgresql_url) as (one, other):
+        await one.apply(A, changes(topic("before")))
+        await other.snapshot(A)
+        feed = other.changes()
+        # When
+        await asyncio.to_thread(postgresql.stop)
+        await connected(one, other, reachable=False)
+        served = await names(other)
+        with pytest.raises(StoreError, match="the connection is lost, and made again"):
+            await one.apply(A, changes(topic("refused")))
+        with pytest.raises(StoreError):
+            await other.snapshot(NEW)
+        await asyncio.to_thread(postgresql.start)
+        await connected(one, other)
+        version = await one.apply(A, changes(topic("after")))
+        # Then
+        assert served == [base("before")]
+        told = [await next_change(feed, AGAIN_SECONDS) for _ in range(2)]
+        assert Change(A, version, [topic("after")], []) in told
+        # A server that was started anew may have lost something: that is to be listed again.
+        assert sum(not change.complete for change in told) == 1
+        assert await names(other) == [base("after"), base("before")]
+
+
+async def test_what_was_missed_while_the_connection_was_down_is_one_change(
+    postgresql: PostgresqlServer, postgresql_url: str
+) -> None:
+    # Given
+    async with two_brokers(postgresql_url) as (one, other):
+        await one.apply(A, changes(topic("before")))
+        await other.snapshot(A)
+        await other.snapshot(NEW)
+        feed = other.changes()
+        again = asyncio.Event()
+        connect, other._listener._connect = other._listener._connect, None
+
+        async def later() -> object:
+            await again.wait()
+            return await connect()
+
+        other._listener._connect = later
+        other._listener._connection.terminate()
+        await connected(other, reachable=False)
+        # When
+        for name in "abc":
+            version = await one.apply(A, changes(topic(name)))
+        await one.apply(NEW, changes(topic("x", NEW)))
+        again.set()
+        # Then
+        told = [await next_change(feed, AGAIN_SECONDS) for _ in range(2)]
+        assert sorted(told, key=str) == [
+            Change(A, version, complete=False),
+            Change(NEW, 1, complete=False),
+        ]
+        assert await names(other) == [base(name) for name in ("a", "b", "before", "c")]
+        last = await one.apply(A, changes(topic("d")))
+        assert await next_change(feed) == Change(A, last, [topic("d")], [])
+
+
+async def test_what_a_database_came_back_without_is_listed_by_nobody(
+    postgresql: PostgresqlServer, postgresql_url: str
+) -> None:
+    # Given
+    async with two_brokers(postgresql_url) as (one, other):
+        await one.apply(A, changes(topic("kept")))
+        await one.apply(A, changes(topic("lost")))
+        assert await names(other) == [base("kept"), base("lost")]
+        feed, again = other.changes(), asyncio.Event()
+        for store in (one, other):
+            store._listener._connect = _once(again, store._listener._connect)
+        await asyncio.to_thread(postgresql.stop)
+        await connected(one, other, reachable=False)
+        await asyncio.to_thread(postgresql.start)
+        # When: as after a crash without its last commit, and then another change in its place
+        async with one._connections.use() as connection:
+            await connection.execute("DELETE FROM floodgate.topics WHERE name = $1", topic("lost"))
+            await connection.execute(
+                "INSERT INTO floodgate.topics SELECT id, $1 FROM floodgate.namespaces "
+                "WHERE name = $2",
+                topic("other"),
+                str(A),
+            )
+        again.set()
+        await connected(one, other)
+        # Then
+        assert not (await next_change(feed, AGAIN_SECONDS)).complete
+        assert [await names(store) for store in (one, other)] == [[base("kept"), base("other")]] * 2
+
+
+def _once(again: asyncio.Event, connect: Callable[[], Awaitable[object]]) -> object:
+    async def later() -> object:
+        await again.wait()
+        return await connect()
+
+    return later

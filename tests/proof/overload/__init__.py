@@ -1,0 +1,1 @@
+"""Proofs with peers that do not read, or read slowly."""

@@ -1,0 +1,125 @@
+"""The healthy clients as the proof sees them: a child process and what each listing came to."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchmarks.processes import ROOT
+from tests.proof.peers.healthy_clients import ASKED, RIGHT
+from tests.proof.result import ProofError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import IO
+
+    from loadgen.scenario import NamespaceExpectation
+
+LOOK_SECONDS = 0.02
+END_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Listing:
+    """One listing of a healthy client.
+
+    Attributes:
+        started: Monotonic clock when it was asked for, or due; see healthy_clients.
+        seconds: Until its answer was complete.
+        outcome: ``right``, or what came instead.
+    """
+
+    started: float
+    seconds: float
+    outcome: str
+
+    @property
+    def right(self) -> bool:
+        """Whether the whole right answer came."""
+        return self.outcome == RIGHT
+
+    @property
+    def answered(self) -> float:
+        """Monotonic clock when the answer was complete."""
+        return self.started + self.seconds
+
+
+class HealthyClients:
+    """What the clients have met so far; filled by a thread."""
+
+    def __init__(self, output: IO[bytes]) -> None:
+        self._listings: list[Listing] = []
+        self._thread = threading.Thread(target=self._read, args=(output,), daemon=True)
+        self._thread.start()
+
+    def since(self, moment: float) -> list[Listing]:
+        """Return the listings asked for since a moment, in the order of their answers."""
+        return [listing for listing in list(self._listings) if listing.started >= moment]
+
+    def listings(self, number: int, moment: float, seconds: float) -> list[Listing]:
+        """Return so many listings asked for since a moment; fewer if they take too long."""
+        with suppress(ProofError):
+            wait_until(lambda: len(self.since(moment)) >= number, seconds, f"{number} listings")
+        return self.since(moment)[:number]
+
+    def _read(self, output: IO[bytes]) -> None:
+        for line in output:
+            started, seconds, outcome = line.decode().rstrip("\n").split(" ", 2)
+            self._listings.append(Listing(float(started), float(seconds), outcome))
+
+
+@contextmanager
+def healthy_clients(
+    address: tuple[str, int],
+    expected: NamespaceExpectation,
+    clients: int,
+    period_ms: int,
+    pace: str = ASKED,
+) -> Iterator[HealthyClients]:
+    """Let clients list a namespace on a schedule, for a block."""
+    what = [expected.name, str(expected.topics), str(expected.hash)]
+    what += [str(clients), str(period_ms), pace]
+    server = "{}:{}".format(*address)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.proof.peers.healthy_clients", server, *what],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        yield HealthyClients(process.stdout)
+    finally:
+        process.stdin.close()
+        try:
+            process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def wait_until(condition: Callable[[], bool], seconds: float, what: str) -> float:
+    """Look until something is so, and return the monotonic clock then.
+
+    Raises:
+        ProofError: It was not so in time.
+    """
+    give_up = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > give_up:
+            raise ProofError(f"{what} did not come in {seconds:g} s")
+        time.sleep(LOOK_SECONDS)
+    return time.monotonic()
+
+
+def p99_seconds(listings: Sequence[Listing]) -> float:
+    """Return the 99th percentile of the seconds of listings, by nearest rank; of none, infinity."""
+    ordered = sorted(listing.seconds for listing in listings) or [math.inf]
+    return ordered[math.ceil(0.99 * len(ordered)) - 1]

@@ -1,0 +1,1 @@
+"""Proofs with large namespaces, imports, many patterns and the worst commands."""

@@ -1,0 +1,1 @@
+"""Proofs that run long, or kill servers."""

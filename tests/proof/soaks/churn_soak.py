@@ -1,0 +1,165 @@
+"""200 clients that connect, ask, read slowly or not at all, and vanish at any stage.
+
+Both profiles get half of the time. At the end nothing may be held: no permits, no queued places,
+no lookup places, no pending bytes; and memory must not have grown since the warm-up.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.imports.memory_import import write_topics
+from benchmarks.processes import ROOT
+from loadgen.clients.connect import raise_open_file_limit
+from tests.proof.peers.conversation import Outcome
+from tests.proof.result import ProofError, ProofOptions, ProofResult
+from tests.proof.servers import (
+    SOCKET_BUFFER_BYTES,
+    ClusterSettings,
+    check_logs,
+    check_nothing_held,
+    resident_bytes,
+    running_cluster,
+    server_address,
+    settled_figures,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadgen.servers.processes import ServerProcess
+
+CLIENTS = 200
+QUICK_CLIENTS = 40
+TOPICS = 40_000
+LIMIT_MB = 20
+TIMEOUT_MILLIS = 2_000
+WARM_UP_SHARE = 0.3
+LOOK_SECONDS = 1.0
+GROWTH_BYTES = 24 * 1024 * 1024
+"""Growth allowed after the warm-up: one limit's worth of answers that the allocator keeps."""
+PROFILES = ("floodgate", "pulsar")
+Resident = dict[str, list[float]]
+
+
+def prove(options: ProofOptions) -> ProofResult:
+    """Run the soak in both profiles."""
+    corpus = options.out / "topics"
+    write_topics(corpus, TOPICS, lambda _: None)
+    result = ProofResult()
+    for number, profile in enumerate(PROFILES):
+        options.note(f"profile {profile}")
+        _soak(options, corpus, profile, number, result)
+    return result
+
+
+def settings(options: ProofOptions, corpus: Path, profile: str) -> ClusterSettings:
+    """Return small limits and short timeouts, so that every path is taken."""
+    both = {
+        "floodgateProfile": profile,
+        "floodgateSocketSendBufferBytes": str(SOCKET_BUFFER_BYTES),
+    }
+    for kind in ("Heap", "Direct"):
+        key = f"maxTopicListInFlight{kind}MemSize"
+        both[f"{key}MB"] = str(LIMIT_MB)
+        both[f"{key}PermitsAcquireTimeoutMillis"] = str(TIMEOUT_MILLIS)
+    broker = {"metadataStoreUrl": "memory:local"}
+    return ClusterSettings(options.out / profile, both, broker, (corpus,))
+
+
+def _soak(
+    options: ProofOptions, corpus: Path, profile: str, seed: int, result: ProofResult
+) -> None:
+    seconds = options.soak_seconds / len(PROFILES)
+    clients = QUICK_CLIENTS if options.quick else CLIENTS
+    raise_open_file_limit(4 * clients)
+    with running_cluster(settings(options, corpus, profile)) as servers:
+        addresses = ["{}:{}".format(*server_address(server)) for server in servers]
+        arguments = [str(corpus), str(seconds), str(clients), str(seed), "any", *addresses]
+        found, resident = _run_clients(arguments, servers, seconds)
+        held = {server.module: settled_figures(server) for server in servers}
+    result.figures[profile] = {
+        "clients": clients,
+        "seconds": seconds,
+        **found,
+        "held_at_the_end": held,
+        "resident_bytes": {name: _resident_figures(curve) for name, curve in resident.items()},
+    }
+    _judge(profile, found, result)
+    check_nothing_held(held, result, f"{profile}: ")
+    _judge_memory(profile, resident, result)
+    check_logs(options.out / profile, result, f"{profile}: ")
+
+
+def _run_clients(
+    arguments: list[str], servers: tuple[ServerProcess, ...], seconds: float
+) -> tuple[dict[str, Any], Resident]:
+    """Let the clients run; meanwhile look at the servers' memory."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.proof.peers.churn_clients", *arguments],
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+    )
+    resident: Resident = {server.module: [] for server in servers}
+    try:
+        give_up = time.monotonic() + seconds + 120
+        while process.poll() is None and time.monotonic() < give_up:
+            for server in servers:
+                resident[server.module].append(resident_bytes(server))
+            time.sleep(LOOK_SECONDS)
+        if process.poll() != 0:
+            raise ProofError(f"the clients ended with {process.poll()}")
+        output = process.stdout.read() if process.stdout else b""
+    finally:
+        process.kill()
+        process.wait()
+        if process.stdout:
+            process.stdout.close()
+    return json.loads(output), resident
+
+
+def _judge(profile: str, found: dict[str, Any], result: ProofResult) -> None:
+    outcomes = found["outcomes"]
+    wrong, right = outcomes[Outcome.WRONG], outcomes[Outcome.RIGHT]
+    result.check(
+        f"{profile}: every answer is right",
+        wrong == 0 and right > 0,
+        f"{profile}: {right:,} answers right, {wrong} wrong, {outcomes[Outcome.REFUSED]:,} "
+        f"refused, {outcomes[Outcome.LEFT]:,} clients vanished" + "".join(found["problems"][:1]),
+    )
+    lost = outcomes[Outcome.DISCONNECTED] + outcomes[Outcome.UNREACHABLE]
+    silent = outcomes[Outcome.TIMEOUT]
+    result.check(
+        f"{profile}: nobody is left alone",
+        lost == 0 and silent == 0,
+        f"{profile}: {lost} disconnected by a server, {silent} without any answer",
+    )
+
+
+def _resident_figures(curve: list[float]) -> dict[str, float]:
+    warm = curve[int(len(curve) * WARM_UP_SHARE) :]
+    third = max(1, len(warm) // 3)
+    early, late = sorted(warm[:third]), sorted(warm[-third:])
+    return {
+        "first": curve[0],
+        "after_warm_up": early[len(early) // 2],
+        "at_the_end": late[len(late) // 2],
+        "peak": max(curve),
+    }
+
+
+def _judge_memory(profile: str, resident: Resident, result: ProofResult) -> None:
+    for module, curve in resident.items():
+        figures = _resident_figures(curve)
+        growth = figures["at_the_end"] - figures["after_warm_up"]
+        result.check(
+            f"{profile}: memory of the {module}",
+            growth <= GROWTH_BYTES,
+            f"{profile}: the {module} had {figures['after_warm_up'] / 1e6:.0f} MB after the "
+            f"warm-up and {figures['at_the_end'] / 1e6:.0f} MB at the end, at most "
+            f"{figures['peak'] / 1e6:.0f} MB",
+        )

@@ -1,0 +1,32 @@
+"""The same histories as in every test run, twenty times as many and longer ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.properties.limiter.test_limiter_fair_properties import CappedHistory, FairHistory
+from tests.properties.limiter.test_limiter_fifo_properties import FifoHistory
+from tests.properties.limiter.test_shared_leases_properties import LeaseHistory
+
+if TYPE_CHECKING:
+    from hypothesis.stateful import RuleBasedStateMachine
+
+DEEPLY = settings(
+    max_examples=2_000,
+    stateful_step_count=60,
+    deadline=None,
+    database=None,
+    report_multiple_bugs=False,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(1_200)
+@pytest.mark.parametrize("history", [FifoHistory, FairHistory, CappedHistory, LeaseHistory])
+def test_nothing_is_found_in_long_histories(history: type[RuleBasedStateMachine]) -> None:
+    run_state_machine_as_test(history, settings=DEEPLY)

@@ -1,0 +1,38 @@
+"""Whatever happens to a semaphore of policy fifo: strict order, and no permit lost or invented."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import settings
+
+from tests.properties.limiter.limiter_history import LimiterHistory
+
+if TYPE_CHECKING:
+    from limiter.permits.permit import AcquireOutcome
+    from tests.properties.limiter.limiter_books import Ask
+
+
+class FifoHistory(LimiterHistory):
+    """As shipped: the oldest first, and it holds up all behind it."""
+
+    def check_grant(self, ask: Ask, *, waited: bool) -> None:
+        assert 0 < self.available >= self.books.needed(ask)
+        # Who asks is granted at once only while nobody waits; who waited was the oldest.
+        assert self.was_oldest if waited else not self.books.asks
+
+    def check_refusal(self, ask: Ask, outcome: AcquireOutcome) -> None:
+        assert outcome.name not in ("QUEUE_FULL", "STALLED")
+
+    def nobody_waits_in_vain(self) -> None:
+        head = next(iter(self.books.asks.values()), None)
+        contention = self.semaphore.contention.current()
+        assert (contention is None) == (head is None)
+        if head is not None and contention is not None:
+            assert not 0 < self.available >= self.books.needed(head)
+            assert contention.needed_permits == self.books.needed(head)
+            assert contention.available_permits == self.available
+
+
+TestFifoHistory = FifoHistory.TestCase
+TestFifoHistory.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)

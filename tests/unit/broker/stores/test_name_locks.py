@@ -1,0 +1,87 @@
+"""One at a time for each namespace."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from broker.stores.name_locks import NameLocks, to_its_end
+from tests.support.clocks.settle import settle
+from tests.support.stores.topic_stores import A, B
+
+
+async def test_each_namespace_has_its_own_turn() -> None:
+    # Given
+    turns, done = NameLocks(), []
+
+    async def work(namespace: object, name: str) -> None:
+        async with turns.of(namespace):
+            await go_on.wait()
+            done.append(name)
+
+    go_on = asyncio.Event()
+    async with turns.of(B), asyncio.TaskGroup() as group:
+        for name in ("first", "second"):
+            group.create_task(work(A, name))
+        group.create_task(work(B, "never"))
+        await settle()
+        # When
+        go_on.set()
+        await settle()
+        # Then
+        assert done == ["first", "second"]
+        for task in group._tasks:
+            task.cancel()
+
+
+async def test_a_lock_is_there_only_while_it_is_used() -> None:
+    # Given
+    turns = NameLocks()
+    # When
+    async with turns.of(A):
+        assert A in turns
+        assert B not in turns
+        assert len(turns) == 1
+    # Then
+    assert len(turns) == 0
+
+
+async def test_a_turn_comes_back_from_who_fails_or_leaves() -> None:
+    # Given
+    turns = NameLocks()
+
+    async def fails() -> None:
+        async with turns.of(A):
+            raise ValueError
+
+    with pytest.raises(ValueError):  # noqa: PT011
+        await fails()
+    async with turns.of(A):
+        # When
+        leaving = asyncio.get_running_loop().create_task(fails())
+        await settle()
+        leaving.cancel()
+        await asyncio.wait([leaving])
+        assert len(turns) == 1
+    # Then
+    assert len(turns) == 0
+
+
+async def test_work_goes_on_when_who_asked_for_it_leaves() -> None:
+    # Given
+    go_on, done = asyncio.Event(), []
+
+    async def work() -> None:
+        await go_on.wait()
+        done.append(1)
+
+    leaving = asyncio.get_running_loop().create_task(to_its_end(work()))
+    await settle()
+    # When
+    leaving.cancel()
+    await asyncio.wait([leaving])
+    go_on.set()
+    await settle()
+    # Then
+    assert done == [1]

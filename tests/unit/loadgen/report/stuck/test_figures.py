@@ -1,0 +1,92 @@
+"""The table of a run beside stuck peers says what an operator asks, in 80 columns."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from loadgen.report.figures import figure_rows
+from loadgen.report.stuck.figures import stuck_rows
+from loadgen.report.tables import summary_tables
+from loadgen.scenarios.stuck.peer_record import PeerEnd
+from tests.support.runs.stuck_runs import peer, report, row, stuck_summaries, summary
+
+
+def printed(summaries, columns: int = 200) -> str:
+    console = Console(file=io.StringIO(), width=columns, color_system=None)
+    for table in summary_tables(summaries):
+        console.print(table)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def cells(summaries, group: str, measure: str) -> list[str]:
+    rows = figure_rows(summaries, stuck_rows(summaries))
+    return list(next(r.cells for r in rows if (r.group, r.measure) == (group, measure)))
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_two_runs_fit_80_columns(columns: int) -> None:
+    text = printed(list(stuck_summaries().values()), columns)
+    assert max(len(line) for line in text.splitlines()) == 80
+    assert "…" not in text
+
+
+def test_the_peers_effect_is_counted_while_they_were_there() -> None:
+    runs = list(stuck_summaries().values())
+    group = "While peers were stuck"
+    assert cells(runs, group, "listings due") == ["60", "60"]
+    assert cells(runs, group, "answered meanwhile") == ["0", "60"]
+    assert cells(runs, group, "refused") == ["30", "0"]
+    assert cells(runs, group, "answered when they were gone") == ["30", "0"]
+    assert cells(runs, group, "nobody was answered for") == ["5.96 s", "3 ms"]
+    assert cells(runs, group, "first answer, since it was due") == ["2.05 s", "3 ms"]
+
+
+def test_each_phase_has_its_latency() -> None:
+    runs = list(stuck_summaries().values())
+    group = "Latency of all listings, p50 and p99"
+    assert cells(runs, group, "before there were stuck peers") == ["2 ms, 2 ms", "3 ms, 3 ms"]
+    assert cells(runs, group, "while peers were stuck") == ["2.96 s, refused", "3 ms, 3 ms"]
+    assert cells(runs, group, "after they were gone") == ["2 ms, 2 ms", "3 ms, 3 ms"]
+
+
+def test_closed_peers_are_told_with_the_first_and_the_last_moment() -> None:
+    rows = [row(0, 2.0, 2.1)]
+    one = summary("one", report(rows, (peer(0, 4.05, PeerEnd.CLOSED),)))
+    two = summary(
+        "two", report(rows, (peer(0, 4.05, PeerEnd.CLOSED), peer(1, 4.15, PeerEnd.CLOSED)))
+    )
+    none = summary("none", report(rows, (peer(),)))
+    assert cells([one, two, none], "Stuck peers", "closed by the server") == [
+        "1 after 3.00 s",
+        "2 after 3.00 s to 3.10 s",
+        "none",
+    ]
+
+
+def test_a_run_without_peers_says_so() -> None:
+    run = summary("alone", report([row(0, 2.0, 2.1)]))
+    assert cells([run], "While peers were stuck", "nobody was answered for") == ["no stuck peers"]
+    assert cells([run], "Latency of all listings, p50 and p99", "while peers were stuck") == [
+        "nothing due"
+    ]
+    assert cells([run], "Stuck peers", "in all") == ["0"]
+
+
+def test_who_never_gets_an_answer_again_is_told() -> None:
+    run = summary("never", report([row(0, 2.0, 5.0, "refused")], (peer(),)))
+    assert cells([run], "While peers were stuck", "nobody was answered for") == ["none came"]
+    assert cells([run], "Latency of all listings, p50 and p99", "while peers were stuck") == [
+        "both refused"
+    ]
+
+
+def test_storms_and_runs_beside_peers_have_tables_of_their_own() -> None:
+    stuck = list(stuck_summaries().values())
+    storm = replace(stuck[0], stuck=None, label="A storm")
+    assert len(summary_tables([storm, *stuck])) == 2
+    assert "While peers were stuck" not in printed([storm])
