@@ -1,4 +1,4 @@
-"""Bundles: the ranges of hashes that a namespace is divided into.
+"""Bundles: the ranges of topic hashes into which a namespace is divided.
 
 Source: upstream NamespaceBundleFactory and NamespaceBundles; the hash of a topic is the CRC32 of
 its full name.

@@ -1,4 +1,4 @@
-"""The broker's own metrics: connections, pending lookups, silent requests, outbound bytes.
+"""The broker's own metrics: connections, pending lookups, unanswered requests, outbound bytes.
 
 Names, types and labels are those of a real broker, which exports its connection counts as
 gauges with the labels of upstream's BrokerOperabilityMetrics.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class BrokerMetrics(Collector):
-    """Metrics of the broker, read when somebody scrapes.
+    """The metrics of connections, lookups and outbound bytes, read at each scrape.
 
     Args:
         cluster: The value of the label ``cluster``.
@@ -34,7 +34,7 @@ class BrokerMetrics(Collector):
         connections: Counted by the connections.
         lookup_pending_requests: Returns how many requests hold a place of the lookup semaphore.
         unanswered_requests: Returns how many listings were left without an answer.
-        flow: What waits to leave the process, and who is paused for it.
+        flow: Bytes that wait to leave the process, and connections that are paused for them.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class BrokerMetrics(Collector):
 
 
 class ResourceMetrics(Collector):
-    """Metrics of a listing plug-in, read when somebody scrapes.
+    """The metrics of a listing plug-in, read at each scrape.
 
     Args:
         cluster: The value of the label ``cluster``.
@@ -118,11 +118,11 @@ class ResourceMetrics(Collector):
 
 
 class StoreMetrics(Collector):
-    """Metrics of a store's memory, read when somebody scrapes.
+    """The metrics of a store's snapshots in memory, read at each scrape.
 
     Args:
         cluster: The value of the label ``cluster``.
-        store: Whose.
+        store: The store.
         max_bytes: floodgateSnapshotCacheMB, in bytes.
     """
 
@@ -141,11 +141,11 @@ class StoreMetrics(Collector):
 
 
 class ListingCacheMetrics(Collector):
-    """Metrics of the listing cache, read when somebody scrapes.
+    """The metrics of the listing cache, read at each scrape.
 
     Args:
         cluster: The value of the label ``cluster``.
-        cache: Whose.
+        cache: The cache.
     """
 
     def __init__(self, cluster: str, cache: ListingCache) -> None:

@@ -1,7 +1,7 @@
 """A client for Pulsar's binary protocol: lookups, partitions, topic lists; and for its admin REST.
 
-What is named here is imported when it is first asked for: who imports one module of this package,
-as ``floodgate-admin`` does, does not wait half a second for what the others need.
+The names are imported when they are first used: a program that imports one module of this package,
+as ``floodgate-admin`` does, does not wait for those that the others need.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NOT_ERRORS = ("LookupResult", "NamespaceTopics", "PulsarClient")
 
 
 def __getattr__(name: str) -> object:
-    """Import what is asked for (PEP 562)."""
+    """Import a name when it is first used (PEP 562)."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = "client.pulsar_client" if name in _NOT_ERRORS else "client.errors"

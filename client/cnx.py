@@ -1,18 +1,14 @@
-"""One connection to a broker or proxy: handshake, requests and their answers.
-
-A request is pending from the moment it is sent until its answer, its timeout, its caller's
-cancellation or the connection's end, whichever is first; each of them removes it.
-"""
+"""One connection to a broker or proxy: handshake, requests and their answers."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from client.connect_options import ConnectOptions
 from client.errors import (
     AnswerDeclinedError,
     AnswerTooLargeError,
@@ -24,6 +20,7 @@ from client.errors import (
     ServerResponseError,
     TooManyPendingRequestsError,
 )
+from client.pending_requests import PendingRequest, PendingRequests
 from limiter.clock import Clock, LoopClock, deadline
 from proto.errors import FrameTooLargeError, RemoteProtocolError
 from proto.frames import (
@@ -36,7 +33,6 @@ from proto.parsing.command_bounds import COMMAND_BYTES
 from proto.topics_response import TopicsAnswer, read_topics_head
 from proto.transport.connection import Connection
 from proto.transport.keep_alive import CLOSING, KeepAlive, PeerState, Verdict
-from proto.version import FLOODGATE_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,16 +42,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PROTOCOL_VERSION = 21
-"""The newest protocol version this client speaks."""
-MAX_PENDING_REQUESTS = 50_000
-"""Unanswered requests a connection may have (upstream: maxLookupRequest)."""
-OPERATION_TIMEOUT_SECONDS = 30.0
-"""Seconds that a request may take (upstream: operationTimeoutMs)."""
 LARGEST_MESSAGE_BYTES = 2_147_473_407
 """The largest maxMessageSize a broker may have (upstream: a Java int, less the padding)."""
-KEEP_ALIVE_SECONDS = 30.0
-"""Seconds between questions whether a server lives (upstream: keepAliveIntervalSeconds)."""
 
 
 class ClientCnxState(Enum):
@@ -65,49 +53,6 @@ class ClientCnxState(Enum):
     SENT_CONNECT_FRAME = "handshake"
     READY = "ready"
     FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectOptions:
-    """Says what a connection tells of itself, and how patient it is.
-
-    Attributes:
-        client_version: Free text in CONNECT.
-        protocol_version: Newest version offered.
-        proxy_version: Set by a proxy only.
-        original_principal: Role of the client behind a proxy; None without.
-        operation_timeout_seconds: How long a request may take.
-        max_pending_requests: Unanswered requests the connection may have.
-        keep_alive_seconds: How often the server is asked whether it lives; 0 or less: never. One
-            that sends not a byte until the next time is given up.
-        drain_oversized: Whether a request or an answer above the frame limit costs that request
-            an error; otherwise it costs the connection, as upstream.
-        answer_limit_bytes: What a topic list's length field may say at most, where that is less
-            than the server may send: for a proxy whose clients take no larger frames.
-    """
-
-    client_version: str = FLOODGATE_VERSION
-    protocol_version: int = PROTOCOL_VERSION
-    proxy_version: str | None = None
-    original_principal: str | None = None
-    operation_timeout_seconds: float = OPERATION_TIMEOUT_SECONDS
-    max_pending_requests: int = MAX_PENDING_REQUESTS
-    drain_oversized: bool = False
-    keep_alive_seconds: float = KEEP_ALIVE_SECONDS
-    answer_limit_bytes: int | None = None
-
-
-class _Pending:
-    """A request that waits for its answer."""
-
-    __slots__ = ("admit", "answer", "raw")
-
-    def __init__(self, admit: Callable[[int], bool] | None, *, raw: bool) -> None:
-        self.answer: asyncio.Future[pb.BaseCommand | TopicsAnswer] = (
-            asyncio.get_running_loop().create_future()
-        )
-        self.admit = admit
-        self.raw = raw
 
 
 class ClientCnx(Connection):
@@ -122,8 +67,7 @@ class ClientCnx(Connection):
         super().__init__(LARGEST_MESSAGE_BYTES if drains else DEFAULT_MAX_MESSAGE_BYTES)
         self._frame_limit_bytes = DEFAULT_MAX_MESSAGE_BYTES + FRAME_PADDING_BYTES
         self._clock: Clock = clock or LoopClock()
-        self._pending: dict[int, _Pending] = {}
-        self._next_request_id = 0
+        self._pending = PendingRequests()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.state = ClientCnxState.NONE
         self.server: pb.CommandConnected | None = None
@@ -140,7 +84,7 @@ class ClientCnx(Connection):
     @property
     def last_request_id(self) -> int:
         """The id of the newest request."""
-        return self._next_request_id - 1
+        return self._pending.next_id - 1
 
     # -- handshake ----------------------------------------------------------------------------
 
@@ -226,7 +170,7 @@ class ClientCnx(Connection):
             TooManyPendingRequestsError: Too many requests are unanswered already.
             RequestTooLargeError: The server would end the connection for its size.
         """
-        answer = await self._request(build, _Pending(None, raw=False))
+        answer = await self._request(build, PendingRequest(None, raw=False))
         if isinstance(answer, TopicsAnswer):
             raise RemoteProtocolError("an undecoded answer to a decoded request")
         return answer
@@ -252,13 +196,13 @@ class ClientCnx(Connection):
             command.getTopicsOfNamespace.request_id = request_id
             return command
 
-        answer = await self._request(build, _Pending(admit, raw=True))
+        answer = await self._request(build, PendingRequest(admit, raw=True))
         if not isinstance(answer, TopicsAnswer):
             raise RemoteProtocolError("another command came in answer to a topic list request")
         return answer
 
     async def _request(
-        self, build: Callable[[int], pb.BaseCommand], pending: _Pending
+        self, build: Callable[[int], pb.BaseCommand], pending: PendingRequest
     ) -> pb.BaseCommand | TopicsAnswer:
         if self.closed or self.state is not ClientCnxState.READY:
             raise DisconnectedError(self.peer)
@@ -266,8 +210,7 @@ class ClientCnx(Connection):
             raise TooManyPendingRequestsError(
                 f"{len(self._pending)} requests to {self.peer} are unanswered already"
             )
-        request_id, self._next_request_id = self._next_request_id, self._next_request_id + 1
-        self._pending[request_id] = pending
+        request_id = self._pending.add(pending)
         sent_at = self._clock.now()
         try:
             self._send_request(build(request_id))
@@ -310,11 +253,11 @@ class ClientCnx(Connection):
         if pending is None:
             return False
         refusal = self._refusal(pending, total_size)
-        if refusal is not None and not pending.answer.done():
-            pending.answer.set_exception(refusal)
+        if refusal is not None:
+            pending.fail(refusal)
         return refusal is None
 
-    def _refusal(self, pending: _Pending, total_size: int) -> PulsarClientError | None:
+    def _refusal(self, pending: PendingRequest, total_size: int) -> PulsarClientError | None:
         limit_bytes = self._frame_limit_bytes
         if self._options.answer_limit_bytes is not None:
             limit_bytes = min(limit_bytes, self._options.answer_limit_bytes)
@@ -325,13 +268,13 @@ class ClientCnx(Connection):
         return None
 
     def frame_received(self, frame: Frame) -> None:
-        """Hand an answer to who waits for it."""
+        """Hand an answer to the caller that waits for it."""
         self._progress_at = self._clock.now()
         found = read_topics_head(frame.start(HEAD_BYTES))
         if found is not None:
             pending = self._pending.get(found[0])
             if pending is not None and pending.raw:
-                self._settle(found[0], TopicsAnswer(frame.total_size, frame.parts, found[1]))
+                pending.settle(TopicsAnswer(frame.total_size, frame.parts, found[1]))
                 return
         self._command_received(frame.command())
 
@@ -344,7 +287,7 @@ class ClientCnx(Connection):
         elif kind == pb.BaseCommand.ERROR:
             self._error_received(command.error)
         elif kind in _ANSWERS:
-            self._settle(getattr(command, _ANSWERS[kind]).request_id, command)
+            self._pending.settle(getattr(command, _ANSWERS[kind]).request_id, command)
         elif kind != pb.BaseCommand.PONG:
             name = pb.BaseCommand.Type.Name(kind)
             raise RemoteProtocolError(f"{name} is not an answer this client asked for")
@@ -354,14 +297,7 @@ class ClientCnx(Connection):
             self._fail(f"{pb.ServerError.Name(error.error)}: {error.message}")
             self.abort()
             return
-        pending = self._pending.get(error.request_id)
-        if pending is not None and not pending.answer.done():
-            pending.answer.set_exception(ServerResponseError(error.error, error.message))
-
-    def _settle(self, request_id: int, answer: pb.BaseCommand | TopicsAnswer) -> None:
-        pending = self._pending.get(request_id)
-        if pending is not None and not pending.answer.done():
-            pending.answer.set_result(answer)
+        self._pending.fail(error.request_id, ServerResponseError(error.error, error.message))
 
     def lost(self, error: Exception | None) -> None:
         """End every request that is under way."""
@@ -369,8 +305,7 @@ class ClientCnx(Connection):
             self._keep_alive_timer.cancel()
         self._fail(f"{self.peer} closed the connection" + (f": {error}" if error else ""))
         for pending in self._pending.values():
-            if not pending.answer.done():
-                pending.answer.set_exception(DisconnectedError(self.peer))
+            pending.fail(DisconnectedError(self.peer))
         if self.on_lost is not None:
             self.on_lost()
 

@@ -1,4 +1,4 @@
-"""Exceptions that a caller of the client can meet.
+"""Errors of the client of the binary protocol.
 
 PulsarClientError
     ConnectError                 the server cannot be reached, or refused the handshake

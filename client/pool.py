@@ -1,13 +1,17 @@
-"""Connections to servers, made once and shared by all who ask."""
+"""A pool of connections to servers, opened once and shared."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from client.cnx import ClientCnx, ConnectOptions
+from client.cnx import ClientCnx
 from client.errors import ClientClosedError, ConnectError
 from limiter.clock import Clock, LoopClock, deadline
+
+if TYPE_CHECKING:
+    from client.connect_options import ConnectOptions
 
 DEFAULT_PORT = 6650
 CONNECT_TIMEOUT_SECONDS = 10.0
@@ -64,7 +68,7 @@ async def open_connection(
 
 
 class ConnectionPool:
-    """One connection to each server, opened by the first who asks.
+    """One connection to each server, opened at the first request for it.
 
     Bound: MAX_SERVERS servers; one more is refused.
     """
@@ -111,7 +115,7 @@ class ConnectionPool:
         return cnx
 
     async def close(self) -> None:
-        """Close every connection. Once is enough."""
+        """Close every connection; no more are opened."""
         self._closed = True
         tasks = list(self._connections.values())
         self._connections.clear()

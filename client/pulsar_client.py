@@ -1,4 +1,4 @@
-"""The library people import: lookups, partitions and topic lists of a Pulsar cluster."""
+"""A client for the lookups, partitions and topic lists of a Pulsar cluster."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import proto.PulsarApi_pb2 as pb
-from client.cnx import OPERATION_TIMEOUT_SECONDS, ClientCnx, ConnectOptions
+from client.connect_options import OPERATION_TIMEOUT_SECONDS, ConnectOptions
 from client.errors import ConnectError, ServerResponseError
 from client.pool import ConnectionPool, server_address
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
+    from client.cnx import ClientCnx
     from limiter.clock import Clock
 
 PERSISTENT_TOPICS = pb.CommandGetTopicsOfNamespace.PERSISTENT
@@ -23,7 +24,7 @@ MAX_REDIRECTS = 20
 
 @dataclass(frozen=True, slots=True)
 class LookupResult:
-    """Where a topic is served.
+    """The place where a topic is served.
 
     Attributes:
         broker_service_url: The broker, ``pulsar://host:port``.

@@ -9,16 +9,17 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol
 
-from client.cnx import KEEP_ALIVE_SECONDS, ClientCnx, ConnectOptions
+from client.connect_options import KEEP_ALIVE_SECONDS, ConnectOptions
 from client.pool import ConnectionPool
 from proto.version import PROXY_VERSION
 
 if TYPE_CHECKING:
+    from client.cnx import ClientCnx
     from limiter.clock import Clock
 
 Address = tuple[str, int]
 BROKER_TIMEOUT_SECONDS = 60.0
-"""How long a broker may take to answer: longer than both of its own permit timeouts."""
+"""Seconds that a broker may take to answer: longer than both of its own permit timeouts."""
 
 
 def connect_options(
@@ -27,7 +28,7 @@ def connect_options(
     keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
     answer_limit_bytes: int | None = None,
 ) -> ConnectOptions:
-    """Return what the proxy says of itself to brokers.
+    """Return the options of the proxy's connections to brokers.
 
     Args:
         drain_oversized: Whether what exceeds the frame limit costs its request only.
@@ -45,7 +46,7 @@ def connect_options(
 
 
 class BrokerConnections(Protocol):
-    """Where a request finds its connection to a broker."""
+    """A source of connections to brokers, for one client."""
 
     async def get(self, address: Address) -> ClientCnx:
         """Return a ready connection.
@@ -55,11 +56,11 @@ class BrokerConnections(Protocol):
         """
 
     def release(self) -> None:
-        """The client that asked has left."""
+        """Give up the connections: the client has left."""
 
 
 class SharedBrokerConnections:
-    """The pool that all clients share; a client that leaves closes nothing."""
+    """The connections of a pool that all clients share."""
 
     def __init__(self, pool: ConnectionPool) -> None:
         self._pool = pool
@@ -69,7 +70,7 @@ class SharedBrokerConnections:
         return await self._pool.get(address)
 
     def release(self) -> None:
-        """Nothing belongs to this client alone."""
+        """Close nothing: no connection is this client's alone."""
 
 
 class OwnBrokerConnections:

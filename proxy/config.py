@@ -42,7 +42,7 @@ class PortRange(NamedTuple):
 
 
 class ProxyConfig(ServerConfig):
-    """What a proxy is told before it starts; see ServerConfig for the rest."""
+    """The configuration of a proxy; see ServerConfig for the keys that it shares with a broker."""
 
     service_port: int = Field(default=6650, ge=0, le=65535)
     """servicePort; 0 is any free port."""
@@ -134,7 +134,7 @@ def _address(checked: CheckedKeys, key: str, url: str, scheme: str) -> str:
 
 
 def _only_an_address(url: str, scheme: str) -> bool:
-    """No user, no path, no second host: nothing that would be dropped without a word."""
+    """Return True if a URL has no user, path or second host, which would be dropped in silence."""
     rest = url[len(f"{scheme}://") :].removesuffix("/")
     return bool(rest) and not any(character in rest for character in "/,@?# \t\r\n")
 

@@ -92,7 +92,7 @@ class ErrorForms:
 
 
 class ErrorTranslation:
-    """Turns what a request to the broker raised into what the client is told."""
+    """Turns the errors of requests to brokers into those that clients are told."""
 
     def of(self, error: PulsarClientError, broker: ClientCnx | None) -> RequestError:
         """Return the client's error for a lookup or a listing: the broker's as it came."""

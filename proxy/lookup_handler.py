@@ -25,7 +25,7 @@ MAX_REDIRECTS = 10
 
 
 class LookupProxyHandler:
-    """Asks brokers for clients.
+    """Forwards the lookups and partition queries of clients to brokers.
 
     Args:
         address: The broker that is asked first.
@@ -108,7 +108,7 @@ class LookupProxyHandler:
 
 
 class PulsarLookupProxyHandler(LookupProxyHandler):
-    """Asks brokers as a Pulsar proxy does.
+    """Forwards them as a Pulsar proxy does.
 
     A lookup drops the client's listener name; a partition query that is the first on its
     connection asks for auto-creation whatever the client said, and closes the client's connection
@@ -150,7 +150,7 @@ def _known_to_a_pulsar_proxy(topic: str) -> bool:
 def _through_proxy(
     request_id: int, answer: pb.CommandLookupTopicResponse
 ) -> pb.CommandLookupTopicResponse:
-    """Tell the client to come back here and name the broker that was found."""
+    """Return the answer that makes a client come back here and name the broker found."""
     return pb.CommandLookupTopicResponse(
         request_id=request_id,
         response=pb.CommandLookupTopicResponse.Connect,

@@ -36,7 +36,7 @@ _COUNTERS = {
 
 @dataclass(frozen=True, slots=True)
 class ProxyFigures:
-    """Numbers that other parts keep.
+    """Figures that other parts of the proxy keep.
 
     Attributes:
         lookup_pending_requests: How many requests hold a place of the lookup semaphore.
@@ -50,14 +50,14 @@ class ProxyFigures:
 
 
 class ProxyMetrics(Collector):
-    """Reads the proxy's counters when somebody scrapes.
+    """A collector that reads the proxy's counters at each scrape.
 
     Args:
         cluster: The value of the label ``cluster``.
         connections: Counted by the client connections.
-        counters: What the proxy did.
-        figures: What is asked of others when somebody scrapes.
-        flow: What waits to leave the process, and who is paused for it.
+        counters: The requests that the proxy served and refused.
+        figures: Read from other parts at each scrape.
+        flow: Bytes that wait to leave the process, and connections paused for them.
     """
 
     def __init__(

@@ -23,12 +23,6 @@ class AdminContext:
     """The parts of a broker that handlers of admin requests work with.
 
     Attributes:
-        store: Tenants, namespaces and topics.
-        lister: Lists topics by properties.
-        topics: Creates and deletes topics.
-        properties: Properties of topics.
-        dynamic: The configuration in force.
-        listings: Writes listings, as many at once as it allows.
         service_url: Returns ``pulsar://...``, empty before the broker takes clients.
         web_service_url: Returns ``http://...``.
         rules: The differences between the profiles.

@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 
 class AdminMetrics(Collector):
-    """The admin's metrics, read when they are scraped.
-
-    Args:
-        cluster: The value of the label ``cluster``.
-        listings: The listings that are being written.
-    """
+    """The admin's metrics, read when they are scraped."""
 
     def __init__(self, cluster: str, listings: ListingResponses) -> None:
         self._labels = {"cluster": cluster}

@@ -19,21 +19,20 @@ from server.http import RestError
 
 if TYPE_CHECKING:
     from broker.admin.paths import Handler
+    from broker.admin.rules import AdminRules
 
 TOPIC_REASON = "Topic name is not valid"
 NAMESPACE_REASON = "Namespace name is not valid"
 TENANT_REASON = "Tenant name is not valid"
 
 
-async def answered(
-    handler: Handler, request: web.Request, *, fails_as_upstream: bool
-) -> web.StreamResponse:
+async def answered(handler: Handler, request: web.Request, rules: AdminRules) -> web.StreamResponse:
     """Return a handler's answer, or the answer to the error it raised.
 
     Args:
         handler: Answers the request.
         request: The request.
-        fails_as_upstream: See AdminRules.
+        rules: The differences between the profiles.
 
     Raises:
         RestError: The request is refused, or the store failed.
@@ -45,7 +44,7 @@ async def answered(
     except StoreError as error:
         raise RestError(500, str(error)) from None
     except BadBodyError as error:
-        if fails_as_upstream and error.upstream_status != 400:
+        if rules.fails_as_upstream and error.upstream_status != 400:
             raise RestError(error.upstream_status, str(error)) from None
         text = str(error).encode(errors="backslashreplace")
         return web.Response(body=text, status=400, headers={"Content-Type": error.media_type})

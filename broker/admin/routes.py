@@ -61,12 +61,7 @@ def _endpoints(context: AdminContext) -> list[Endpoint]:
 
 
 class AdminRequests:
-    """Passes each request to its handler.
-
-    Args:
-        endpoints: All endpoints.
-        rules: The differences between the profiles.
-    """
+    """The dispatch of each request to its handler."""
 
     def __init__(self, endpoints: list[Endpoint], rules: AdminRules) -> None:
         self._paths = PathTable(endpoints)
@@ -91,12 +86,9 @@ class AdminRequests:
         endpoint = taking(resource.methods[method], media_type, has_body=request.body_exists)
         wanted = accepted_type(request.headers.get("Accept", ""))
         request.match_info.update(resource.variables)
-        response = await answered(
-            endpoint.handler, request, fails_as_upstream=self._rules.fails_as_upstream
-        )
-        if self._rules.returns_accepted_type and (
-            response.headers.get("Content-Type") == JSON_TYPE
-        ):
+        response = await answered(endpoint.handler, request, self._rules)
+        is_json = response.headers.get("Content-Type") == JSON_TYPE
+        if is_json and self._rules.returns_accepted_type:
             response.headers["Content-Type"] = wanted
         return response
 

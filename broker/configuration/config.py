@@ -50,14 +50,14 @@ _REFUSED_WHEN_SET = {**REFUSED_WHEN_SET, "brokerServicePortTls": "TLS"}
 
 
 class TopicType(Enum):
-    """What kind of topic is made when a client asks for one that does not exist."""
+    """The kind of topic that is made when a client asks for one that does not exist."""
 
     PARTITIONED = "partitioned"
     NON_PARTITIONED = "non-partitioned"
 
 
 class BrokerConfig(ServerConfig):
-    """What a broker is told before it starts; see ServerConfig for the rest."""
+    """The configuration of a broker at its start; see ServerConfig for the rest."""
 
     broker_service_port: int = Field(default=6650, ge=0, le=65535)
     """brokerServicePort; 0 is any free port."""
@@ -149,7 +149,7 @@ class BrokerConfig(ServerConfig):
 
     @property
     def announces_topic_watchers(self) -> bool:
-        """Whether clients are told that they may watch topic lists.
+        """True if clients are told that they may watch topic lists.
 
         A plug-in that filters and watches do not fit together: a watch knows nothing of
         properties. As shipped, the operator has to see to that (PIP-452, "Out of Scope").

@@ -43,7 +43,7 @@ class DynamicConfiguration:
 
     Args:
         started_with: The file's and the command line's.
-        store: Where values set at run time are kept.
+        store: Keeps the values set at run time.
         apply: Makes a configuration effective that differs from the one before in dynamic keys.
     """
 
@@ -120,7 +120,7 @@ class DynamicConfiguration:
                 self._put_in_force(config, {**self._fitting, key: value})
 
     async def delete(self, key: str) -> None:
-        """Bring the file's value back; a key that was not set is no matter.
+        """Bring the file's value back; a key that was not set changes nothing.
 
         Raises:
             RefusedError: The key cannot be changed at run time, or the file's value does not

@@ -1,4 +1,4 @@
-"""The configuration keys as an operator gave them: what is set at run time is read beside them."""
+"""The configuration keys as an operator gave them, before those set at run time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class GivenKeys:
-    """Keys and their values as text. Never shown: some are secrets.
+    """The given keys with their values as text; never shown, as some are secrets.
 
     Two configurations that mean the same are equal however they were written, so that these are
     always equal.
@@ -37,5 +37,5 @@ class GivenKeys:
         return self._values.get(key)
 
     def with_values(self, values: Mapping[str, str]) -> dict[str, str]:
-        """Return all of them, with some set anew."""
+        """Return all keys and values, with some replaced."""
         return {**self._values, **values}

@@ -1,4 +1,4 @@
-"""Properties that come with a listing request: how many there may be, before anything is copied."""
+"""Bounds of the properties in a listing request, checked before anything is copied."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TooManyPropertiesError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PropertyBounds:
-    """Bounds of one request's properties; 0 is none.
+    """The bounds of one request's properties; 0 is no bound.
 
     Attributes:
         max_properties: floodgateMaxListingProperties.
@@ -35,7 +35,7 @@ class PropertyBounds:
     max_bytes: int = DEFAULT_MAX_BYTES
 
     def check_number(self, number: int) -> None:
-        """Refuse too many: before any of them is looked at.
+        """Refuse too many properties, before any of them is read.
 
         Raises:
             TooManyPropertiesError: They are.
@@ -47,7 +47,7 @@ class PropertyBounds:
             )
 
     def check(self, properties: Mapping[str, str]) -> None:
-        """Refuse too many, and too large ones.
+        """Refuse properties that are too many or too large.
 
         Raises:
             TooManyPropertiesError: They are.
@@ -68,5 +68,5 @@ def _utf8_bytes(text: str) -> int:
 
 
 def as_mapping(properties: Sequence[pb.KeyValue]) -> Mapping[str, str]:
-    """Return properties by key; of a key given twice the last value, as upstream."""
+    """Return properties by key; of a key given twice the last value holds, as upstream."""
     return {one.key: one.value for one in properties}

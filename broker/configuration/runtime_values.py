@@ -1,4 +1,4 @@
-"""The value in force of every configuration key, as text; what is secret is masked."""
+"""The value in force of every configuration key, as text; secrets are masked."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def runtime_values(config: BrokerConfig, dynamic: Mapping[str, str]) -> dict[str
 
 
 def masked(key: str, text: str) -> str:
-    """Return a value as it may be shown."""
+    """Return a value with its secrets masked."""
     if text and _SECRET_KEY.search(key):
         return MASK
     if text.lower().startswith(OUR_STORES):
@@ -54,7 +54,7 @@ def masked(key: str, text: str) -> str:
 
 
 def _chosen_by_profile(config: BrokerConfig) -> dict[str, str]:
-    """Return what holds where nothing was given, and is not upstream's default."""
+    """Return the values that hold where none was given, and differ from upstream's defaults."""
     flow = config.flow
     return {
         "clusterName": config.cluster_name,

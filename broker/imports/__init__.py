@@ -1,1 +1,1 @@
-"""Topics taken in from text and Parquet files."""
+"""Imports of topics from text and Parquet files."""

@@ -1,7 +1,7 @@
-"""The imports of a start (``--import``): each file once, however often the broker starts with it.
+"""Imports at the broker's start (``--import``), each file once, however often it starts.
 
-The store remembers the content of a file when all of it is in. A restart with the same file then
-leaves alone what was deleted, described or grown since. An import that was cut off is made again,
+The store remembers the content of a file when all of it was imported. A restart with the same file
+then leaves alone topics that were deleted or changed since. An import that was cut off is repeated,
 and adds what is missing.
 """
 
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 async def import_at_start(store: MetadataStore, imports: Imports) -> None:
-    """Import what the store has not taken in before.
+    """Import the files that the store has not imported before.
 
     Raises:
         StartError: A file cannot be imported, or the store failed.
@@ -64,7 +64,7 @@ async def _import(store: MetadataStore, path: Path, imports: Imports) -> None:
 
 
 def fingerprint(path: Path) -> str:
-    """Return what identifies the content of a file, or of a folder's files in order.
+    """Return a digest of the content of a file, or of a folder's files in order.
 
     Raises:
         ImportFailedError: They are missing, or cannot be read.

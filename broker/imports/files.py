@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     FileStates: TypeAlias = Sequence[tuple[int, int, int]]
 
 ROWS_PER_BATCH = 32_768
-"""Of Parquet: so many fit a processor's cache with the columns that are made of them."""
+"""Rows of Parquet at a time: with the columns made of them they fit a processor's cache."""
 TEXT_BYTES_PER_BATCH = 8_000_000
 REQUIRED_COLUMNS = {"namespace": pa.string(), "topic": pa.string()}
 COLUMNS = {**REQUIRED_COLUMNS, "properties": PROPERTIES_TYPE}
@@ -56,7 +56,7 @@ def files_of(path: Path) -> list[Path]:
 
 
 def state_of(path: Path) -> FileStates:
-    """Return what changes when somebody writes a path's files.
+    """Return inode, size and time of a path's files, which change when they are written.
 
     Raises:
         ImportFailedError: They are missing, or cannot be read.
@@ -218,7 +218,7 @@ def _line_rows(file: BinaryIO) -> Iterator[TopicRows]:
 
 
 def _trimmed(lines: Sequence[bytes]) -> pa.StringArray:
-    """Take space and quotes off; a line that is not UTF-8 stays, to be told of."""
+    """Strip blanks and quotes; a line that is not UTF-8 stays, to be reported."""
     try:
         texts = pa.array(lines, pa.binary()).cast(pa.string())
     except pa.ArrowInvalid:
@@ -234,8 +234,8 @@ def _trimmed_line(line: bytes) -> bytes:
 
 
 def _rows(names: pa.StringArray, first: int) -> TopicRows:
-    """Return the lines that say something: no blank ones, and no comments."""
+    """Return the lines that are neither blank nor comments."""
     said = pc.invert(pc.or_(pc.starts_with(names, "#"), pc.equal(names, "")))
     numbers = first + np.flatnonzero(said.to_numpy(zero_copy_only=False))
-    # A text's order says nothing: more of each namespace may always come.
+    # A text is in no order: more rows of each namespace may always come.
     return TopicRows(pa.table({"topic": names.filter(said)}), numbers, "line", lambda _: True)

@@ -2,10 +2,10 @@
 
 A namespace becomes visible when all of its rows are in, never before: its rows are staged until
 no later row group can hold more of them (Parquet says so in its statistics), then applied as one
-change. What is there already stays as it is; nothing imported is ever deleted as inactive.
+change. Topics that exist stay as they are; nothing imported is ever deleted as inactive.
 
 A file is read twice: once to see that all of it can be imported, then to import it. It is read,
-checked and sorted in a thread: others are served meanwhile.
+checked and sorted in a thread, so that requests are served meanwhile.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """The counts of what an import did.
+    """The result of an import.
 
     Attributes:
         topics: Names read, partitions one by one.
         namespaces: Namespaces they lie in.
         seconds: How long it took.
         skipped: Invalid topics that were left out.
-        report: What is wrong with them; empty without any.
+        report: The errors in them; empty without any.
     """
 
     topics: int
@@ -57,7 +57,7 @@ class ImportResult:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Some rows by namespace, and the namespaces so far of which no more will come."""
+    """Rows by namespace, and the namespaces that are complete with them."""
 
     rows: Mapping[str, pa.Table]
     complete: Sequence[str]
@@ -74,11 +74,11 @@ async def import_topics(
     """Import a Parquet file, a folder of them, or a text file with a full name a line.
 
     Args:
-        store: Where the topics go.
-        path: What to read.
-        progress: Told the number of names applied so far.
-        skip_invalid: Whether invalid topics are left out; otherwise nothing is imported then.
-        state: What the caller has seen of the path (``state_of``); otherwise what is there now.
+        store: The store that topics are added to.
+        path: The file or folder.
+        progress: Called with the number of names applied so far.
+        skip_invalid: Whether invalid topics are left out; otherwise one fails the import.
+        state: The path's ``state_of`` that the caller relies on; None for the present one.
 
     Raises:
         ImportFailedError: Missing, malformed or empty file, or invalid topics; says which, and
@@ -107,7 +107,7 @@ async def import_topics(
 
 
 def _checked(path: Path, skip_invalid: bool) -> InvalidRows:
-    """Look at all of a file before anything of it is imported."""
+    """Check all of a file before anything of it is imported."""
     invalid = InvalidRows(path)
     for rows in read_rows(path):
         _valid(path, rows, invalid)
@@ -180,7 +180,7 @@ async def _apply(store: MetadataStore, namespace: str, tables: list[pa.Table], p
 
 
 def _changes(tables: Sequence[pa.Table]) -> TopicChanges:
-    """Return what is changed by the rows of a namespace."""
+    """Return the change that adds the rows of a namespace."""
     # Files without properties may lie beside files with: theirs are null.
     table = pa.concat_tables(tables, promote_options="default").combine_chunks()
     names: list[bytes] = table["topic"].cast(pa.binary()).to_pylist()

@@ -1,6 +1,6 @@
-"""The rows of a file of topics, checked in columns: a million names take about a second.
+"""Checks of a file's rows, by column: a million names take about a second.
 
-Columns say which rows are invalid; the sentences are made one by one, for those that are told.
+Columns find the rows that are invalid; sentences are made one by one, for the rows reported.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TOPIC = (
 )
 _NAMESPACE_PREFIX = r"\A(?:non-)?persistent://(?P<namespace>[^/]+/[^/]+)/"
 _FEW_NAMESPACES = 16
-"""To compare what topics begin with, name by name, is faster than to extract their namespaces."""
+"""Most namespaces whose prefixes are compared; of more they are extracted from the names."""
 _PARTITION = r"-partition-(?P<index>0|[1-9][0-9]{0,9})\z"
 _PARTITION_SUFFIX = r"-partition-(?:0|[1-9][0-9]{0,9})\z"
 _OF_NOTHING = rf"/[{JAVA_WHITESPACE}]*-partition-[+-]?[0-9]+\z"
@@ -51,8 +51,8 @@ class TopicRows(NamedTuple):
 
     Attributes:
         table: Columns ``topic``, and ``namespace`` and ``properties`` if the file has them.
-        numbers: Where each stands.
-        place: What the numbers count, such as ``line``.
+        numbers: The place of each row in the file.
+        place: The unit of these numbers, such as ``line``.
         comes_later: Tells whether more rows of a namespace may come.
     """
 
@@ -63,7 +63,7 @@ class TopicRows(NamedTuple):
 
 
 def valid_rows(rows: TopicRows, invalid: InvalidRows) -> pa.Table:
-    """Return the rows that can be imported; tell of the others.
+    """Return the rows that can be imported; note the others in ``invalid``.
 
     Raises:
         pa.ArrowException: The columns are damaged.
@@ -76,7 +76,7 @@ def valid_rows(rows: TopicRows, invalid: InvalidRows) -> pa.Table:
 
 
 class _Check:
-    """Takes invalid rows out of a table, one kind after the other."""
+    """A check that removes invalid rows from a table, one kind after the other."""
 
     def __init__(self, rows: TopicRows) -> None:
         self._table = rows.table
@@ -105,7 +105,7 @@ class _Check:
     def _take_out(
         self, wrong: np.ndarray, reason: Callable[[Row], str], table: pa.Table | None = None
     ) -> None:
-        """Take rows out; ``table`` is where sentences find their words, if not in the rows."""
+        """Remove rows; sentences take their words from ``table`` if given, else from the rows."""
         places = np.flatnonzero(wrong)
         if not len(places):
             return
@@ -117,7 +117,7 @@ class _Check:
         self._numbers = self._numbers[~wrong]
 
     def _take_out_other_encodings(self) -> None:
-        """Find rows that are not UTF-8 one by one: there are hardly ever any."""
+        """Remove rows that are not UTF-8, found one by one as there are hardly ever any."""
         table = _as_bytes(self._table)
         wrong = np.zeros(len(table), bool)
         for name in table.column_names:
@@ -139,7 +139,7 @@ def _incomplete(table: pa.Table) -> np.ndarray:
 
 
 def _is_utf8(table: pa.Table) -> bool:
-    """Tell whether all texts are UTF-8, which no reader of Parquet looks at."""
+    """Tell whether all texts are UTF-8, which readers of Parquet do not check."""
     try:
         table.validate(full=True)
     except pa.ArrowInvalid:
@@ -187,7 +187,7 @@ def namespaces_of(topics: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _misnamed(table: pa.Table) -> np.ndarray:
-    """Find what is no full name of a topic in its row's namespace, or too long a one."""
+    """Find rows without a full topic name of their namespace, or with too long a one."""
     topics = table["topic"]
     right = pc.and_(
         pc.match_substring_regex(topics, _TOPIC),
@@ -198,7 +198,7 @@ def _misnamed(table: pa.Table) -> np.ndarray:
 
 
 def _inside(table: pa.Table) -> np.ndarray:
-    """Tell which topics lie in the namespaces of their rows."""
+    """Return which topics lie in the namespaces of their rows."""
     topics = table["topic"]
     column = table["namespace"].combine_chunks().dictionary_encode()
     if len(column.dictionary) > _FEW_NAMESPACES:
@@ -227,7 +227,7 @@ def _name_fault(row: Row) -> str:
 
 
 def partition_counts(topics: pa.ChunkedArray) -> Mapping[str, int]:
-    """Return how many partitions each partitioned topic has: its highest partition + 1."""
+    """Return the number of partitions of each partitioned topic: its highest index + 1."""
     partitions = topics.filter(pc.match_substring_regex(topics, _PARTITION_SUFFIX))
     if not len(partitions):
         return {}
@@ -253,7 +253,7 @@ def _nothing_fault(row: Row) -> str:
 
 
 def _beyond_partitions(topics: pa.ChunkedArray) -> np.ndarray:
-    """Find partitions that no topic may have; larger numbers yet are part of a name."""
+    """Find partitions beyond the maximum; still larger numbers are part of a name."""
     long = np.asarray(pc.match_substring_regex(topics, _BEYOND).to_numpy(), bool)
     places = np.flatnonzero(long)
     if len(places):

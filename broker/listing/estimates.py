@@ -1,4 +1,4 @@
-"""How much heap a listing reserves before it is made (``floodgateSizeEstimate``)."""
+"""Estimates of the heap that a listing reserves before it is made (``floodgateSizeEstimate``)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ListingEstimates:
-    """Estimates for listings of this broker.
+    """The size estimates of a broker's listings.
 
     A plug-in makes of one namespace a list for each set of properties: they are remembered apart.
     Not so under ``last``, which guesses by namespace and mode only, as shipped: there a selective
@@ -62,7 +62,7 @@ class ListingEstimates:
     def expected_bytes(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
     ) -> int | None:
-        """Return what a listing will probably take; None where that is not known yet."""
+        """Return the probable heap of a listing; None where it is not known yet."""
         known = self._lister.known_bytes(namespace, mode, properties)
         if known is not None:
             return known
@@ -75,7 +75,7 @@ class ListingEstimates:
 
 
 class ListingEstimate:
-    """One request's estimate: asked before the listing, told the truth after it."""
+    """One request's estimate: read before the listing is made, corrected after it."""
 
     def __init__(
         self,
@@ -101,21 +101,21 @@ class ListingEstimate:
         return FIRST_ESTIMATE_BYTES if known is None else known
 
     def actual(self, listing: TopicListing) -> int:
-        """Return the heap a listing is charged with, and remember it."""
+        """Return the heap that a listing is charged with, and remember it."""
         size_bytes = charged_bytes(self._policy, listing.estimated_bytes, len(listing))
         self._guess.actual(size_bytes)
         return size_bytes
 
     def failed(self) -> None:
-        """Let those go on who wait for this request's measurement."""
+        """Let requests go on that wait for this one's measurement."""
         self._guess.failed()
 
     def forget(self) -> None:
-        """Remember no size that is larger than a limit: the namespace may shrink."""
+        """Forget a size that is larger than a limit: the namespace may shrink."""
         self._guess.forget()
 
     def refused_before(self, size_bytes: int) -> bool:
-        """Tell whether a listing of this size was refused already, and remember that it was.
+        """Tell whether a listing was refused already, and remember the size of this one.
 
         As shipped, what was refused once is then the estimate, and never answered again.
         """

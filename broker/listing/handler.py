@@ -55,9 +55,9 @@ class GetTopicsHandler:
     Args:
         lister: Finds the topics of a namespace.
         pattern_filter: Applies clients' patterns.
-        estimates: Says how much to reserve first.
+        estimates: The heap to reserve first.
         memory: Accounts for heap and direct memory.
-        rules: How it answers.
+        rules: The profile's.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class GetTopicsHandler:
         *,
         alone: bool = False,
     ) -> bool:
-        """Take the steps of ``_make`` in this turn: a task would cost more than all of them.
+        """Take the steps of ``_make`` in this turn: in a task an answer takes twice the time.
 
         Memory is asked for, counted and recorded, but taken only for what the kernel leaves.
 
@@ -117,17 +117,19 @@ class GetTopicsHandler:
         listing = self._listing_at_once(request, namespace, alone=alone)
         if listing is None:
             return False
-        answer = listing_answer(request, listing, cnx, filtered=False)
-        response = answer.response
         if not listing.totals.count:
-            self._write(response.joined(), cnx, _nothing_to_give_back, 0)
+            empty = listing_answer(request, listing, cnx, filtered=False).response.joined()
+            self._write(empty, cnx, _nothing_to_give_back, 0)
             return True
         name, transient = request.namespace, self._memory.transient
-        key, heap_bytes = heap_key(name, request.mode), listing.estimated_bytes
-        heap = transient(LimitType.HEAP_MEMORY, key, heap_bytes, cnx, name)
-        if heap is None or self._is_too_large(response):
+        key, size_bytes = heap_key(name, request.mode), listing.estimated_bytes
+        heap = transient(LimitType.HEAP_MEMORY, key, size_bytes, cnx, name)
+        if heap is None:
             return False
-        size_bytes = response.command_bytes
+        answer = listing_answer(request, listing, cnx, filtered=False)
+        response, size_bytes = answer.response, answer.response.command_bytes
+        if self._is_too_large(response):
+            return False
         direct = transient(LimitType.DIRECT_MEMORY, answer.shared, size_bytes, cnx, name)
         if direct is None:
             return False
@@ -167,7 +169,7 @@ class GetTopicsHandler:
             request: The client's.
             namespace: Its namespace.
             cnx: Its connection.
-            properties: What ``properties_of`` returned for it.
+            properties: Those that ``properties_of`` returned.
 
         Raises:
             RequestError: The request is refused.
@@ -188,7 +190,7 @@ class GetTopicsHandler:
             raise RequestError(pb.TooManyRequests, NO_DIRECT_MEMORY)
 
     async def _make(self, asked: ListingRequest, ahead: DirectAhead | None = None) -> int | None:
-        """Make an answer and queue it, or return what direct memory it would have to wait for."""
+        """Make an answer and queue it, or return the direct memory that it has to wait for."""
         estimate = self._estimates.of(asked.namespace, asked.command.mode, asked.properties)
         listed = False
         try:

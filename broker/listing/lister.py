@@ -1,4 +1,4 @@
-"""Finds the topics a request asks for: what the store has, or what the plug-in makes of it."""
+"""The lister: it finds the topics of a request in the store, or asks the plug-in."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NO_PROPERTIES: Mapping[str, str] = {}
 
 
 class TopicLister:
-    """Lists the user topics of a namespace.
+    """The lister of a namespace's user topics.
 
     Without properties the store answers, for all concurrent callers from one snapshot. With
     properties the plug-in is asked (PIP-452), once for all who ask the same while it works.
@@ -53,7 +53,7 @@ class TopicLister:
 
     @property
     def filters(self) -> bool:
-        """Whether there is a plug-in that looks at properties."""
+        """True if a plug-in filters by properties."""
         return self.calls is not None
 
     def properties_of(self, request: pb.CommandGetTopicsOfNamespace) -> Mapping[str, str]:
@@ -73,7 +73,7 @@ class TopicLister:
     def known_bytes(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
     ) -> int | None:
-        """Return a listing's heap estimate if it is known without waiting.
+        """Return a listing's heap estimate if it is known without a wait.
 
         What a plug-in will return is not: the size of the namespace says nothing about it.
         """
@@ -82,7 +82,7 @@ class TopicLister:
         return self._store.estimated_bytes(namespace, mode)
 
     def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
-        """Return what ``list_topics`` does for requests without properties, if it needs no wait."""
+        """Return the listing of a request without properties if that needs no wait, else None."""
         return self._store.listing_at_once(namespace, mode)
 
     async def list_topics(
@@ -109,7 +109,7 @@ class TopicLister:
 async def open_lister(
     store: MetadataStore, config: BrokerConfig, clock: Clock
 ) -> AsyncIterator[TopicLister]:
-    """Make a lister for a block, with the plug-in that is configured.
+    """Open a lister for a block, with the configured plug-in.
 
     Raises:
         StartError: The plug-in cannot be used; one sentence.

@@ -38,7 +38,7 @@ class Refusals:
         """Return the refusal of a listing that is larger than the heap limit.
 
         Args:
-            error: What the limiter said.
+            error: The limiter's.
             estimate: The request's.
             listed: Whether the size is that of a listing, not of an estimate.
         """

@@ -1,4 +1,4 @@
-"""What was computed from listings, in one bounded cache: results of patterns, columns of blocks.
+"""A bounded cache of values made from listings: results of patterns, columns of blocks.
 
 An entry belongs to a listing or block (its scope) and is gone when that is: nobody keeps an old
 version of a namespace in memory by having asked for a part of it.
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
 ENTRY_BYTES = 760
-"""What an entry costs beside its value and key text: scope, key, and places in three tables."""
+"""Bytes of an entry beside its value and key text: scope, key, and places in three tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheStatistics:
-    """What a cache did so far, and holds."""
+    """The counters of a cache."""
 
     bytes: int
     entries: int
@@ -41,7 +41,7 @@ class _Scope(NamedTuple):
 
 
 class ListingCache:
-    """Keeps what was used last, up to a number of bytes (``floodgateListingCacheMB``).
+    """A cache of the values used last, up to a number of bytes (``floodgateListingCacheMB``).
 
     Args:
         max_bytes: Most bytes of all entries together; 0 keeps nothing.
@@ -65,7 +65,7 @@ class ListingCache:
         )
 
     def get(self, scope: object, key: Hashable) -> object | None:
-        """Return what was put; None when it is not there (any more)."""
+        """Return a value; None when it is not there, or no longer."""
         self._forget_gone()
         place = (id(scope), key)
         entry = self._entries.get(place)
@@ -77,13 +77,13 @@ class ListingCache:
         return entry.value
 
     def put(self, scope: object, key: Hashable, value: object, size_bytes: int) -> None:
-        """Keep a value until it is the one unused for longest, or its scope is gone.
+        """Keep a value until it is unused for longest, or its scope is gone.
 
         Args:
-            scope: What the value was made from; it is not kept alive, and must not be by the value.
+            scope: The source of the value; it is not kept alive, and must not be by the value.
             key: Distinguishes the values of a scope.
             value: Not None.
-            size_bytes: What the value adds in memory; what it shares with its scope is not counted.
+            size_bytes: Memory of the value; parts that it shares with its scope are not counted.
         """
         self._forget_gone()
         size_bytes += ENTRY_BYTES + (sys.getsizeof(key) if isinstance(key, str) else 0)

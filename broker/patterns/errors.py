@@ -1,4 +1,4 @@
-"""Says what is wrong with a pattern, in the words of the engines that a real broker asks.
+"""Errors of patterns, in the words of the engines that a real broker uses.
 
 Source: messages of java.util.regex (Java 17) and RE2/J for the mistakes people make; for
 others our own engine's words in the same form.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 
 class JavaSyntaxError(ValueError):
-    """Java would not compile the pattern.
+    """A mistake for which Java would not compile the pattern.
 
     Attributes:
         what: The mistake, in Java's words.
-        index: Where it is; negative where Java does not say.
+        index: Its place; negative where Java does not say.
     """
 
     def __init__(self, what: str, index: int) -> None:
@@ -41,7 +41,7 @@ class InvalidPatternError(ValueError):
     """A pattern that cannot be compiled, or whose evaluation takes too long.
 
     Attributes:
-        description: What is wrong, as the engine says it.
+        description: The mistake, in the engine's words.
         java_class: The exception of a real broker that says it; empty where there is none.
     """
 
@@ -65,7 +65,7 @@ def invalid_syntax(description: str, java_class: str) -> InvalidPatternError:
 
 
 def jdk_description(pattern: str, error: JavaSyntaxError) -> str:
-    """Return what java.util.regex would say: the mistake, where it is, the pattern, a caret."""
+    """Return java.util.regex's text of an error: the mistake, its place, the pattern, a caret."""
     index = error.index
     where = f" near index {index}" if index >= 0 else ""
     caret = f"\n{' ' * index}^" if 0 <= index < len(pattern) else ""
@@ -73,7 +73,7 @@ def jdk_description(pattern: str, error: JavaSyntaxError) -> str:
 
 
 def re2j_description(error: Exception) -> str:
-    """Return what RE2/J would say, from RE2's own message."""
+    """Return RE2/J's text of an error, from RE2's own message."""
     message = error.args[0] if error.args else ""
     text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
     what, colon, where = text.partition(": ")

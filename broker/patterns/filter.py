@@ -81,10 +81,10 @@ class PatternFilter:
     """The filter of listings by clients' patterns.
 
     Args:
-        rules: What is configured.
+        rules: The configuration.
         cache: Remembers results and columns; without one, nothing is remembered.
         workers: Match what only a backtracking engine can compile.
-        clock: Where time comes from.
+        clock: The source of time.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class PatternFilter:
         return await self._evaluations.join((listing, pattern), work)
 
     async def _compiled(self, pattern: str) -> TopicsPattern:
-        """Return a pattern compiled; no two new ones in one turn of the event loop."""
+        """Return a pattern compiled; at most one new one in a turn of the event loop."""
         known = compiled_before(pattern, self._rules.implementation)
         if known is not None:
             return known
@@ -151,7 +151,7 @@ class PatternFilter:
     async def _evaluate(
         self, listing: TopicListing, pattern: TopicsPattern
     ) -> tuple[TopicListing, int]:
-        """Return what a pattern keeps, and how many bytes that adds to the listing's."""
+        """Return the listing that a pattern keeps, and the bytes it adds to the one it is of."""
         selections = [Selection(sequence) for sequence in listing.sequences]
         if isinstance(pattern, Backtracking):
             await self._off_the_loop(selections, pattern, len(listing))
@@ -180,7 +180,7 @@ class PatternFilter:
             yield
 
     def _candidates(self, sequence: TopicSequence, pattern: TopicsPattern) -> Iterator[PathRun]:
-        """Yield the blocks that may hold names that match: a pattern's beginning tells where."""
+        """Yield the blocks that may hold matches, by the pattern's literal beginning."""
         columns = PathColumns(sequence, self._cache)
         domain = sequence.domain_prefix
         if not domain or not isinstance(pattern, LinearTime):
@@ -226,14 +226,14 @@ class PatternFilter:
 
 
 class _StepSize:
-    """Chooses how many names are matched in one call: many, but not for long."""
+    """The number of names matched in one call: many, but not for long."""
 
     def __init__(self, pattern: TopicsPattern) -> None:
         program_size = pattern.program_size if isinstance(pattern, LinearTime) else 1
         self.names = max(1, min(FIRST_STEP_WORK // program_size, FIRST_STEP_NAMES))
 
     def adapt(self, seconds: float) -> None:
-        """Learn from how long the last call took."""
+        """Adapt to the duration of the last call."""
         if seconds < _SHORT_STEP_SECONDS:
             self.names *= 8
         elif seconds > _LONG_STEP_SECONDS:

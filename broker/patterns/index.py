@@ -1,4 +1,4 @@
-"""One name against many patterns at once, for watches: which of a thousand does it match?
+"""An index of many patterns, for watches: it finds those that one name matches.
 
 Patterns stand in sets of 64, each of which RE2 asks in one pass over the name (about 2 us). A
 set is compiled when it is first asked after a pattern was added; adding one compiles one set.
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from broker.patterns.pattern import RegexImplementation, TopicsPattern
 
 SET_PATTERNS = 64
-"""Patterns asked in one pass: compiling a set takes about 10 us for each."""
+"""Patterns matched in one pass: compiling a set takes about 10 us for each."""
 SET_BYTES = 1 << 20
-"""What RE2 may spend on one set and on what it remembers while matching."""
+"""Bytes that RE2 may take for one set, its memory while matching included."""
 _ALWAYS = r"(?s:.*)"
 
 Key = TypeVar("Key", bound="Hashable")
 
 
 class PatternIndex(Generic[Key]):
-    """Patterns by key. Keys with the same pattern cost one evaluation.
+    """Patterns by key; keys with the same pattern cost one evaluation.
 
-    Patterns that RE2 cannot compile are only kept apart: how long they take nobody knows, so they
-    are not evaluated here.
+    Patterns that RE2 cannot compile are only kept apart, not evaluated: their time
+    is unknown.
 
     The mutable state is the patterns, their keys and the compiled sets.
     """
@@ -111,7 +111,7 @@ class PatternIndex(Generic[Key]):
 
 
 class _Slot(Generic[Key]):
-    """A distinct pattern, who has it, and the set it stands in."""
+    """A distinct pattern, its keys, and the set it stands in."""
 
     __slots__ = ("home", "keys", "whole")
 
@@ -122,7 +122,7 @@ class _Slot(Generic[Key]):
 
 
 class _PatternSet(Generic[Key]):
-    """Some patterns that RE2 asks in one pass.
+    """Some patterns that RE2 matches in one pass.
 
     A pattern that was discarded stays in the compiled set, without keys, until the set is
     compiled again: discarding compiles nothing.
@@ -173,7 +173,7 @@ class _Engine(Generic[Key]):
 
 
 def _set_of(patterns: list[str]) -> re2.Set | None:
-    """Return a compiled set that ends with what always matches; None if it takes too much."""
+    """Return a compiled set, a pattern that always matches at its end; None if it is too large."""
     options = re2.Options()
     options.log_errors = False
     options.max_mem = SET_BYTES

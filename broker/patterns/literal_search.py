@@ -1,4 +1,4 @@
-"""Patterns like ``tenant/ns/.*-7.*``: a beginning, and something anywhere behind it.
+"""Faster matching of patterns like ``tenant/ns/.*-7.*``: a beginning, then a search behind it.
 
 To look for the rest behind the beginning takes RE2 half the time of a match from end to end: it
 begins at the end of a name, or skips to where the rest may be. Only patterns whose meaning that
@@ -30,10 +30,10 @@ _SIMPLE = re.compile(
 
 
 class Search(NamedTuple):
-    """A pattern taken apart.
+    """A pattern as its literal beginning and the rest.
 
     Attributes:
-        beginning: What a path begins with; ASCII.
+        beginning: The literal beginning; ASCII.
         rest: The RE2 pattern to look for behind that.
     """
 
@@ -57,7 +57,7 @@ class Search(NamedTuple):
 
 
 def _own_bytes(paths: pa.StringArray, offsets: pa.Buffer, data: pa.Buffer) -> bytes:
-    """Return the text of a column, without that of the column it may be a slice of."""
+    """Return the text of a column; of a slice its own text only."""
     begins = np.frombuffer(offsets, np.int32)
     begin, end = int(begins[paths.offset]), int(begins[paths.offset + len(paths)])
     return bytes(data.slice(begin, end - begin).to_pybytes())

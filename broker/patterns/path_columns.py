@@ -1,4 +1,4 @@
-"""The columns patterns are matched with; those of short sequences are remembered."""
+"""The columns that patterns are matched against; those of short sequences are remembered."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _LARGEST_PART = 8
 """Columns are remembered if a sequence is an eighth of the cache at most: those of a longer one
 would push out everything else, and each other before they are asked for again."""
 _FEW_BLOCKS = 4
-"""Blocks that are put together anew sooner than all that are remembered are looked at."""
+"""Blocks that are put together anew faster than all remembered runs are searched."""
 _PATHS = "paths"
 
 
 class PathRun(NamedTuple):
-    """Some neighbouring blocks, and their paths as a column that is no slice."""
+    """Some neighbouring blocks, with their paths as a column that is no slice."""
 
     run: BlockRun
     paths: pa.StringArray
 
 
 class PathColumns:
-    """Makes the runs of one sequence.
+    """The runs of one sequence, made when they are read.
 
     To put blocks together takes 0.3 ms for 1 MB, which is remembered for the sequence. To take
     partitions off takes 3 ms: that is remembered for each block, as a change leaves most of them.

@@ -54,7 +54,7 @@ _NOTHING_BEHIND = (
     "Index 1 out of bounds for length 1",
     "java.lang.ArrayIndexOutOfBoundsException",
 )
-"""As upstream finds it: it splits at ``://``, and takes the second part."""
+"""Upstream's own error: it splits at ``://``, and takes the second part."""
 _REFUSED_BY_RE2J = (
     (re.compile(r"\(\?P?<(\w+)>(?=.*\(\?P?<\1>)", re.DOTALL), "duplicate capture group name"),
     (re.compile(r"\{[0-9]{9,}(?:,[0-9]*)?\}"), "invalid repetition size"),
@@ -78,7 +78,7 @@ class TopicsPattern(Protocol):
         text: The pattern without its scheme.
         linear: Whether its time grows with the names' length only. A pattern that is not may
             take FALLBACK_SECONDS_PER_NAME for each name, and belongs off the event loop.
-        matches_all: Whether it keeps every name whatever it is.
+        matches_all: Whether it keeps every name.
     """
 
     text: str
@@ -184,7 +184,7 @@ def _whole_match(text: str) -> re2._Regexp:
 
 
 def re2_compiled(text: str) -> re2._Regexp:
-    """Compile a pattern that nobody keeps but the caller: re2 itself would keep 128 of them.
+    """Compile a pattern for the caller alone: re2 itself would remember 128 of them.
 
     Raises:
         re2.error: RE2 refuses it.

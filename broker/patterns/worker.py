@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LENGTH = struct.Struct(">I")
 JOB = struct.Struct(">dII")
 MAX_MEMORY_BYTES = 1 << 30
-"""Address space of a worker: what an engine gone wild may take."""
+"""Largest address space of a worker, should its engine take ever more."""
 NICENESS = 5
 
 
@@ -33,10 +33,10 @@ def pack_job(seconds: float, pattern: str, count: int, offsets: bytes, paths: by
     """Return a job's bytes, its length in front.
 
     Args:
-        seconds: How long it may take; the sender ends the process if it takes longer.
+        seconds: Its time limit; the sender ends the process if it takes longer.
         pattern: Matched with whole paths.
         count: Paths.
-        offsets: Where each begins in ``paths``, and the end: int32 in this machine's order.
+        offsets: The beginning of each in ``paths``, and the end: int32 in this machine's order.
         paths: Their UTF-8 bytes.
     """
     text = pattern.encode()

@@ -1,4 +1,4 @@
-"""The processes that match what only a backtracking engine can compile.
+"""The processes that match patterns only a backtracking engine can compile.
 
 Such a pattern may take for ever on one name, and nothing but the end of its process stops it. So
 each evaluation has a process for itself, which is ended when its time is up or nobody waits for
@@ -57,9 +57,9 @@ class PatternWorker:
         """Tell of each path whether it matches; None if the time was up.
 
         Args:
-            pattern: What a backtracking engine compiled before.
+            pattern: One that a backtracking engine compiled before.
             paths: A text column that is no slice.
-            seconds: Whoever waits for it gives up by then.
+            seconds: The time limit.
 
         Raises:
             WorkerFailedError: The process has ended.
@@ -127,7 +127,7 @@ class PatternWorkers:
 
     @contextlib.asynccontextmanager
     async def worker(self) -> AsyncIterator[PatternWorker]:
-        """Have a process for the length of a block; it is ended if it has not finished its work.
+        """Lend a process for a block; it is ended if it has not finished its work.
 
         Raises:
             WorkerFailedError: It cannot be started.

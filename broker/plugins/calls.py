@@ -25,15 +25,15 @@ logger = logging.getLogger(__name__)
 
 TIMEOUT_KEY = "floodgateResourcesTimeoutMs"
 MAX_OVERDUE_CALLS = 100
-"""Calls that were given up and still run; then no more are made until some end."""
+"""Most calls given up that still run: at that many no more are made until some end."""
 
 
 class ResourcesError(Exception):
-    """The plug-in did not answer a request, or with nonsense; one sentence that names it."""
+    """A plug-in that did not answer a request, or with nonsense; one sentence that names it."""
 
 
 class _NotAwaitable:
-    """What a plug-in returned where a coroutine was expected."""
+    """The value that a plug-in returned where a coroutine was expected."""
 
     def __init__(self, value: object) -> None:
         self._type = type(value).__name__
@@ -43,13 +43,13 @@ class _NotAwaitable:
 
 
 class ResourceCalls:
-    """Asks a plug-in.
+    """The calls of one plug-in, each bounded in time.
 
     Args:
         resources: The plug-in.
         name: pulsarResourcesExtendedClassName.
-        timeout_seconds: How long a call may take.
-        clock: Where time comes from.
+        timeout_seconds: Time limit of a call.
+        clock: The source of time.
 
     Attributes:
         under_way: Calls that somebody waits for.
@@ -81,7 +81,7 @@ class ResourceCalls:
     async def list_topics(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing:
-        """Return what the plug-in lists.
+        """Return the plug-in's listing.
 
         Raises:
             ResourcesError: It raised, took too long, or answered something that is no list of

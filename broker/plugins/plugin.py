@@ -1,4 +1,4 @@
-"""The plug-in that lists topics by the client's properties (PIP-452), and how it is loaded.
+"""The interface of plug-ins that list topics by the client's properties (PIP-452), and a loader.
 
 ``pulsarResourcesExtendedClassName=module:Class`` names it; Java's default class name means the
 default. Shipped beside the default: ``broker.property_index:PropertyIndex``.
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLOSE_SECONDS = 5.0
-"""How long a plug-in may take to close."""
+"""Seconds that a plug-in may take to close."""
 _METHODS = ("initialize", "list_topics_of_namespace", "close")
 MAX_TEXT_CHARACTERS = 300
-"""What is shown of an exception's own text."""
+"""Characters that are shown of an exception's own text."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerContext:
-    """What a plug-in may use of the broker (upstream: PulsarService).
+    """The parts of the broker that a plug-in may use (upstream: PulsarService).
 
     Attributes:
         store: The broker's topics; its ``select`` pushes a filter down to an index.
-        config: What the broker was told.
+        config: The broker's configuration.
     """
 
     store: MetadataStore
@@ -49,14 +49,14 @@ class BrokerContext:
 
 
 class PulsarResourcesExtended(ABC):
-    """What a plug-in does; a class with these three methods need not inherit from this one.
+    """The interface of a plug-in; a class with these three methods need not inherit from it.
 
     Source: PIP-452, PulsarResourcesExtended.
     """
 
     @abstractmethod
     def initialize(self, context: BrokerContext) -> Awaitable[None] | None:
-        """Get ready, before the broker serves; ``async`` or not. What it raises ends the start."""
+        """Get ready, before the broker serves; ``async`` or not. An exception ends the start."""
 
     @abstractmethod
     async def list_topics_of_namespace(
@@ -68,7 +68,7 @@ class PulsarResourcesExtended(ABC):
         ``asyncio.to_thread`` takes what blocks elsewhere.
 
         Args:
-            namespace: Where the topics lie; it need not exist.
+            namespace: The namespace; it need not exist.
             mode: PERSISTENT, NON_PERSISTENT or ALL.
             properties: Never empty: without properties the plug-in is not asked. They come from
                 the client and are not to be trusted.
@@ -80,11 +80,11 @@ class PulsarResourcesExtended(ABC):
 
     @abstractmethod
     def close(self) -> Awaitable[None] | None:
-        """Let go of what it holds, when the broker ends; ``async`` or not."""
+        """Release resources, when the broker ends; ``async`` or not."""
 
 
 class DefaultPulsarResourcesExtended(PulsarResourcesExtended):
-    """Returns what the namespace has, whatever the properties.
+    """The default plug-in: it lists all topics of the namespace, whatever the properties.
 
     Source: upstream DefaultPulsarResourcesExtended.
     """
@@ -115,20 +115,20 @@ class DefaultPulsarResourcesExtended(PulsarResourcesExtended):
         return snapshot.listing(mode) if snapshot is not None else EMPTY_LISTING
 
     def close(self) -> None:
-        """The store is the broker's."""
+        """Release nothing: the store is the broker's."""
 
 
 @asynccontextmanager
 async def open_resources(
     name: str, context: BrokerContext, timeout_seconds: float, clock: Clock
 ) -> AsyncIterator[PulsarResourcesExtended]:
-    """Load a plug-in and have it ready for a block.
+    """Load a plug-in and keep it ready for a block.
 
     Args:
         name: pulsarResourcesExtendedClassName.
-        context: What it may use.
-        timeout_seconds: How long it may take to get ready.
-        clock: Where time comes from.
+        context: The parts of the broker that it may use.
+        timeout_seconds: Time limit of ``initialize``.
+        clock: The source of time.
 
     Raises:
         StartError: It cannot be loaded or does not get ready; one sentence.
@@ -149,7 +149,7 @@ async def open_resources(
 
 
 async def _closed(resources: PulsarResourcesExtended, name: str, clock: Clock) -> None:
-    """Close a plug-in; what goes wrong is logged, the broker ends all the same."""
+    """Close a plug-in; an error is logged, and the broker ends all the same."""
     try:
         async with deadline(clock, CLOSE_SECONDS):
             await _done(resources.close())
@@ -172,7 +172,7 @@ def _loaded(name: str) -> PulsarResourcesExtended:
 
 
 class _UnusableError(Exception):
-    """Why there is no plug-in."""
+    """The reason why a plug-in cannot be used."""
 
 
 def _found(name: str) -> type[PulsarResourcesExtended]:

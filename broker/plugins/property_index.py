@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class PropertyIndex(DefaultPulsarResourcesExtended):
-    """Lists the topics that have every property the client sends: equality, AND.
+    """The plug-in that lists the topics with every property the client sends: equality, AND.
 
     The filter is pushed down to the store, whose index decides: what is not selected is not
     looked at, neither in the store nor here. Properties of topics are set when they are created,
@@ -26,5 +26,5 @@ class PropertyIndex(DefaultPulsarResourcesExtended):
     async def list_topics_of_namespace(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing | Sequence[str]:
-        """See PulsarResourcesExtended."""
+        """Return the topics that the store's index selects; see PulsarResourcesExtended."""
         return await self.store.select(namespace, mode, properties)

@@ -1,4 +1,4 @@
-"""Checks, sorts and puts into blocks what a foreign plug-in returned, however long it is.
+"""The conversion of a plug-in's list of names, checked and sorted, to a listing.
 
 Nothing of it is trusted. Long lists are taken in steps, and sorted by Arrow in a thread that does
 not hold the interpreter, so that other connections get their turn.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 NAMES_PER_STEP = 2_048
 """Names taken (about 1 ms) in a step."""
 MAX_LISTED_NAME_BYTES = MAX_NAME_BYTES + len(f"{PARTITION_SEPARATOR}{MAX_PARTITION_INDEX}")
-"""UTF-8 bytes of one name: as long as a topic may be that is created, and a partition of it."""
+"""Most UTF-8 bytes of one name: those of the longest topic that can be created, and a partition."""
 _PREFIX_BYTES = 2
 """Bytes that mostly come before a name on the wire."""
 SHOWN_CHARACTERS = 200
@@ -52,7 +52,7 @@ _MAY_BE_SYSTEM = "__|transaction_coordinator_assign"
 
 
 class UnusableAnswerError(Exception):
-    """Says what was answered instead of a list of topics; to be read behind "answered"."""
+    """An answer that is no list of topics; the text is to be read behind "answered"."""
 
 
 async def listing_of_names(
@@ -63,10 +63,10 @@ async def listing_of_names(
     System topics are left out, as upstream does.
 
     Args:
-        answer: What came.
-        namespace: What it must be of.
-        mode: And in which domain.
-        steps: Does what takes long.
+        answer: The plug-in's.
+        namespace: The namespace that all must be of.
+        mode: Their domain.
+        steps: Takes turns for long work.
 
     Raises:
         UnusableAnswerError: Something else than names of this namespace and mode.
@@ -83,7 +83,7 @@ async def listing_of_names(
 
 
 def _valid_name(namespace: NamespaceName, mode: Mode) -> str:
-    """Return what RE2 asks: a local name has no slash, and is neither empty nor blank."""
+    """Return the RE2 pattern of full names: a local name has no slash and is not blank."""
     inside = re.escape(str(namespace))
     return rf"\A{_DOMAINS[mode]}://{inside}/[^/]*[^/{JAVA_WHITESPACE}][^/]*\z"
 

@@ -82,11 +82,7 @@ class MemoryStore:
         return True
 
     async def delete_tenant(self, name: str) -> bool:
-        """Delete a tenant; false when it does not exist.
-
-        Raises:
-            NamespaceNotEmptyError: It has namespaces.
-        """
+        """Delete a tenant without namespaces; false when it does not exist."""
         if any(namespace.tenant == name for namespace in self._snapshots):
             raise NamespaceNotEmptyError
         return self._tenants.pop(name, None) is not None
@@ -118,11 +114,7 @@ class MemoryStore:
         return self._policies.get(namespace)
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace with its system topics; false when it does not exist.
-
-        Raises:
-            NamespaceNotEmptyError: It holds user topics or partitioned topics.
-        """
+        """Delete a namespace without user topics; false when it does not exist."""
         async with self._locks.of(namespace):
             snapshot = self._snapshots.get(namespace)
             if snapshot is None:

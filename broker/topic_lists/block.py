@@ -1,4 +1,4 @@
-"""A run of topic names as they go on the wire, and where each begins.
+"""A block: a run of topic names as they go on the wire, with the offset of each.
 
 An entry is one name as a ``topics`` field of CommandGetTopicsOfNamespaceResponse: tag, length,
 name. Entries and names are Arrow columns over the wire bytes, so that nothing here is done name
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ESTIMATED_BYTES_PER_NAME = 32
 """Heap estimate of a listed name beside its UTF-8 bytes (upstream: estimateTopicListSize)."""
 BLOCK_OBJECT_BYTES = 700
-"""What a block takes beside its bytes and offsets: seven small objects."""
+"""Bytes of a block beside its wire bytes and offsets: seven small objects."""
 TOPICS_TAG = b"\x12"
 """Protobuf tag of the repeated string field 2, ``topics``."""
 _PREFIXES = tuple(TOPICS_TAG + encode_varint(size) for size in range(512))
@@ -55,7 +55,7 @@ def decode_entry(entry: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What is known of a run of names without looking at them.
+    """The sums of a run of names, known without reading them.
 
     Attributes:
         count: Names.
@@ -89,8 +89,8 @@ class Block:
 
     Attributes:
         wire: Their entries, one after the other.
-        offsets: Where each begins in ``wire``; the end of the last one comes last.
-        first: What the first name sorts by.
+        offsets: The beginning of each in ``wire``; the end of the last one comes last.
+        first: Sort key of the first name.
     """
 
     __slots__ = ("__weakref__", "_partitioned", "first", "offsets", "totals", "wire")
@@ -109,7 +109,7 @@ class Block:
 
     @property
     def may_have_partitions(self) -> bool:
-        """Whether a name contains ``-partition-``; looked for once."""
+        """True if a name contains ``-partition-``; searched once."""
         if self._partitioned is None:
             self._partitioned = b"-partition-" in self.wire
         return self._partitioned
@@ -133,7 +133,7 @@ class Block:
         return decode_entry(self.wire[self.offsets[index] : self.offsets[index + 1]])
 
     def place_of(self, key: bytes) -> int:
-        """Return how many names sort before a key of ``java_order``."""
+        """Return the number of names that sort before a key of ``java_order``."""
         low, high = 0, self.totals.count
         while low < high:
             middle = (low + high) // 2
@@ -151,12 +151,12 @@ class Block:
 
 
 def memory_bytes(block: Block) -> int:
-    """Return about what a block takes in memory."""
+    """Return about how many bytes a block takes in memory."""
     return BLOCK_OBJECT_BYTES + len(block.wire) + len(block.first) + block.offsets.nbytes
 
 
 def encode_entries(names: Sequence[bytes]) -> tuple[bytes, Offsets]:
-    """Return names as wire bytes, and where each entry begins."""
+    """Return names as wire bytes, with the offset of each entry."""
     entries = [encode_entry(name) for name in names]
     return b"".join(entries), offsets_of(np.fromiter(map(len, entries), np.int32, len(entries)))
 
@@ -192,7 +192,7 @@ def name_column(wire: bytes, offsets: Offsets, skipped: int = 0) -> pa.BinaryArr
 
 
 def _prefix_bytes(entry_bytes: int) -> int:
-    """Return how many bytes of an entry come before its name."""
+    """Return the number of bytes of an entry before its name."""
     return _SHORTEST_PREFIX_BYTES + sum(entry_bytes > bound for bound in _LONGEST_ENTRIES)
 
 

@@ -27,7 +27,7 @@ def block_runs(blocks: Iterable[Block], size: int = RUN_BLOCKS) -> Iterator[Bloc
 
 
 def in_runs(blocks: Iterable[Block], size: int = RUN_BLOCKS) -> Iterator[list[Block]]:
-    """Yield the blocks that make a run each; nothing is put together."""
+    """Yield the blocks of each run; nothing is put together."""
     pending = iter(blocks)
     while some := list(islice(pending, size)):
         yield some
@@ -37,7 +37,7 @@ class BlockRun:
     """Some neighbouring blocks; never empty.
 
     Attributes:
-        own_bytes: What it takes in memory beside its blocks.
+        own_bytes: Memory of the run beside its blocks.
     """
 
     __slots__ = ("_starts", "_wire", "blocks", "offsets", "own_bytes")
@@ -60,7 +60,7 @@ class BlockRun:
         return len(self.offsets) - 1
 
     def paths(self) -> pa.StringArray:
-        """Return what patterns are matched with: no domain, no partition."""
+        """Return the paths that patterns are matched against: no domain, no partition."""
         skipped = len(common_domain(self.blocks[0].name_at(0), self.blocks[-1].name_at(-1)))
         names = as_text(name_column(self._wire, self.offsets, skipped))
         if not skipped:
@@ -69,11 +69,11 @@ class BlockRun:
 
     @property
     def may_have_partitions(self) -> bool:
-        """Whether a name contains ``-partition-``: then paths take ten times as long to make."""
+        """True if a name contains ``-partition-``: then paths take ten times as long to make."""
         return any(block.may_have_partitions for block in self.blocks)
 
     def keep(self, selection: Selection, mask: Mask) -> None:
-        """Keep the names that ``mask`` has a true for; blocks kept whole stay as they are."""
+        """Keep the names where ``mask`` is true; blocks kept whole stay as they are."""
         if not mask.any():
             return
         kept_whole = np.logical_and.reduceat(mask, self._starts[:-1])

@@ -1,4 +1,4 @@
-"""A listing: the topics to answer with, which listers, filters and stores exchange."""
+"""A listing: the topics of an answer, which listers, filters and stores exchange."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TopicListing:
-    """Topics to answer with: one or more sequences side by side, in Java's order.
+    """The topics of an answer: one or more sequences side by side, in Java's order.
 
     Two listings of the same version and mode are the same object, so that what is built from
     one can be shared by everybody who asks for it.

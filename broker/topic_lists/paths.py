@@ -1,4 +1,4 @@
-"""What patterns are matched with: ``tenant/namespace/local``, without domain and partition.
+"""The paths that patterns are matched against: ``tenant/namespace/local``.
 
 Whole columns at a time; for one name there is ``path_of``.
 """
@@ -46,7 +46,7 @@ def path_of(name: bytes) -> bytes:
 
 
 def common_domain(first: bytes, last: bytes) -> bytes:
-    """Return the ``persistent://`` that names from ``first`` to ``last`` begin with; or nothing.
+    """Return the domain prefix of all names from ``first`` to ``last``; empty where they differ.
 
     Names in order: what the first and the last begin with, all between do.
     """

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 PLACE_BYTES = 300
-"""What a block's place in a tree takes: its part of the branches above, and of ``wire_parts``."""
+"""Bytes of a block's place in a tree: its part of the branches above, and of ``wire_parts``."""
 
 
 class TopicSequence:
@@ -102,7 +102,7 @@ class TopicSequence:
 
     @property
     def domain_prefix(self) -> bytes:
-        """The ``persistent://`` that all names begin with; nothing without names or with both."""
+        """The domain prefix that all names begin with; empty without names or with both domains."""
         if self._root is None:
             return b""
         return common_domain(self.name_at(0), self.name_at(len(self) - 1))
@@ -207,7 +207,7 @@ class Selection:
         return self._own_bytes + PLACE_BYTES * len(self._blocks)
 
     def keep(self, block: Block, mask: Mask) -> None:
-        """Keep the names of a block that ``mask`` has a true for."""
+        """Keep the names of a block where ``mask`` is true."""
         if mask.all():
             self.keep_block(block)
         elif mask.any():
@@ -239,7 +239,7 @@ class Selection:
             self._end_block()
 
     def sequence(self) -> TopicSequence:
-        """Return what was kept; the very sequence it was chosen from if that is everything."""
+        """Return the names kept; the very sequence they were chosen from if all were."""
         if self._count == self.source.totals.count:
             return self.source
         self._end_block()

@@ -1,4 +1,4 @@
-"""The tree that a namespace's blocks hang in: branches, and how a change replaces a path.
+"""The tree of a namespace's blocks: branches, and the change of one path from the root.
 
 Branches are small, so that a change combines the CRCs of a few children a level. All blocks are
 equally far from the root.
@@ -54,10 +54,10 @@ def grow(nodes: Sequence[Node]) -> Node | None:
 
 
 def edit(node: Node, changes: list[bytes], gone: set[bytes]) -> list[Node]:
-    """Return what replaces ``node`` after the changes that fall into it: none, one or more.
+    """Return the nodes that replace ``node`` after the changes that fall into it: none or more.
 
     Args:
-        node: Where the changes fall into.
+        node: The node that the changes fall into.
         changes: Names to be there afterwards, or not, in Java's order.
         gone: Those of them that are not to be there.
 
@@ -90,7 +90,7 @@ def cut_entries(wire: bytes, offsets: Offsets) -> list[Block]:
 
 
 def _bounds(ends: Rows) -> list[tuple[int, int]]:
-    """Return where to cut what ends at ``ends`` bytes: first index, and the one behind."""
+    """Return the first index and the one behind of each part to cut, by the ends in bytes."""
     if not len(ends):
         return []
     total = int(ends[-1])

@@ -1,4 +1,4 @@
-"""The properties of topics: read, changed, and as the rows that a store takes.
+"""The properties of topics: reading, changing, and the rows that a store takes.
 
 Partitions carry the properties of their partitioned topic, so that a listing by properties finds
 them. Source: upstream PersistentTopicsBase.internalUpdatePropertiesAsync.
@@ -65,10 +65,10 @@ def check_properties(name: str, properties: Mapping[str, str]) -> None:
 
 
 class TopicProperties:
-    """Reads and changes the properties of topics that exist.
+    """The reader and writer of the properties of topics that exist.
 
     Args:
-        store: Where they are.
+        store: The topics.
     """
 
     def __init__(self, store: MetadataStore) -> None:
@@ -97,7 +97,7 @@ class TopicProperties:
         await self._change(topic, lambda kept: {**kept, **properties})
 
     async def remove(self, topic: TopicName, key: str) -> None:
-        """Remove one property; one that is not there is no matter.
+        """Remove one property; a missing one changes nothing.
 
         Raises:
             RefusedError: The topic does not exist, or cannot have any.
@@ -110,7 +110,7 @@ class TopicProperties:
     async def _change(
         self, topic: TopicName, changed: Callable[[Mapping[str, str]], Mapping[str, str]]
     ) -> None:
-        """Set what a change makes of a topic's properties, also if others change them meanwhile."""
+        """Change a topic's properties, also if others change them meanwhile."""
 
         def first_rows(now: TopicState) -> PropertyRows:
             properties = changed(now.properties)
@@ -128,11 +128,11 @@ class TopicProperties:
             for indices in in_changes(range(seen.partitions), len(properties))[1:]:
                 await asyncio.sleep(0)
                 names = partition_names(topic, indices)
-                # Who changed the topic since did so knowing of this change: theirs holds.
+                # A change made since knew of this one: it holds.
                 seen = await self._set(topic, seen, partial(_as_topic, names))
 
     async def _partitions(self, topic: TopicName) -> int:
-        """Return how many partitions carry a topic's properties, too."""
+        """Return the number of partitions, which carry a topic's properties, too."""
         if not topic.persistent:
             reason = "Need to provide a persistent topic name"
             raise RefusedError(Refusal.NOT_ACCEPTABLE, reason)
@@ -144,9 +144,9 @@ class TopicProperties:
     async def _set(
         self, topic: TopicName, seen: TopicState, rows: Callable[[TopicState], PropertyRows]
     ) -> TopicState:
-        """Set the properties that a topic as it is calls for; return the topic as it was then.
+        """Set a topic's properties by its present state; return that state.
 
-        Who is overtaken tries again without end: each time somebody else's change is done.
+        An overtaken change is tried again without end: each time another one is done.
         """
         while True:
             changes = TopicChanges(

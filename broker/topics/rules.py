@@ -56,7 +56,7 @@ class TopicRules:
 
     @staticmethod
     def of(config: BrokerConfig) -> TopicRules:
-        """Return what a configuration allows."""
+        """Return the rules of a configuration."""
         partitioned = config.allow_auto_topic_creation_type is TopicType.PARTITIONED
         return TopicRules(
             config.allow_auto_topic_creation,
@@ -90,7 +90,7 @@ def in_changes(indices: range, properties: int = 0) -> list[range]:
 
     Args:
         indices: Of the partitions.
-        properties: How many each has, or gets: each costs about four times as much as the name.
+        properties: Their number for each partition: one costs about four times as much as the name.
     """
     size = max(LEAST_PARTITIONS_PER_CHANGE, PARTITIONS_PER_CHANGE // (1 + 4 * properties))
     starts = range(indices.start, max(indices.stop, indices.start + 1), size)
@@ -190,10 +190,10 @@ def check_growth(topic: TopicName, count: int, partitions: int, rules: TopicRule
     """Refuse a change of the number of partitions that is no growth, or too much of it.
 
     Args:
-        topic: Whose partitions.
-        count: How many it has; 0 when it is no partitioned topic.
-        partitions: How many it is to have.
-        rules: What is allowed.
+        topic: The partitioned topic.
+        count: Its partitions; 0 when it is no partitioned topic.
+        partitions: The number asked for.
+        rules: The operator's.
 
     Raises:
         RefusedError: It is.
@@ -263,7 +263,7 @@ def overtaken(topic: TopicName) -> RefusedError:
 
 
 def no_such_partition(topic: TopicName, base: TopicName) -> RefusedError:
-    """Return the refusal of a partition of nothing."""
+    """Return the refusal of a partition whose partitioned topic does not exist."""
     return _precondition(
         f'Can\'t create topic {topic.local_name} with "{PARTITION_SEPARATOR}" followed by numeric '
         f"value if there isn't a partitioned topic {base.local_name} created."

@@ -56,7 +56,7 @@ class TopicService:
     """The service that creates, changes and deletes topics.
 
     Args:
-        store: Where the topics are.
+        store: The topics.
         rules: Returns the rules in force.
 
     Source: upstream PersistentTopicsBase, BrokerService.checkMaxTopicsPerNamespace.
@@ -219,7 +219,7 @@ class TopicService:
             if not await self._applied(topic, changes):
                 return False
             await asyncio.sleep(0)
-        # Who makes it grow meanwhile makes the partition that comes next.
+        # Growth meanwhile makes the partition that comes next.
         following = partition_name(topic, count)
         changes = TopicChanges(
             (),
@@ -289,7 +289,7 @@ class TopicService:
             raise already_exists() from None
 
     async def _applied(self, topic: TopicName, changes: TopicChanges) -> bool:
-        """Apply a change; false when a condition does not hold."""
+        """Apply a change; return false when a condition does not hold."""
         try:
             await self._store.apply(topic.namespace, changes)
         except (TopicExistsError, TopicMissingError, NamespaceMissingError):

@@ -1,1 +1,1 @@
-"""Topic list watches: what a client is told when the topics of a namespace change."""
+"""Topic list watches: clients that are sent the changes of a namespace's topics."""

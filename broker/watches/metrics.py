@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 
 class WatchMetrics(Collector):
-    """Reads the watches' counters when somebody scrapes.
-
-    Args:
-        cluster: The value of the label ``cluster``.
-        watches: Whose.
-    """
+    """The watches' metrics, read when they are scraped."""
 
     def __init__(self, cluster: str, watches: TopicListService) -> None:
         self._labels = {"cluster": cluster}

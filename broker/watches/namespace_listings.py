@@ -100,7 +100,7 @@ class NamespaceListings:
 def limit_exceeded(
     error: PermitTooLargeError, what: str, limit_type: LimitType, profile: WatchProfile
 ) -> RequestError:
-    """Return the refusal of what is larger than a limit."""
+    """Return the refusal of a request that needs more than a limit."""
     if profile.java_errors:
         return illegal_argument(error)
     return too_large(error, what, limit_type)

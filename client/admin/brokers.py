@@ -1,4 +1,4 @@
-"""Brokers, their dynamic configuration, and what only Floodgate serves, over the admin REST."""
+"""Brokers, their dynamic configuration, and calls that only Floodgate serves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FLOODGATE = "/admin/v2/floodgate"
 
 
 class Brokers:
-    """Does what ``pulsar-admin brokers`` does. Every method raises AdminError."""
+    """The calls of ``pulsar-admin brokers``. Every method raises AdminError."""
 
     def __init__(self, rest: AdminRest) -> None:
         self._rest = rest
@@ -34,7 +34,7 @@ class Brokers:
         return (await self._rest.text("GET", "/admin/v2/brokers/version")).strip()
 
     async def health(self, topic_version: str | None = None) -> str:
-        """Return what the broker says of itself, ``ok``; raises where it is not well."""
+        """Return ``ok``; raise an error if the broker is not well."""
         asked = query(topicVersion=topic_version)
         return (await self._rest.text("GET", f"/admin/v2/brokers/health{asked}")).strip()
 
@@ -60,13 +60,13 @@ class Brokers:
 
 
 class Floodgate:
-    """Asks for what only a Floodgate broker serves. Every method raises AdminError."""
+    """The calls that only a Floodgate broker serves. Every method raises AdminError."""
 
     def __init__(self, rest: AdminRest) -> None:
         self._rest = rest
 
     async def limiter(self) -> dict[str, Any]:
-        """Return who holds memory, who waits, and for what."""
+        """Return the requests that hold memory of topic lists, and those that wait for it."""
         return await self._rest.mapping(f"{_FLOODGATE}/limiter")
 
     async def limiter_table(self) -> str:

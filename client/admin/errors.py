@@ -1,4 +1,4 @@
-"""What a caller of the admin REST can meet.
+"""Errors of the admin client.
 
 AdminError
     AdminUrlError           the address is no web address
@@ -22,7 +22,7 @@ class AdminUrlError(AdminError):
 
 
 class AdminUnreachableError(AdminError):
-    """Nobody answers at the address."""
+    """The server cannot be reached."""
 
 
 class AdminTlsError(AdminError):
@@ -55,4 +55,4 @@ class AdminRefusedError(AdminError):
 
 
 class AdminAnswerError(AdminError):
-    """The answer is not what the admin REST answers; says what came."""
+    """The answer is none of the admin REST; the text says what came."""

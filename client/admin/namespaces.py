@@ -18,7 +18,7 @@ GLOBAL_CLUSTER = "global"
 
 
 class Namespaces:
-    """What ``pulsar-admin namespaces`` does. Every method raises AdminError."""
+    """The calls of ``pulsar-admin namespaces``. Every method raises AdminError."""
 
     def __init__(self, rest: AdminRest) -> None:
         self._rest = rest
@@ -69,7 +69,7 @@ class Namespaces:
 
 
 class Tenants:
-    """What ``pulsar-admin tenants`` does. Every method raises AdminError."""
+    """The calls of ``pulsar-admin tenants``. Every method raises AdminError."""
 
     def __init__(self, rest: AdminRest) -> None:
         self._rest = rest
@@ -108,7 +108,7 @@ class Tenants:
 
 
 class Clusters:
-    """What ``pulsar-admin clusters`` does. Every method raises AdminError."""
+    """The calls of ``pulsar-admin clusters``. Every method raises AdminError."""
 
     def __init__(self, rest: AdminRest) -> None:
         self._rest = rest

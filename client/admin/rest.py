@@ -159,7 +159,7 @@ class AdminRest:
     async def _answer(
         self, method: str, path: str, body: Body | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Hold one answer whose status is no error; what breaks while it is read is translated."""
+        """Hold one answer whose status is no error; translate errors while it is read."""
         if self._session is None:
             raise RuntimeError("use `async with` before calls")
         data = None if body is None else json.dumps(body.value)
@@ -205,7 +205,7 @@ def _cause(error: aiohttp.ClientError) -> str:
 
 
 def _tls_cause(error: aiohttp.ClientConnectorError) -> str:
-    """Return why TLS was not agreed upon, and what helps.
+    """Return why TLS was not agreed upon, and a hint.
 
     Its errors number themselves, so that the system's words for the numbers are of something else.
     """

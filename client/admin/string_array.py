@@ -8,14 +8,14 @@ import re
 from client.admin.errors import AdminAnswerError
 
 MAX_STRING_BYTES = 1024 * 1024
-"""The longest string waited for: what has no end within this is no list of names."""
+"""Bytes of the longest string: an answer without an end of one within these is no list of names."""
 
 _ESCAPED = re.compile(rb"\\.", re.DOTALL)
 _QUOTE = b'"'
 
 
 class StringArray:
-    """Decodes the pieces; the mutable state is what is not yet decoded.
+    """A decoder of the pieces; it keeps the bytes that are not yet decoded.
 
     A piece is cut behind its last whole string, and what is before the cut is decoded by the JSON
     decoder at once, so nothing is done for each name here. Whether a quote opens or closes a
@@ -27,7 +27,7 @@ class StringArray:
         self._begun = False
 
     def feed(self, data: bytes) -> list[str]:
-        """Return the strings that are whole now.
+        """Take the next piece; return the strings that are whole now.
 
         Raises:
             AdminAnswerError: This is no array of strings.

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName, TopicName
 
 PARTITIONED_METADATA = "application/vnd.partitioned-topic-metadata+json"
-"""How a partitioned topic with properties is sent; plain JSON means a bare count."""
+"""Media type of a partitioned topic with properties; plain JSON means a bare count."""
 
 
 class Topics:
-    """What ``pulsar-admin topics`` does. Every method raises AdminError."""
+    """The calls of ``pulsar-admin topics``. Every method raises AdminError."""
 
     def __init__(self, rest: AdminRest) -> None:
         self._rest = rest

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 DEFAULT_ADMIN_URL = "http://localhost:8080"
 REQUEST_TIMEOUT_SECONDS = 300.0
-"""How long a request waits for the next byte (upstream: pulsar-admin's --request-timeout)."""
+"""Seconds that a request waits for the next byte (upstream: pulsar-admin's --request-timeout)."""
 
 _WEB = ("http", "https")
 _BINARY = ("pulsar", "pulsar+ssl")
@@ -69,7 +69,7 @@ def topic_path(topic: TopicName) -> str:
 
 
 def query(**parameters: str | bool | None) -> str:
-    """Return ``?name=value&...`` of what is given; empty without any.
+    """Return ``?name=value&...`` of the values that are given; empty without any.
 
     A flag is sent only when it is set, and what is None or empty is not sent.
     """

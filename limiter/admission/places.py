@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from limiter.admission.caps import Caps, OverQuota
+from limiter.admission.fifo import Admission
 from limiter.admission.growth_queue import GrowthQueue
 from limiter.admission.waiting_line import OverOwnCap, WaitingLine
 from limiter.permits.account import Account, SharedHolder
@@ -30,7 +31,7 @@ LAST_DIVISOR = 2
 """Deferred accounts may hold half of the limit together: the rest is for peers that read."""
 
 
-class Places:
+class Places(Admission):
     """The places of limiter.admission.fair.FairAdmission; see there.
 
     Args:

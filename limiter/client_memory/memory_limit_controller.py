@@ -3,22 +3,7 @@
 Producers reserve before they queue a message and wait or fail when memory is used up; consumers
 reserve by force what has already arrived, and shrink their queues when a trigger says so.
 
-==========================================  =====================================================
-Upstream                                    Here
-==========================================  =====================================================
-MemoryLimitController(limit)                MemoryLimitController(limit_bytes)
-MemoryLimitController(limit, threshold, r)  register_trigger(r, threshold)
-tryReserveMemory(size) -> boolean           try_reserve(size) -> Reservation or None
-(MemoryBufferIsFullError of the producer)   reserve_nowait(size) -> Reservation, or that error
-reserveMemory(size), parks the thread       await reserve(size, timeout_seconds) -> Reservation
-forceReserveMemory(size)                    force_reserve(size) -> Reservation
-releaseMemory(size)                         Reservation.release()
-forceReserve or release of a difference     Reservation.resize(size), Reservation.adjust(delta)
-currentUsage()                              current_usage
-currentUsagePercent() (a fraction)          current_usage_fraction
-isMemoryLimited()                           is_memory_limited
-close() (C++ client only)                   close()
-==========================================  =====================================================
+docs/limiter.md has its names beside upstream's.
 
 Kept: a request is admitted while usage is at or below the limit *before* it is added. Usage may
 exceed the limit by one whole request, and so a request larger than the limit is served as well.

@@ -36,8 +36,17 @@ class HeapHold(Protocol):
         """
 
 
-class ResponseMemory(Protocol):
-    """Heap and direct memory of responses."""
+class ResponseMemory:
+    """Heap and direct memory of responses.
+
+    Attributes:
+        shares: True if the same bytes are charged once, however many send them.
+    """
+
+    shares = False
+
+    def __init__(self, limiter: AsyncDualMemoryLimiter) -> None:
+        self._limiter = limiter
 
     def heap(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
@@ -53,6 +62,7 @@ class ResponseMemory(Protocol):
         Raises:
             The errors of :meth:`limiter.semaphore.async_semaphore.AsyncSemaphore.acquire`.
         """
+        raise NotImplementedError
 
     async def direct(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
@@ -62,6 +72,7 @@ class ResponseMemory(Protocol):
         Raises:
             The errors of :meth:`limiter.semaphore.async_semaphore.AsyncSemaphore.acquire`.
         """
+        raise NotImplementedError
 
     async def direct_ahead(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
@@ -77,6 +88,7 @@ class ResponseMemory(Protocol):
         Raises:
             The errors of :meth:`limiter.semaphore.async_semaphore.AsyncSemaphore.acquire`.
         """
+        raise NotImplementedError
 
     def direct_at_once(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
@@ -86,6 +98,7 @@ class ResponseMemory(Protocol):
         Raises:
             PermitTooLargeError: ``size_bytes`` exceeds the limit.
         """
+        raise NotImplementedError
 
     def transient(
         self,
@@ -99,27 +112,24 @@ class ResponseMemory(Protocol):
 
         None where that would have to wait, or is refused: then nothing was asked for.
         """
-
-    @property
-    def shares(self) -> bool:
-        """True if the same bytes are charged once, however many send them."""
+        raise NotImplementedError
 
     @property
     def pays(self) -> bool:
         """True if direct memory is counted at all: without a limit it is not."""
+        return not self._limiter.semaphore(LimitType.DIRECT_MEMORY).unbounded
 
     def exempt_from_quota(self, owner: Hashable) -> None:
         """Many clients are behind ``owner``: no quota applies to it."""
+        self._limiter.exempt_from_quota(owner)
 
     def cancel_owner(self, owner: Hashable) -> None:
         """Drop queued places and give back everything of ``owner``, in this turn."""
+        self._limiter.cancel_owner(owner)
 
 
-class PrivateMemory:
+class PrivateMemory(ResponseMemory):
     """Charges every response for itself: as shipped."""
-
-    def __init__(self, limiter: AsyncDualMemoryLimiter) -> None:
-        self._limiter = limiter
 
     def heap(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
@@ -184,30 +194,14 @@ class PrivateMemory:
         waiter = semaphore.request(size_bytes, None, owner, namespace)
         return partial(semaphore.release, waiter.result())
 
-    @property
-    def shares(self) -> bool:
-        """See ResponseMemory.shares."""
-        return False
 
-    @property
-    def pays(self) -> bool:
-        """See ResponseMemory.pays."""
-        return not self._limiter.semaphore(LimitType.DIRECT_MEMORY).unbounded
-
-    def exempt_from_quota(self, owner: Hashable) -> None:
-        """See ResponseMemory.exempt_from_quota."""
-        self._limiter.exempt_from_quota(owner)
-
-    def cancel_owner(self, owner: Hashable) -> None:
-        """See ResponseMemory.cancel_owner."""
-        self._limiter.cancel_owner(owner)
-
-
-class SharedMemory:
+class SharedMemory(ResponseMemory):
     """Charges each distinct live buffer once, however many send it."""
 
+    shares = True
+
     def __init__(self, limiter: AsyncDualMemoryLimiter) -> None:
-        self._limiter = limiter
+        super().__init__(limiter)
         self._heap = SharedLeases(limiter, LimitType.HEAP_MEMORY)
         self._direct = SharedLeases(limiter, LimitType.DIRECT_MEMORY)
 
@@ -273,25 +267,11 @@ class SharedMemory:
     ) -> Callable[[], object]:
         return leases.reference(key, size_bytes, owner, namespace).release
 
-    @property
-    def shares(self) -> bool:
-        """See ResponseMemory.shares."""
-        return True
-
-    @property
-    def pays(self) -> bool:
-        """See ResponseMemory.pays."""
-        return not self._limiter.semaphore(LimitType.DIRECT_MEMORY).unbounded
-
-    def exempt_from_quota(self, owner: Hashable) -> None:
-        """See ResponseMemory.exempt_from_quota."""
-        self._limiter.exempt_from_quota(owner)
-
     def cancel_owner(self, owner: Hashable) -> None:
         """See ResponseMemory.cancel_owner."""
         self._heap.cancel_owner(owner)
         self._direct.cancel_owner(owner)
-        self._limiter.cancel_owner(owner)
+        super().cancel_owner(owner)
 
 
 class _SharedHeapHold:

@@ -17,15 +17,6 @@ class Budget:
         closed: True when nothing is granted any more.
     """
 
-    __slots__ = (
-        "acquired",
-        "closed",
-        "high_water",
-        "max_permits",
-        "overdraft",
-        "overdrafts_total",
-    )
-
     def __init__(self, max_permits: int) -> None:
         self.max_permits = max_permits
         self.acquired = self.high_water = self.overdrafts_total = 0

@@ -33,15 +33,6 @@ class Bookkeeping:
         skips_anonymous: True if a permit without an owner changes nothing but the sum.
     """
 
-    __slots__ = (
-        "_anonymous",
-        "_record",
-        "accounts",
-        "admission",
-        "budget",
-        "skips_anonymous",
-    )
-
     def __init__(
         self, budget: Budget, accounts: Accounts, admission: Admission, *, anonymous: bool
     ) -> None:

@@ -41,19 +41,6 @@ class Granting:
         passed_total: Requests that went before one whose turn it was.
     """
 
-    __slots__ = (
-        "_admission",
-        "_books",
-        "_budget",
-        "_contention",
-        "_immediate",
-        "_outcomes",
-        "_rules",
-        "_running",
-        "_waiting",
-        "passed_total",
-    )
-
     def __init__(
         self,
         books: Bookkeeping,

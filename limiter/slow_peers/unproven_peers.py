@@ -2,9 +2,8 @@
 
 What an eviction frees must not go to the next silent peer, nor to the same one that has come again.
 What a peer's kernel acknowledges is no proof, as its buffers take a hundred kilobytes that nobody
-reads. So they are asked: one that answers a PING has read all that was sent before it. (A peer
-that sends a PONG blindly after it was asked is believed once; what it holds then is closed like any
-other's.)
+reads. So they are asked: one that answers a PING has read all that was sent before it. (A peer that
+sends a PONG blindly after it was asked is believed once; then it is closed like any other.)
 """
 
 from __future__ import annotations

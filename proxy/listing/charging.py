@@ -1,4 +1,4 @@
-"""The charge for a topic list on its way through the proxy, as a flight asks for it."""
+"""The interface by which a flight reserves and charges the memory of a topic list."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Charging(Protocol):
-    """A way to charge for answers: before the broker is asked, when it announces, when it has."""
+    """A way to charge for answers; chosen when the proxy is put together."""
 
     reuses_answers: bool
     """Whether a flight may end with an answer that is on its way to others already."""
@@ -33,11 +33,11 @@ class Charge(Protocol):
         UnansweredRequestError: Profile pulsar: the client gets no answer.
     """
 
-    async def reserve(self, *, for_word: bool) -> None:
+    async def reserve(self, *, confirmation: bool) -> None:
         """Wait for the memory that must be held before the broker is asked.
 
         Args:
-            for_word: The broker is asked only for its word that a list is still right.
+            confirmation: The broker is asked whether a list that is held already is still right.
         """
 
     def admit(self, total_size: int) -> bool:

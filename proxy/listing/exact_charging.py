@@ -83,9 +83,9 @@ class _ExactCharge:
         self._short_of: LimitType | None = None
         self._too_large: tuple[PermitTooLargeError, LimitType] | None = None
 
-    async def reserve(self, *, for_word: bool) -> None:
+    async def reserve(self, *, confirmation: bool) -> None:
         """See Charge.reserve."""
-        if for_word:
+        if confirmation:
             self._size_bytes = LARGE_FRAME_BYTES  # If more comes, it is announced.
         for limit_type in DIRECT_FIRST if self._patient else HEAP_FIRST:
             try:

@@ -48,10 +48,10 @@ MAX_ASKS = 5
 
 
 class FlightKey(NamedTuple):
-    """Holds what two requests must have in common to share one flight.
+    """The fields that two requests must have in common to share one flight.
 
     Attributes:
-        asked: What must be the same to share the bytes of a list.
+        asked: Those that must be the same to share the bytes of a list.
         topics_hash: The hash of the list that the client has already; None without.
     """
 
@@ -64,8 +64,8 @@ class FlightParts:
     """The parts of a proxy that all its flights work with.
 
     Attributes:
-        charging: How an answer is paid for.
-        translation: Turns what the broker said into what clients are told.
+        charging: Reserves and charges the memory of answers.
+        translation: Turns errors of brokers into those that clients are told.
         unanswered: Counts requests that are never answered.
         live: The answers that are on their way, for flights to come.
         frame_limit_bytes: What a frame's length field may say for clients; None: nobody looks.
@@ -203,11 +203,11 @@ class Flight:
         broker is asked about the one that is held already.
         """
         asked, own_hash = self.key
-        asks_first = not self._questioned and (own_hash is None or self._declined)
-        for_word = asks_first and self._parts.live.newest(asked, own_hash) is not None
-        await charge.reserve(for_word=for_word)
+        may_confirm = not self._questioned and (own_hash is None or self._declined)
+        confirmation = may_confirm and self._parts.live.newest(asked, own_hash) is not None
+        await charge.reserve(confirmation=confirmation)
         live = None
-        if for_word:
+        if confirmation:
             # Kept only now: nobody waits for memory while he holds what others may wait for.
             self._questioned, live = True, self._parts.live.newest(asked, own_hash)
         if live is not None:

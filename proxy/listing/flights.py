@@ -29,11 +29,8 @@ class Flights:
 
     Args:
         limiter: Of heap and direct memory.
-        charging: Says how an answer is paid for.
-        translation: Turns what the broker said into what clients are told.
-        unanswered: Counts requests that are never answered.
+        charging, translation, unanswered, frame_limit_bytes: See FlightParts.
         share: Whether those who ask the same share a flight.
-        frame_limit_bytes: What a frame's length field may say for clients; None: nobody looks.
 
     Attributes:
         live: The answers that are on their way, for flights to come.
@@ -107,7 +104,7 @@ class Flights:
             del self._under_way[flight.key]
 
     def _forget(self, flight: Flight, cnx: Connection) -> None:
-        """A client waits for a flight no more."""
+        """Take note that a client waits for a flight no more."""
         flights = self._of_cnx.get(cnx)
         if flights is not None:
             flights.pop(flight, None)
@@ -116,7 +113,7 @@ class Flights:
 
 
 def flight_key(request: pb.CommandGetTopicsOfNamespace, address: Address) -> FlightKey:
-    """Return what two requests must have in common to share one answer."""
+    """Return the key under which requests share one answer."""
     asked = (
         address,
         request.namespace,

@@ -1,4 +1,4 @@
-"""Topic lists that are still on their way to clients, so that nobody fetches the same bytes again.
+"""Topic lists that are still on their way to clients: their bytes are not fetched again.
 
 An answer lives as long as somebody holds a reference to its bytes: an outbound entry, or a
 request for the same list that waits for the broker's word that it is still right. It is asked
@@ -29,8 +29,8 @@ class LiveAnswer:
     """An answer on its way: its bytes, charged once as direct memory, and who holds them.
 
     Args:
-        live: Those who may be remembered.
-        key: What was asked; a client's own hash left out.
+        live: All answers on their way.
+        key: The request's; a client's own hash left out.
         answer: The bytes.
         owner: Holds their direct memory; everybody they are sent to has joined it.
 

@@ -92,7 +92,7 @@ class _PulsarCharge:
         self._heap: MemoryPermit | None = None
         self._exceeded: tuple[PermitTooLargeError, LimitType] | None = None
 
-    async def reserve(self, *, for_word: bool) -> None:
+    async def reserve(self, *, confirmation: bool) -> None:
         """Hold heap for the estimate."""
         proposal = self._policy is SizeEstimate.PROPOSAL
         size_bytes = PROPOSAL_ESTIMATE_BYTES if proposal else await self._guess.size()

@@ -1,4 +1,4 @@
-"""Which brokers a client may be piped to."""
+"""The brokers that a client may be piped to."""
 
 from __future__ import annotations
 

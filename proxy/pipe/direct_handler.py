@@ -56,7 +56,7 @@ class PipeLeg(Connection):
             self.other.gate.close_for(PauseCause.PEER_LEG_FULL)
 
     def end_other(self) -> None:
-        """This side is gone: what it said still leaves, what it would have been told is dropped.
+        """Close the other side, now that this one is gone; what this one said still leaves.
 
         The other side is read for that, although nobody takes it: it may write only, and read
         nothing, until it is.
@@ -66,7 +66,7 @@ class PipeLeg(Connection):
             self.other.close()
 
     def pipe_to(self, other: Connection) -> None:
-        """From now on pass every byte on to ``other``."""
+        """Pass every byte on to ``other`` from now on."""
         self.sender.in_a_pipe = True
         self.receive_raw(lambda data: other.enqueue([data], len(data)))
 
@@ -76,7 +76,7 @@ class BrokerLeg(PipeLeg):
 
     Args:
         connect: The client's CONNECT.
-        process: What the connections of this process share; a pipe never parks frames.
+        process: Shared by all connections of this process; a pipe never parks frames.
     """
 
     def __init__(self, connect: pb.CommandConnect, process: ProcessFlow) -> None:
@@ -108,7 +108,7 @@ class BrokerLeg(PipeLeg):
             self.greeting.set_result(command)
 
     def lost(self, error: Exception | None) -> None:
-        """The broker's end is the client's."""
+        """Close the client's connection with the broker's."""
         if not self.greeting.done():
             self.greeting.set_exception(ConnectionError(f"{self.peer} closed the connection"))
             self.greeting.exception()
@@ -116,11 +116,11 @@ class BrokerLeg(PipeLeg):
 
 
 class DirectProxyHandler:
-    """Opens pipes for clients.
+    """Opens a pipe to the broker that a client names.
 
     Args:
-        targets: Which brokers a client may be piped to.
-        process: What the connections of this process share.
+        targets: The brokers that a client may be piped to.
+        process: Shared by all connections of this process.
         clock: Where time comes from.
         timeout_seconds: brokerProxyConnectTimeoutMs, connection and handshake together.
         like_pulsar: Only the flags that a 4.0.8 proxy knows are passed on to the client, and a

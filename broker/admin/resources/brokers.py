@@ -24,11 +24,7 @@ _ASKED_FOR_HEALTH = NamespaceName.parse("public/default")
 
 
 class BrokerAdmin:
-    """Requests about this broker, the only one of its cluster and its leader.
-
-    Args:
-        context: The broker's parts.
-    """
+    """Requests about this broker, the only one of its cluster and its leader."""
 
     def __init__(self, context: AdminContext) -> None:
         self._context = context

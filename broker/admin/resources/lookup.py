@@ -25,11 +25,7 @@ _TOPIC = "/lookup/v2/topic/{domain}/{tenant}/{namespace}/{topic}"
 
 
 class LookupAdmin:
-    """Lookups of topics.
-
-    Args:
-        context: The broker's parts.
-    """
+    """Lookups of topics."""
 
     def __init__(self, context: AdminContext) -> None:
         self._context = context

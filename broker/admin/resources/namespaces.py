@@ -31,11 +31,7 @@ _PATH = "/admin/v2/namespaces/{tenant}/{namespace}"
 
 
 class NamespaceAdmin:
-    """Requests about namespaces.
-
-    Args:
-        context: The broker's parts.
-    """
+    """Requests about namespaces."""
 
     def __init__(self, context: AdminContext) -> None:
         self._context = context

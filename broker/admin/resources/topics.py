@@ -42,11 +42,7 @@ MODE = pb.CommandGetTopicsOfNamespace
 
 
 class TopicAdmin:
-    """Requests about topics of both domains.
-
-    Args:
-        context: The broker's parts.
-    """
+    """Requests about topics of both domains."""
 
     def __init__(self, context: AdminContext) -> None:
         self._context = context

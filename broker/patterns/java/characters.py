@@ -35,7 +35,7 @@ _UNSUPPORTED = "Illegal/unsupported escape sequence"
 
 
 class CharacterReader:
-    """Reads a pattern's characters.
+    """A reader of a pattern's characters.
 
     Args:
         text: The pattern, nothing quoted.

@@ -1,4 +1,4 @@
-"""Character classes of java.util.regex, as the ``regex`` module is asked for them.
+"""Character classes of java.util.regex, in the syntax of the ``regex`` module.
 
 Each translation consumes one character, so that a union is a choice, an intersection a look
 ahead, and a negation a look ahead and any character.
@@ -101,22 +101,22 @@ _CATEGORY_OF = {
 
 
 def negated(one: str) -> str:
-    """Return what consumes every character that ``one`` does not."""
+    """Return the class of the characters that are not in ``one``."""
     return f"(?:(?!{one}){ANY})"
 
 
 def union(members: Sequence[str]) -> str:
-    """Return what consumes a character of any of these."""
+    """Return the class of the characters in any of these."""
     return members[0] if len(members) == 1 else f"(?:{'|'.join(members)})"
 
 
 def intersection(first: str, second: str) -> str:
-    """Return what consumes a character of both."""
+    """Return the class of the characters in both."""
     return f"(?:(?={first}){second})"
 
 
 def single(char: str, *, any_case: bool, unicode_case: bool) -> str:
-    """Return what consumes one character."""
+    """Return the class of one character."""
     literal = regex.escape(char, special_only=False) if char.isascii() else char
     if "\ud800" <= char <= "\udfff":
         literal = f"\\u{ord(char):04x}"
@@ -128,7 +128,7 @@ def single(char: str, *, any_case: bool, unicode_case: bool) -> str:
 
 
 def span(first: str, last: str, *, any_case: bool, unicode_case: bool) -> str:
-    """Return what consumes a character from one to another."""
+    """Return the class of the characters from one to another."""
     group = f"\\U{ord(first):08x}-\\U{ord(last):08x}"
     if any_case and unicode_case:
         return f"(?i:[{group}])"
@@ -145,11 +145,11 @@ _EITHER_CASE = {
         r"[\p{Lowercase}\p{Uppercase}\p{Lt}]",
     ),
 }
-"""Properties that say less where case does not matter."""
+"""Properties that hold for more characters where case does not matter."""
 
 
 def property_class(name: str, *, any_case: bool) -> str | None:
-    """Return what consumes a character with a property; None for one that Java does not know."""
+    """Return the class of the characters with a property; None where Java does not know it."""
     if any_case and (either := _EITHER_CASE.get(name) or _EITHER_CASE.get(name.lower())):
         return either
     key, equals, value = name.partition("=")

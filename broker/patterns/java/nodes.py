@@ -1,4 +1,4 @@
-"""Parts of a pattern of java.util.regex: how long Java finds them, and what they weigh.
+"""Parts of a pattern of java.util.regex, with their length in Java and their weight.
 
 Source: java.util.regex.Pattern of Java 17, whose look-behinds count what they consume at most.
 """
@@ -43,7 +43,7 @@ def one(text: str) -> Node:
 
 
 def nothing_consumed(text: str) -> Node:
-    """Return a part that only looks at what is there."""
+    """Return a part that consumes nothing."""
     return Node(text, 0, weight=instructions(text))
 
 
@@ -85,7 +85,7 @@ def grouped(opening: str, node: Node) -> Node:
 
 
 def repeated(node: Node, least: int, most: int | None, kind: str) -> Node:
-    """Return a part that comes ``least`` times up to ``most``; None is without end.
+    """Return a part repeated ``least`` to ``most`` times; None is without end.
 
     A ``kind`` of ``?`` takes as few as it can, one of ``+`` gives none back.
     """
@@ -105,7 +105,7 @@ def repeated(node: Node, least: int, most: int | None, kind: str) -> Node:
 
 
 def _longest(nodes: Sequence[Node]) -> int | None:
-    """Return how many characters these consume at most, counted as Java does, with an int.
+    """Return the most characters that these consume, counted in an int as Java does.
 
     It begins anew behind a choice.
     """
@@ -126,5 +126,5 @@ def _longest(nodes: Sequence[Node]) -> int | None:
 
 
 def as_int(number: int) -> int:
-    """Return what a number is as a Java int."""
+    """Return a number as a Java int, with its overflow."""
     return (number + 2**31) % 2**32 - 2**31

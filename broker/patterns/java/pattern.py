@@ -39,7 +39,7 @@ _ANCHORS = {
     "z": r"\Z",
 }
 MOST_WEIGHT = 5_000
-"""Most that a pattern may weigh: of 50 characters the slowest of that weight compile in 6 ms.
+"""Largest weight of a pattern: of 50 characters the slowest of that weight compile in 6 ms.
 
 One of twenty characters could weigh a billion.
 """
@@ -53,7 +53,7 @@ _BESIDES = {
 
 
 def translated(pattern: str) -> str:
-    """Return a pattern of java.util.regex as the ``regex`` module takes it.
+    """Return a pattern of java.util.regex in the syntax of the ``regex`` module.
 
     Raises:
         JavaSyntaxError: Java would refuse it.

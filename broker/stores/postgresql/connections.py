@@ -1,4 +1,4 @@
-"""Connections to a PostgreSQL server: a bounded pool, and failures as one sentence."""
+"""Connections to a PostgreSQL server: a bounded pool whose errors are one sentence."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 POOL_CONNECTIONS = 10
-"""Connections for requests; one more listens. Who finds none free waits for CONNECT_SECONDS."""
+"""Connections for requests; one more listens. Requests wait CONNECT_SECONDS for one."""
 CONNECT_SECONDS = 10.0
 STATEMENT_SECONDS = 60.0
-"""How long one statement may take, in the server and, if that is gone, here."""
+"""Longest time of one statement, in the server and, if that is gone, here."""
 CLOSE_SECONDS = 5.0
 BUSY_SECONDS = 0.05
-"""How long to wait before asking again a server that has no connection left."""
+"""Delay before another attempt to connect to a server that has no connection left."""
 FAILURES = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
@@ -33,7 +33,7 @@ FAILURES = (
     TimeoutError,
     EOFError,
 )
-"""What goes wrong with a database, and is told as a StoreError."""
+"""Errors of a database that become a StoreError."""
 
 
 class PostgresqlConnections:
@@ -41,7 +41,7 @@ class PostgresqlConnections:
 
     Args:
         url: ``postgresql://user:password@host:port/database``, or what libpq takes in its place.
-        clock: Where time comes from.
+        clock: For timeouts and delays.
     """
 
     def __init__(self, url: str, clock: Clock) -> None:
@@ -54,7 +54,7 @@ class PostgresqlConnections:
         """Connect.
 
         Raises:
-            StoreError: The server cannot be reached, or does not let us in.
+            StoreError: The server cannot be reached, or refuses the role.
         """
         with self._failures("cannot be opened"):
             self._pool = await asyncpg.create_pool(
@@ -87,7 +87,7 @@ class PostgresqlConnections:
         """Take a connection of the pool for a while.
 
         Raises:
-            StoreError: There is none, or what was done with it failed.
+            StoreError: There is none, or a statement failed.
         """
         if self._pool is None:
             raise StoreError("the store is closed")
@@ -112,7 +112,7 @@ class PostgresqlConnections:
             yield connection
 
     def refuse(self) -> NoReturn:
-        """Say that the server is out of reach, without trying.
+        """Raise the error of a server that is known to be out of reach.
 
         Raises:
             StoreError: Always.
@@ -121,14 +121,14 @@ class PostgresqlConnections:
 
     @contextmanager
     def _failures(self, what: str) -> Iterator[None]:
-        """Turn what goes wrong with the database into one sentence."""
+        """Turn errors of the database into one sentence."""
         try:
             yield
         except FAILURES as error:
             raise StoreError(self.sentence(what, str(error) or type(error).__name__)) from None
 
     def sentence(self, what: str, reason: object) -> str:
-        """Say what went wrong, without passwords."""
+        """Return an error's sentence, without passwords."""
         return " ".join(f"metadataStoreUrl: {self.shown_url} {what}: {reason}".split())
 
 
@@ -141,7 +141,7 @@ def _options() -> dict[str, object]:
             "application_name": "floodgate",
             "statement_timeout": milliseconds,
             "idle_in_transaction_session_timeout": milliseconds,
-            # A plan that is kept is that of the table as it was: made for a nearly empty one, it
+            # A plan that is kept suits the table as it was: one made for a nearly empty table
             # compares each of a million names with each of ten thousand.
             "plan_cache_mode": "force_custom_plan",
         },

@@ -1,4 +1,4 @@
-"""What is used of the PostgreSQL driver (asyncpg), which says little of its types itself."""
+"""Types of the PostgreSQL driver (asyncpg), which has few of its own."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Connection(Protocol):
         """Call back when the connection has ended."""
 
     def is_closed(self) -> bool:
-        """Tell whether it has ended."""
+        """Return whether the connection has ended."""
 
     def terminate(self) -> None:
         """End it at once."""

@@ -1,4 +1,4 @@
-"""A connection that listens to the database's notifications, made again whenever it is lost."""
+"""A connection that listens to the database's notifications, replaced whenever it is lost."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS = 10.0
-"""How often a silent connection is asked whether it still is one."""
+"""Interval at which a silent connection is checked."""
 ANSWER_SECONDS = 5.0
-"""How long it may take to answer."""
+"""Longest time of such a check."""
 LONGEST_RETRY_SECONDS = 5.0
 """The longest wait between two attempts to connect."""
 
 
 class NotificationListener:
-    """Keeps listening until it is closed.
+    """Listens until it is closed, and connects again whenever the connection is lost.
 
-    What is notified while there is no connection is lost: ``connected_again`` is called after
-    each reconnection, and has to compare what it knows with what is there.
+    Notifications are lost while there is no connection: ``connected_again`` is called after each
+    reconnection, and has to look for changes.
 
     Args:
         connect: Makes a connection of its own, or raises StoreError.
-        channels: What to call with the payload of a channel's notifications.
+        channels: Functions by channel, called with the payload of each notification.
         connected_again: Called each time a connection was lost and made again.
-        clock: Where time comes from.
+        clock: For timeouts and delays.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class NotificationListener:
 
     @property
     def connected(self) -> bool:
-        """Whether it listens at the moment."""
+        """Whether there is a connection now."""
         return self._connection is not None
 
     async def open(self) -> None:

@@ -1,7 +1,7 @@
 """Tenants, namespaces, dynamic configuration and imports in a PostgreSQL store.
 
-Whoever makes a namespace shares the row of marks ``first_version``, whoever deletes a namespace
-or tenant holds it alone: so no namespace comes into a tenant that is being deleted, and versions of
+Creating a namespace takes a shared lock of the row ``first_version`` of marks, deleting a namespace
+or tenant an exclusive one: so no namespace comes into a tenant being deleted, and versions of
 one that is made again go on above those it had.
 """
 
@@ -37,7 +37,7 @@ async def insert_tenant(connection: Connection, name: str, info: TenantInfo) -> 
 
 
 async def update_tenant(connection: Connection, name: str, info: TenantInfo) -> bool:
-    """Replace what is known of a tenant; false when it is not there."""
+    """Replace a tenant's values; false when it is not there."""
     query = "UPDATE floodgate.tenants SET roles = $2, clusters = $3 WHERE name = $1"
     return _changed(await connection.execute(query, name.encode(), *info.as_json()))
 

@@ -1,4 +1,4 @@
-"""Reads for a PostgreSQL store. Every value is bound, none is ever put into a query's text."""
+"""Queries of a PostgreSQL store. Every value is bound, none is put into a query's text."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from broker.stores.postgresql.driver import Connection, Row
 
 ROWS_PER_FETCH = 10_000
-"""Names or partition counts taken from the database at a time, so that others get their turn."""
+"""Names or partition counts fetched at a time, so that other tasks get their turn."""
 CHANGES_PER_FETCH = 20
-"""Changes taken from the log at a time, each with as many names as a change tells."""
+"""Changes fetched from the log at a time, each with up to MAX_TOLD_NAMES names."""
 MAX_CAUGHT_UP_CHANGES = 1_000
-"""Changes a broker that is behind takes from the log; if there are more it lists again."""
+"""Most changes that a broker reads from the log; if it missed more it lists again."""
 _LOG = """
 SELECT version, complete, added, removed, bases, partitions FROM floodgate.changes
 WHERE namespace = $1 AND version > $2 AND version <= $3 ORDER BY version LIMIT $4
@@ -81,7 +81,7 @@ async def read_versions(
 
 
 async def read_server_start(connection: Connection) -> str:
-    """Return when the server was started: another time is another start, or another server."""
+    """Return the time of the server's start; another time means a restart or another server."""
     start: str = await connection.fetchval("SELECT pg_postmaster_start_time()::text")
     return start
 
@@ -95,7 +95,7 @@ async def read_names_of(connection: Connection, numbers: Iterable[int]) -> list[
 async def read_log(
     connection: Connection, known: KnownNamespace, newest: KnownNamespace
 ) -> list[LoggedChange]:
-    """Return what the log has between two versions, as far as it is worth reading."""
+    """Return the log between two versions, up to MAX_CAUGHT_UP_CHANGES."""
     log, after = list[LoggedChange](), known.version
     while len(log) < MAX_CAUGHT_UP_CHANGES:
         rows = await connection.fetch(_LOG, newest.id, after, newest.version, CHANGES_PER_FETCH)
@@ -164,8 +164,8 @@ async def _selection(
 ) -> tuple[str, tuple[object, ...]]:
     """Return the query for topics with some properties, and its values.
 
-    Whichever is given first, the rarest decides which topics are looked at; if even of that there
-    are many, all are read and compared.
+    The rarest property decides which topics are looked at, whichever is given first; if even that
+    is frequent, all topics are read and compared.
     """
     keys, values = [key for key, _ in pairs], [value for _, value in pairs]
     for most in COUNTED_TOPICS if len(pairs) > 1 else ():

@@ -22,9 +22,9 @@ from broker.stores.postgresql.view import (
     NOT_THERE,
     KnownNamespace,
     NamespaceView,
+    changes_to_publish,
     in_sequence,
     net_changes,
-    to_tell,
 )
 from broker.stores.postgresql.writing import WrittenChange, write_change
 from broker.stores.snapshots.cache import SnapshotCache
@@ -117,7 +117,7 @@ class SharedNamespaces:
             self._gone(namespace)
             return None
         snapshot = await _built(found)
-        changes = to_tell(namespace, known, found.known, found.log)
+        changes = changes_to_publish(namespace, known, found.known, found.log)
         self._view.show(namespace, found.known, snapshot, changes)
         return snapshot
 
@@ -128,7 +128,7 @@ class SharedNamespaces:
         if known is not None and known.id != NOT_THERE:
             version += 1
         gone = KnownNamespace(NOT_THERE, version)
-        self._view.show(namespace, gone, None, to_tell(namespace, known, gone, ()))
+        self._view.show(namespace, gone, None, changes_to_publish(namespace, known, gone, ()))
 
     # -- changing -----------------------------------------------------------------------------
 
@@ -169,14 +169,16 @@ class SharedNamespaces:
             after = None if written.fresh else self._cache.peek(namespace)
             if after is not None:
                 after = await _changed(after, written.changes, newest.version)
-            told = to_tell(namespace, before, newest, [written.logged])
+            told = changes_to_publish(namespace, before, newest, [written.logged])
             self._view.show(namespace, newest, after, told)
             return
         try:
             await self._resync_locked(namespace)
         except StoreError:
             # It is committed, whatever else happened: readers have to list it.
-            self._view.show(namespace, newest, None, to_tell(namespace, known, newest, ()))
+            self._view.show(
+                namespace, newest, None, changes_to_publish(namespace, known, newest, ())
+            )
 
     # -- what others change -------------------------------------------------------------------
 
@@ -221,7 +223,9 @@ class SharedNamespaces:
             after = self._cache.peek(namespace) if whole else None
             if after is not None:
                 after = await _changed(after, net_changes(log), newest.version)
-            told = to_tell(namespace, known, newest, [] if namespace in self._missed else log)
+            told = changes_to_publish(
+                namespace, known, newest, [] if namespace in self._missed else log
+            )
             self._view.show(namespace, newest, after, told)
         self._missed.discard(namespace)
 

@@ -1,7 +1,7 @@
 """The store of ``postgresql://...``: one database that several brokers share.
 
-The database is the truth, and its index answers what is selected by properties. What a broker knows
-of it, and how it follows the others' changes, is in shared_namespaces.py.
+The database is the truth, and its index selects topics by properties. How a broker
+follows the changes of others is in shared_namespaces.py.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ T = TypeVar("T")
 class PostgresqlStore:
     """Topics in a PostgreSQL database that several brokers may share. See MetadataStore.
 
-    While the database is out of reach, snapshots that are kept are still served, as old as they
-    may be, and everything else fails at once.
+    While the database is out of reach, cached snapshots are still served, however old, and
+    everything else fails at once.
 
     Args:
         url: ``postgresql://user:password@host:port/database``, or what libpq takes in its place.
         cache_bytes: Bytes of the snapshots kept; the one unused for longest goes first.
-        clock: Where time comes from.
+        clock: For timeouts and delays; None for the event loop's.
     """
 
     def __init__(self, url: str, cache_bytes: int, clock: Clock | None = None) -> None:
@@ -98,7 +98,7 @@ class PostgresqlStore:
             raise StoreError(self._connections.sentence("cannot be opened", error)) from None
 
     async def close(self) -> None:
-        """End every feed, and let go of the connections."""
+        """End every feed, and close the connections."""
         self._feeds.close()
         await self._listener.close()
         await self._namespaces.close()
@@ -106,7 +106,7 @@ class PostgresqlStore:
 
     @asynccontextmanager
     async def _use(self) -> AsyncIterator[Connection]:
-        """Take a connection, unless it is known that there is none to be had."""
+        """Take a connection, unless the database is known to be out of reach."""
         if not self._listener.connected:
             self._connections.refuse()
         async with self._connections.use() as connection:
@@ -125,16 +125,12 @@ class PostgresqlStore:
             return await rows.insert_tenant(connection, name, info)
 
     async def change_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Replace what is known of a tenant; false when it does not exist."""
+        """Replace a tenant's values; false when it does not exist."""
         async with self._use() as connection:
             return await rows.update_tenant(connection, name, info)
 
     async def delete_tenant(self, name: str) -> bool:
-        """Delete a tenant; false when it does not exist.
-
-        Raises:
-            NamespaceNotEmptyError: It has namespaces.
-        """
+        """Delete a tenant without namespaces; false when it does not exist."""
         async with self._use() as connection:
             return await rows.delete_tenant(connection, name)
 
@@ -155,11 +151,7 @@ class PostgresqlStore:
             return await rows.read_policies(connection, str(namespace))
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace with its system topics; false when it does not exist.
-
-        Raises:
-            NamespaceNotEmptyError: It holds user topics or partitioned topics.
-        """
+        """Delete a namespace without user topics; false when it does not exist."""
         return await to_its_end(self._namespaces.delete(namespace))
 
     # -- topics -------------------------------------------------------------------------------
@@ -214,12 +206,12 @@ class PostgresqlStore:
         return self._feeds.open()
 
     async def has_imported(self, fingerprint: str) -> bool:
-        """Tell whether a file with this content was imported as a whole, by whichever broker."""
+        """Tell whether a file with this content was imported as a whole, by any broker."""
         async with self._use() as connection:
             return await rows.has_imported(connection, fingerprint)
 
     async def remember_import(self, fingerprint: str) -> None:
-        """Keep that all of a file with this content is in."""
+        """Note that all of a file with this content was imported."""
         async with self._use() as connection:
             await rows.remember_import(connection, fingerprint)
 
@@ -236,7 +228,7 @@ class PostgresqlStore:
             await rows.write_configuration(connection, key, value, self._name)
 
     def on_configuration(self, callback: Callable[[], None]) -> None:
-        """Call back when another broker changed the configuration, or may have."""
+        """Register a callback for changes of the configuration, certain or possible, by others."""
         self._configuration_callbacks.append(callback)
 
     def _configured(self, sender: str) -> None:
@@ -250,7 +242,7 @@ class PostgresqlStore:
 
 
 def _remedy(error: StoreError) -> str:
-    """Return what to do about a start that failed, where the server's words do not say it."""
+    """Return the remedy for a start that failed, where the server does not name it."""
     if "permission denied" in str(error):
         return "; the role has to make tables: GRANT CREATE ON DATABASE, or an owner's role"
     return ""

@@ -1,7 +1,7 @@
-"""What a broker knows of namespaces that others change, too, and how it tells its feed.
+"""Versions and snapshots that a broker has of shared namespaces, and the changes it publishes.
 
-Plain decisions: the store reads the database and says what it found; here versions rise, each
-change is told once, and snapshots keep step with what was told.
+Nothing here reads the database: the store passes what it found. Versions rise, each change is
+published once, and snapshots keep step with the feed.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
 
 MAX_KNOWN_NAMESPACES = 100_000
-"""Namespaces whose version is remembered; the one that did not change for longest is forgotten."""
+"""Most namespaces whose version is remembered; the one unchanged for longest goes first."""
 NOT_THERE = 0
-"""In place of the number of a namespace that does not exist."""
+"""Stands for the number of a namespace that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedChange:
-    """One change as the database's log has it.
+    """An entry of the database's log.
 
     Attributes:
         version: The namespace's version with it.
         complete: Whether its names are known; see feed.Change.
-        added: Names that were not there before.
-        removed: Names that were there before.
+        added: Names that did not exist before.
+        removed: Names that existed before.
         partitioned: Partition counts that were set; 0 for one that is gone.
     """
 
@@ -52,7 +52,7 @@ class KnownNamespace:
     Attributes:
         id: Its number in the database; another one after it was deleted and made again. NOT_THERE
             for a namespace that does not exist.
-        version: The newest that the feed was told of. A cached snapshot has this version.
+        version: The newest one in the feed. A cached snapshot has this version.
     """
 
     id: int
@@ -66,7 +66,7 @@ class NamespaceView:
 
     Args:
         cache: Snapshots.
-        feeds: Readers to tell.
+        feeds: Readers of changes.
     """
 
     def __init__(self, cache: SnapshotCache, feeds: ChangeFeeds) -> None:
@@ -80,13 +80,13 @@ class NamespaceView:
         return len(self._known)
 
     def known(self, namespace: NamespaceName) -> KnownNamespace | None:
-        """Return what is known of a namespace; None for one that nobody looked at."""
-        # Once some are forgotten, any may be one of those: somebody may have to list it again.
+        """Return the known version of a namespace; None for one that was never looked at."""
+        # Once some are forgotten, any may be one of those, and may have to be listed again.
         forgotten = KnownNamespace(NOT_THERE, -1) if self._forgot_some else None
         return self._known.get(namespace, forgotten)
 
     def all_known(self) -> Mapping[NamespaceName, KnownNamespace]:
-        """Return what is known of every namespace."""
+        """Return the known versions of all namespaces."""
         return dict(self._known)
 
     def name_of(self, number: int) -> NamespaceName | None:
@@ -100,7 +100,7 @@ class NamespaceView:
         snapshot: NamespaceSnapshot | None,
         changes: Iterable[Change] = (),
     ) -> None:
-        """Go on to a version: remember it, keep its snapshot or none, then tell the feed."""
+        """Go on to a version: remember it, keep its snapshot or none, then publish changes."""
         self._forget(namespace)
         self._known[namespace] = known
         if known.id != NOT_THERE:
@@ -120,19 +120,20 @@ class NamespaceView:
         self._cache.forget(namespace)
 
 
-def to_tell(
+def changes_to_publish(
     namespace: NamespaceName,
     known: KnownNamespace | None,
     newest: KnownNamespace,
     log: Sequence[LoggedChange],
 ) -> list[Change]:
-    """Return what the feed is told when a namespace goes on to another version.
+    """Return the changes to publish when a namespace goes on to another version.
 
     Args:
         namespace: Its name.
-        known: What was told last; None for what nobody looked at, of which nothing is told.
-        newest: What is there now.
-        log: What happened between them, as far as that is known.
+        known: The version published last; None for a namespace that was never looked at, of which
+            nothing is published.
+        newest: The version now.
+        log: The changes between them, as far as they are known.
     """
     if known is None or known == newest:
         return []
@@ -142,7 +143,7 @@ def to_tell(
 
 
 def in_sequence(known: KnownNamespace, newest: KnownNamespace, log: Sequence[LoggedChange]) -> bool:
-    """Tell whether a log says all that happened from one version to another."""
+    """Tell whether a log has all changes from one version to another."""
     versions = [change.version for change in log]
     return (
         known.id == newest.id
@@ -152,7 +153,7 @@ def in_sequence(known: KnownNamespace, newest: KnownNamespace, log: Sequence[Log
 
 
 def net_changes(log: Sequence[LoggedChange]) -> TopicChanges:
-    """Return what several changes come to, the later ones above the earlier."""
+    """Return several changes as one; later ones override earlier ones."""
     names: dict[bytes, bool] = {}
     partitioned: dict[str, int] = {}
     for change in log:

@@ -1,1 +1,1 @@
-"""One version of a namespace in memory: its topics, partition counts and properties."""
+"""Versions of a namespace in memory: topics, partition counts and properties."""

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 SNAPSHOT_BYTES = 1_000
-"""What a snapshot is counted with beside its names: even an empty one is several objects."""
+"""Bytes counted for a snapshot beside its names: even an empty one is several objects."""
 PARTITIONED_BYTES = 60
-"""What a partitioned topic is counted with beside its partitions."""
+"""Bytes counted for a partitioned topic beside its partitions."""
 
 
 class SnapshotCache:
@@ -36,7 +36,7 @@ class SnapshotCache:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes that are kept."""
+        """Bytes of the snapshots in the cache."""
         return self._bytes
 
     def peek(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
@@ -60,7 +60,7 @@ class SnapshotCache:
             self._bytes -= _weight(oldest)
 
     def forget(self, namespace: NamespaceName) -> None:
-        """Keep a namespace no more; once more is harmless."""
+        """Drop a namespace's snapshot. Idempotent."""
         before = self._snapshots.pop(namespace, None)
         self._bytes -= _weight(before) if before is not None else 0
 

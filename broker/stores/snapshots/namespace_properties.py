@@ -31,14 +31,14 @@ NON_PERSISTENT = pb.CommandGetTopicsOfNamespace.NON_PERSISTENT
 SEGMENTS_PER_STEP = 8
 """Segments looked through (30 to 100 us each) in a step."""
 NAMES_PER_SCAN = 256
-"""To look a name up costs as much as to go past this many names."""
+"""Names that are scanned in the time of one lookup."""
 
 
 class NamespaceProperties:
-    """One version of a namespace's properties. Immutable.
+    """An immutable version of a namespace's properties.
 
-    Those of listed topics are columns beside the names, see PropertyColumns. Those of system
-    topics and of partitioned topics, whose names are in no list, lie beside names of their own.
+    Properties of listed topics are columns beside the names, see PropertyColumns; those of system
+    topics and of partitioned topics, which no list has, lie beside names of their own.
     """
 
     __slots__ = ("_columns", "_non_persistent", "_other_names", "_others", "_persistent")
@@ -66,7 +66,7 @@ class NamespaceProperties:
         """Return the properties of the next version.
 
         Args:
-            before: The version that these are of.
+            before: The snapshot of this version.
             after: The same with the changes.
             changes: The changes; properties of what is not there after them are dropped.
         """
@@ -151,11 +151,11 @@ def forgotten_by(changes: TopicChanges) -> list[bytes]:
 
 
 class _Located(NamedTuple):
-    """Those of the names a change touches that a sequence has, by ascending row.
+    """Names of a change that a sequence has, by ascending row.
 
     Attributes:
-        rows: Where they are.
-        ids: Which they are, see _Step.
+        rows: Their rows.
+        ids: Their ids, see _Step.
     """
 
     rows: np.ndarray
@@ -163,27 +163,27 @@ class _Located(NamedTuple):
 
 
 class _Step:
-    """What one change means for properties.
+    """The effect of one change on properties.
 
-    The names it touches have ids: one that is described the row of its properties, any other a
-    higher number. Ids below ``_replaced`` lose the properties they had.
+    The names of the change have ids: a name with new properties their row, any other a higher
+    number. Ids below ``_replaced`` lose the properties they had.
     """
 
     def __init__(self, changes: TopicChanges, rows: PropertyRows) -> None:
         self._rows = rows
         self._ids = {name: row for row, name in enumerate(self._rows.names)}
-        self._described = len(self._rows.names)
+        self._given = len(self._rows.names)
         forgotten = forgotten_by(changes)
         self._gone = [*changes.removed, *forgotten]
         self._number(forgotten)
-        self._replaced = self._described + len(self._ids)
+        self._replaced = self._given + len(self._ids)
         self._number(changes.removed)
         if changes.added is not self._rows.names:
             self._number(changes.added)
 
     def _number(self, names: Iterable[bytes]) -> None:
         for name in names:
-            self._ids.setdefault(name, self._described + len(self._ids))
+            self._ids.setdefault(name, self._given + len(self._ids))
 
     def located(self, names: TopicSequence) -> _Located:
         """Find the touched names in a sequence."""
@@ -200,35 +200,35 @@ class _Step:
     def other_names(
         self, before: TopicSequence, after: NamespaceSnapshot, listed: Iterable[_Located]
     ) -> TopicSequence:
-        """Return the names with properties that are in no list."""
-        unlisted = np.zeros(self._described + len(self._ids), bool)
+        """Return the names with properties that no list has."""
+        unlisted = np.zeros(self._given + len(self._ids), bool)
         unlisted[np.fromiter(self._ids.values(), np.int64, len(self._ids))] = True
         for located in listed:
             unlisted[located.ids] = False
-        names, described = self._rows.names, unlisted[: self._described]
+        names, given = self._rows.names, unlisted[: self._given]
         added = [
             name
-            for name in map(names.__getitem__, np.flatnonzero(described).tolist())
+            for name in map(names.__getitem__, np.flatnonzero(given).tolist())
             if name in after.system or name.decode() in after.partitioned
         ]
         if not before and not added:
             return before
-        promoted = map(names.__getitem__, np.flatnonzero(~described).tolist())
+        promoted = map(names.__getitem__, np.flatnonzero(~given).tolist())
         return before.apply(added, frozenset(chain(self._gone, promoted)).difference(added))
 
     def columns(
         self, columns: PropertyColumns, before: TopicSequence, after: _Located
     ) -> PropertyColumns:
         """Return the columns of the next version of a sequence, in which ``after`` was found."""
-        described = after.ids < self._described
+        given = after.ids < self._given
         if not columns:
-            if not described.any():
+            if not given.any():
                 return columns
             columns = PropertyColumns.bare(len(before))
         old = self.located(before)
         gone = (old.ids < self._replaced) | ~np.isin(old.ids, after.ids)
         new = (after.ids < self._replaced) | ~np.isin(after.ids, old.ids)
-        sources = np.where(described, after.ids, -1)
+        sources = np.where(given, after.ids, -1)
         return _edited(columns, old.rows[gone], after.rows[new], sources[new], self._rows.column)
 
 

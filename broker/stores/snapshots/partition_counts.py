@@ -26,7 +26,7 @@ FILLED_BYTES = 6_144
 SMALL_LEAF_BYTES = 4_096
 """Two leaves side by side that together have no more become one."""
 ENTRY_BYTES = 4
-"""About what an entry takes beside its name."""
+"""Memory of an entry beside its name, about."""
 MANY_CHANGES = 16
 """Changes of one leaf that are cheaper to make by writing it anew."""
 NAMES_AT_ONCE = 16_384
@@ -50,7 +50,7 @@ class PartitionCounts(Mapping[str, int]):
 
     @staticmethod
     def of(counts: Mapping[str, int]) -> PartitionCounts:
-        """Return counts as a first version; 0 is for what is not there."""
+        """Return counts as a first version; 0 leaves a topic out."""
         return PartitionCounts().changed(counts)
 
     def __repr__(self) -> str:

@@ -64,7 +64,7 @@ class Segment:
 
     @property
     def has_properties(self) -> bool:
-        """Whether a row has any."""
+        """Whether any row has properties."""
         return len(self._codes) > 0
 
     def rows_with(self, pairs: Sequence[pc.IndexOptions]) -> np.ndarray:
@@ -82,7 +82,7 @@ class Segment:
         return rows
 
     def _have(self, rows: np.ndarray, code: int) -> np.ndarray:
-        """Tell which of some rows have a property."""
+        """Return which of some rows have a property."""
         ends = self._ends[rows].astype(np.int64)
         starts = np.where(rows > 0, self._ends[rows - 1], 0)
         have = np.zeros(len(rows), bool)
@@ -170,7 +170,7 @@ def wanted_pair(key: str, value: str) -> pc.IndexOptions | None:
 class PropertyColumns:
     """Properties of the rows of one TopicSequence. Immutable.
 
-    Without any property it has no rows at all: what has none costs nothing.
+    Without any property it has no rows at all, and costs nothing.
     """
 
     __slots__ = ("_segments", "_starts")

@@ -1,4 +1,4 @@
-"""The names of some rows of a sequence, in steps: few of many without looking at the others."""
+"""Names of selected rows of a sequence, in steps, without looking at the other rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ROWS_PER_STEP = 512
 """Names picked one by one (about 1 us each) in a step."""
 _FEW_OF_A_BLOCK = 32
-"""Up to so many of a block are picked one by one; more are taken at once, in 0.3 ms."""
+"""Most names of a block that are picked one by one; more are taken at once, in 0.3 ms."""
 
 
 def names_at_rows(names: TopicSequence, rows: Rows) -> Generator[None, None, TopicSequence]:

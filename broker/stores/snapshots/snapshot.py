@@ -1,4 +1,4 @@
-"""One version of a namespace: immutable, shares what did not change with the version before."""
+"""Immutable versions of a namespace, which share unchanged parts with the version before."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PERSISTENT_SCHEME = f"{PERSISTENT}://".encode()
 
 
 class NamespaceSnapshot:
-    """One version of a namespace.
+    """A version of a namespace.
 
     Attributes:
         version: Counts up by one with every change.

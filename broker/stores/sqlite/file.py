@@ -1,4 +1,4 @@
-"""Reads and writes the file of a SQLite store; all on one thread."""
+"""The file of a SQLite store, read and written on one thread."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from broker.stores.changes import TopicChanges
 
 PAGE_CACHE_KIB = 65_536
-"""Of the file that SQLite keeps in memory: imports write all over the index of properties."""
+"""Memory for pages of the file: imports write all over the index of properties."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS namespaces (
     name TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
@@ -56,7 +56,7 @@ _NAMESPACE_TABLES = ("topics", "partitioned", "properties", "policies")
 
 
 class SqliteFile:
-    """One open file (WAL), held by one broker at a time. Used by one thread.
+    """An open file (WAL), locked for one broker and used by one thread.
 
     Args:
         path: The file; its folder is made if missing.
@@ -77,7 +77,7 @@ class SqliteFile:
             raise
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file and release its lock."""
         self._connection.close()
         self._lock.close()
 
@@ -94,7 +94,7 @@ class SqliteFile:
             yield
             self._connection.execute("COMMIT")
         except BaseException:
-            # A full disk has rolled back by itself; its own error is the one to tell.
+            # A full disk has rolled back by itself; its own error is the one to raise.
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
@@ -112,7 +112,7 @@ class SqliteFile:
         return self._changed_rows(query, name, *info.as_json()) == 1
 
     def update_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Replace what is known of a tenant; false when it is not there."""
+        """Replace a tenant's values; false when it is not there."""
         query = "UPDATE tenants SET roles=?, clusters=? WHERE name=?"
         return self._changed_rows(query, *info.as_json(), name) == 1
 
@@ -163,7 +163,7 @@ class SqliteFile:
         self._changed_rows("INSERT OR REPLACE INTO policies VALUES (?, ?)", name, policies.bundles)
 
     def first_version(self) -> int:
-        """Return what a new namespace's versions start with: above all that were deleted."""
+        """Return the first version of a new namespace: above all that were deleted."""
         return int(self._rows("SELECT value FROM marks WHERE name='first_version'")[0][0])
 
     def version(self, name: str) -> int:
@@ -212,7 +212,7 @@ class SqliteFile:
         return [row[0] for row in self._rows(query, name, key, value, *values)]
 
     def _rarest_first(self, name: str, pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Whichever is given first, the rarest property decides which topics are looked at."""
+        """Return the properties with the rarest first, which decides the topics to look at."""
         some = "SELECT 1 FROM properties WHERE namespace=? AND key=? AND value=? LIMIT ?"
         for most in COUNTED_TOPICS if len(pairs) > 1 else ():
             count = f"SELECT count(*) FROM ({some})"
@@ -230,7 +230,7 @@ class SqliteFile:
     def write(
         self, name: str, known: NamespaceSnapshot | None, changes: TopicChanges
     ) -> tuple[NamespaceSnapshot, NamespaceSnapshot, TopicChanges]:
-        """Commit one change in one transaction; return the version before and after, and it."""
+        """Commit a change in one transaction; return versions before and after, and the change."""
         check_conditions(known.exists if known is not None else None, changes)
         before = known or NamespaceSnapshot(self.first_version())
         if changes.unchanged is not None:
@@ -242,11 +242,10 @@ class SqliteFile:
         with self._transaction():
             if known is None:
                 self._insert_namespace(name, after.version, DEFAULT_POLICIES)
-            query = "UPDATE namespaces SET version=? WHERE name=?"
-            self._changed_rows(query, after.version, name)
+            self._changed_rows("UPDATE namespaces SET version=? WHERE name=?", after.version, name)
             self._write_topics(name, changes)
             if known is not None:
-                self._forget_properties(name, changes)
+                self._delete_properties(name, changes)
             self._write_properties(name, after, changes)
         return before, after, changes
 
@@ -261,25 +260,24 @@ class SqliteFile:
         forgotten = [base for _, base, count in counts if not count]
         self._each("DELETE FROM partitioned WHERE namespace=? AND name=?", name, forgotten)
 
-    def _forget_properties(self, name: str, changes: TopicChanges) -> None:
-        """Forget properties of what is removed, and of what this change gives others."""
-        described_again = changes.properties.names if changes.properties is not None else ()
-        names = [*properties_to_delete(changes), *described_again]
+    def _delete_properties(self, name: str, changes: TopicChanges) -> None:
+        """Delete the properties of removed names, and those that the change replaces."""
+        replaced = changes.properties.names if changes.properties is not None else ()
+        names = [*properties_to_delete(changes), *replaced]
         self._each("DELETE FROM properties WHERE namespace=? AND name=?", name, names)
 
     def _write_properties(self, name: str, after: NamespaceSnapshot, changes: TopicChanges) -> None:
         rows = properties_to_keep(after.exists, changes)
         if rows is not None:
             values = ((name, key, value, topic) for topic, key, value in rows.triples())
-            query = "INSERT INTO properties VALUES (?, ?, ?, ?)"
-            self._connection.executemany(query, values)
+            self._connection.executemany("INSERT INTO properties VALUES (?, ?, ?, ?)", values)
 
     def _each(self, query: str, name: str, topics: Sequence[object]) -> None:
         self._connection.executemany(query, ((name, topic) for topic in topics))
 
 
 def _locked(path: Path) -> FileIO:
-    """Take the file for this broker alone; the lock goes with the process, however it ends."""
+    """Lock the file for this broker; the lock ends with the process, however that ends."""
     lock = path.with_name(f"{path.name}.lock").open("ab", buffering=0)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -61,7 +61,7 @@ class SqliteStore:
         """Open or create the file.
 
         Raises:
-            StoreError: It is no SQLite file of ours, not writable, or in use by another broker.
+            StoreError: It is no SQLite file of a broker, not writable, or in use by another broker.
         """
         try:
             self._file = await self._in_thread(SqliteFile, self._path)
@@ -73,7 +73,7 @@ class SqliteStore:
             raise
 
     async def close(self) -> None:
-        """Close the file and end every feed, after a change that is being made."""
+        """Close the file and end every feed, after a change under way."""
         async with self._lock:
             self._feeds.close()
             file, self._file = self._file, None
@@ -92,15 +92,11 @@ class SqliteStore:
         return await self._run(SqliteFile.insert_tenant, name, info)
 
     async def change_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Replace what is known of a tenant; false when it does not exist."""
+        """Replace a tenant's values; false when it does not exist."""
         return await self._run(SqliteFile.update_tenant, name, info)
 
     async def delete_tenant(self, name: str) -> bool:
-        """Delete a tenant; false when it does not exist.
-
-        Raises:
-            NamespaceNotEmptyError: It has namespaces.
-        """
+        """Delete a tenant without namespaces; false when it does not exist."""
         return await self._run(SqliteFile.delete_tenant, name)
 
     async def namespaces(self) -> Sequence[NamespaceName]:
@@ -119,11 +115,7 @@ class SqliteStore:
         return await self._run(SqliteFile.policies, str(namespace))
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace with its system topics; false when it does not exist.
-
-        Raises:
-            NamespaceNotEmptyError: It holds user topics or partitioned topics.
-        """
+        """Delete a namespace without user topics; false when it does not exist."""
         return await to_its_end(self._delete(namespace))
 
     async def _delete(self, namespace: NamespaceName) -> bool:
@@ -150,7 +142,7 @@ class SqliteStore:
             return await self._load(namespace)
 
     async def _load(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return the cached snapshot or build it; only under the turn, so each is built once."""
+        """Return the cached snapshot or build it; only under the lock, so each is built once."""
         snapshot = self._cache.get(namespace)
         if snapshot is None:
             snapshot = await self._run(SqliteFile.read, str(namespace))
@@ -212,7 +204,7 @@ class SqliteStore:
         return await self._run(SqliteFile.has_imported, fingerprint)
 
     async def remember_import(self, fingerprint: str) -> None:
-        """Keep that all of a file with this content is in."""
+        """Note that all of a file with this content was imported."""
         await self._run(SqliteFile.remember_import, fingerprint)
 
     # -- dynamic configuration ----------------------------------------------------------------
@@ -226,7 +218,7 @@ class SqliteStore:
         await self._run(SqliteFile.set_configuration, key, value)
 
     def on_configuration(self, callback: Callable[[], None]) -> None:
-        """Nobody shares this file: there is nobody to be told of."""
+        """Do nothing: no other process shares this file."""
 
     # -- the store's thread -------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Long work with sets of names, in steps: each of these yields after about a millisecond.
+"""Comparing and merging large sets of names, in steps of about a millisecond.
 
 For changes of thousands of names: the leaves that nothing falls into are kept, all others are made
 anew, and the tree above them is built once.

@@ -1,10 +1,10 @@
-"""Nodes of the tree that a SortedNames is: leaves of names, and forks of two nodes.
+"""Nodes of the tree inside a SortedNames: leaves of names, and forks of two nodes.
 
 Nodes are plain tuples, read by the numbers below, where one would expect objects with attributes.
 A change makes a path of them anew for every set it belongs to, and a tuple is made and read in two
-thirds of the time. And Python's garbage collector soon lets go of tuples that hold nothing but
+thirds of the time. And Python's garbage collector stops visiting tuples that hold nothing but
 numbers, texts and such tuples: a thousand large sets have millions of nodes, and each full
-collection would visit all of them while nobody is served.
+collection would visit all of them while no request is served.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ CRC: Final = 0
 JOINED_BYTES: Final = 1
 """Length of these names, joined by commas."""
 COUNT: Final = 2
-"""How many names lie below."""
+"""Number of the names below."""
 LEAVES: Final = 3
-"""How many leaves they lie in."""
+"""Number of the leaves below."""
 NAMES: Final = 4
-"""Of a leaf: its names, never none."""
+"""A leaf's names, at least one."""
 LEFT: Final = 4
 RIGHT: Final = 5
 SPLIT: Final = 6
-"""Of a fork: what sorts before it lies left, by ``java_order``."""
+"""A fork's border: names that sort before it, by ``java_order``, lie left."""
 _FORK_FIELDS: Final = 7
 
 Leaf: TypeAlias = tuple[int, int, int, int, tuple[bytes, ...]]
 Fork: TypeAlias = "tuple[int, int, int, int, Node, Node, bytes]"
 Node: TypeAlias = "Leaf | Fork"
 ChangedNodes: TypeAlias = dict[int, Node]
-"""What one name made of nodes that sets share, by ``id``: who fills it keeps the sets as well."""
+"""New nodes by the ``id`` of the shared ones they replace, whose sets must be kept meanwhile."""
 
 MAX_LEAF_NAMES = 128
 """Names of a leaf; one more splits it."""
@@ -78,7 +78,7 @@ def tree_of(leaves: Sequence[Leaf], start: int, end: int) -> Node:
 
 
 def is_fork(node: Node) -> bool:
-    """Tell forks from leaves."""
+    """Tell whether a node is a fork; otherwise it is a leaf."""
     return len(node) == _FORK_FIELDS
 
 
@@ -133,7 +133,7 @@ def with_name(root: Node, name: bytes, made: ChangedNodes) -> Node:
     Args:
         root: The tree.
         name: The name.
-        made: What the name made of other trees' nodes.
+        made: New nodes that the name made of other trees' nodes.
     """
     key, path = java_order(name), list[Fork]()
     node, after = root, made.get(id(root))
@@ -190,13 +190,13 @@ def _leaf_without(leaf: Leaf, name: bytes, key: bytes) -> Leaf | None:
 
 
 def _with_path(path: list[Fork], before: Node, after: Node, made: ChangedNodes) -> Node:
-    """Put a node in the place of another, and make all forks above it anew.
+    """Replace a node by another, and make all forks above it anew.
 
     Args:
         path: These forks, the root first.
-        before: What lies below the last of them.
-        after: What comes there.
-        made: Told of what was made.
+        before: The node below the last of them.
+        after: Its replacement.
+        made: Gets the new nodes.
     """
     longer_bytes, more = after[JOINED_BYTES] - before[JOINED_BYTES], after[COUNT] - before[COUNT]
     for fork in reversed(path):

@@ -1,8 +1,8 @@
-"""Names in Java's order as an immutable set: adding or removing one costs a path, not the set.
+"""An immutable set of names in Java's order; adding or removing one costs a path of its tree.
 
 A weight-balanced tree whose leaves hold up to 128 names. Each node knows count, length and CRC32C
-of its names joined by commas, so that Pulsar's hash of a set is there after each change. Versions
-share what they have in common, and sets of the same names share the name objects: a set of many
+of its names joined by commas, so that Pulsar's hash of a set is known after each change. Versions
+share their common nodes, and sets of the same names share the name objects: a set of many
 names costs about ten bytes a name beside the names themselves.
 """
 
@@ -38,23 +38,23 @@ FILLED_NAMES = 96
 _LEAVES_A_STEP = 64
 """Leaves that are put together at once, 5 us each."""
 _FEW_NAMES = 8
-"""Up to so many names of a leaf are looked for one by one."""
+"""Most names of a leaf that are looked for one by one."""
 NAME_BYTES = 9
-"""What a name costs in a set: its place in a leaf; leaves are three quarters full."""
+"""Memory of a name in a set, its place in a leaf; leaves are three quarters full."""
 LEAF_BYTES = 400
-"""What a leaf and the fork above it cost beside that."""
+"""Memory of a leaf and the fork above it beside that."""
 
 
 @dataclass(frozen=True, slots=True)
 class NameChanges:
-    """What one version has and another lacks, each in Java's order."""
+    """Names added and removed between two versions, each in Java's order."""
 
     added: Sequence[bytes] = ()
     removed: Sequence[bytes] = ()
 
 
 class SortedNames:
-    """One version of a set of UTF-8 names. Equal to none but itself."""
+    """A version of a set of UTF-8 names; equal only to itself."""
 
     __slots__ = ("_root",)
 
@@ -99,24 +99,24 @@ class SortedNames:
 
     @property
     def own_bytes(self) -> int:
-        """About what the set costs in memory, without its names."""
+        """Memory of the set without its names, about."""
         if self._root is None:
             return 0
         return NAME_BYTES * self._root[COUNT] + LEAF_BYTES * self._root[LEAVES]
 
     @property
     def identity(self) -> int:
-        """The same for versions that share all they have; only while one of them lives."""
+        """A number that versions with the same tree share, valid while one of them lives."""
         return id(self._root)
 
     @property
     def fingerprint(self) -> tuple[int, int, int]:
-        """Count, CRC32C and length: of two sets of a namespace alike only where these are."""
+        """Count, CRC32C and length, which are equal where two sets of a namespace are."""
         root = self._root
         return (root[COUNT], root[CRC], root[JOINED_BYTES]) if root is not None else (0, 0, 0)
 
     def equals(self, other: SortedNames) -> bool:
-        """Whether both have the same names; quick where they are the same objects."""
+        """Tell whether both have the same names; quick where they are the same objects."""
         return self._root is other._root or list(self.names()) == list(other.names())
 
     def leaves(self, prefix: bytes = b"") -> Iterator[tuple[bytes, ...]]:
@@ -146,8 +146,8 @@ class SortedNames:
 
         Args:
             name: The name.
-            made: The same for all sets that the name is added to: what they share is made once.
-                Who has it keeps these sets meanwhile.
+            made: The same dict for all sets that the name is added to, so that shared nodes are
+                made once; its owner keeps these sets meanwhile.
         """
         if self._root is None:
             return SortedNames(leaf_of((name,)))
@@ -166,7 +166,7 @@ class SortedNames:
     def own_objects(self, names: Sequence[bytes]) -> list[bytes]:
         """Return names, which are in Java's order, as the objects of this set.
 
-        What the set lacks comes as it is given. For sets that are to share name objects.
+        Names that the set lacks are returned as given. For sets that are to share name objects.
         """
         own: list[bytes] = []
         start = 0
@@ -180,11 +180,11 @@ class SortedNames:
         return own
 
     def _names_beside(self, key: bytes) -> tuple[bytes, ...]:
-        """Return the names among which a key has its place."""
+        """Return the names of the leaf that a key belongs to."""
         return leaf_for(self._root, key)[NAMES] if self._root is not None else ()
 
     def changes_to(self, newer: SortedNames) -> NameChanges:
-        """Return what differs in a later version; what they share is not looked at."""
+        """Return the difference to a later version without comparing shared nodes."""
         before: list[Leaf] = []
         after: list[Leaf] = []
         collect_differing(self._root, newer._root, before, after)
@@ -200,14 +200,14 @@ EMPTY_NAMES = SortedNames()
 
 
 class SortedNamesBuilder:
-    """Makes a set of many names, some at a time; the mutable state is what came so far."""
+    """Builds a set of many names, some at a time; the mutable state is the names so far."""
 
     def __init__(self) -> None:
         self._leaves: list[Leaf] = []
         self._names: list[bytes] = []
 
     def extend(self, names: Sequence[bytes]) -> None:
-        """Add names that sort behind all that came before, in Java's order; none twice."""
+        """Add distinct names in Java's order that sort behind all names before."""
         self._names += names
         full = len(self._names) - len(self._names) % FILLED_NAMES
         for start in range(0, full, FILLED_NAMES):

@@ -1,4 +1,4 @@
-"""What every followed namespace works with."""
+"""The objects and settings that all watched namespaces share."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FollowingContext:
-    """What every followed namespace works with.
+    """The objects and settings that all watched namespaces share.
 
     Attributes:
-        pattern_filter: Makes the first version of a set.
+        pattern_filter: Selects the names of a set's first version.
         implementation: topicsPatternRegexImplementation.
-        one_by_one: Profile pulsar: each name is an update of its own.
-        steps: Takes the long work of all namespaces in turns.
+        one_by_one: See WatchProfile.
+        steps: Does the long work of all namespaces in turns.
     """
 
     store: MetadataStore

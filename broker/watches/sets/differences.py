@@ -1,4 +1,4 @@
-"""What a change of some names makes of watched sets."""
+"""Differences that a change of some names makes to watched sets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PERSISTENT = f"{PERSISTENT}://".encode()
 
 
 class SetDifferences:
-    """What one change made of the sets: their versions before it, and the names that differ."""
+    """Versions of sets before a change, and the names that it added to them and removed."""
 
     def __init__(self) -> None:
         self._by_set: dict[WatchedSet, _Difference] = {}
@@ -41,7 +41,7 @@ class SetDifferences:
                 (known.added if came else known.removed).append(name)
 
     def updates(self, permit: UpdatePermit) -> list[tuple[WatchedSet, SetUpdate]]:
-        """Return what each set's watchers are to be told; names that many sets share once."""
+        """Return an update for each watched set; the same names are encoded once."""
         updates = []
         encoded: dict[tuple[tuple[bytes, ...], tuple[bytes, ...]], bytes] = {}
         for watched, one in self._by_set.items():
@@ -56,7 +56,7 @@ class SetDifferences:
 
 
 class _Difference:
-    """One set's."""
+    """The difference of one set."""
 
     __slots__ = ("added", "before", "removed")
 
@@ -67,7 +67,7 @@ class _Difference:
 
 
 def each_name(added: Iterable[bytes], removed: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Yield the names that can be watched with whether they came; what went goes first."""
+    """Yield names that can be watched, each with whether it was added; removed ones come first."""
     yield from ((name, False) for name in removed if _can_be_watched(name))
     yield from ((name, True) for name in added if _can_be_watched(name))
 

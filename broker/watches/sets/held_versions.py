@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class _Held:
-    """A version, and how many hold it."""
+    """A version and the number of its holders."""
 
     __slots__ = ("holders", "names")
 
@@ -23,10 +23,10 @@ class _Held:
 
 
 class HeldVersions:
-    """Counts what versions cost in memory while somebody holds them.
+    """The versions in use, and the memory they take.
 
     Attributes:
-        own_bytes: Of all versions together, without their names.
+        own_bytes: Memory of all versions together, without their names.
 
     The mutable state is the versions, found by identity and by CRC.
     """
@@ -37,7 +37,7 @@ class HeldVersions:
         self._alike: dict[int, SortedNames] = {}
 
     def hold(self, names: SortedNames) -> None:
-        """One more holds a version."""
+        """Count one more holder of a version."""
         held = self._held.get(names.identity)
         if held is None:
             held = self._held[names.identity] = _Held(names)
@@ -46,13 +46,13 @@ class HeldVersions:
         held.holders += 1
 
     def exchange(self, before: SortedNames, after: SortedNames) -> None:
-        """One who holds a version holds another instead."""
+        """Count a holder of one version as a holder of another."""
         known = self._held[before.identity]
         if known.holders > 1 or after.identity in self._held:
             self.hold(after)
             self.release(before)
             return
-        # What a change makes of a set that is like no other: the quick way to the same.
+        # The same for a set that is like no other, as most are; quicker.
         del self._held[before.identity]
         self._held[after.identity] = known
         known.names = after
@@ -61,7 +61,7 @@ class HeldVersions:
         self._alike[after.crc] = after
 
     def release(self, names: SortedNames) -> None:
-        """One less does."""
+        """Count one holder less."""
         identity = names.identity
         held = self._held[identity]
         held.holders -= 1
@@ -77,7 +77,7 @@ class HeldVersions:
             del self._alike[names.crc]
 
     def like(self, names: SortedNames) -> Generator[None, None, SortedNames]:
-        """Return a version that is held and has the same names, or these; in steps."""
+        """Return the held version with the same names, if there is one, or these; in steps."""
         known = self._alike.get(names.crc)
         if known is not None and (yield from alike(known, names)):
             return known

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from server.tasks.cooperative import Steps
 
 LARGE_CHANGE_NAMES = 256
-"""From so many names on a change is merged: one by one each costs every set a path."""
+"""Most names that are applied one by one, which costs every set a path each; more are merged."""
 _NAMES_A_STEP = 16
 """Names that are matched against all patterns, up to 50 us each."""
 
 
 @dataclass(slots=True)
 class _Names:
-    """What comes to one set, and what goes."""
+    """Names to add to one set and to remove."""
 
     added: list[bytes] = field(default_factory=list)
     removed: list[bytes] = field(default_factory=list)
@@ -34,7 +34,7 @@ class _Names:
 
 @dataclass(frozen=True, slots=True)
 class _Merge:
-    """What came of a version and some names."""
+    """The result of merging names into a version."""
 
     before: SortedNames
     names: _Names
@@ -42,12 +42,12 @@ class _Merge:
 
 
 class LargeChange:
-    """Applies many names to a namespace's sets; under the lock that changes take.
+    """Many names added to or removed from a namespace's sets, under the lock that changes take.
 
     Args:
-        sets: Which sets.
-        matching: Says to which of them a name belongs.
-        touched: Told of every name.
+        sets: The sets.
+        matching: Finds the sets that a name belongs to.
+        touched: Called with every name.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class LargeChange:
         self._touched = touched
 
     async def apply(self, names: NameChanges, steps: Steps) -> list[WatchedSet]:
-        """Change the namespace and its sets; return the sets that are not as they were."""
+        """Change the namespace and its sets; return the sets that differ now."""
         everything = _Names(list(names.added), list(names.removed))
         by_set = await steps.take(self._by_set(everything))
         merges: list[_Merge] = []
@@ -70,7 +70,7 @@ class LargeChange:
             watched: await self._merged(watched.names, names, merges, steps)
             for watched, names in by_set.items()
         }
-        # All in this turn: what breaks before it has changed nothing.
+        # All in this turn of the loop: an error before it has changed nothing.
         self._sets.everything = after
         return [watched for watched, names in versions.items() if self._take(watched, names)]
 
@@ -100,7 +100,7 @@ class LargeChange:
         return after
 
     def _take(self, watched: WatchedSet, names: SortedNames) -> bool:
-        """Give a set its new version; tell whether it is not as it was."""
+        """Give a set its new version; return whether it differs."""
         differs = names.fingerprint != watched.names.fingerprint
         if differs:
             self._sets.replace(watched, names)

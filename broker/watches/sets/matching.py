@@ -1,7 +1,7 @@
-"""Which sets the names of one change belong to.
+"""Matching of a change's names with the patterns of watched sets.
 
-RE2 is asked here, for each name all patterns at once. What only a backtracking engine can compile
-is asked for all names of the change off the loop, in processes that end when they take too long.
+RE2 matches each name with all patterns at once. Patterns that need a backtracking engine are
+matched with all names of the change in other processes, which end when they take too long.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ChangeMatching:
         return self._index.matching(name) + self._backtracked.get(name, [])
 
     def note(self, watched: WatchedSet, kept: TopicListing) -> None:
-        """Take what a backtracking pattern keeps."""
+        """Note the names that a backtracking pattern keeps."""
         for sequence in kept.sequences:
             for name in sequence.names():
                 self._backtracked.setdefault(name, []).append(watched)
@@ -48,10 +48,10 @@ async def matching_for(
     """Prepare the matching of a change's names; while it is used no set may be added.
 
     Args:
-        names: All that came or went.
+        names: All names of the change.
         index: The patterns.
-        pattern_filter: Evaluates those that take a backtracking engine.
-        give_up: Told of a set whose pattern takes too long.
+        pattern_filter: Evaluates patterns that need a backtracking engine.
+        give_up: Called with a set whose pattern takes too long.
     """
     matching = ChangeMatching(index)
     backtracking = index.backtracking

@@ -28,13 +28,18 @@ from proto.topic_hash import in_java_order
 from server.tasks.single_flight import SingleFlight
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Generator, Sequence
+    from typing import TypeAlias
 
     from broker.stores.feed import Change
     from broker.stores.snapshots.snapshot import NamespaceSnapshot
     from broker.watches.sets.context import FollowingContext
     from broker.watches.sets.watched_sets import SetWatcher, WatchedSet
+    from broker.watches.updates.set_update import SetUpdate
     from proto.names import NamespaceName
+
+    _Updates: TypeAlias = Sequence[tuple[WatchedSet, SetUpdate | None]]
+    """Sets with an update for their watchers; None where it is too large for one."""
 
 logger = logging.getLogger(__name__)
 
@@ -207,7 +212,8 @@ class NamespaceWatch:
                 await self._context.steps.take(self._changing(names, matching, changed))
         finally:
             # Also after an error: listing again will find no difference in these sets.
-            await self._tell(changed)
+            permit = UpdatePermit()
+            await self._tell(changed.updates(permit), permit)
 
     async def _matching(self, names: Sequence[bytes]) -> ChangeMatching:
         index, pattern_filter = self._index, self._context.pattern_filter
@@ -219,7 +225,7 @@ class NamespaceWatch:
             matching = await self._matching([*names.added, *names.removed])
             change = LargeChange(self.sets, matching, self._builder.touched)
             changed = await change.apply(names, self._context.steps)
-        await self._context.steps.take(_leaving_behind(changed))
+        await self._tell([(watched, None) for watched in changed], UpdatePermit())
 
     def _changing(
         self,
@@ -238,10 +244,9 @@ class NamespaceWatch:
                 changed.note(name, some, versions, came=came)
                 yield
 
-    async def _tell(self, changed: SetDifferences) -> None:
-        permit = UpdatePermit()
+    async def _tell(self, updates: _Updates, permit: UpdatePermit) -> None:
         try:
-            await self._context.steps.take(_telling(changed, permit))
+            await self._context.steps.take(_telling(updates, permit))
         finally:
             permit.all_told()
 
@@ -252,34 +257,26 @@ class NamespaceWatch:
             watcher.give_up()
 
 
-def _telling(changed: SetDifferences, permit: UpdatePermit) -> Generator[None, None, None]:
-    """Tell the watchers of sets that changed, in steps; what they are sent leaves at each step."""
+def _telling(updates: _Updates, permit: UpdatePermit) -> Generator[None, None, None]:
+    """Tell the watchers of sets that changed, in steps; their updates are written at each step."""
     step = 0
-    for watched, update in changed.updates(permit):
+    for watched, update in updates:
         for watcher in tuple(watched.watchers):
             if watcher in watched.watchers:  # It may have been closed at a pause.
-                _guarded(watcher, watcher.changed, update)
+                _tell_one(watcher, update)
             step += 1
             if step % WATCHERS_A_STEP == 0:
                 permit.flush()
                 yield
 
 
-def _leaving_behind(changed: Sequence[WatchedSet]) -> Generator[None, None, None]:
-    """Tell the watchers of sets that they are behind, in steps."""
-    step = 0
-    for watched in changed:
-        for watcher in tuple(watched.watchers):
-            _guarded(watcher, watcher.fell_behind)
-            step += 1
-            if step % WATCHERS_A_STEP == 0:
-                yield
-
-
-def _guarded(watcher: SetWatcher, tell: Callable[..., object], *what: object) -> None:
+def _tell_one(watcher: SetWatcher, update: SetUpdate | None) -> None:
     """Tell one watcher; an error ends its connection only."""
     try:
-        tell(*what)
+        if update is None:
+            watcher.fell_behind()
+        else:
+            watcher.changed(update)
     except Exception:
         logger.exception("closing %r after an error of ours", watcher)
         watcher.give_up()

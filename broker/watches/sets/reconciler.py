@@ -1,6 +1,6 @@
-"""What a watcher that is behind is told: all changes up to the newest version, in bounded parts.
+"""Updates for watchers that are behind: all changes up to the newest version, in bounded parts.
 
-Many are behind by the same (a large import): they are told the same update, made once.
+Many watchers may miss the same changes (a large import): they are sent one update, made once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from broker.watches.names.sorted_names import SortedNames
 
 REMEMBERED_UPDATES = 2
-"""Updates of a set kept for others who are behind by the same."""
+"""Updates of a set kept for other watchers that missed the same changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,25 +30,25 @@ class _Known:
 
 
 class Reconciler:
-    """Makes the updates of one set for those who are behind, in steps.
+    """Makes updates of one set for watchers that are behind, in steps.
 
-    Bound: two updates are remembered, for as long as somebody is behind.
+    Bound: two updates are remembered, for as long as a watcher is behind.
 
-    The mutable state is the updates, and how many are behind.
+    The mutable state is the updates, and the number of watchers behind.
     """
 
     def __init__(self) -> None:
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._steps = Steps()
         self._known: deque[_Known] = deque(maxlen=REMEMBERED_UPDATES)
         self._behind = 0
 
     def fell_behind(self) -> None:
-        """One more is behind."""
+        """Count one more watcher that is behind."""
         self._behind += 1
 
     def caught_up(self) -> None:
-        """One less is; with the last nothing is remembered."""
+        """Count one less; with the last, forget all updates."""
         self._behind -= 1
         if not self._behind:
             self._known.clear()
@@ -58,9 +58,9 @@ class Reconciler:
     ) -> SetUpdate | None:
         """Return the first update from one version to another; None if they hold the same.
 
-        It leads to the newest version if its names have no more than ``most_bytes``.
+        It leads to the newest version unless its names would have more than ``most_bytes``.
         """
-        async with self._turn:
+        async with self._lock:
             for known in self._known:
                 if (known.told.identity, known.newest.identity) == (told.identity, newest.identity):
                     return known.update

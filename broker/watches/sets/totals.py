@@ -1,4 +1,4 @@
-"""Plain numbers of topic list watches, for the metrics."""
+"""Counters of topic list watches, for the metrics."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class WatchTotals:
-    """What watches did since the process started.
+    """Counters of watches since the process started.
 
     Attributes:
         watchers: Watchers that are open now.
-        lagging: Those of them that have not been told the newest version yet.
-        updates: Updates that were queued, one a watcher.
-        reconciling: Those of them that cover what a watcher missed.
+        lagging: Watchers whose client has not been sent the newest version yet.
+        updates: Updates that were sent, one for each watcher.
+        reconciling: Updates that cover all that a watcher missed.
         relistings: Namespaces that were listed again because a change was missed.
-        refused: Watches refused for want of floodgateTopicWatchMaxBytes.
-        retries: Permits that had to be asked for again.
+        refused: Watches refused because of floodgateTopicWatchMaxBytes.
+        retries: Permits that had to be requested again.
     """
 
     watchers: int = 0

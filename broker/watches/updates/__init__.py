@@ -1,1 +1,1 @@
-"""Updates of watchers: what they hold, and how they are written."""
+"""Updates of watched sets: their encoding, permits and writes."""

@@ -1,4 +1,4 @@
-"""One call of ``floodgate-admin``: who is asked, what is written, how it fails.
+"""One call of ``floodgate-admin``: the server that is asked, the output, the errors.
 
 The boundary behind which no exception is a user's to read: whatever a server or a network does
 ends in one sentence on standard error and exit status 1.
@@ -37,7 +37,7 @@ EXIT_USAGE = 2
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What stands on the command line beside the verb's own arguments.
+    """The options of a command line beside the verb's own arguments.
 
     Attributes:
         admin_url: Who is asked.
@@ -93,7 +93,7 @@ class Call:
     def member(
         self, asked: str, key: str, work: Callable[[PulsarAdmin], Awaitable[Mapping[str, Any]]]
     ) -> None:
-        """Write an object; of it people see the member ``key`` only."""
+        """Write an object; people see its member ``key`` only."""
 
         async def write(admin: PulsarAdmin, output: Output) -> None:
             found = await work(admin)
@@ -151,7 +151,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What is said after a change.
+    """The words for a change that was made.
 
     Attributes:
         done: What was done, one lower-case word.
@@ -170,7 +170,7 @@ class Changed:
 
 
 def sentence(asked: str, error: AdminError) -> str:
-    """Return what could not be done, why, and what helps."""
+    """Return an error's text: what could not be done, why, and a hint."""
     if isinstance(error, AdminRefusedError):
         words = f"{error.reason.rstrip('.')} (HTTP {error.status})"
         advice = remedy(error.status, error.reason)

@@ -70,7 +70,7 @@ def floodgate_admin(
         ),
     ] = False,
 ) -> None:
-    """Keep what stands before the verb; the same options may stand behind it."""
+    """Keep the options before the verb; the same may stand behind it."""
     context.obj = Call(admin_url, as_json, request_timeout or REQUEST_TIMEOUT_SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""What helps when a broker refuses: a hint for the reasons that users meet first."""
+"""Hints for the refusals that users meet first."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ floodgate-admin namespaces VERB --help""",
 
 
 class Mode(StrEnum):
-    """Which topics a namespace lists, spelled as pulsar-admin does."""
+    """The topics that a namespace lists, spelled as pulsar-admin does."""
 
     PERSISTENT = "persistent"
     NON_PERSISTENT = "non_persistent"

@@ -1,4 +1,4 @@
-"""What ``floodgate-admin`` writes to standard output: for people, or as JSON.
+"""The standard output of ``floodgate-admin``: for people, or as JSON.
 
 Names go out one a line, so that they can be piped. What is not printable is escaped for people:
 a topic's name is whatever its creator chose, and terminals obey control characters.
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 UNSET = "-"
 MAX_KEY_COLUMNS = 40
-"""Half of a terminal: some keys are 80 characters long."""
+"""Columns of the keys, half of a terminal: some keys are 80 characters long."""
 MAX_BATCHES_AHEAD = 2_048
-"""Of about 100 KB each: what is taken from the server before it is written."""
+"""Texts of about 100 KB each that are taken from the server before they are written."""
 _INDENT = 2
 _END = ""
 _NONE = "There are none."
 
 
 class Output:
-    """Writes results; the mutable state is standard output's.
+    """A writer of results to standard output.
 
     Args:
         as_json: Whether machines read it.
@@ -107,7 +107,7 @@ class Output:
             self.say(line)
 
     def changed(self, done: str, thing: str, details: Mapping[str, object]) -> None:
-        """Say what was changed: ``Created topic.``, or ``{"created": "topic"}``.
+        """Write a change: ``Created topic.``, or ``{"created": "topic"}``.
 
         Args:
             done: What was done, one lower-case word.
@@ -124,7 +124,7 @@ class Output:
         sys.stdout.write(f"{json.dumps(value, indent=_INDENT)}\n")
 
     def note(self, sentence: str) -> None:
-        """Tell somebody at a terminal what a pipe need not know."""
+        """Write a note for a person at a terminal; a pipe is not sent it."""
         if sys.stdout.isatty() and not self.as_json:
             sys.stderr.write(f"{sentence}\n")
 

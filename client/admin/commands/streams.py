@@ -1,4 +1,4 @@
-"""What a shell hands to ``floodgate-admin``: arguments, standard output, standard error."""
+"""The arguments and streams that a shell hands to ``floodgate-admin``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _open(stream: TextIO | None) -> TextIO:
 
 
 def unreadable(arguments: Sequence[str]) -> str | None:
-    """Return what is wrong with arguments that are not UTF-8; None when all are.
+    """Return the complaint about arguments that are not UTF-8; None when all are.
 
     Python keeps the bytes that it cannot decode, and whatever encodes the text later fails.
     """
@@ -43,7 +43,7 @@ def unreadable(arguments: Sequence[str]) -> str | None:
 
 @contextmanager
 def nobody_need_read() -> Iterator[None]:
-    """Write what a block has said; it ends quietly where the reader has gone.
+    """Write the output of a block; end quietly where the reader has gone.
 
     Raises:
         OSError: Standard output takes nothing for another reason, such as a full disk.

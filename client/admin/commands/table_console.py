@@ -8,10 +8,10 @@ from rich.console import Console
 
 
 class TableConsole(Console):
-    """Leaves it to the caller what is done when the reader has gone."""
+    """A console that raises an error when the reader has gone, instead of ending the process."""
 
     def on_broken_pipe(self) -> NoReturn:
-        """Raise what Rich would end the process for.
+        """Raise the error for which Rich would end the process.
 
         Raises:
             BrokenPipeError: Always.

@@ -79,7 +79,7 @@ async def test_a_request_at_the_bound_of_commands_ends_no_shared_broker_connecti
         peer, other = await parts.peer(), parts.client()
         await other.topics_of_namespace("public/default")
         before = await broker_connection(parts, peer)
-        before._next_request_id = 2**31
+        before._pending.next_id = 2**31
         name = "public/" + "x" * (COMMAND_BYTES - spare_bytes - 100)
         largest = COMMAND_BYTES - spare_bytes + LENGTH_FIELDS_BYTES
         name += "x" * (largest - len(frame(build(1, name))))

@@ -63,7 +63,7 @@ async def test_the_proxys_own_request_ids_may_have_every_width(
     async with cluster(TOPICS, profile) as parts:
         peer = await parts.peer()
         broker = await broker_connection(parts, peer)
-        broker._next_request_id = own_id
+        broker._pending.next_id = own_id
         # When
         await peer.send(topics_command(3, "public/default"))
         listing = (await peer.command()).getTopicsOfNamespaceResponse

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from client.cnx import ClientCnx, ClientCnxState, ConnectOptions
+from client.cnx import ClientCnx, ClientCnxState
+from client.connect_options import ConnectOptions
 from client.errors import (
     AnswerDeclinedError,
     AnswerTooLargeError,

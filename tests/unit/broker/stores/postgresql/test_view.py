@@ -14,9 +14,9 @@ from broker.stores.postgresql.view import (
     KnownNamespace,
     LoggedChange,
     NamespaceView,
+    changes_to_publish,
     in_sequence,
     net_changes,
-    to_tell,
 )
 from broker.stores.snapshots.cache import SnapshotCache
 from broker.stores.store import NamespaceSnapshot
@@ -34,7 +34,7 @@ def newest(version: int, number: int = 7) -> KnownNamespace:
 
 
 def test_what_the_log_has_is_told_change_by_change() -> None:
-    assert to_tell(A, KNOWN, newest(5), LOG) == [
+    assert changes_to_publish(A, KNOWN, newest(5), LOG) == [
         Change(A, 4, [topic("a")], ()),
         Change(A, 5, (), [topic("a")]),
     ]
@@ -54,16 +54,20 @@ def test_anything_else_is_told_as_one_change_without_names(
     log: Sequence[LoggedChange], version: int, number: int
 ) -> None:
     assert not in_sequence(KNOWN, newest(version, number), log)
-    assert to_tell(A, KNOWN, newest(version, number), log) == [Change(A, version, complete=False)]
+    assert changes_to_publish(A, KNOWN, newest(version, number), log) == [
+        Change(A, version, complete=False)
+    ]
 
 
 def test_a_namespace_that_is_gone_is_told_with_a_version_of_its_own() -> None:
-    assert to_tell(A, KNOWN, KnownNamespace(NOT_THERE, 4), ()) == [Change(A, 4, complete=False)]
+    assert changes_to_publish(A, KNOWN, KnownNamespace(NOT_THERE, 4), ()) == [
+        Change(A, 4, complete=False)
+    ]
 
 
 def test_nothing_is_told_of_what_nobody_looked_at_or_what_did_not_change() -> None:
-    assert to_tell(A, None, newest(5), LOG) == []
-    assert to_tell(A, KNOWN, KNOWN, ()) == []
+    assert changes_to_publish(A, None, newest(5), LOG) == []
+    assert changes_to_publish(A, KNOWN, KNOWN, ()) == []
 
 
 def test_later_changes_stand_above_earlier_ones() -> None:
@@ -137,4 +141,4 @@ def test_once_some_are_forgotten_what_is_unknown_is_to_be_listed_again(
     assert cache.peek(A) is None
     assert view.name_of(7) is None
     forgotten = view.known(A)
-    assert to_tell(A, forgotten, newest(5), LOG) == [Change(A, 5, complete=False)]
+    assert changes_to_publish(A, forgotten, newest(5), LOG) == [Change(A, 5, complete=False)]
