@@ -28,26 +28,18 @@ class ConnectionRules:
         spares_proxies: A proxy has neither the budget nor the cooldown of one client.
     """
 
-    parse: Parser
-    bounds_commands: bool
-    answers_pings_once: bool
-    passes_queue: bool
-    keeps_alive_by_progress: bool
-    resets_dead_peers: bool
-    spares_proxies: bool
+    parse: Parser = parse_command
+    bounds_commands: bool = True
+    answers_pings_once: bool = True
+    passes_queue: bool = True
+    keeps_alive_by_progress: bool = True
+    resets_dead_peers: bool = True
+    spares_proxies: bool = True
 
 
-FLOODGATE_RULES = ConnectionRules(
-    parse=parse_command,
-    bounds_commands=True,
-    answers_pings_once=True,
-    passes_queue=True,
-    keeps_alive_by_progress=True,
-    resets_dead_peers=True,
-    spares_proxies=True,
-)
+FLOODGATE_RULES = ConnectionRules()
 PULSAR_RULES = ConnectionRules(
-    parse=parse_as_pulsar,
+    parse_as_pulsar,
     bounds_commands=False,
     answers_pings_once=False,
     passes_queue=False,

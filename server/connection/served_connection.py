@@ -1,8 +1,7 @@
 """A client's connection to broker or proxy: dispatch, flow control, keep-alive and end.
 
-Whatever the peer does or leaves undone, what its
-connection holds comes back: it reads slowly and is paused, it reads nothing and is closed, it
-vanishes and is noticed.
+Whatever the peer does or leaves undone, what its connection holds comes back: it reads slowly and
+is paused, it reads nothing and is closed, it vanishes and is noticed.
 """
 
 from __future__ import annotations

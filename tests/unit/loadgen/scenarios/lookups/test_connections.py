@@ -17,7 +17,8 @@ from loadgen.errors import LoadgenError
 from loadgen.scenario import NamespaceExpectation
 from loadgen.scenarios.lookups.connections import LookupConnection, TopicListing, lookup_frame
 from loadgen.scenarios.lookups.scenario import LookupsScenario
-from proto.frames import encode_command, parse_command
+from proto.frames import encode_command
+from proto.parsing.parser import parse_command
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 from tests.support.peers.stand_in_broker import listing_body, listing_frame
