@@ -274,7 +274,7 @@ class ClientCnx(Connection):
         if found is not None:
             pending = self._pending.get(found[0])
             if pending is not None and pending.raw:
-                pending.settle(TopicsAnswer(frame.total_size, frame.parts, found[1]))
+                pending.resolve(TopicsAnswer(frame.total_size, frame.parts, found[1]))
                 return
         self._command_received(frame.command())
 
@@ -287,7 +287,7 @@ class ClientCnx(Connection):
         elif kind == pb.BaseCommand.ERROR:
             self._error_received(command.error)
         elif kind in _ANSWERS:
-            self._pending.settle(getattr(command, _ANSWERS[kind]).request_id, command)
+            self._pending.resolve(getattr(command, _ANSWERS[kind]).request_id, command)
         elif kind != pb.BaseCommand.PONG:
             name = pb.BaseCommand.Type.Name(kind)
             raise RemoteProtocolError(f"{name} is not an answer this client asked for")

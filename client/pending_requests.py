@@ -33,7 +33,7 @@ class PendingRequest:
         self.admit = admit
         self.raw = raw
 
-    def settle(self, answer: pb.BaseCommand | TopicsAnswer) -> None:
+    def resolve(self, answer: pb.BaseCommand | TopicsAnswer) -> None:
         """Hand the answer to the caller, unless it has given up."""
         if not self.answer.done():
             self.answer.set_result(answer)
@@ -55,10 +55,10 @@ class PendingRequests(dict[int, PendingRequest]):
         self[request_id] = pending
         return request_id
 
-    def settle(self, request_id: int, answer: pb.BaseCommand | TopicsAnswer) -> None:
+    def resolve(self, request_id: int, answer: pb.BaseCommand | TopicsAnswer) -> None:
         """Hand an answer to the caller that waits for it, if any does."""
         if request_id in self:
-            self[request_id].settle(answer)
+            self[request_id].resolve(answer)
 
     def fail(self, request_id: int, error: Exception) -> None:
         """Raise an error in the caller of a request, if any waits."""
