@@ -19,20 +19,27 @@ _DOTS_PER_INCH = 150
 class Theme:
     """Colours of one variant of a picture; runs in the order of the report's."""
 
-    name: str
+    suffix: str
     paper: str
     ink: str
     soft: str
     line: str
     runs: tuple[str, ...]
+    answered: str
+    refused: str
+    shade: str
 
 
 THEMES = (
-    Theme("demo", "#ffffff", "#1b2430", "#5a6675", "#e3e7ec", ("#c24e00", "#0067a5", "#008060")),
     Theme(
-        "demo-dark", "#11161d", "#e8edf3", "#a3afbd", "#29323e", ("#ff9350", "#62b5f2", "#3ecf9c")
+        "", "#ffffff", "#1b2430", "#5a6675", "#e3e7ec", ("#c24e00", "#0067a5", "#008060"),
+        answered="#00704f", refused="#b3261e", shade="#f1f3f6",
     ),
-)
+    Theme(
+        "-dark", "#11161d", "#e8edf3", "#a3afbd", "#29323e", ("#ff9350", "#62b5f2", "#3ecf9c"),
+        answered="#4fd1a1", refused="#ff8a80", shade="#1e2732",
+    ),
+)  # fmt: skip
 
 
 def save(figure: Any, path: Path, theme: Theme) -> Path:  # noqa: ANN401

@@ -46,7 +46,7 @@ def draw_pictures(runs: Sequence[Run], out: Path) -> list[Path]:
     Raises:
         LoadgenError: A picture cannot be written, or passes ``LARGEST_PICTURE_BYTES``.
     """
-    return [save(_draw(runs, theme), out / f"{theme.name}.png", theme) for theme in THEMES]
+    return [save(_draw(runs, theme), out / f"demo{theme.suffix}.png", theme) for theme in THEMES]
 
 
 def memory_over_idle(run: Run, at_seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

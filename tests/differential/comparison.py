@@ -27,7 +27,7 @@ _TEXTS = ("error", "lookupTopicResponse", "partitionMetadataResponse")
 
 @dataclass(frozen=True)
 class StepComparison:
-    """How the answers to one step compare.
+    """The comparison of the answers to one step.
 
     Attributes:
         kind: The step's class.

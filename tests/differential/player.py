@@ -53,7 +53,7 @@ class Side:
 
 @dataclass
 class Played:
-    """What came back.
+    """All that came back of one case.
 
     Attributes:
         answers: Of each step that was taken; none after a close.
@@ -63,7 +63,7 @@ class Played:
 
     @property
     def last(self) -> Answer:
-        """What the conversation ended with."""
+        """The last that came in the conversation."""
         return self.answers[-1][-1] if self.answers and self.answers[-1] else Silence.NOTHING
 
 

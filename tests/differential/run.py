@@ -58,18 +58,18 @@ class Outcome:
 
     @property
     def of_the_clock(self) -> bool:
-        """Whether what differs may be that somebody was slow: a step ended because time was up."""
+        """True if what differs may be that somebody was slow: a step ended because time was up."""
         timed = any(step.ends_quietly for step in self.case.steps)
         return timed and (self.dropped or not self.same_codes)
 
     @property
     def same_codes(self) -> bool:
-        """Whether kinds and codes agree in every step."""
+        """True if kinds and codes agree in every step."""
         return self._same_length and all(step.same_codes for step in self.steps)
 
     @property
     def same_fields(self) -> bool:
-        """Whether every field agrees in every step."""
+        """True if every field agrees in every step."""
         return self.same_codes and not any(step.found for step in self.steps)
 
     @property

@@ -1,4 +1,4 @@
-"""What a proof is told, and what it hands back: figures, and checks as sentences."""
+"""The options of a proof and its result: figures, and checks as sentences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ProofError(Exception):
 
 @dataclass(frozen=True)
 class ProofOptions:
-    """How much is proved.
+    """The amount of proving.
 
     Attributes:
         out: Where logs and results go; the proof's own directory.
@@ -42,14 +42,14 @@ class Check:
 
 @dataclass
 class ProofResult:
-    """What a proof found. Units are in the figures' names."""
+    """The result of a proof. Units are in the figures' names."""
 
     figures: dict[str, Any] = field(default_factory=dict)
     checks: list[Check] = field(default_factory=list)
 
     @property
     def passed(self) -> bool:
-        """Whether every check held; a proof without a check has shown nothing."""
+        """True if every check held; a proof without a check has shown nothing."""
         return bool(self.checks) and all(check.passed for check in self.checks)
 
     def check(self, name: str, passed: bool, sentence: str) -> None:

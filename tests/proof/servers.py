@@ -31,7 +31,7 @@ OWN_ERROR = b"error of ours"
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """How broker and proxy are started.
+    """The settings with which broker and proxy are started.
 
     Attributes:
         logs: Where their logs go.
@@ -83,7 +83,7 @@ class Restartable:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where it listens, after every restart."""
+        """The address on which it listens, after every restart."""
         return server_address(self.server)
 
     def restart(self) -> None:

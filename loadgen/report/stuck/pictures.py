@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from loadgen.report.chart_math import nice_axis
@@ -20,31 +19,13 @@ if TYPE_CHECKING:
 _SIZE_INCHES = (10.0, 3.6)
 
 
-@dataclass(frozen=True)
-class Inks:
-    """Colours of one variant: of an answer, of a refusal, and of the shade."""
-
-    answered: str
-    refused: str
-    shade: str
-
-
-_INKS = {
-    "demo": Inks("#00704f", "#b3261e", "#f1f3f6"),
-    "demo-dark": Inks("#4fd1a1", "#ff8a80", "#1e2732"),
-}
-
-
 def draw_stuck_pictures(runs: Sequence[Run], out: Path) -> list[Path]:
     """Write ``stuck.png`` and ``stuck-dark.png`` into ``out`` and return their paths.
 
     Raises:
         LoadgenError: A picture cannot be written, or is larger than a README's may be.
     """
-    return [
-        save(_draw(runs, theme), out / f"{theme.name.replace('demo', 'stuck')}.png", theme)
-        for theme in THEMES
-    ]
+    return [save(_draw(runs, theme), out / f"stuck{theme.suffix}.png", theme) for theme in THEMES]
 
 
 def _draw(runs: Sequence[Run], theme: Theme) -> Any:  # noqa: ANN401 - matplotlib has no types here
@@ -77,10 +58,10 @@ def _scale(axes: Any, runs: Sequence[Run]) -> None:  # noqa: ANN401
 
 def _draw_run(axes: Any, run: Run, theme: Theme) -> None:  # noqa: ANN401
     """Draw one profile: dots for answers, rings for refusals, a shade where the peer was there."""
-    inks, found = _INKS[theme.name], request_dots(run)
+    found = request_dots(run)
     span = stuck_span(run, float("inf"))
     if span is not None:
-        axes.axvspan(*span, color=inks.shade, zorder=0)
+        axes.axvspan(*span, color=theme.shade, zorder=0)
         axes.annotate(
             f"{peers_words(run)}, {_pipelined(run)}, nothing read", (span[0], 1.0), (6, -6),
             xycoords=("data", "axes fraction"), textcoords="offset points", va="top",
@@ -91,8 +72,8 @@ def _draw_run(axes: Any, run: Run, theme: Theme) -> None:  # noqa: ANN401
             textcoords="offset points", va="top", color=theme.soft, fontsize=9,
         )  # fmt: skip
     axes.grid(axis="y", color=theme.line)
-    for kind, face in (("answered", inks.answered), ("refused", "none")):
-        edge = getattr(inks, kind)
+    for kind, face in (("answered", theme.answered), ("refused", "none")):
+        edge = getattr(theme, kind)
         at, seconds = zip(*found[kind], strict=True) if found[kind] else ((), ())
         axes.scatter(at, seconds, s=26, facecolors=face, edgecolors=edge, linewidths=1.4, zorder=3)
     title(axes, f"{run.summary.label}{_meanwhile(run)}", theme)
@@ -104,7 +85,7 @@ def _pipelined(run: Run) -> str:
 
 
 def _meanwhile(run: Run) -> str:
-    """Draw what the healthy clients got while the peer was there."""
+    """Say what the healthy clients got while the peer was there."""
     figures = run.summary.stuck
     if figures is None:
         return ""

@@ -1,4 +1,4 @@
-"""What is asked of the admin REST: a call, and an exchange of several with state carried along."""
+"""Calls of the admin REST, and exchanges of several with state carried along."""
 
 from __future__ import annotations
 
@@ -63,5 +63,5 @@ class RestExchange:
 
     @property
     def changes_all(self) -> bool:
-        """Whether it touches what is no tenant's: such exchanges are played one at a time."""
+        """True if it touches what is no tenant's: such exchanges are played one at a time."""
         return any("/configuration" in call.path for call in self.calls)

@@ -68,7 +68,7 @@ class RestComparison:
 
     @property
     def kinds_agree(self) -> bool:
-        """Whether the statuses are the same."""
+        """True if the statuses are the same."""
         return all(one.field != "status" for one in self.differences)
 
 

@@ -1,4 +1,4 @@
-"""Where Floodgate answers odd calls differently from a real Pulsar on purpose, with the reason.
+"""Deliberate differences between Floodgate and a real Pulsar on odd calls, with the reason.
 
 A call that one of these names counts neither as agreeing nor as differing; it is counted by name.
 """

@@ -1,4 +1,4 @@
-"""What can be asked of the admin REST: each method and path, with a likely call of it."""
+"""The endpoints of the admin REST: each method and path, with a likely call of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LIKELY = 0.94
 
 @dataclass
 class World:
-    """What the calls of an exchange have probably made so far.
+    """The things that the calls of an exchange have probably made so far.
 
     Attributes:
         tenant: The exchange's own.

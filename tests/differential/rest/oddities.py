@@ -1,4 +1,4 @@
-"""What can be odd about a call: its path, its parameters, its body, its headers, its method."""
+"""The oddities of a call: of its path, its parameters, its body, its headers, its method."""
 
 from __future__ import annotations
 

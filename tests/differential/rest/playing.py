@@ -27,7 +27,7 @@ class UnpreparedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RestAnswer:
-    """What came back; headers that were not there are None.
+    """An answer; headers that were not there are None.
 
     Attributes:
         status: 0 when there was none within 20 s, or the connection ended first.

@@ -84,7 +84,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Waiting:
-    """How many requests waited when somebody looked."""
+    """The numbers of waiting requests, sampled."""
 
     heap: int
     direct: int

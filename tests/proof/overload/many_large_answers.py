@@ -57,7 +57,7 @@ class Case:
 
 @dataclass
 class Reading:
-    """What the client got.
+    """The answers that the client got.
 
     Attributes:
         asked: How many listings it asked for.
@@ -77,7 +77,7 @@ class Reading:
 
     @property
     def whole(self) -> bool:
-        """Whether every request was answered right, once."""
+        """True if every request was answered right, once."""
         return not self.problems and sorted(self.answered) == list(range(1, self.asked + 1))
 
 

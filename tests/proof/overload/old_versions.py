@@ -78,7 +78,7 @@ class Version:
 
 @dataclass
 class Found:
-    """What one run showed.
+    """The observations of one run.
 
     Attributes:
         held_bytes: Direct memory acquired when all versions were held.

@@ -77,7 +77,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Overload:
-    """What one run showed.
+    """The observations of one run.
 
     Attributes:
         at_one_second: Acquired bytes and queues, a second after the requests.
@@ -153,7 +153,7 @@ def _overload(server: ServerProcess, stuck_seconds: float, refusal: str) -> Over
 
 
 def _early(listing: Listing, started: float) -> bool:
-    """Whether a listing was refused heap while the stuck client's own requests still waited."""
+    """Tell whether a listing was refused heap while the stuck client's own still waited."""
     return listing.outcome == EARLY_REFUSAL and listing.started < started + EARLY_SECONDS
 
 

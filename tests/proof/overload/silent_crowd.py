@@ -55,7 +55,7 @@ TABLE = (
 
 @dataclass(frozen=True)
 class Row:
-    """What the clients met.
+    """The observations of the clients.
 
     Attributes:
         listings: How many were due and came to an end.
@@ -80,7 +80,7 @@ class Row:
     newcomers_not_right: list[str]
 
     def holds(self) -> bool:
-        """Whether nobody waited longer than the grace is a reason for."""
+        """True if nobody waited longer than the grace explains."""
         return (
             self.listings == self.wanted
             and not self.not_right

@@ -42,7 +42,7 @@ LISTINGS_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Variant:
-    """Who asks for what, and how answers are held.
+    """One variant: the stuck peers' requests, and how answers are held.
 
     Attributes:
         role: Which server all clients talk to.
@@ -70,7 +70,7 @@ class Variant:
 
     @property
     def evicts(self) -> bool:
-        """Whether memory is pinned that others need, so that somebody must go first."""
+        """True if memory is pinned that others need, so that somebody must go first."""
         return self.own_namespaces or self.buffers == "private"
 
     def namespaces(self) -> list[str]:
@@ -82,7 +82,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Row:
-    """What one variant showed; seconds since the stuck peers asked, or of a listing.
+    """The observations of a variant; seconds since the stuck peers asked, or of a listing.
 
     Attributes:
         not_right: Outcomes of healthy listings that were not the right answer.
@@ -114,11 +114,11 @@ class Row:
 
     @property
     def p99_bound_s(self) -> float:
-        """What the percentile with stuck clients may be."""
+        """The largest percentile that is allowed with stuck clients."""
         return max(2 * self.p99_without_s, P99_SECONDS)
 
     def holds(self) -> bool:
-        """Whether nobody healthy noticed more than is allowed."""
+        """Tell whether nobody healthy noticed more than is allowed."""
         first = self.first_answer_s
         return (
             not self.not_right

@@ -1,4 +1,4 @@
-"""What one client of a soak does: connect, ask, and leave at a stage of its choice.
+"""The conversation of one client of a soak: connect, ask, and leave at a stage of its choice.
 
 Every answer that comes in whole is verified: number of topics, their hash, request id.
 """
@@ -35,7 +35,7 @@ _RESET = struct.pack("ii", 1, 0)
 
 
 class Stage(StrEnum):
-    """Where a client leaves."""
+    """The stage at which a client leaves."""
 
     CONNECTED = "vanishes before CONNECT"
     HANDSHAKE = "vanishes after CONNECT"
@@ -48,7 +48,7 @@ class Stage(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What a client met."""
+    """The outcome of a client's conversation."""
 
     RIGHT = "right answers"
     WRONG = "wrong answers"
@@ -64,7 +64,7 @@ class WrongAnswerError(Exception):
 
 
 class Truth:
-    """What each namespace lists; an answer once verified is compared as bytes from then on.
+    """The right listings; an answer once verified is compared as bytes from then on.
 
     Bound: one answer a namespace.
     """

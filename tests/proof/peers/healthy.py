@@ -41,7 +41,7 @@ class Listing:
 
     @property
     def right(self) -> bool:
-        """Whether the whole right answer came."""
+        """True if the whole right answer came."""
         return self.outcome == RIGHT
 
     @property
@@ -51,7 +51,7 @@ class Listing:
 
 
 class HealthyClients:
-    """What the clients have met so far; filled by a thread."""
+    """The listings of healthy clients so far; filled by a thread."""
 
     def __init__(self, output: IO[bytes]) -> None:
         self._listings: list[Listing] = []

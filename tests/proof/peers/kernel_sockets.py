@@ -1,4 +1,4 @@
-"""What the kernel knows of a server's TCP connections: which are open, and what their buffers hold.
+"""A server's TCP connections as the kernel knows them: which are open, and their buffers.
 
 It is asked and not the peers, because a peer that does not read cannot see that it was closed: the
 end of the stream stands behind what it has not read.

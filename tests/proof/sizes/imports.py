@@ -164,7 +164,7 @@ def _check_everything(broker: ServerProcess, corpus: Path, result: ProofResult) 
 
 
 def right(expected: NamespaceExpectation, names: tuple[str, ...]) -> bool:
-    """Whether names are what the manifest says of a namespace."""
+    """Tell whether names are what the manifest says of a namespace."""
     return len(names) == expected.topics and topics_hash(names) == expected.hash
 
 

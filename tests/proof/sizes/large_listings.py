@@ -23,7 +23,7 @@ NOTHING: Mapping[str, str] = {}
 
 @dataclass(frozen=True)
 class Answer:
-    """What came.
+    """The answer to a listing.
 
     Attributes:
         seconds: From the request's first byte to the answer's last.

@@ -1,4 +1,4 @@
-"""What other clients notice while one is served: PING from outside, the loop's lag from within."""
+"""Phases in which other clients are watched: PING from outside, the loop's lag from within."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Phase:
 
     @property
     def met(self) -> bool:
-        """Whether nobody else waited long."""
+        """True if nobody else waited long."""
         if self.ping is None or self.lag is None or self.ping["closed"]:
             return False
         return bool(self.ping["worst_ms"] <= GOAL_MS and self.lag["worst_ms"] <= GOAL_MS)

@@ -45,7 +45,7 @@ _LENGTHS = struct.Struct(">II")
 
 
 class Held(NamedTuple):
-    """How long one command held the loop at most, the best of its rounds."""
+    """The longest that one command held the loop, the best of its rounds."""
 
     millis: float
     role: str

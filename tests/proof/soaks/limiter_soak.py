@@ -313,7 +313,7 @@ class LimiterSoak:
         self._acquired, self._limits = acquired, {self.semaphore.max_permits}
 
     def _at_most(self) -> float:
-        """What may be acquired now: what was before, or what any limit since then allows."""
+        """Return what may be acquired now: what was before, or what any limit since then allows."""
         if 0 in self._limits:
             return float("inf")
         overdraft = OVERDRAFT_MAX if self._policy is AdmissionPolicy.FAIR else 0
@@ -339,5 +339,5 @@ class LimiterSoak:
 
 
 def _deserted(owner: object) -> bool:
-    """Whether nobody is left who could ask: all who shared have left in this burst."""
+    """Tell whether nobody is left who could ask: all who shared have left in this burst."""
     return isinstance(owner, SharedHolder) and not owner.references
