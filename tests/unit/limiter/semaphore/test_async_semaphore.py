@@ -473,3 +473,14 @@ async def test_the_loops_own_clock_is_used_without_another() -> None:
     with pytest.raises(PermitAcquireTimeoutError):
         await waiting
     assert isinstance(semaphore._waiting._clock, LoopClock)
+
+
+async def test_a_permit_that_outlived_its_account_is_updated_for_its_owner() -> None:
+    # Given
+    semaphore = AsyncSemaphore(10, 10, 0.0)
+    permit = semaphore.request(5, owner="gone").result()
+    semaphore.owners.cancel("gone")
+    # When
+    semaphore.request_update(permit, 3)
+    # Then
+    assert (semaphore.owners.pinned_by("gone"), semaphore.statistics().holders) == (3, 1)
