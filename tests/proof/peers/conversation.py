@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from limiter.clock import LoopClock, deadline
 from loadgen.clients.answers import verify_answer
-from loadgen.clients.frames import connect_frame, listing_frame
+from loadgen.clients.frames import connect_frame, request_frame
 from proto.parsing.parser import parse_command
 from proto.topics_response import read_topics_head
 
@@ -173,7 +173,7 @@ class _Conversation:
             await self._read_to_the_end(reader, writer)
 
     def _ask(self, writer: asyncio.StreamWriter) -> None:
-        writer.write(listing_frame(self._plan.expected.name, None, self._plan.request_id))
+        writer.write(request_frame(self._plan.expected.name, None, self._plan.request_id))
 
     async def _ask_and_leave(self, writer: asyncio.StreamWriter) -> None:
         if self._plan.stage is Stage.ASKED:

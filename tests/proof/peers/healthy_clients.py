@@ -21,7 +21,7 @@ from contextlib import suppress
 
 import proto.PulsarApi_pb2 as pb
 from limiter.clock import LoopClock, deadline
-from loadgen.clients.frames import PONG, connect_frame, listing_frame
+from loadgen.clients.frames import PONG, connect_frame, request_frame
 from loadgen.scenario import NamespaceExpectation
 from proto.parsing.parser import parse_command
 from proto.topics_response import read_topics_head
@@ -98,7 +98,7 @@ class HealthyClient:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, started: float
     ) -> None:
         expected = self._truth.namespaces[0]
-        writer.write(listing_frame(expected.name, None, self._request_id))
+        writer.write(request_frame(expected.name, None, self._request_id))
         try:
             async with deadline(LoopClock(), OPERATION_SECONDS):
                 frame = await self._answer(reader, writer)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from loadgen.clients.answer_stream import AnswerStream, Listing
 from loadgen.clients.answers import AnswerChecker
-from loadgen.clients.frames import PONG, listing_frame
+from loadgen.clients.frames import PONG, request_frame
 from loadgen.scenario import NamespaceExpectation
 from tests.proof.peers.silent_peers import silent_peers
 
@@ -73,7 +73,7 @@ class HonestPeer:
 
     def ask(self, listings: int = 1) -> None:
         """Ask for so many listings; what the socket does not take goes with a later turn."""
-        self._unsent += listing_frame(self._namespace, None, 1) * listings
+        self._unsent += request_frame(self._namespace, None, 1) * listings
 
     def turn(self, started: float) -> None:
         """Send what waits, and read what the rate allows by now."""
