@@ -173,6 +173,9 @@ class OrderedWatcher(TopicListWatcher):
         """Send the update after those that wait."""
         if self.sender.closed:
             return
+        idle = not self._queued and self._task is None and not self._lock.locked()
+        if idle and self.sender.send_alone(update):
+            return
         if len(self._queued) >= MAX_QUEUED_UPDATES:
             self._queued.clear()
             self._totals.relistings += 1
