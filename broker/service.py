@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from broker import metrics
-from broker.admin.context import AdminContext
+from broker.admin.context import FLOODGATE_ADMIN, PULSAR_ADMIN, AdminContext
 from broker.admin.listing_response import ListingResponses
 from broker.admin.resources.imports import import_routes
 from broker.admin.routes import ADMIN_PLACES, admin_routes
-from broker.admin.rules import FLOODGATE_ADMIN, PULSAR_ADMIN
 from broker.cnx import BrokerParts, ServerCnx
 from broker.commands.namespaces import named_or_closed, named_or_refused
 from broker.commands.table import COMMANDS

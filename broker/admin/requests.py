@@ -18,8 +18,8 @@ from proto.names import InvalidNameError, NamespaceName, TopicName
 from server.http import RestError
 
 if TYPE_CHECKING:
+    from broker.admin.context import AdminRules
     from broker.admin.paths import Handler
-    from broker.admin.rules import AdminRules
 
 TOPIC_REASON = "Topic name is not valid"
 NAMESPACE_REASON = "Namespace name is not valid"

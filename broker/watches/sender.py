@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable
 
     from broker.watches.names.sorted_names import SortedNames
-    from broker.watches.sets.totals import WatchTotals
+    from broker.watches.sets.context import WatchTotals
     from broker.watches.sets.watched_sets import EncodedNames
     from broker.watches.updates.set_update import SetUpdate
     from limiter.backoff import Backoff

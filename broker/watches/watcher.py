@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from broker.watches.names.sorted_names import SortedNames
     from broker.watches.sender import WatchSender
-    from broker.watches.sets.totals import WatchTotals
+    from broker.watches.sets.context import WatchTotals
     from broker.watches.sets.watched_sets import WatchedSet
     from broker.watches.updates.set_update import SetUpdate
 

@@ -14,7 +14,7 @@ from broker.admin.bodies import json_object
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag, namespace_name, tenant_name
 from broker.admin.resources.policies import policies_body, policies_of
-from broker.admin.resources.system_topics import with_system_topics
+from broker.admin.resources.topics import with_system_topics
 from broker.bundles import boundaries
 from broker.stores.changes import NamespaceMissingError, NamespaceNotEmptyError, TopicChanges
 from server.http import RestError, json_response

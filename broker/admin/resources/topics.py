@@ -8,12 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.admin.bodies import string_map
+from broker.admin.bodies import partition_count, partitions_and_properties, string_map
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import NAMESPACE_REASON, done, flag, namespace_name, segment, topic_name
-from broker.admin.resources.partition_body import partition_count, partitions_and_properties
 from broker.admin.resources.property_query import parse_properties
-from broker.admin.resources.system_topics import with_system_topics
 from broker.bundles import bundle_named
 from broker.plugins.calls import ResourcesError
 from broker.stores.snapshots.snapshot import by_kind
@@ -277,3 +275,15 @@ class TopicAdmin:
         if snapshot is None:
             raise RestError(404, NO_NAMESPACE)
         return snapshot
+
+
+def with_system_topics(
+    snapshot: NamespaceSnapshot, sequences: Sequence[TopicSequence]
+) -> tuple[TopicSequence, ...]:
+    """Return sequences of a snapshot with the system topics of their domains, in order."""
+    by_domain: dict[bool, list[bytes]] = {True: [], False: []}
+    for name in snapshot.system:
+        by_domain[name.startswith(b"persistent:")].append(name)
+    return tuple(
+        sequence.apply(by_domain[sequence is snapshot.persistent], ()) for sequence in sequences
+    )

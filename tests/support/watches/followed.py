@@ -13,9 +13,8 @@ from broker.patterns.pattern import RegexImplementation
 from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.memory import MemoryStore
 from broker.watches.names.sorted_names import SortedNames
-from broker.watches.sets.context import FollowingContext
+from broker.watches.sets.context import FollowingContext, WatchTotals
 from broker.watches.sets.namespace_watch import NamespaceWatch
-from broker.watches.sets.totals import WatchTotals
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
 from server.tasks.cooperative import Steps

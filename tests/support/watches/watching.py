@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from broker.watches.names.sorted_names import SortedNames
 from broker.watches.sender import SenderContext, WatchSender
-from broker.watches.sets.totals import WatchTotals
+from broker.watches.sets.context import WatchTotals
 from broker.watches.sets.watched_sets import WatchedSet
 from broker.watches.updates.set_update import SetUpdate
 from broker.watches.updates.update_permit import UpdatePermit
