@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from server.http import RestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -12,9 +14,13 @@ if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
     from broker.configuration.dynamic import DynamicConfiguration
     from broker.listing.lister import TopicLister
-    from broker.stores.store import MetadataStore
+    from broker.stores.store import MetadataStore, NamespacePolicies, NamespaceSnapshot
     from broker.topics.properties import TopicProperties
     from broker.topics.service import TopicService
+    from proto.names import NamespaceName
+
+T = TypeVar("T")
+NO_NAMESPACE = "Namespace does not exist"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,22 @@ class AdminContext:
     web_service_url: Callable[[], str]
     rules: AdminRules
 
+    async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot:
+        """Return a namespace's topics.
+
+        Raises:
+            RestError: 404, it does not exist.
+        """
+        return _there(await self.store.snapshot(namespace))
+
+    async def policies(self, namespace: NamespaceName) -> NamespacePolicies:
+        """Return a namespace's policies.
+
+        Raises:
+            RestError: 404, it does not exist.
+        """
+        return _there(await self.store.policies(namespace))
+
     @property
     def config(self) -> BrokerConfig:
         """The configuration in force."""
@@ -78,3 +100,9 @@ class AdminContext:
     def broker_id(self) -> str:
         """Host and web port, the name that upstream gives a broker."""
         return self.web_service_url().removeprefix("http://")
+
+
+def _there(found: T | None) -> T:
+    if found is None:
+        raise RestError(404, NO_NAMESPACE)
+    return found
