@@ -31,11 +31,7 @@ if TYPE_CHECKING:
 
 
 class Families(Collector):
-    """Families of metrics, read at each scrape.
-
-    Args:
-        read: Returns them.
-    """
+    """Families of metrics, read at each scrape."""
 
     def __init__(self, read: Callable[[], Iterator[Metric]]) -> None:
         self._read = read

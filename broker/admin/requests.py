@@ -32,11 +32,6 @@ TENANT_REASON = "Tenant name is not valid"
 async def answered(handler: Handler, request: web.Request, rules: AdminRules) -> web.StreamResponse:
     """Return a handler's answer, or the answer to the error it raised.
 
-    Args:
-        handler: Answers the request.
-        request: The request.
-        rules: The differences between the profiles.
-
     Raises:
         RestError: The request is refused, or the store failed.
     """

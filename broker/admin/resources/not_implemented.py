@@ -52,12 +52,7 @@ _CLUSTER_PARTS = (
 
 
 class NotImplementedAdmin:
-    """Calls that are not implemented.
-
-    Args:
-        context: The broker's parts.
-        topics: Checks that a topic exists.
-    """
+    """Calls that are not implemented."""
 
     def __init__(self, context: AdminContext, topics: TopicAdmin) -> None:
         self._context = context

@@ -47,14 +47,7 @@ class Chore(Enum):
 
 
 class SharedNamespaces:
-    """One broker's view of the namespaces, kept in step with the database.
-
-    Args:
-        use: Takes a connection for a block, or raises StoreError.
-        feeds: Readers of changes.
-        cache: Snapshots that are kept.
-        clock: Where time comes from.
-    """
+    """One broker's view of the namespaces, kept in step with the database."""
 
     def __init__(
         self,
