@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from broker.stores.conditions import storable
 from broker.stores.feed import ChangeFeed, ChangeFeeds
 from broker.stores.snapshots.cache import SnapshotCache
+from broker.stores.store import NamespaceSnapshot
 from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from broker.stores.store import Mode, NamespaceSnapshot
+    from broker.stores.store import Mode
     from proto.names import NamespaceName
 
 
@@ -65,13 +67,14 @@ class CachedStore(ABC):
             return snapshot.listing(mode) if snapshot is not None else EMPTY_LISTING
         if not storable(properties):
             return EMPTY_LISTING
-        return await self._selected(namespace, mode, properties)
+        names = await self._names_with(namespace, properties)
+        return await asyncio.to_thread(NamespaceSnapshot().selection, names, mode)
 
     @abstractmethod
-    async def _selected(
-        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
-    ) -> TopicListing:
-        """Select by the database's index."""
+    async def _names_with(
+        self, namespace: NamespaceName, properties: Mapping[str, str]
+    ) -> list[bytes]:
+        """Select topics, system topics too, by the database's index; in order."""
 
     def changes(self) -> ChangeFeed:
         """Return a new feed of everything that is applied from now on, in order."""

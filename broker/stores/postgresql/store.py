@@ -6,7 +6,6 @@ follows the changes of others is in shared_namespaces.py.
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from broker.stores.postgresql.driver import Connection
-    from broker.stores.store import Mode
-    from broker.topic_lists.listing import TopicListing
 
 T = TypeVar("T")
 
@@ -159,12 +156,11 @@ class PostgresqlStore(CachedStore):
             known = await read_version(connection, str(namespace))
         return known.version if known is not None else 0
 
-    async def _selected(
-        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
-    ) -> TopicListing:
+    async def _names_with(
+        self, namespace: NamespaceName, properties: Mapping[str, str]
+    ) -> list[bytes]:
         async with self._use() as connection:
-            names = await select_names(connection, str(namespace), properties)
-        return await asyncio.to_thread(NamespaceSnapshot().selection, names, mode)
+            return await select_names(connection, str(namespace), properties)
 
     async def properties(self, namespace: NamespaceName, name: str) -> Mapping[str, str]:
         """Return the properties of a topic or partitioned topic; empty without any."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from broker.stores.store import Mode
-    from broker.topic_lists.listing import TopicListing
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -147,10 +145,10 @@ class SqliteStore(CachedStore):
     async def _version(self, namespace: NamespaceName) -> int:
         return await self._run(SqliteFile.version, str(namespace))
 
-    async def _selected(
-        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
-    ) -> TopicListing:
-        return await self._run(_selected, str(namespace), mode, dict(properties))
+    async def _names_with(
+        self, namespace: NamespaceName, properties: Mapping[str, str]
+    ) -> list[bytes]:
+        return await self._run(SqliteFile.select, str(namespace), dict(properties))
 
     async def properties(self, namespace: NamespaceName, name: str) -> Mapping[str, str]:
         """Return the properties of a topic or partitioned topic; empty without any."""
@@ -210,9 +208,3 @@ class SqliteStore(CachedStore):
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, lambda: work(*args, **kwargs))
-
-
-def _selected(
-    file: SqliteFile, name: str, mode: Mode, properties: Mapping[str, str]
-) -> TopicListing:
-    return NamespaceSnapshot().selection(file.select(name, properties), mode)
