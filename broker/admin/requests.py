@@ -12,7 +12,7 @@ from urllib.parse import unquote_plus
 from aiohttp import web
 
 from broker.admin.bodies import BadBodyError
-from broker.configuration.property_bounds import PropertyBounds, TooManyPropertiesError
+from broker.configuration.plugin_keys import PropertyBounds, TooManyPropertiesError
 from broker.errors import RefusedError
 from broker.stores.changes import StoreError
 from proto.names import InvalidNameError, NamespaceName, TopicName

@@ -17,10 +17,10 @@ from pydantic import Field, InstanceOf
 from broker.bundles import MAX_BUNDLES
 from broker.configuration.plugin_keys import (
     DEFAULT_CLASS_NAME,
+    PropertyBounds,
     property_bounds,
     resources_class_name,
 )
-from broker.configuration.property_bounds import PropertyBounds
 from broker.patterns.pattern import RegexImplementation
 from broker.stores.store_url import (
     EXPECTED_STORES,

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.configuration.property_bounds import TooManyPropertiesError
+from broker.configuration.plugin_keys import TooManyPropertiesError
 from broker.errors import (
     HEAP_LIMIT_EXCEEDED,
     NO_DIRECT_MEMORY,

@@ -9,7 +9,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.configuration.config import BrokerConfig
-from broker.configuration.property_bounds import PropertyBounds, TooManyPropertiesError
+from broker.configuration.plugin_keys import PropertyBounds, TooManyPropertiesError
 from broker.listing.lister import TopicLister, open_lister
 from broker.plugins.calls import ResourceCalls, ResourcesError
 from broker.plugins.plugin import BrokerContext
