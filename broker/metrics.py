@@ -1,6 +1,6 @@
-"""The broker's own metrics: connections, pending lookups, unanswered requests, outbound bytes.
+"""The broker's own metrics: connections, lookups, stores, plug-ins, watches, the admin's listings.
 
-Names, types and labels are those of a real broker, which exports its connection counts as
+Names, types and labels that a real broker has are its own; it exports its connection counts as
 gauges with the labels of upstream's BrokerOperabilityMetrics.
 """
 
@@ -15,64 +15,53 @@ from server.metrics.flow import flow_metrics, throttled_connections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import TypeAlias
 
     from prometheus_client.core import Metric
 
     from broker.patterns.cache import ListingCache
     from broker.plugins.calls import ResourceCalls
     from broker.stores.store import MetadataStore
+    from broker.watches.service import TopicListService
     from limiter.flow.totals import FlowTotals
     from server.connection.counters import ConnectionCounters
 
+    _Rows: TypeAlias = tuple[tuple[str, str, float], ...]
+    """Name behind the prefix, documentation and value of families of one sample."""
 
-class BrokerMetrics(Collector):
-    """The metrics of connections, lookups and outbound bytes, read at each scrape.
 
-    Args:
-        cluster: The value of the label ``cluster``.
-        advertised_address: The value of the label ``broker``.
-        connections: Counted by the connections.
-        lookup_pending_requests: Returns how many requests hold a place of the lookup semaphore.
-        unanswered_requests: Returns how many listings were left without an answer.
-        flow: Bytes that wait to leave the process, and connections that are paused for them.
-    """
+class Families(Collector):
+    """Families of metrics, read at each scrape."""
 
-    def __init__(
-        self,
-        cluster: str,
-        advertised_address: str,
-        connections: ConnectionCounters,
-        lookup_pending_requests: Callable[[], int],
-        unanswered_requests: Callable[[], int],
-        flow: FlowTotals,
-    ) -> None:
-        self._cluster = cluster
-        self._advertised_address = advertised_address
-        self._connections = connections
-        self._lookup_pending_requests = lookup_pending_requests
-        self._unanswered_requests = unanswered_requests
-        self._flow = flow
+    def __init__(self, read: Callable[[], Iterator[Metric]]) -> None:
+        self._read = read
 
     def collect(self) -> Iterator[Metric]:
         """Return all families."""
-        yield from self._connection_gauges()
-        yield gauge(
-            "pulsar_broker_lookup_pending_requests",
-            "Lookups, metadata requests and listings in progress",
-            {"cluster": self._cluster},
-            self._lookup_pending_requests(),
-        )
-        yield unanswered_metric(self._cluster, self._unanswered_requests())
-        yield from flow_metrics(self._cluster, self._flow)
-        yield throttled_connections(self._cluster, self._flow)
+        return self._read()
 
-    def _connection_gauges(self) -> Iterator[Metric]:
-        counts = self._connections
-        labels = {
-            "cluster": self._cluster,
-            "broker": self._advertised_address,
-            "metric": "broker_connection",
-        }
+
+def _rows(cluster: str, prefix: str, gauges: _Rows, counters: _Rows = ()) -> Iterator[Metric]:
+    labels = {"cluster": cluster}
+    for name, documentation, value in gauges:
+        yield gauge(f"{prefix}_{name}", documentation, labels, value)
+    for name, documentation, value in counters:
+        yield counter(f"{prefix}_{name}", documentation, labels, value)
+
+
+def broker_metrics(
+    cluster: str,
+    advertised_address: str,
+    connections: ConnectionCounters,
+    lookup_pending_requests: Callable[[], int],
+    unanswered_requests: Callable[[], int],
+    flow: FlowTotals,
+) -> Families:
+    """Return the metrics of connections, lookups, unanswered listings and outbound bytes."""
+    labels = {"cluster": cluster, "broker": advertised_address, "metric": "broker_connection"}
+
+    def read() -> Iterator[Metric]:
+        counts = connections
         for name, documentation, value in (
             ("active_connections", "Connections that are open", counts.active),
             ("connection_created_total_count", "Connections accepted", counts.created_total),
@@ -81,89 +70,100 @@ class BrokerMetrics(Collector):
             ("connection_closed_total_count", "Connections that ended", counts.closed_total),
         ):
             yield gauge(f"pulsar_{name}", documentation, labels, value)
+        pending = "Lookups, metadata requests and listings in progress"
+        row = ("lookup_pending_requests", pending, lookup_pending_requests())
+        yield from _rows(cluster, "pulsar_broker", (row,))
+        yield unanswered_metric(cluster, unanswered_requests())
+        yield from flow_metrics(cluster, flow)
+        yield throttled_connections(cluster, flow)
+
+    return Families(read)
 
 
-class ResourceMetrics(Collector):
-    """The metrics of a listing plug-in, read at each scrape.
+def plugin_metrics(cluster: str, calls: ResourceCalls) -> Families:
+    """Return the metrics of a listing plug-in."""
 
-    Args:
-        cluster: The value of the label ``cluster``.
-        calls: Its calls.
-    """
-
-    def __init__(self, cluster: str, calls: ResourceCalls) -> None:
-        self._labels = {"cluster": cluster}
-        self._calls = calls
-
-    def collect(self) -> Iterator[Metric]:
-        """Return all families."""
-        yield gauge(
-            "floodgate_resources_calls",
-            "Calls of the listing plug-in that requests wait for",
-            self._labels,
-            self._calls.under_way,
-        )
-        yield gauge(
-            "floodgate_resources_overdue_calls",
-            "Calls of the listing plug-in that were given up and still run",
-            self._labels,
-            self._calls.overdue,
-        )
-        yield counter(
-            "floodgate_resources_failures",
-            "Calls of the listing plug-in that raised, took too long or answered nonsense",
-            self._labels,
-            self._calls.failures_total,
+    def read() -> Iterator[Metric]:
+        waited = "Calls of the listing plug-in that requests wait for"
+        given_up = "Calls of the listing plug-in that were given up and still run"
+        failed = "Calls of the listing plug-in that raised, took too long or answered nonsense"
+        return _rows(
+            cluster,
+            "floodgate_resources",
+            (("calls", waited, calls.under_way), ("overdue_calls", given_up, calls.overdue)),
+            (("failures", failed, calls.failures_total),),
         )
 
-
-class StoreMetrics(Collector):
-    """The metrics of a store's snapshots in memory, read at each scrape.
-
-    Args:
-        cluster: The value of the label ``cluster``.
-        store: The store.
-        max_bytes: floodgateSnapshotCacheMB, in bytes.
-    """
-
-    def __init__(self, cluster: str, store: MetadataStore, max_bytes: int) -> None:
-        self._labels = {"cluster": cluster}
-        self._store = store
-        self._max_bytes = max_bytes
-
-    def collect(self) -> Iterator[Metric]:
-        """Return all families."""
-        for name, documentation, value in (
-            ("bytes", "Bytes of namespaces read from the store and kept", self._store.cached_bytes),
-            ("limit_bytes", "Their limit", self._max_bytes),
-        ):
-            yield gauge(f"floodgate_snapshot_cache_{name}", documentation, self._labels, value)
+    return Families(read)
 
 
-class ListingCacheMetrics(Collector):
-    """The metrics of the listing cache, read at each scrape.
+def store_metrics(cluster: str, store: MetadataStore, max_bytes: int) -> Families:
+    """Return the metrics of a store's snapshots in memory; floodgateSnapshotCacheMB in bytes."""
 
-    Args:
-        cluster: The value of the label ``cluster``.
-        cache: The cache.
-    """
+    def read() -> Iterator[Metric]:
+        kept = "Bytes of namespaces read from the store and kept"
+        rows = (("bytes", kept, store.cached_bytes), ("limit_bytes", "Their limit", max_bytes))
+        return _rows(cluster, "floodgate_snapshot_cache", rows)
 
-    def __init__(self, cluster: str, cache: ListingCache) -> None:
-        self._labels = {"cluster": cluster}
-        self._cache = cache
+    return Families(read)
 
-    def collect(self) -> Iterator[Metric]:
-        """Return all families."""
-        held = self._cache.statistics()
-        for name, documentation, value in (
-            ("bytes", "Bytes of results and columns remembered of listings", held.bytes),
-            ("limit_bytes", "Their limit; 0 remembers nothing", self._cache.max_bytes),
-            ("entries", "Results and columns remembered of listings", held.entries),
-        ):
-            yield gauge(f"floodgate_listing_cache_{name}", documentation, self._labels, value)
-        for name, documentation, value in (
-            ("hits", "Results and columns that were remembered when asked for", held.hits),
-            ("misses", "Results and columns that had to be made", held.misses),
-            ("evictions", "Results and columns that gave way to others", held.evictions),
-        ):
-            yield counter(f"floodgate_listing_cache_{name}", documentation, self._labels, value)
+
+def listing_cache_metrics(cluster: str, cache: ListingCache) -> Families:
+    """Return the metrics of the listing cache."""
+
+    def read() -> Iterator[Metric]:
+        held = cache.statistics()
+        return _rows(
+            cluster,
+            "floodgate_listing_cache",
+            (
+                ("bytes", "Bytes of results and columns remembered of listings", held.bytes),
+                ("limit_bytes", "Their limit; 0 remembers nothing", cache.max_bytes),
+                ("entries", "Results and columns remembered of listings", held.entries),
+            ),
+            (
+                ("hits", "Results and columns that were remembered when asked for", held.hits),
+                ("misses", "Results and columns that had to be made", held.misses),
+                ("evictions", "Results and columns that gave way to others", held.evictions),
+            ),
+        )
+
+    return Families(read)
+
+
+def admin_metrics(cluster: str, active_listings: Callable[[], int]) -> Families:
+    """Return the metrics of the admin REST. Upstream has none of them."""
+
+    def read() -> Iterator[Metric]:
+        written = "Listings that are being written over HTTP"
+        return _rows(cluster, "floodgate_admin", (("listings", written, active_listings()),))
+
+    return Families(read)
+
+
+def watch_metrics(cluster: str, watches: TopicListService) -> Families:
+    """Return the metrics of topic list watches. Upstream has none of them."""
+
+    def read() -> Iterator[Metric]:
+        registry, totals = watches.registry, watches.totals
+        gauges = (
+            ("watchers", "Topic list watchers that are open", totals.watchers),
+            ("watch_sets", "Different sets that they watch", registry.sets),
+            ("watch_bytes", "Memory of what is watched, about", registry.held_bytes),
+            ("watch_limit_bytes", "Its limit; 0 is unlimited", registry.max_bytes),
+            ("watchers_lagging", "Watchers that are behind", totals.lagging),
+        )
+        counters = (
+            ("watch_updates", "Updates queued for watchers", totals.updates),
+            ("watch_reconciling_updates", "Those that cover several changes", totals.reconciling),
+            (
+                "watch_relistings",
+                "Listings of a namespace after a missed change",
+                totals.relistings,
+            ),
+            ("watch_refused", "Watches refused for want of memory", totals.refused),
+            ("watch_retries", "Permits asked for again", totals.retries),
+        )
+        return _rows(cluster, "floodgate_topic", gauges, counters)
+
+    return Families(read)

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from broker.admin.context import AdminContext
+from broker import metrics
+from broker.admin.context import FLOODGATE_ADMIN, PULSAR_ADMIN, AdminContext
 from broker.admin.listing_response import ListingResponses
-from broker.admin.metrics import AdminMetrics
 from broker.admin.resources.imports import import_routes
 from broker.admin.routes import ADMIN_PLACES, admin_routes
-from broker.admin.rules import FLOODGATE_ADMIN, PULSAR_ADMIN
 from broker.cnx import BrokerParts, ServerCnx
 from broker.commands.namespaces import named_or_closed, named_or_refused
 from broker.commands.table import COMMANDS
@@ -22,7 +21,6 @@ from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister, open_lister
 from broker.listing.rules import AnswerRules
-from broker.metrics import BrokerMetrics, ListingCacheMetrics, ResourceMetrics, StoreMetrics
 from broker.patterns.cache import ListingCache
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.workers import PatternWorkers
@@ -32,7 +30,6 @@ from broker.topics.lookup import LookupHandler
 from broker.topics.properties import TopicProperties
 from broker.topics.rules import TopicRules
 from broker.topics.service import TopicService
-from broker.watches.metrics import WatchMetrics
 from broker.watches.namespace_listings import WatchContext
 from broker.watches.rules import FLOODGATE_WATCHES, PULSAR_WATCHES, WatchRules
 from broker.watches.service import TopicListService
@@ -109,7 +106,7 @@ class BrokerService(ServerService["ServerCnx"]):
             *admin_routes(self._admin_context()),
         ]
         parts = self._parts()
-        watches = WatchMetrics(config.cluster_name, parts.watches)
+        watches = metrics.watch_metrics(config.cluster_name, parts.watches)
         collectors = [*self._metrics(), watches]
         await self._serve_http("pulsar_broker", collectors, routes, ADMIN_PLACES)
         await import_at_start(self.store, self._imports)
@@ -167,25 +164,22 @@ class BrokerService(ServerService["ServerCnx"]):
             rules=PULSAR_ADMIN if self._pulsar_compatible else FLOODGATE_ADMIN,
         )
 
-    def _metrics(
-        self,
-    ) -> Iterator[
-        BrokerMetrics | ListingCacheMetrics | StoreMetrics | AdminMetrics | ResourceMetrics
-    ]:
-        yield BrokerMetrics(
-            self.config.cluster_name,
+    def _metrics(self) -> Iterator[metrics.Families]:
+        cluster = self.config.cluster_name
+        yield metrics.broker_metrics(
+            cluster,
             self.config.advertised_address,
             self.connection_counters,
             lambda: self.lookups.pending_requests,
             lambda: self.unanswered.total,
             self.flow.totals,
         )
-        yield ListingCacheMetrics(self.config.cluster_name, self.listing_cache)
+        yield metrics.listing_cache_metrics(cluster, self.listing_cache)
         snapshot_bytes = self.config.snapshot_cache_max_bytes
-        yield StoreMetrics(self.config.cluster_name, self.store, snapshot_bytes)
-        yield AdminMetrics(self.config.cluster_name, self._admin_listings)
+        yield metrics.store_metrics(cluster, self.store, snapshot_bytes)
+        yield metrics.admin_metrics(cluster, lambda: self._admin_listings.active)
         if self.lister.calls is not None:
-            yield ResourceMetrics(self.config.cluster_name, self.lister.calls)
+            yield metrics.plugin_metrics(cluster, self.lister.calls)
 
     def _parts(self) -> BrokerParts:
         config = self.config

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
+
 MAX_BODY_VALUES = 10_000
 """Most values in a JSON body: more would hold the event loop for over 20 ms."""
 _SMALLEST, _LARGEST = -(2**31), 2**31 - 1
@@ -19,6 +20,9 @@ _WHOLE = re.compile(r"[+-]?\d+")
 """Texts that Java's Integer.parseInt takes, digits of every script included; ``int`` takes more."""
 _JAVA_BLANKS = "".join(map(chr, range(33)))
 """Characters that Java's String.trim takes away."""
+_PARTITIONS = "the number of partitions"
+_MAX_PLAIN_BYTES = 1_000
+"""Largest number in plain text: some of Python's charsets take minutes to decode a large body."""
 
 
 class JsonNumber(str):
@@ -198,3 +202,53 @@ def _text(value: object) -> str:
 def _kind(value: object) -> str:
     kinds = {list: "an array", dict: "an object", JsonNumber: "a number", bool: "a boolean"}
     return "null" if value is None else kinds.get(type(value), "a string")
+
+
+# -- partitions: a number, or an object with properties beside it, as the media type tells ---------
+
+
+async def partition_count(request: web.Request) -> int:
+    """Return the number in the body.
+
+    Raises:
+        BadBodyError: There is none.
+    """
+    if not (await request.read()).strip():
+        raise BadBodyError("The request entity cannot be empty.", "application/json")
+    if request.content_type == "text/plain":
+        return _plain_count(await request.read(), request.charset)
+    return whole_number(await json_body(request), _PARTITIONS, 500)
+
+
+async def partitions_and_properties(request: web.Request) -> tuple[int, dict[str, str]]:
+    """Return the number of partitions, and the properties of the topic.
+
+    Raises:
+        BadBodyError: It is neither number nor object, or a value in it is of another form.
+    """
+    value = await json_body(request)
+    if value is None:
+        raise BadBodyError("The request entity cannot be empty.", upstream_status=500)
+    if isinstance(value, JsonNumber):
+        if not value.lstrip("-").isdigit():
+            raise BadBodyError(f"{_PARTITIONS} should be a whole number")
+        return whole_number(value, _PARTITIONS), {}
+    if not isinstance(value, dict):
+        raise BadBodyError("the body should be an object with partitions")
+    properties = value.get("properties")
+    if not isinstance(properties, dict | None):
+        raise BadBodyError("properties should be an object of strings")
+    return whole_number(value.get("partitions"), _PARTITIONS), string_map_of(
+        properties or {}, "properties"
+    )
+
+
+def _plain_count(body: bytes, charset: str | None) -> int:
+    reason = "the body should be a whole number"
+    if len(body) > _MAX_PLAIN_BYTES:
+        raise BadBodyError(reason, upstream_status=500)
+    try:
+        text = body.decode(charset or "utf-8")
+    except (LookupError, ValueError):
+        raise BadBodyError(reason, upstream_status=500) from None
+    return integer(text, reason, upstream_status=500)

@@ -3,19 +3,56 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from server.http import RestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from broker.admin.listing_response import ListingResponses
-    from broker.admin.rules import AdminRules
     from broker.configuration.config import BrokerConfig
     from broker.configuration.dynamic import DynamicConfiguration
     from broker.listing.lister import TopicLister
-    from broker.stores.store import MetadataStore
+    from broker.stores.store import MetadataStore, NamespacePolicies, NamespaceSnapshot
     from broker.topics.properties import TopicProperties
     from broker.topics.service import TopicService
+    from proto.names import NamespaceName
+
+T = TypeVar("T")
+NO_NAMESPACE = "Namespace does not exist"
+
+
+@dataclass(frozen=True, slots=True)
+class AdminRules:
+    """The differences between the profiles; each is as recorded of a real broker, or mended.
+
+    Attributes:
+        fails_as_upstream: 500 where upstream's server fails at what a client sent; otherwise the
+            status of any other refusal.
+        returns_accepted_type: JSON is answered with the parameters that the client accepts.
+        skips_unreadable_properties: Parts of ``properties`` that are no ``key=value`` are left out;
+            otherwise refused.
+        unknown_bundle_is_empty: A listing of a bundle that does not exist is empty; otherwise
+            refused.
+        missing_namespace_has_bundle: Topics of a missing namespace lie in its only bundle.
+        forgets_non_persistent: A namespace of non-persistent topics only is deleted with them.
+        creates_used_partitions: A partition of a non-persistent topic is created by its first use.
+        accepts_no_property: A request without any property succeeds and changes nothing.
+    """
+
+    fails_as_upstream: bool
+    returns_accepted_type: bool
+    skips_unreadable_properties: bool
+    unknown_bundle_is_empty: bool
+    missing_namespace_has_bundle: bool
+    forgets_non_persistent: bool
+    creates_used_partitions: bool
+    accepts_no_property: bool
+
+
+PULSAR_ADMIN = AdminRules(*[True] * 8)
+FLOODGATE_ADMIN = AdminRules(*[False] * 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +75,22 @@ class AdminContext:
     web_service_url: Callable[[], str]
     rules: AdminRules
 
+    async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot:
+        """Return a namespace's topics.
+
+        Raises:
+            RestError: 404, it does not exist.
+        """
+        return _there(await self.store.snapshot(namespace))
+
+    async def policies(self, namespace: NamespaceName) -> NamespacePolicies:
+        """Return a namespace's policies.
+
+        Raises:
+            RestError: 404, it does not exist.
+        """
+        return _there(await self.store.policies(namespace))
+
     @property
     def config(self) -> BrokerConfig:
         """The configuration in force."""
@@ -47,3 +100,9 @@ class AdminContext:
     def broker_id(self) -> str:
         """Host and web port, the name that upstream gives a broker."""
         return self.web_service_url().removeprefix("http://")
+
+
+def _there(found: T | None) -> T:
+    if found is None:
+        raise RestError(404, NO_NAMESPACE)
+    return found

@@ -38,11 +38,7 @@ _NEEDS_ESCAPE = re.compile(rb'[\x00-\x1f"\\]')
 
 
 class ListingResponses:
-    """Listings that are being written to clients.
-
-    Args:
-        clock: Measures how long a client takes nothing.
-    """
+    """Listings that are being written to clients."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

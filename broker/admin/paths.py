@@ -103,11 +103,7 @@ class _Template:
 
 
 class PathTable:
-    """All paths.
-
-    Args:
-        endpoints: All endpoints.
-    """
+    """All paths."""
 
     def __init__(self, endpoints: Iterable[Endpoint]) -> None:
         found: dict[tuple[str, ...], _Template] = {}

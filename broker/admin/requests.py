@@ -12,14 +12,17 @@ from urllib.parse import unquote_plus
 from aiohttp import web
 
 from broker.admin.bodies import BadBodyError
+from broker.configuration.plugin_keys import PropertyBounds, TooManyPropertiesError
 from broker.errors import RefusedError
 from broker.stores.changes import StoreError
 from proto.names import InvalidNameError, NamespaceName, TopicName
 from server.http import RestError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from broker.admin.context import AdminRules
     from broker.admin.paths import Handler
-    from broker.admin.rules import AdminRules
 
 TOPIC_REASON = "Topic name is not valid"
 NAMESPACE_REASON = "Namespace name is not valid"
@@ -28,11 +31,6 @@ TENANT_REASON = "Tenant name is not valid"
 
 async def answered(handler: Handler, request: web.Request, rules: AdminRules) -> web.StreamResponse:
     """Return a handler's answer, or the answer to the error it raised.
-
-    Args:
-        handler: Answers the request.
-        request: The request.
-        rules: The differences between the profiles.
 
     Raises:
         RestError: The request is refused, or the store failed.
@@ -117,3 +115,33 @@ def topic_name(request: web.Request, namespace_reason: str = TOPIC_REASON) -> To
 def flag(request: web.Request, name: str) -> bool:
     """Return a boolean of the query; as in Java, anything but true is false."""
     return request.query.get(name, "").lower() == "true"
+
+
+def parse_properties(
+    text: str, bounds: PropertyBounds, *, skip_unreadable: bool
+) -> Mapping[str, str]:
+    """Return the properties of the parameter; empty parts are left out.
+
+    Of a key given twice the later value wins, as on the binary path.
+
+    Args:
+        text: The parameter.
+        bounds: How many there may be.
+        skip_unreadable: Whether parts that cannot be read are left out; otherwise refused.
+
+    Raises:
+        RestError: 412, a part cannot be read, or they are too many or too large.
+    """
+    properties: dict[str, str] = {}
+    for part in filter(str.strip, text.split(",")):
+        key, separator, value = part.partition("=")
+        name = unquote_plus(key.strip())
+        if separator and name:
+            properties[name] = unquote_plus(value.strip())
+        elif not skip_unreadable:
+            raise RestError(412, f"properties={part[:40]!r} should be key=value,key=value")
+    try:
+        bounds.check(properties)
+    except TooManyPropertiesError as error:
+        raise RestError(412, str(error)) from None
+    return properties

@@ -19,9 +19,8 @@ from server.front_page import Place
 from server.http import JSON_TYPE, RestError, json_response
 
 if TYPE_CHECKING:
-    from broker.admin.context import AdminContext
+    from broker.admin.context import AdminContext, AdminRules
     from broker.admin.paths import Endpoint, Resource
-    from broker.admin.rules import AdminRules
 
 _OTHERS = r"(?!/v2/floodgate(?:/|$))"
 """Paths below ``/admin`` but for Floodgate's own, which have routes of their own."""

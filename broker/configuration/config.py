@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Self
 from pydantic import Field, InstanceOf
 
 from broker.bundles import MAX_BUNDLES
-from broker.configuration.given_keys import GivenKeys
 from broker.configuration.plugin_keys import (
     DEFAULT_CLASS_NAME,
+    PropertyBounds,
     property_bounds,
     resources_class_name,
 )
-from broker.configuration.property_bounds import PropertyBounds
 from broker.patterns.pattern import RegexImplementation
 from broker.stores.store_url import (
     EXPECTED_STORES,
@@ -40,7 +39,41 @@ from server.configuration.unsupported_keys import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+
+
+class GivenKeys:
+    """The given keys with their values as text; never shown, as some are secrets.
+
+    Two configurations that mean the same are equal however they were written, so that these are
+    always equal.
+    """
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, str] | None = None) -> None:
+        self._values = dict(values or {})
+
+    def __repr__(self) -> str:
+        return f"<GivenKeys {len(self._values)} keys>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GivenKeys)
+
+    def __hash__(self) -> int:
+        return hash(GivenKeys)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def get(self, key: str) -> str | None:
+        """Return the value that a key was given; None for none."""
+        return self._values.get(key)
+
+    def with_values(self, values: Mapping[str, str]) -> dict[str, str]:
+        """Return all keys and values, with some replaced."""
+        return {**self._values, **values}
+
 
 DEFAULT_WATCH_BYTES = 256 * MEGABYTE_BYTES
 DEFAULT_METADATA_STORE_URL = "memory:local"

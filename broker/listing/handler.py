@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.configuration.property_bounds import TooManyPropertiesError
+from broker.configuration.plugin_keys import TooManyPropertiesError
 from broker.errors import (
     HEAP_LIMIT_EXCEEDED,
     NO_DIRECT_MEMORY,
@@ -50,15 +50,7 @@ MAX_WAITS = 4
 
 
 class GetTopicsHandler:
-    """The handler of topic lists, under the memory limits.
-
-    Args:
-        lister: Finds the topics of a namespace.
-        pattern_filter: Applies clients' patterns.
-        estimates: The heap to reserve first.
-        memory: Accounts for heap and direct memory.
-        rules: The profile's.
-    """
+    """The handler of topic lists, under the memory limits."""
 
     def __init__(
         self,
@@ -164,12 +156,6 @@ class GetTopicsHandler:
 
         When the peer vanishes at any of the waits, its queued places and permits are given
         back by ``memory.cancel_owner(cnx)`` and the task is cancelled.
-
-        Args:
-            request: The client's.
-            namespace: Its namespace.
-            cnx: Its connection.
-            properties: Those that ``properties_of`` returned.
 
         Raises:
             RequestError: The request is refused.

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker.configuration.property_bounds import PropertyBounds, as_mapping
+from broker.configuration.plugin_keys import PropertyBounds, as_mapping
 from broker.plugins.calls import ResourceCalls
 from broker.plugins.plugin import BrokerContext, DefaultPulsarResourcesExtended, open_resources
 from broker.topic_lists.listing import EMPTY_LISTING, TopicListing

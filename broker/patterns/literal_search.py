@@ -2,7 +2,7 @@
 
 To look for the rest behind the beginning takes RE2 half the time of a match from end to end: it
 begins at the end of a name, or skips to where the rest may be. Only patterns whose meaning that
-plainly leaves alone are taken apart.
+plainly leaves alone are taken apart. Of any pattern RE2 tells the range of keys of its matches.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import re2
 
 from broker.topic_lists.paths import TO_THE_END, as_text
 
@@ -27,6 +28,10 @@ _REPEATED = r"(?:[*+?]\??|\{[0-9]+(?:,[0-9]*)?\})?"
 _SIMPLE = re.compile(
     rf"{_BEGINNING}((?:(?:{_CHARACTER}|{_GROUP}){_REPEATED})*)\$?", re.ASCII | re.DOTALL
 )
+_RANGE_BYTES = 128
+"""Bytes of a pattern's beginning that tell the range."""
+_LAST = b"\xff\xff"
+_LAST_PARTITION = b"-partition-" + _LAST
 
 
 class Search(NamedTuple):
@@ -81,3 +86,20 @@ def taken_apart(pattern: str) -> Search | None:
 def _mask(column: pa.BooleanArray) -> npt.NDArray[np.bool_]:
     mask: npt.NDArray[np.bool_] = column.to_numpy(zero_copy_only=False)
     return mask
+
+
+def key_range(whole: re2._Regexp) -> tuple[bytes, bytes]:
+    """Return the lowest and the highest key of paths that match, with their partitions."""
+    try:
+        low, high = whole.possiblematchrange(_RANGE_BYTES)
+    except re2.error:
+        return b"", _LAST
+    low, high = _ascii_start(low), _ascii_start(high) + (b"" if high.isascii() else _LAST)
+    # A partition sorts behind the path it is taken off, and what starts the last may match, too.
+    starts = (high[:size] for size in range(len(high) + 1))
+    return low, max([high, *(start + _LAST_PARTITION for start in starts if start >= low)])
+
+
+def _ascii_start(text: bytes) -> bytes:
+    """Return the text before the first byte that Java's order would lift, or might."""
+    return next((text[:index] for index, byte in enumerate(text) if byte > 0x7F), text)

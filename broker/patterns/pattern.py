@@ -28,8 +28,7 @@ from broker.patterns.errors import (
     re2j_description,
 )
 from broker.patterns.java.pattern import translated
-from broker.patterns.key_range import key_range
-from broker.patterns.literal_search import taken_apart
+from broker.patterns.literal_search import key_range, taken_apart
 from broker.topic_lists.paths import path_of, paths_of
 from proto.names import NON_PERSISTENT, PERSISTENT
 

@@ -62,12 +62,6 @@ async def listing_of_names(
 
     System topics are left out, as upstream does.
 
-    Args:
-        answer: The plug-in's.
-        namespace: The namespace that all must be of.
-        mode: Their domain.
-        steps: Takes turns for long work.
-
     Raises:
         UnusableAnswerError: Something else than names of this namespace and mode.
     """

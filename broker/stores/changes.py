@@ -16,27 +16,11 @@ class StoreError(Exception):
 
 
 class TopicExistsError(Exception):
-    """A name that had to be absent exists: nothing was changed.
-
-    Attributes:
-        name: The full name.
-    """
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"{name} already exists")
-        self.name = name
+    """A full name that had to be absent exists: nothing was changed."""
 
 
 class TopicMissingError(Exception):
-    """A name that had to be present does not exist: nothing was changed.
-
-    Attributes:
-        name: The full name.
-    """
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"{name} does not exist")
-        self.name = name
+    """A full name that had to be present does not exist: nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,10 +64,10 @@ def check_conditions(exists: Callable[[str], bool] | None, changes: TopicChanges
         raise NamespaceMissingError
     for name in changes.absent:
         if exists is not None and exists(name):
-            raise TopicExistsError(name)
+            raise TopicExistsError(f"{name} already exists")
     for name in changes.present:
         if exists is None or not exists(name):
-            raise TopicMissingError(name)
+            raise TopicMissingError(f"{name} does not exist")
 
 
 def check_unchanged(changes: TopicChanges, found: TopicState) -> None:

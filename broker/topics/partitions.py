@@ -27,12 +27,6 @@ async def add_partitions(
 ) -> None:
     """Add partitions that a topic has by its count already, one change for each part.
 
-    Args:
-        store: The topics.
-        topic: The partitioned topic.
-        parts: Indices of the partitions.
-        seen: The topic as it was seen.
-
     Raises:
         RefusedError: The topic was deleted, or made anew with fewer partitions.
         StoreError: The store failed.

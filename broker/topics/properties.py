@@ -65,11 +65,7 @@ def check_properties(name: str, properties: Mapping[str, str]) -> None:
 
 
 class TopicProperties:
-    """The reader and writer of the properties of topics that exist.
-
-    Args:
-        store: The topics.
-    """
+    """The reader and writer of the properties of topics that exist."""
 
     def __init__(self, store: MetadataStore) -> None:
         self._store = store

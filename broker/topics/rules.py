@@ -133,9 +133,8 @@ def check_new_partitioned(topic: TopicName) -> None:
     Raises:
         RefusedError: It is: it has ``-partition-`` in it, or, of a non-persistent topic, ends so.
     """
-    if topic.persistent and PARTITION_SEPARATOR in topic.local_name:
-        raise _like_a_partition()
-    if partitioned_of(topic) is not None:
+    named = topic.persistent and PARTITION_SEPARATOR in topic.local_name
+    if named or partitioned_of(topic) is not None:
         raise _like_a_partition()
 
 
@@ -177,12 +176,10 @@ def check_count(partitions: int, rules: TopicRules) -> None:
     Raises:
         RefusedError: It has.
     """
-    if partitions <= 0:
-        reason = "Number of partitions should be more than 0"
-        raise RefusedError(Refusal.NOT_ACCEPTABLE, reason)
     most = rules.most_partitions
-    if partitions > most:
-        reason = f"Number of partitions should be less than or equal to {most}"
+    if not 0 < partitions <= most:
+        bound = "more than 0" if partitions <= 0 else f"less than or equal to {most}"
+        reason = f"Number of partitions should be {bound}"
         raise RefusedError(Refusal.NOT_ACCEPTABLE, reason)
 
 

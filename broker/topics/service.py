@@ -55,10 +55,6 @@ if TYPE_CHECKING:
 class TopicService:
     """The service that creates, changes and deletes topics.
 
-    Args:
-        store: The topics.
-        rules: Returns the rules in force.
-
     Source: upstream PersistentTopicsBase, BrokerService.checkMaxTopicsPerNamespace.
     """
 

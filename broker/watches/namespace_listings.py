@@ -42,13 +42,7 @@ class WatchContext:
 
 
 class NamespaceListings:
-    """Lists namespaces for watches.
-
-    Args:
-        context: The broker's parts.
-        profile: The differences between the profiles.
-        registry: Has the namespaces whose names are read.
-    """
+    """Lists namespaces for watches."""
 
     def __init__(
         self, context: WatchContext, profile: WatchProfile, registry: WatchRegistry

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from broker.stores.feed import Change
-    from broker.watches.sets.context import FollowingContext
-    from broker.watches.sets.totals import WatchTotals
+    from broker.watches.sets.context import FollowingContext, WatchTotals
     from broker.watches.watcher import TopicListWatcher
     from proto.names import NamespaceName
     from server.connection.served_connection import ServedConnection

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable
 
     from broker.watches.names.sorted_names import SortedNames
-    from broker.watches.sets.totals import WatchTotals
+    from broker.watches.sets.context import WatchTotals
     from broker.watches.sets.watched_sets import EncodedNames
-    from broker.watches.updates.set_update import SetUpdate
+    from broker.watches.updates.update_permit import SetUpdate
     from limiter.backoff import Backoff
     from limiter.clock import Clock
     from limiter.memory.response_memory import ResponseMemory
@@ -150,13 +150,24 @@ class WatchSender:
         context.totals.updates += 1
         return True
 
+    def send_alone(self, update: SetUpdate) -> bool:
+        """Queue an update under a permit of its own; return False where that has to wait."""
+        size_bytes = command_bytes(*update.command.buffers(self.watcher_id))
+        memory = self._context.memory
+        try:
+            release = memory.direct_at_once(update, size_bytes, self.cnx, self._namespace)
+        except PermitTooLargeError:
+            return False
+        if release is not None:
+            self._enqueue(update, release)
+        return release is not None
+
     async def send(self, update: SetUpdate) -> None:
         """Queue an update once a permit of its own is granted.
 
         The connection of an update that is larger than the limit is closed.
         """
-        buffers = update.command.buffers(self.watcher_id)
-        size_bytes = command_bytes(*buffers)
+        size_bytes = command_bytes(*update.command.buffers(self.watcher_id))
         try:
             release = await self._acquire(update, size_bytes)
         except PermitTooLargeError as error:
@@ -165,9 +176,13 @@ class WatchSender:
             self.cnx.close()
             return
         if release is not None:
-            self._context.totals.updates += 1
-            paid_bytes = size_bytes if self._context.memory.pays else 0
-            self.cnx.enqueue(buffers, sum(map(len, buffers)), release, paid_bytes)
+            self._enqueue(update, release)
+
+    def _enqueue(self, update: SetUpdate, release: Callable[[], object]) -> None:
+        buffers = update.command.buffers(self.watcher_id)
+        self._context.totals.updates += 1
+        paid_bytes = command_bytes(*buffers) if self._context.memory.pays else 0
+        self.cnx.enqueue(buffers, sum(map(len, buffers)), release, paid_bytes)
 
     async def _acquire(self, key: Hashable, size_bytes: int) -> Callable[[], object] | None:
         """Acquire direct memory and return how it is released; None when the watch has ended."""

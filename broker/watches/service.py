@@ -23,8 +23,7 @@ from broker.watches.namespace_listings import NamespaceListings, limit_exceeded
 from broker.watches.registry import Watch, WatchRegistry
 from broker.watches.rules import accepted_pattern
 from broker.watches.sender import SenderContext, WatchSender
-from broker.watches.sets.context import FollowingContext
-from broker.watches.sets.totals import WatchTotals
+from broker.watches.sets.context import FollowingContext, WatchTotals
 from broker.watches.watcher import LatestWatcher, OrderedWatcher, TopicListWatcher
 from limiter.errors import PermitTooLargeError
 from limiter.memory.dual_limiter import LimitType

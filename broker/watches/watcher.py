@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from broker.watches.names.sorted_names import SortedNames
     from broker.watches.sender import WatchSender
-    from broker.watches.sets.totals import WatchTotals
+    from broker.watches.sets.context import WatchTotals
     from broker.watches.sets.watched_sets import WatchedSet
-    from broker.watches.updates.set_update import SetUpdate
+    from broker.watches.updates.update_permit import SetUpdate
 
 logger = logging.getLogger(__name__)
 
@@ -172,6 +172,9 @@ class OrderedWatcher(TopicListWatcher):
     def changed(self, update: SetUpdate) -> None:
         """Send the update after those that wait."""
         if self.sender.closed:
+            return
+        idle = not self._queued and self._task is None and not self._lock.locked()
+        if idle and self.sender.send_alone(update):
             return
         if len(self._queued) >= MAX_QUEUED_UPDATES:
             self._queued.clear()

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from broker.admin.context import NO_NAMESPACE
 from broker.admin.paths import Endpoint
 from broker.admin.requests import NAMESPACE_REASON, TOPIC_REASON, topic_name
-from broker.admin.resources.topics import NO_NAMESPACE
 from broker.bundles import bundle_of
 from broker.topics.rules import no_namespace
 from server.http import JSON_TYPE, RestError, json_response

@@ -14,7 +14,7 @@ from broker.admin.bodies import json_object
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag, namespace_name, tenant_name
 from broker.admin.resources.policies import policies_body, policies_of
-from broker.admin.resources.system_topics import with_system_topics
+from broker.admin.resources.topics import with_system_topics
 from broker.bundles import boundaries
 from broker.stores.changes import NamespaceMissingError, NamespaceNotEmptyError, TopicChanges
 from server.http import RestError, json_response
@@ -23,10 +23,8 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from broker.admin.context import AdminContext
-    from broker.stores.store import NamespacePolicies
     from proto.names import NamespaceName
 
-NO_NAMESPACE = "Namespace does not exist"
 _PATH = "/admin/v2/namespaces/{tenant}/{namespace}"
 
 
@@ -58,21 +56,19 @@ class NamespaceAdmin:
 
     async def get_policies(self, request: web.Request) -> web.Response:
         """Return a namespace's policies."""
-        policies = await self._policies(namespace_name(request))
+        policies = await self._context.policies(namespace_name(request))
         return json_response(policies_body(policies, self._context.config.cluster_name))
 
     async def get_bundles(self, request: web.Request) -> web.Response:
         """Return the boundaries of a namespace's bundles."""
-        bundles = (await self._policies(namespace_name(request))).bundles
+        bundles = (await self._context.policies(namespace_name(request))).bundles
         return json_response({"boundaries": boundaries(bundles), "numBundles": bundles})
 
     async def list_topics(self, request: web.Request) -> web.StreamResponse:
         """Return the topics of a mode, partitions one by one."""
         namespace = namespace_name(request)
         mode = _mode(request.query.get("mode", ""))
-        snapshot = await self._context.store.snapshot(namespace)
-        if snapshot is None:
-            raise RestError(404, NO_NAMESPACE)
+        snapshot = await self._context.snapshot(namespace)
         sequences = snapshot.listing(mode).sequences
         if flag(request, "includeSystemTopic"):
             sequences = with_system_topics(snapshot, sequences)
@@ -147,12 +143,6 @@ class NamespaceAdmin:
             return await self._context.store.delete_namespace(namespace)
         except NamespaceNotEmptyError:
             raise RestError(409, "Cannot delete non empty namespace") from None
-
-    async def _policies(self, namespace: NamespaceName) -> NamespacePolicies:
-        policies = await self._context.store.policies(namespace)
-        if policies is None:
-            raise RestError(404, NO_NAMESPACE)
-        return policies
 
     async def _check_room(self, namespace: NamespaceName) -> None:
         limit = self._context.config.max_namespaces_per_tenant

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from broker.admin.paths import Endpoint
 from broker.admin.requests import namespace_name, segment, topic_name
-from broker.admin.resources.topics import NO_NAMESPACE, TopicAdmin
 from broker.bundles import bundle_named
 from server.http import RestError
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from broker.admin.context import AdminContext
+    from broker.admin.resources.topics import TopicAdmin
 
 _PATHS = "not_implemented.txt"
 _SCHEMAS = "/admin/v2/schemas/{tenant}/{namespace}/{topic}/schema"
@@ -52,12 +52,7 @@ _CLUSTER_PARTS = (
 
 
 class NotImplementedAdmin:
-    """Calls that are not implemented.
-
-    Args:
-        context: The broker's parts.
-        topics: Checks that a topic exists.
-    """
+    """Calls that are not implemented."""
 
     def __init__(self, context: AdminContext, topics: TopicAdmin) -> None:
         self._context = context
@@ -100,9 +95,7 @@ class NotImplementedAdmin:
         raise _not_implemented(f"{request.path.split('/', 6)[-1]} of namespaces")
 
     async def _check_namespace(self, request: web.Request) -> None:
-        policies = await self._context.store.policies(namespace_name(request))
-        if policies is None:
-            raise RestError(404, NO_NAMESPACE)
+        policies = await self._context.policies(namespace_name(request))
         if "bundle" in request.match_info:
             text = segment(request, "bundle")
             if bundle_named(text, policies.bundles) is None:

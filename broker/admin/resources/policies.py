@@ -64,12 +64,6 @@ def policies_of(
 ) -> NamespacePolicies:
     """Read policies from a body; policies that are not kept are ignored.
 
-    Args:
-        body: The body; None for none.
-        namespace: The namespace they are for.
-        allowed_clusters: Clusters allowed to its tenant.
-        default_bundles: defaultNumberOfNamespaceBundles.
-
     Raises:
         RestError: A cluster is not allowed, or the bundles cannot be kept.
         BadBodyError: It is of another form.

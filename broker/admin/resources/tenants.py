@@ -32,12 +32,7 @@ _WITHOUT_TLS = {
 
 
 class TenantAdmin:
-    """Requests about tenants and clusters.
-
-    Args:
-        context: The broker's parts.
-        namespaces: Deletes the namespaces of a tenant that is deleted with force.
-    """
+    """Requests about tenants and clusters."""
 
     def __init__(self, context: AdminContext, namespaces: NamespaceAdmin) -> None:
         self._context = context

@@ -8,12 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.admin.bodies import string_map
+from broker.admin.bodies import partition_count, partitions_and_properties, string_map
 from broker.admin.paths import Endpoint, Takes
-from broker.admin.requests import NAMESPACE_REASON, done, flag, namespace_name, segment, topic_name
-from broker.admin.resources.partition_body import partition_count, partitions_and_properties
-from broker.admin.resources.property_query import parse_properties
-from broker.admin.resources.system_topics import with_system_topics
+from broker.admin.requests import (
+    NAMESPACE_REASON,
+    done,
+    flag,
+    namespace_name,
+    parse_properties,
+    segment,
+    topic_name,
+)
 from broker.bundles import bundle_named
 from broker.plugins.calls import ResourcesError
 from broker.stores.snapshots.snapshot import by_kind
@@ -36,7 +41,6 @@ if TYPE_CHECKING:
 DOMAIN = "/admin/v2/{domain}"
 NAMESPACE = f"{DOMAIN}/{{tenant}}/{{namespace}}"
 TOPIC = f"{NAMESPACE}/{{topic}}"
-NO_NAMESPACE = "Namespace does not exist"
 _BUNDLE = "/admin/v2/non-persistent/{tenant}/{namespace}/{topic}"
 MODE = pb.CommandGetTopicsOfNamespace
 
@@ -71,7 +75,7 @@ class TopicAdmin:
     async def list_topics(self, request: web.Request) -> web.StreamResponse:
         """Return the topics of a domain, partitions one by one."""
         namespace = namespace_name(request)
-        snapshot = await self._snapshot(namespace)
+        snapshot = await self._context.snapshot(namespace)
         persistent = segment(request, "domain") == PERSISTENT
         keep = await self._bundle_filter(request, namespace)
         listed = snapshot.persistent if persistent else snapshot.non_persistent
@@ -103,9 +107,7 @@ class TopicAdmin:
         text = request.query.get("bundle")
         if text is None:
             return None
-        policies = await self._context.store.policies(namespace)
-        if policies is None:
-            raise RestError(404, NO_NAMESPACE)
+        policies = await self._context.policies(namespace)
         bundle = bundle_named(text, policies.bundles)
         if bundle is not None:
             return bundle.kept
@@ -132,7 +134,7 @@ class TopicAdmin:
 
     async def list_partitioned(self, request: web.Request) -> web.StreamResponse:
         """Return the partitioned topics of a domain, in the order of their names' bytes."""
-        counts = (await self._snapshot(namespace_name(request))).partitioned
+        counts = (await self._context.snapshot(namespace_name(request))).partitioned
         start = f"{segment(request, 'domain')}://".encode()
         system = flag(request, "includeSystemTopic")
 
@@ -270,10 +272,16 @@ class TopicAdmin:
         return done()
 
     async def _is_partitioned(self, topic: TopicName) -> bool:
-        return str(topic) in (await self._snapshot(topic.namespace)).partitioned
+        return str(topic) in (await self._context.snapshot(topic.namespace)).partitioned
 
-    async def _snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot:
-        snapshot = await self._context.store.snapshot(namespace)
-        if snapshot is None:
-            raise RestError(404, NO_NAMESPACE)
-        return snapshot
+
+def with_system_topics(
+    snapshot: NamespaceSnapshot, sequences: Sequence[TopicSequence]
+) -> tuple[TopicSequence, ...]:
+    """Return sequences of a snapshot with the system topics of their domains, in order."""
+    by_domain: dict[bool, list[bytes]] = {True: [], False: []}
+    for name in snapshot.system:
+        by_domain[name.startswith(b"persistent:")].append(name)
+    return tuple(
+        sequence.apply(by_domain[sequence is snapshot.persistent], ()) for sequence in sequences
+    )

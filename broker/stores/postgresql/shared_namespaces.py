@@ -27,7 +27,6 @@ from broker.stores.postgresql.view import (
     net_changes,
 )
 from broker.stores.postgresql.writing import WrittenChange, write_change
-from broker.stores.snapshots.cache import SnapshotCache
 from broker.stores.store import NamespacePolicies, NamespaceSnapshot
 from proto.names import NamespaceName
 
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from broker.stores.postgresql.driver import Connection
+    from broker.stores.snapshots.cache import SnapshotCache
     from limiter.clock import Clock
 
 
@@ -47,26 +47,19 @@ class Chore(Enum):
 
 
 class SharedNamespaces:
-    """One broker's view of the namespaces, kept in step with the database.
-
-    Args:
-        use: Takes a connection for a block, or raises StoreError.
-        feeds: Readers of changes.
-        cache_bytes: Bytes of snapshots to keep.
-        clock: Where time comes from.
-    """
+    """One broker's view of the namespaces, kept in step with the database."""
 
     def __init__(
         self,
         use: Callable[[], AbstractAsyncContextManager[Connection]],
         feeds: ChangeFeeds,
-        cache_bytes: int,
+        cache: SnapshotCache,
         clock: Clock,
     ) -> None:
         self._use = use
         self._feeds = feeds
-        self._cache = SnapshotCache(cache_bytes)
-        self._view = NamespaceView(self._cache, feeds)
+        self._cache = cache
+        self._view = NamespaceView(cache, feeds)
         self._locks: NameLocks[NamespaceName] = NameLocks()
         self._resyncs = ResyncTasks(self._resync, clock)
         # Notifications of these were lost: what happened becomes one change.
@@ -74,14 +67,6 @@ class SharedNamespaces:
         # Numbers of namespaces that were not looked at since they were created.
         self._unknown: set[int] = set()
         self._server_start = ""
-
-    def __len__(self) -> int:
-        return len(self._cache)
-
-    @property
-    def cached_bytes(self) -> int:
-        """Bytes of the snapshots that are kept."""
-        return self._cache.held_bytes
 
     async def opened(self, connection: Connection) -> None:
         """Remember the start of the server that the snapshots are of."""
@@ -92,14 +77,6 @@ class SharedNamespaces:
         await self._resyncs.close()
 
     # -- reading ------------------------------------------------------------------------------
-
-    def cached(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return a snapshot that is kept."""
-        return self._cache.peek(namespace)
-
-    def used(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return a snapshot that is kept, which is then the one used last."""
-        return self._cache.get(namespace)
 
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
         """Return the newest version this broker was notified of; None when there is none."""

@@ -6,14 +6,12 @@ follows the changes of others is in shared_namespaces.py.
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+from broker.stores.cached_store import CachedStore
 from broker.stores.changes import StoreError, TopicChanges
-from broker.stores.conditions import storable
-from broker.stores.feed import ChangeFeed, ChangeFeeds
 from broker.stores.name_locks import to_its_end
 from broker.stores.postgresql import namespaces as rows
 from broker.stores.postgresql.connections import PostgresqlConnections
@@ -22,7 +20,6 @@ from broker.stores.postgresql.reading import read_properties, read_version, sele
 from broker.stores.postgresql.schema import UnknownSchemaError, make_tables
 from broker.stores.postgresql.shared_namespaces import SharedNamespaces
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
-from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
 from limiter.clock import Clock, LoopClock
 from proto.names import NamespaceName
 
@@ -30,12 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from broker.stores.postgresql.driver import Connection
-    from broker.stores.store import Mode
 
 T = TypeVar("T")
 
 
-class PostgresqlStore:
+class PostgresqlStore(CachedStore):
     """Topics in a PostgreSQL database that several brokers may share. See MetadataStore.
 
     While the database is out of reach, cached snapshots are still served, however old, and
@@ -48,10 +44,10 @@ class PostgresqlStore:
     """
 
     def __init__(self, url: str, cache_bytes: int, clock: Clock | None = None) -> None:
+        super().__init__(cache_bytes)
         clock = clock or LoopClock()
         self._connections = PostgresqlConnections(url, clock)
-        self._feeds = ChangeFeeds()
-        self._namespaces = SharedNamespaces(self._use, self._feeds, cache_bytes, clock)
+        self._namespaces = SharedNamespaces(self._use, self._feeds, self._cache, clock)
         self._listener = NotificationListener(
             self._connections.connect,
             {
@@ -66,12 +62,7 @@ class PostgresqlStore:
 
     def __repr__(self) -> str:
         shown = self._connections.shown_url
-        return f"<PostgresqlStore {shown}, {len(self._namespaces)} namespaces cached>"
-
-    @property
-    def cached_bytes(self) -> int:
-        """Bytes of the snapshots that are kept."""
-        return self._namespaces.cached_bytes
+        return f"<PostgresqlStore {shown}, {len(self._cache)} namespaces cached>"
 
     @property
     def connected(self) -> bool:
@@ -160,37 +151,16 @@ class PostgresqlStore:
         """Return the newest version this broker was notified of; None when there is none."""
         return await self._namespaces.snapshot(namespace)
 
-    async def version(self, namespace: NamespaceName) -> int:
-        """Return the newest version; 0 for a namespace that is not there."""
-        cached = self._namespaces.cached(namespace)
-        if cached is not None:
-            return cached.version
+    async def _version(self, namespace: NamespaceName) -> int:
         async with self._use() as connection:
             known = await read_version(connection, str(namespace))
         return known.version if known is not None else 0
 
-    def estimated_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
-        """Return a listing's heap estimate if its snapshot is cached, else None."""
-        cached = self._namespaces.cached(namespace)
-        return cached.listing(mode).estimated_bytes if cached is not None else None
-
-    def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
-        """Return the newest listing of a mode if its snapshot is cached, else None."""
-        cached = self._namespaces.used(namespace)
-        return cached.listing(mode) if cached is not None else None
-
-    async def select(
-        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
-    ) -> TopicListing:
-        """Return the user topics of a mode that have every given property."""
-        if not properties:
-            snapshot = await self.snapshot(namespace)
-            return snapshot.listing(mode) if snapshot is not None else EMPTY_LISTING
-        if not storable(properties):
-            return EMPTY_LISTING
+    async def _names_with(
+        self, namespace: NamespaceName, properties: Mapping[str, str]
+    ) -> list[bytes]:
         async with self._use() as connection:
-            names = await select_names(connection, str(namespace), properties)
-        return await asyncio.to_thread(NamespaceSnapshot().selection, names, mode)
+            return await select_names(connection, str(namespace), properties)
 
     async def properties(self, namespace: NamespaceName, name: str) -> Mapping[str, str]:
         """Return the properties of a topic or partitioned topic; empty without any."""
@@ -200,10 +170,6 @@ class PostgresqlStore:
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
         """Commit changes, then show them: an acknowledged change survives this process."""
         return await to_its_end(self._namespaces.apply(namespace, changes))
-
-    def changes(self) -> ChangeFeed:
-        """Return a new feed of everything that is applied from now on, here or elsewhere."""
-        return self._feeds.open()
 
     async def has_imported(self, fingerprint: str) -> bool:
         """Tell whether a file with this content was imported as a whole, by any broker."""

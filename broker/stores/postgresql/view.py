@@ -63,10 +63,6 @@ class NamespaceView:
     """Known namespaces, their snapshots, and the feed: changed together, in one turn.
 
     Bound: MAX_KNOWN_NAMESPACES beside the cache's own.
-
-    Args:
-        cache: Snapshots.
-        feeds: Readers of changes.
     """
 
     def __init__(self, cache: SnapshotCache, feeds: ChangeFeeds) -> None:

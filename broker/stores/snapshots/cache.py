@@ -21,9 +21,6 @@ class SnapshotCache:
 
     Bound: ``max_bytes`` (floodgateSnapshotCacheMB); the one unused for longest goes first. One
     snapshot stays, however large.
-
-    Args:
-        max_bytes: Bytes to keep.
     """
 
     def __init__(self, max_bytes: int) -> None:

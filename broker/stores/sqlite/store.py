@@ -11,27 +11,25 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
+from broker.stores.cached_store import CachedStore
 from broker.stores.changes import NamespaceNotEmptyError, StoreError, TopicChanges
-from broker.stores.conditions import feed_change, storable
-from broker.stores.feed import Change, ChangeFeed, ChangeFeeds
+from broker.stores.conditions import feed_change
+from broker.stores.feed import Change
 from broker.stores.name_locks import to_its_end
-from broker.stores.snapshots.cache import SnapshotCache
 from broker.stores.sqlite.file import SqliteFile
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
-from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
 from proto.names import NamespaceName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from broker.stores.store import Mode
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class SqliteStore:
+class SqliteStore(CachedStore):
     """Topics in a SQLite file (WAL). See MetadataStore.
 
     One broker at a time has the file: a second one is refused when it opens.
@@ -42,20 +40,14 @@ class SqliteStore:
     """
 
     def __init__(self, path: Path, cache_bytes: int) -> None:
+        super().__init__(cache_bytes)
         self._path = path
-        self._cache = SnapshotCache(cache_bytes)
-        self._feeds = ChangeFeeds()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite")
         self._file: SqliteFile | None = None
         self._lock = asyncio.Lock()
 
     def __repr__(self) -> str:
         return f"<SqliteStore {self._path}, {len(self._cache)} namespaces cached>"
-
-    @property
-    def cached_bytes(self) -> int:
-        """Bytes of the snapshots that are kept."""
-        return self._cache.held_bytes
 
     async def open(self) -> None:
         """Open or create the file.
@@ -150,33 +142,13 @@ class SqliteStore:
                 self._cache.keep(namespace, snapshot)
         return snapshot
 
-    async def version(self, namespace: NamespaceName) -> int:
-        """Return the newest version; 0 for a namespace that is not there."""
-        cached = self._cache.peek(namespace)
-        if cached is not None:
-            return cached.version
+    async def _version(self, namespace: NamespaceName) -> int:
         return await self._run(SqliteFile.version, str(namespace))
 
-    def estimated_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
-        """Return a listing's heap estimate if its snapshot is cached, else None."""
-        cached = self._cache.peek(namespace)
-        return cached.listing(mode).estimated_bytes if cached is not None else None
-
-    def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
-        """Return the newest listing of a mode if its snapshot is cached, else None."""
-        cached = self._cache.get(namespace)
-        return cached.listing(mode) if cached is not None else None
-
-    async def select(
-        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
-    ) -> TopicListing:
-        """Return the user topics of a mode that have every given property."""
-        if not properties:
-            snapshot = await self.snapshot(namespace)
-            return snapshot.listing(mode) if snapshot is not None else EMPTY_LISTING
-        if not storable(properties):
-            return EMPTY_LISTING
-        return await self._run(_selected, str(namespace), mode, dict(properties))
+    async def _names_with(
+        self, namespace: NamespaceName, properties: Mapping[str, str]
+    ) -> list[bytes]:
+        return await self._run(SqliteFile.select, str(namespace), dict(properties))
 
     async def properties(self, namespace: NamespaceName, name: str) -> Mapping[str, str]:
         """Return the properties of a topic or partitioned topic; empty without any."""
@@ -194,10 +166,6 @@ class SqliteStore:
             self._cache.keep(namespace, after)
             self._feeds.publish(feed_change(namespace, before, after.version, made))
             return after.version
-
-    def changes(self) -> ChangeFeed:
-        """Return a new feed of everything that is applied from now on, in order."""
-        return self._feeds.open()
 
     async def has_imported(self, fingerprint: str) -> bool:
         """Tell whether a file with this content was imported as a whole."""
@@ -240,9 +208,3 @@ class SqliteStore:
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, lambda: work(*args, **kwargs))
-
-
-def _selected(
-    file: SqliteFile, name: str, mode: Mode, properties: Mapping[str, str]
-) -> TopicListing:
-    return NamespaceSnapshot().selection(file.select(name, properties), mode)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.watches.updates.set_update import SetUpdate
+from broker.watches.updates.update_permit import SetUpdate
 from proto.names import PERSISTENT, is_system_topic
 from proto.watch_commands import encode_changes
 

@@ -42,13 +42,7 @@ class _Merge:
 
 
 class LargeChange:
-    """Many names added to or removed from a namespace's sets, under the lock that changes take.
-
-    Args:
-        sets: The sets.
-        matching: Finds the sets that a name belongs to.
-        touched: Called with every name.
-    """
+    """Many names added to or removed from a namespace's sets, under the lock that changes take."""
 
     def __init__(
         self,

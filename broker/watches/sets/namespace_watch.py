@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from broker.stores.snapshots.snapshot import NamespaceSnapshot
     from broker.watches.sets.context import FollowingContext
     from broker.watches.sets.watched_sets import SetWatcher, WatchedSet
-    from broker.watches.updates.set_update import SetUpdate
+    from broker.watches.updates.update_permit import SetUpdate
     from proto.names import NamespaceName
 
     _Updates: TypeAlias = Sequence[tuple[WatchedSet, SetUpdate | None]]

@@ -47,13 +47,6 @@ class SetBuilder:
 
     Bound: one build for each pattern that somebody waits for; the names it notes are the
     namespace's own.
-
-    Args:
-        namespace: Whose sets.
-        context: Shared by all watched namespaces.
-        sets: Where sets are put.
-        index: Patterns by which names are matched.
-        lock: Held while sets change.
     """
 
     def __init__(

@@ -2,7 +2,8 @@
 
 The kernel has most frames before the next is sent: a permit for each watcher would be granted and
 released a thousand times in a turn of the loop. For 400 watchers of one set on as many connections
-a change takes 5.7 ms so, and 10.7 ms with a permit each.
+a change takes 5.7 ms so, and 10.7 ms with a permit each. Small frames are written past the queues,
+once for each connection: for 400 watchers on 4 connections in 0.8 ms, and 2.8 ms with a write each.
 """
 
 from __future__ import annotations
@@ -10,16 +11,20 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from broker.watches.updates.write_batch import WriteBatch
 from limiter.errors import PermitTooLargeError
+from proto.watch_commands import WatchUpdate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from broker.watches.names.sorted_names import SortedNames
     from limiter.memory.response_memory import ResponseMemory
     from server.connection.served_connection import ServedConnection
 
 logger = logging.getLogger(__name__)
+
+MAX_JOINED_BYTES = 65_536
+"""Most bytes of one connection that are joined; they are written before more are added."""
 
 
 class UpdatePermit:
@@ -36,7 +41,7 @@ class UpdatePermit:
     __slots__ = (
         "_all_told",
         "_asked",
-        "_batch",
+        "_by_cnx",
         "_memory",
         "_waiting",
         "granted",
@@ -45,7 +50,8 @@ class UpdatePermit:
     )
 
     def __init__(self) -> None:
-        self._batch = WriteBatch()
+        # Frames between two pauses of the loop: a client with many consumers has many watchers.
+        self._by_cnx: dict[ServedConnection, _Frames] = {}
         self.size_bytes = 0
         self.granted = False
         self.pays = False
@@ -74,7 +80,19 @@ class UpdatePermit:
         Returns:
             False where something is queued, behind which it belongs.
         """
-        return self._batch.add(cnx, frame, self._write)
+        joined = self._by_cnx.get(cnx)
+        if joined is not None and joined.size_bytes + len(frame) > MAX_JOINED_BYTES:
+            del self._by_cnx[cnx]
+            self._write(cnx, joined.frames)
+            joined = None
+        if joined is not None:
+            joined.frames.append(frame)
+            joined.size_bytes += len(frame)
+            return True
+        if not cnx.sender.may_write_through:
+            return False
+        self._by_cnx[cnx] = _Frames(frame)
+        return True
 
     def enqueue(self, cnx: ServedConnection, buffers: Sequence[bytes]) -> None:
         """Queue a frame."""
@@ -83,8 +101,9 @@ class UpdatePermit:
 
     def flush(self) -> None:
         """Write the frames collected so far, before others have their turn."""
-        for cnx, frames in self._batch.taken():
-            self._write(cnx, frames)
+        by_cnx, self._by_cnx = self._by_cnx, {}
+        for cnx, joined in by_cnx.items():
+            self._write(cnx, joined.frames)
 
     def _write(self, cnx: ServedConnection, frames: Sequence[bytes]) -> None:
         """Write a connection's frames; an error ends that connection only."""
@@ -120,3 +139,46 @@ class UpdatePermit:
         if not self._waiting and memory is not None:
             self._memory, self.granted = None, False
             memory.cancel_owner(self)  # It never asks again: no account is kept for it.
+
+
+class _Frames:
+    """The frames of one connection."""
+
+    __slots__ = ("frames", "size_bytes")
+
+    def __init__(self, frame: bytes) -> None:
+        self.frames = [frame]
+        self.size_bytes = len(frame)
+
+
+class SetUpdate:
+    """One change of a watched set, encoded once for all its watchers.
+
+    Args:
+        before: The set before the change.
+        after: The set after it.
+        names: The names added and removed, as proto.watch_commands.encode_changes encodes them.
+        permit: Shared by all updates of the change; None where each copy is sent under its own.
+
+    Attributes:
+        command: The command without what differs between watchers.
+    """
+
+    __slots__ = ("after", "before", "command", "permit")
+
+    def __init__(
+        self,
+        before: SortedNames,
+        after: SortedNames,
+        names: bytes,
+        permit: UpdatePermit | None = None,
+    ) -> None:
+        self.before = before
+        self.after = after
+        self.command = WatchUpdate(names, after.hash)
+        self.permit = permit
+        if permit is not None:
+            permit.size_bytes += self.command.body_bytes
+
+    def __repr__(self) -> str:
+        return f"<update to {self.after.hash}>"

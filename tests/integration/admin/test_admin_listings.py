@@ -14,8 +14,8 @@ import pytest
 
 from broker.admin.listing_response import MAX_LISTINGS, WRITE_SECONDS, json_names
 from broker.admin.negotiation import METADATA_TYPE
-from broker.admin.resources.property_query import parse_properties
-from broker.configuration.property_bounds import PropertyBounds
+from broker.admin.requests import parse_properties
+from broker.configuration.plugin_keys import PropertyBounds
 from broker.stores.changes import TopicChanges
 from proto.names import NamespaceName
 from tests.support.clocks.manual_clock import ManualClock

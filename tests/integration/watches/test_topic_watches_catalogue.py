@@ -19,6 +19,7 @@ from tests.support.peers.held_broker import held_at
 from tests.support.processes.cluster import cluster, topic_names, until
 from tests.support.watches.wire_watches import (
     ALPHA,
+    BETA,
     GOLD,
     PROFILES,
     TOPICS,
@@ -49,6 +50,18 @@ async def change_untold(parts: Cluster, *steps: dict[str, list[str]]) -> None:
     del feeds.publish
     version = await parts.broker.store.version(GOLD)
     feeds.publish(Change(GOLD, version, complete=False))
+
+
+async def followed(parts: Cluster, count: int) -> None:
+    """Return when the broker has applied all changes, each of which takes some turns of the loop.
+
+    Args:
+        parts: Where one namespace is watched.
+        count: Number of its names after the changes.
+    """
+    (namespace,) = parts.broker.watches.registry._namespaces.values()
+    await until(lambda: len(namespace.sets.everything) == count)
+    await settle()
 
 
 # -- upstream's cases -----------------------------------------------------------------------------
@@ -156,7 +169,7 @@ async def test_as_shipped_a_watch_whose_queue_overflowed_has_the_right_set_and_s
             # When
             for one in names:
                 await change(parts, added=[one])
-            await settle()
+            await followed(parts, len(ALPHA + BETA + names))
         await settle()
         relistings = parts.broker.watches.totals.relistings
         await peer.send(watch(request_id=2))
@@ -179,7 +192,7 @@ async def test_a_watch_that_missed_as_much_is_told_all_of_it_by_one_update() -> 
             await settle()
             for one in names[1:]:
                 await change(parts, added=[one])
-            await settle()
+            await followed(parts, len(ALPHA + BETA + names))
         # Then: the first was under way
         client.apply(await peer.command())
         client.apply(await peer.command())

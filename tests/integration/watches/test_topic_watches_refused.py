@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 import proto.PulsarApi_pb2 as pb
-from broker.watches.metrics import WatchMetrics
+from broker.metrics import watch_metrics
 from broker.watches.registry import WATCHER_BYTES
 from broker.watches.sets.watched_sets import SET_BYTES
 from tests.support.processes.cluster import cluster, topic_names, until
@@ -289,7 +289,7 @@ async def test_the_metrics_say_what_is_watched_and_what_was_refused() -> None:
         watches = parts.broker.watches
         watches.registry.max_bytes = 1_000_000
         metrics = CollectorRegistry()
-        metrics.register(WatchMetrics("the-cluster", watches))
+        metrics.register(watch_metrics("the-cluster", watches))
         # When
         samples = read_samples(generate_latest(metrics).decode())
         # Then

@@ -13,9 +13,8 @@ from broker.patterns.pattern import RegexImplementation
 from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.memory import MemoryStore
 from broker.watches.names.sorted_names import SortedNames
-from broker.watches.sets.context import FollowingContext
+from broker.watches.sets.context import FollowingContext, WatchTotals
 from broker.watches.sets.namespace_watch import NamespaceWatch
-from broker.watches.sets.totals import WatchTotals
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
 from server.tasks.cooperative import Steps
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from broker.stores.snapshots.snapshot import NamespaceSnapshot
     from broker.topic_lists.listing import TopicListing
     from broker.watches.sets.watched_sets import WatchedSet
-    from broker.watches.updates.set_update import SetUpdate
+    from broker.watches.updates.update_permit import SetUpdate
 
 NAMESPACE = NamespaceName.parse("t/n")
 ENGINE = RegexImplementation.RE2J_WITH_JDK_FALLBACK

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from broker.metrics import BrokerMetrics, ListingCacheMetrics, StoreMetrics
+from broker.metrics import broker_metrics, listing_cache_metrics, store_metrics
 from broker.patterns.cache import ListingCache
 from broker.stores.snapshots.cache import SNAPSHOT_BYTES
 from broker.stores.sqlite.store import SqliteStore
@@ -27,7 +27,7 @@ def test_samples_have_recorded_names_types_and_labels_and_counted_values() -> No
     connections = ConnectionCounters()
     flow = FlowTotals(ManualClock())
     registry = CollectorRegistry()
-    registry.register(BrokerMetrics("c1", "10.0.0.1", connections, lambda: 9, lambda: 4, flow))
+    registry.register(broker_metrics("c1", "10.0.0.1", connections, lambda: 9, lambda: 4, flow))
     # When
     for _ in range(5):
         connections.opened()
@@ -70,7 +70,7 @@ async def test_what_a_store_keeps_in_memory_is_exported(tmp_path: Path) -> None:
     # Given
     store = SqliteStore(tmp_path / "topics.sqlite", 10_000)
     registry = CollectorRegistry()
-    registry.register(StoreMetrics("c1", store, 10_000))
+    registry.register(store_metrics("c1", store, 10_000))
     await store.open()
     try:
         await store.create_namespace(NamespaceName.parse("a/b"))
@@ -90,7 +90,7 @@ def test_what_is_remembered_of_listings_is_exported() -> None:
     # Given
     cache, scope = ListingCache(10_000), TopicSequence()
     registry = CollectorRegistry()
-    registry.register(ListingCacheMetrics("c1", cache))
+    registry.register(listing_cache_metrics("c1", cache))
     for key in range(20):
         cache.put(scope, key, "value", 100)
     for key in range(20):

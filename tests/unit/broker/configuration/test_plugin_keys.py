@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.configuration.config import BrokerConfig
-from broker.configuration.property_bounds import PropertyBounds
+from broker.configuration.plugin_keys import PropertyBounds
 from server.errors import ConfigError
 
 INDEX = "broker.property_index:PropertyIndex"

@@ -9,11 +9,11 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.configuration.config import BrokerConfig
-from broker.configuration.property_bounds import PropertyBounds, TooManyPropertiesError
+from broker.configuration.plugin_keys import PropertyBounds, TooManyPropertiesError
 from broker.listing.lister import TopicLister, open_lister
 from broker.plugins.calls import ResourceCalls, ResourcesError
 from broker.plugins.plugin import BrokerContext
-from broker.plugins.property_index import PropertyIndex
+from broker.property_index import PropertyIndex
 from broker.stores.changes import TopicChanges
 from broker.stores.memory import MemoryStore
 from broker.stores.property_rows import PropertyRows

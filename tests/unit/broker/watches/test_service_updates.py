@@ -24,8 +24,6 @@ async def test_an_update_is_sent_at_once_where_nothing_is_in_its_way(as_shipped:
     # When: in one turn of the loop
     watching.change(added=["b"])
     watching.change(removed=["a"])
-    if as_shipped:
-        await settle()  # Each has a permit of its own, and a place in the queue.
     # Then
     assert client.takes() == 2
     assert client.told == [(["b"], []), ([], ["a"])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.configuration.property_bounds import PropertyBounds, TooManyPropertiesError, as_mapping
+from broker.configuration.plugin_keys import PropertyBounds, TooManyPropertiesError, as_mapping
 
 BOUNDS = PropertyBounds(max_properties=3, max_bytes=12)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from broker.stores.snapshots.selected_rows import ROWS_PER_STEP, names_at_rows
+from broker.stores.snapshots.namespace_properties import ROWS_PER_STEP, names_at_rows
 from broker.topic_lists.sequence import TopicSequence
 
 NAMES = [b"persistent://tenant/ns/topic-%06d" % number for number in range(30_000)]

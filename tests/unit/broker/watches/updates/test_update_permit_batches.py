@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.watches.updates import write_batch
+from broker.watches.updates import update_permit
 from broker.watches.updates.update_permit import UpdatePermit
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from limiter.memory.response_memory import SharedMemory
@@ -118,7 +118,7 @@ async def test_what_the_kernel_leaves_waiting_is_weighed_as_paid_or_not(pays: bo
 
 async def test_so_much_is_joined_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given
-    monkeypatch.setattr(write_batch, "MAX_JOINED_BYTES", 10)
+    monkeypatch.setattr(update_permit, "MAX_JOINED_BYTES", 10)
     served, permit = Served(), acquired()
     served.peer.reads_at_once = True
     lengths = writes(served)
@@ -134,7 +134,7 @@ async def test_who_takes_none_of_what_was_joined_is_sent_no_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Given
-    monkeypatch.setattr(write_batch, "MAX_JOINED_BYTES", 10)
+    monkeypatch.setattr(update_permit, "MAX_JOINED_BYTES", 10)
     served, permit = Served(), acquired()
     # When
     taken = [permit.send(served.cnx, b"four") for _ in range(5)]

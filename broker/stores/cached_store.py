@@ -1,0 +1,81 @@
+"""The part that stores of a database share: answers from the snapshots that they keep in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from broker.stores.conditions import storable
+from broker.stores.feed import ChangeFeed, ChangeFeeds
+from broker.stores.snapshots.cache import SnapshotCache
+from broker.stores.store import NamespaceSnapshot
+from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from broker.stores.store import Mode
+    from proto.names import NamespaceName
+
+
+class CachedStore(ABC):
+    """A store that keeps the snapshots used last. See MetadataStore.
+
+    Args:
+        cache_bytes: Bytes of the snapshots kept; the one unused for longest goes first.
+    """
+
+    def __init__(self, cache_bytes: int) -> None:
+        self._cache = SnapshotCache(cache_bytes)
+        self._feeds = ChangeFeeds()
+
+    @property
+    def cached_bytes(self) -> int:
+        """Bytes of the snapshots that are kept."""
+        return self._cache.held_bytes
+
+    @abstractmethod
+    async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
+        """Return the newest version of a namespace; None when it does not exist."""
+
+    def estimated_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
+        """Return a listing's heap estimate if its snapshot is cached, else None."""
+        cached = self._cache.peek(namespace)
+        return cached.listing(mode).estimated_bytes if cached is not None else None
+
+    def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
+        """Return the newest listing of a mode if its snapshot is cached, else None."""
+        cached = self._cache.get(namespace)
+        return cached.listing(mode) if cached is not None else None
+
+    async def version(self, namespace: NamespaceName) -> int:
+        """Return the newest version; 0 for a namespace that is not there."""
+        cached = self._cache.peek(namespace)
+        return cached.version if cached is not None else await self._version(namespace)
+
+    @abstractmethod
+    async def _version(self, namespace: NamespaceName) -> int:
+        """Read the newest version from the database."""
+
+    async def select(
+        self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
+    ) -> TopicListing:
+        """Return the user topics of a mode that have every given property."""
+        if not properties:
+            snapshot = await self.snapshot(namespace)
+            return snapshot.listing(mode) if snapshot is not None else EMPTY_LISTING
+        if not storable(properties):
+            return EMPTY_LISTING
+        names = await self._names_with(namespace, properties)
+        return await asyncio.to_thread(NamespaceSnapshot().selection, names, mode)
+
+    @abstractmethod
+    async def _names_with(
+        self, namespace: NamespaceName, properties: Mapping[str, str]
+    ) -> list[bytes]:
+        """Select topics, system topics too, by the database's index; in order."""
+
+    def changes(self) -> ChangeFeed:
+        """Return a new feed of everything that is applied from now on, in order."""
+        return self._feeds.open()
