@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from broker.watches.names.sorted_names import SortedNames
     from broker.watches.sets.context import WatchTotals
     from broker.watches.sets.watched_sets import EncodedNames
-    from broker.watches.updates.update_permit import SetUpdate
+    from broker.watches.update_permit import SetUpdate
     from limiter.backoff import Backoff
     from limiter.clock import Clock
     from limiter.memory.response_memory import ResponseMemory

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from broker.watches.sender import WatchSender
     from broker.watches.sets.context import WatchTotals
     from broker.watches.sets.watched_sets import WatchedSet
-    from broker.watches.updates.update_permit import SetUpdate
+    from broker.watches.update_permit import SetUpdate
 
 logger = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.watches.updates.update_permit import SetUpdate
+from broker.watches.update_permit import SetUpdate
 from proto.names import PERSISTENT, is_system_topic
 from proto.watch_commands import encode_changes
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from broker.watches.names.sorted_names import SortedNames
     from broker.watches.sets.watched_sets import WatchedSet
-    from broker.watches.updates.update_permit import UpdatePermit
+    from broker.watches.update_permit import UpdatePermit
 
 _PERSISTENT = f"{PERSISTENT}://".encode()
 

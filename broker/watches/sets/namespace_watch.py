@@ -21,7 +21,7 @@ from broker.watches.sets.large_change import LARGE_CHANGE_NAMES, LargeChange
 from broker.watches.sets.matching import ChangeMatching, matching_for
 from broker.watches.sets.set_builder import SetBuilder
 from broker.watches.sets.watched_sets import SharedChange, WatchedSets
-from broker.watches.updates.update_permit import UpdatePermit
+from broker.watches.update_permit import UpdatePermit
 from limiter.backoff import Backoff
 from limiter.clock import clock_sleep
 from proto.topic_hash import in_java_order
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from broker.stores.snapshots.snapshot import NamespaceSnapshot
     from broker.watches.sets.context import FollowingContext
     from broker.watches.sets.watched_sets import SetWatcher, WatchedSet
-    from broker.watches.updates.update_permit import SetUpdate
+    from broker.watches.update_permit import SetUpdate
     from proto.names import NamespaceName
 
     _Updates: TypeAlias = Sequence[tuple[WatchedSet, SetUpdate | None]]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.watches.names.merging import changes_between, merged
-from broker.watches.updates.update_permit import SetUpdate
+from broker.watches.update_permit import SetUpdate
 from proto.watch_commands import encode_changes
 from server.tasks.cooperative import Steps
 

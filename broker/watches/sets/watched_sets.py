@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
     from broker.watches.names.nodes import ChangedNodes
-    from broker.watches.updates.update_permit import SetUpdate
+    from broker.watches.update_permit import SetUpdate
 
 SET_BYTES = 2_048
 """Memory of a set beside its version, most of it for its pattern in the index."""

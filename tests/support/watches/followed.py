@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from broker.stores.snapshots.snapshot import NamespaceSnapshot
     from broker.topic_lists.listing import TopicListing
     from broker.watches.sets.watched_sets import WatchedSet
-    from broker.watches.updates.update_permit import SetUpdate
+    from broker.watches.update_permit import SetUpdate
 
 NAMESPACE = NamespaceName.parse("t/n")
 ENGINE = RegexImplementation.RE2J_WITH_JDK_FALLBACK

@@ -10,7 +10,7 @@ from broker.watches.names.sorted_names import SortedNames
 from broker.watches.sender import SenderContext, WatchSender
 from broker.watches.sets.context import WatchTotals
 from broker.watches.sets.watched_sets import WatchedSet
-from broker.watches.updates.update_permit import SetUpdate, UpdatePermit
+from broker.watches.update_permit import SetUpdate, UpdatePermit
 from broker.watches.watcher import LatestWatcher, OrderedWatcher, TopicListWatcher
 from limiter.backoff import Backoff
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit

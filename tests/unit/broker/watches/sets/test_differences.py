@@ -8,7 +8,7 @@ from broker.watches.names.sorted_names import SortedNames
 from broker.watches.sets import differences as module
 from broker.watches.sets.differences import SetDifferences, each_name
 from broker.watches.sets.watched_sets import WatchedSet
-from broker.watches.updates.update_permit import UpdatePermit
+from broker.watches.update_permit import UpdatePermit
 
 if TYPE_CHECKING:
     import pytest

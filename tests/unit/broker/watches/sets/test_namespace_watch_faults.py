@@ -17,7 +17,7 @@ from tests.unit.server.connection.test_served_connection import Served
 if TYPE_CHECKING:
     import pytest
 
-    from broker.watches.updates.update_permit import SetUpdate
+    from broker.watches.update_permit import SetUpdate
 
 AS = "t/n/a.*"
 

@@ -10,7 +10,7 @@ from broker.watches.names.sorted_names import SortedNames
 from broker.watches.sets.reconciler import REMEMBERED_UPDATES, Reconciler
 
 if TYPE_CHECKING:
-    from broker.watches.updates.update_permit import SetUpdate
+    from broker.watches.update_permit import SetUpdate
 
 PLENTY = 10**6
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.watches.updates.update_permit import UpdatePermit
+from broker.watches.update_permit import UpdatePermit
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from limiter.memory.response_memory import PrivateMemory, SharedMemory
 from tests.support.clocks.manual_clock import ManualClock

@@ -1,1 +1,0 @@
-"""Updates of watched sets: their encoding, permits and writes."""
