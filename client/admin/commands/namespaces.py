@@ -49,11 +49,11 @@ def create(
     namespace: Namespace,
     bundles: Annotated[
         int | None,
-        typer.Option("--bundles", "-b", min=1, help="Number of hash ranges.", show_default=False),
+        typer.Option("--bundles", "-b", min=1, help="Number of hash ranges."),
     ] = None,
     clusters: Annotated[
         list[str] | None,
-        typer.Option("--clusters", "-c", metavar="A,B", help="Where it lives.", show_default=False),
+        typer.Option("--clusters", "-c", metavar="A,B", help="Where it lives."),
     ] = None,
 ) -> None:
     """Create a namespace. Its tenant must exist.

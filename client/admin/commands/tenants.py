@@ -140,9 +140,7 @@ def list_clusters(
 
 
 @verb(clusters, "get")
-def get_cluster(
-    call: Call, cluster: Annotated[str, typer.Argument(metavar="CLUSTER", show_default=False)]
-) -> None:
+def get_cluster(call: Call, cluster: Annotated[str, typer.Argument(metavar="CLUSTER")]) -> None:
     """Show the addresses of a cluster.
 
     Examples:

@@ -41,9 +41,7 @@ def list_topics(
     domain: Domain = None,
     bundle: Annotated[
         str | None,
-        typer.Option(
-            "--bundle", "-b", metavar="RANGE", help="Only this hash range.", show_default=False
-        ),
+        typer.Option("--bundle", "-b", metavar="RANGE", help="Only this hash range."),
     ] = None,
     include_system_topic: SystemTopics = False,
     properties: Filter = None,
@@ -242,9 +240,7 @@ def update_properties(
 def remove_properties(
     call: Call,
     topic: Topic,
-    key: Annotated[
-        str, typer.Option("--key", "-k", help="The property that goes.", show_default=False)
-    ],
+    key: Annotated[str, typer.Option("--key", "-k", help="The property that goes.")],
 ) -> None:
     """Remove one property of a topic.
 
