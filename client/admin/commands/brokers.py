@@ -127,7 +127,7 @@ def update_dynamic_config(
     """
     call.change(
         f"set {key} to {value!r}",
-        Changed.of("set", f"{key} to {value}", key=key, value=value),
+        Changed("set", f"{key} to {value}", key=key, value=value),
         lambda admin: admin.brokers.update_dynamic(key, value),
     )
 
@@ -141,7 +141,7 @@ def delete_dynamic_config(call: Call, key: Key) -> None:
     """
     call.change(
         f"take back {key}",
-        Changed.of("reset", key),
+        Changed("reset", key),
         lambda admin: admin.brokers.delete_dynamic(key),
     )
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from client.admin.commands.hints import remedy
 from client.admin.commands.output import Output, printable
 from client.admin.commands.streams import nobody_need_read
 from client.admin.errors import (
@@ -33,6 +32,23 @@ if TYPE_CHECKING:
 PROGRAM = "floodgate-admin"
 EXIT_FAILED = 1
 EXIT_USAGE = 2
+_REMEDIES = (
+    (404, "Tenant", "`floodgate-admin tenants list` shows what there is"),
+    (404, "Namespace", "`floodgate-admin namespaces list TENANT` shows what there is"),
+    (404, "Topic ", "`floodgate-admin topics list NAMESPACE` shows what there is"),
+    (404, "does not serve /admin/v2/floodgate", "only a Floodgate broker has it"),
+    (404, "does not serve", "is --admin-url the web port of a broker?"),
+    (405, "deletion of namespaces", "forceDeleteNamespaceAllowed=true allows it"),
+    (405, "deletion of tenants", "forceDeleteTenantAllowed=true allows it"),
+    (409, "non empty namespace", "delete its topics first"),
+    (409, "active namespaces", "delete them first"),
+    (
+        412,
+        "non-dynamic configuration",
+        "`floodgate-admin brokers list-dynamic-config` shows the keys that can change",
+    ),
+)
+"""Hints for refusals: the HTTP status, words of the reason, what is said behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,36 +165,22 @@ class Call:
         sys.stderr.write(f"{json.dumps(said)}\n")
 
 
-@dataclass(frozen=True, slots=True)
 class Changed:
-    """The words for a change that was made.
+    """The words for a change: a verb, what it was done to, and details for machines."""
 
-    Attributes:
-        done: What was done, one lower-case word.
-        thing: What it was done to.
-        details: More of it, for machines.
-    """
-
-    done: str
-    thing: str
-    details: Mapping[str, object]
-
-    @staticmethod
-    def of(done: str, thing: object, **details: object) -> Changed:
-        """Describe a change."""
-        return Changed(done, str(thing), details)
+    def __init__(self, done: str, thing: object, **details: object) -> None:
+        self.done, self.thing, self.details = done, str(thing), details
 
 
 def sentence(asked: str, error: AdminError) -> str:
     """Return an error's text: what could not be done, why, and a hint."""
     if isinstance(error, AdminRefusedError):
         words = f"{error.reason.rstrip('.')} (HTTP {error.status})"
-        advice = remedy(error.status, error.reason)
+        hints = (one[2] for one in _REMEDIES if one[0] == error.status and one[1] in error.reason)
+        advice = next(hints, "")
     elif isinstance(error, AdminUnreachableError):
-        words, advice = (
-            str(error),
-            ("start the broker, or name its web port with --admin-url or FLOODGATE_ADMIN_URL"),
-        )
+        words = str(error)
+        advice = "start the broker, or name its web port with --admin-url or FLOODGATE_ADMIN_URL"
     else:
         words, advice = str(error), ""
     return f"cannot {asked}: {words}{f'; {advice}' if advice else ''}"

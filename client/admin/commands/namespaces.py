@@ -64,7 +64,7 @@ def create(
     """
     call.change(
         f"create the namespace {namespace}",
-        Changed.of("created", namespace),
+        Changed("created", namespace),
         lambda admin: admin.namespaces.create(namespace, bundles, words_of(clusters)),
     )
 
@@ -78,7 +78,7 @@ def delete(call: Call, namespace: Namespace, force: Force = False) -> None:
     """
     call.change(
         f"delete the namespace {namespace}",
-        Changed.of("deleted", namespace),
+        Changed("deleted", namespace),
         lambda admin: admin.namespaces.delete(namespace, force=force),
     )
 

@@ -107,13 +107,7 @@ class Output:
             self.say(line)
 
     def changed(self, done: str, thing: str, details: Mapping[str, object]) -> None:
-        """Write a change: ``Created topic.``, or ``{"created": "topic"}``.
-
-        Args:
-            done: What was done, one lower-case word.
-            thing: What it was done to.
-            details: More of it, for machines.
-        """
+        """Write a change: ``Created topic.``, or ``{"created": "topic", **details}``."""
         if self.as_json:
             self.json({done: thing, **details})
         else:
