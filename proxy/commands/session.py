@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -70,7 +71,7 @@ async def _open_pipe(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
             cnx.send(error_command(NO_REQUEST, error.server_error, error.message))
         cnx.close()
     except Exception:
-        cnx.call_soon(cnx.close)  # Once it was answered as an error of ours.
+        asyncio.get_running_loop().call_soon(cnx.close)  # Once it was answered as an error of ours.
         raise
     else:
         counters.connect_succeeded()

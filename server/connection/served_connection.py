@@ -7,6 +7,7 @@ is paused, it reads nothing and is closed, it vanishes and is noticed.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -20,14 +21,11 @@ from proto.transport.connection import Connection
 from server.connection.keep_alive_timer import KeepAliveTimer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from enum import Enum
 
     from proto.frames import Frame
     from server.connection.command_table import CommandTable
     from server.connection.flow_parts import FlowParts
-
-    Buffer = bytes | memoryview
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +54,7 @@ class ServedConnection(Connection):
         self._flow_parts = flow
         self._rules = flow.connection_rules
         self.sender.passes_queue = self._rules.passes_queue
+        self.sender.on_sent = partial(flow.slow_peers.sent, self)
         self._flow: FlowControl | None = FlowControl(flow.rules, self.gate, flow.clock)
         self.responses = ResponseBudget(flow.rules.max_response_bytes, self.gate, flow.totals)
         self.progress = WriteProgress()
@@ -172,30 +171,6 @@ class ServedConnection(Connection):
 
     # -- sending ------------------------------------------------------------------------------
 
-    def enqueue(
-        self,
-        buffers: Sequence[Buffer],
-        size_bytes: int,
-        on_left: Callable[[], object] | None = None,
-        paid_bytes: int = 0,
-    ) -> None:
-        """Queue bytes as one entry, and watch whether the peer reads."""
-        self.sender.enqueue(buffers, size_bytes, on_left, paid_bytes)
-        if self.transport is not None:
-            self._flow_parts.slow_peers.sent(self)
-
-    def write_through(
-        self,
-        frame: bytes | Sequence[Buffer],
-        part: Callable[[], Callable[[], object]],
-        paid_bytes: int,
-    ) -> bool:
-        """Give the kernel a frame past the queue, and watch whether the peer reads."""
-        if not self.sender.write_through(frame, part, paid_bytes):
-            return False
-        self._flow_parts.slow_peers.sent(self)
-        return True
-
     def answer_ping(self) -> None:
         """Send a PONG."""
         if self._pong_is_queued and self._rules.answers_pings_once:
@@ -225,7 +200,7 @@ class ServedConnection(Connection):
 
     def ask_whether_it_reads(self) -> bool:
         """Send a PING, whose answer proves it; false before the handshake, and for a pipe."""
-        if not self.handshake_finished or self._flow is None or self.transport is None:
+        if not self.handshake_finished or self._flow is None or self.sender.transport is None:
             return False
         self._keep_alive.ping()
         return True
