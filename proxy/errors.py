@@ -21,8 +21,13 @@ from limiter.memory.dual_limiter import LimitType
 from proto.commands import error_command, lookup_failed, partitions_failed
 from proto.excerpts import TEXT_BYTES, excerpt
 from proto.frames import LENGTH_FIELD_BYTES
-from server.connection.refusal_texts import TOO_LARGE_FOR_A_FRAME, frame_text, oversized_text
-from server.connection.request_errors import ErrorForm, RequestError
+from server.connection.request_errors import (
+    TOO_LARGE_FOR_A_FRAME,
+    ErrorForm,
+    RequestError,
+    frame_text,
+    oversized_text,
+)
 
 if TYPE_CHECKING:
     from client.cnx import ClientCnx

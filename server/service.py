@@ -25,9 +25,8 @@ from proto.transport.hangup_watch import HangupWatch
 from proto.transport.process_flow import ProcessFlow
 from server.configuration.addresses import host_port
 from server.configuration.common import Profile
-from server.connection.connection_rules import FLOODGATE_RULES, PULSAR_RULES
 from server.connection.counters import ConnectionCounters
-from server.connection.flow_parts import FlowParts
+from server.connection.flow_parts import FLOODGATE_RULES, PULSAR_RULES, FlowParts
 from server.connection.listener import Listener, listen
 from server.connection.served_connection import ServedConnection
 from server.cross_site import CrossSiteRule

@@ -14,6 +14,7 @@ import proto.PulsarApi_pb2 as pb
 from limiter.flow.flow_control import FlowControl
 from limiter.flow.response_budget import ResponseBudget
 from limiter.slow_peers.write_progress import WORTHY_BYTES, WriteProgress
+from proto.commands import with_body
 from proto.errors import CommandTooLargeError
 from proto.frames import command_size_in, command_type_in, encode_command
 from proto.parsing.command_bounds import check_command_size, check_first_frame
@@ -209,3 +210,14 @@ class ServedConnection(Connection):
         """End the connection of a peer that does not read."""
         logger.warning("closing %s: %s", self.peer, sentence)
         self.sender.reset()
+
+
+def ping(cnx: ServedConnection, command: pb.BaseCommand) -> None:
+    """Answer PING."""
+    with_body(command, "ping")
+    cnx.answer_ping()
+
+
+def pong(_: ServedConnection, command: pb.BaseCommand) -> None:
+    """Take a PONG: that the peer lives was clear when its frame came."""
+    with_body(command, "pong")
