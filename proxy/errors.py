@@ -113,12 +113,6 @@ class ErrorTranslation:
         """Return the client's error for a partition query: the same."""
         return self.of(error, broker)
 
-    def of_partition_answer(
-        self, answer: pb.CommandPartitionedTopicMetadataResponse, broker: ClientCnx | None
-    ) -> RequestError:
-        """Return the client's error for a broker's failed answer to a partition query."""
-        return self.of_partitions(ServerResponseError(answer.error, answer.message), broker)
-
 
 class PulsarErrorTranslation(ErrorTranslation):
     """The translation of a Pulsar proxy: the broker's texts wrapped, its codes mostly replaced."""

@@ -71,17 +71,6 @@ class Program(Generic[ConfigT]):
     imports: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Invocation:
-    """The options of a command line."""
-
-    file: Path | None
-    settings: Sequence[str]
-    imports: Imports
-    log_level: LogLevel
-    log_format: LogFormat
-
-
 def say_version(asked: bool) -> None:
     """Print the version and end, if that is asked for."""
     if asked:
@@ -166,7 +155,8 @@ def _with_imports(program: Program[ConfigT]) -> Callable[..., None]:
         _version: _Version = False,
     ) -> None:
         taken = Imports(tuple(imports or ()), skip_invalid, import_again)
-        _run(program, _Invocation(file, settings or (), taken, log_level, log_format))
+        configure_logs(log_level, log_format)
+        _run(program, file, settings or (), taken)
 
     return main
 
@@ -179,7 +169,8 @@ def _without_imports(program: Program[ConfigT]) -> Callable[..., None]:
         log_format: _Format = LogFormat.CONSOLE,
         _version: _Version = False,
     ) -> None:
-        _run(program, _Invocation(file, settings or (), NO_IMPORTS, log_level, log_format))
+        configure_logs(log_level, log_format)
+        _run(program, file, settings or (), NO_IMPORTS)
 
     return main
 
@@ -214,16 +205,16 @@ def properties_of(
     return properties
 
 
-def _run(program: Program[ConfigT], invocation: _Invocation) -> None:
+def _run(
+    program: Program[ConfigT], file: Path | None, settings: Sequence[str], imports: Imports
+) -> None:
     """Configure, serve, exit; no exception gets past this to the user."""
-    configure_logs(invocation.log_level, invocation.log_format)
     try:
-        known_keys = program.known_keys()
-        config = program.configure(properties_of(invocation.file, invocation.settings, known_keys))
+        config = program.configure(properties_of(file, settings, program.known_keys()))
         for notice in config.notices:
             logger.log(logging.getLevelNamesMapping()[notice.level.upper()], "%s", notice.sentence)
         raise_open_files_limit()
-        status = loop.run(program.serve(config, invocation.imports))
+        status = loop.run(program.serve(config, imports))
     except ConfigError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(EXIT_USAGE) from None

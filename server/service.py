@@ -30,7 +30,7 @@ from server.connection.flow_parts import FLOODGATE_RULES, PULSAR_RULES, FlowPart
 from server.connection.listener import Listener, listen
 from server.connection.served_connection import ServedConnection
 from server.cross_site import CrossSiteRule
-from server.front_page import Introduction, Place, front_page_route
+from server.front_page import Place, front_page_route
 from server.http import ProcessState, Readiness, application, serve_http
 from server.limiter_report.report import LimiterReporter, owner_name
 from server.limiter_report.routes import limiter_routes
@@ -190,15 +190,12 @@ class ServerService(ABC, Generic[CnxT]):
         self.web_service_url = f"http://{host_port(config.advertised_address, http.listener.port)}"
 
     def _front_page(self, prefix: MetricPrefix, places: Iterable[Place]) -> web.RouteDef:
-        config = self._server_config
-        role = prefix.removeprefix("pulsar_")
-
         def state() -> str:
             said = self._readiness.state.value
             return f"{said}; clients connect to {self.service_url}" if self.service_url else said
 
-        who = Introduction(role, config.cluster_name, config.profile.value)
-        return front_page_route(who, state, places)
+        role = prefix.removeprefix("pulsar_")
+        return front_page_route(role, self._server_config, state, places)
 
     def _export_metrics(self, prefix: MetricPrefix, tally: OutcomeCounts) -> None:
         """Send metrics by OpenTelemetry too, if the environment asks for it."""

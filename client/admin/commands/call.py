@@ -11,7 +11,8 @@ import json
 import sys
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from client.admin.pulsar_admin import PulsarAdmin
 
+T = TypeVar("T")
 PROGRAM = "floodgate-admin"
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -78,11 +80,7 @@ class Call:
 
     def few(self, asked: str, work: Callable[[PulsarAdmin], Awaitable[list[str]]]) -> None:
         """Write a short list of names."""
-
-        async def write(admin: PulsarAdmin, output: Output) -> None:
-            output.names(await work(admin))
-
-        self.run(asked, write)
+        self._show(asked, work, Output.names)
 
     def table(
         self,
@@ -92,19 +90,11 @@ class Call:
         hide_unset: bool = False,
     ) -> None:
         """Write an object."""
-
-        async def write(admin: PulsarAdmin, output: Output) -> None:
-            output.table(await work(admin), hide_unset=hide_unset)
-
-        self.run(asked, write)
+        self._show(asked, work, partial(Output.table, hide_unset=hide_unset))
 
     def text(self, asked: str, key: str, work: Callable[[PulsarAdmin], Awaitable[str]]) -> None:
         """Write a text, which JSON calls ``key``."""
-
-        async def write(admin: PulsarAdmin, output: Output) -> None:
-            output.text(await work(admin), key)
-
-        self.run(asked, write)
+        self._show(asked, work, partial(Output.text, key=key))
 
     def member(
         self, asked: str, key: str, work: Callable[[PulsarAdmin], Awaitable[Mapping[str, Any]]]
@@ -128,6 +118,17 @@ class Call:
         async def write(admin: PulsarAdmin, output: Output) -> None:
             await work(admin)
             output.changed(changed.done, changed.thing, changed.details)
+
+        self.run(asked, write)
+
+    def _show(
+        self,
+        asked: str,
+        work: Callable[[PulsarAdmin], Awaitable[T]],
+        show: Callable[[Output, T], None],
+    ) -> None:
+        async def write(admin: PulsarAdmin, output: Output) -> None:
+            show(output, await work(admin))
 
         self.run(asked, write)
 
