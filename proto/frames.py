@@ -123,7 +123,6 @@ def _command_end(head: bytes, total_size: int) -> int:
 
 
 def _first_bytes(parts: Iterable[memoryview], size: int) -> bytes:
-    """Return the first ``size`` bytes of parts; fewer if there are not so many."""
     out = bytearray()
     for part in parts:
         if not out and len(part) >= size:

@@ -206,7 +206,6 @@ def _kept(part: memoryview) -> memoryview:
 
 
 def _last_bytes(parts: Sequence[memoryview], size: int) -> bytes:
-    """Return the last ``size`` bytes of parts; fewer if there are not so many."""
     end = b""
     for part in reversed(parts):
         if len(end) == size:

@@ -80,17 +80,12 @@ def say_version(asked: bool) -> None:
 
 _File = Annotated[
     Path | None,
-    typer.Argument(
-        metavar="FILE", help="Configuration in Pulsar's own format.", show_default=False
-    ),
+    typer.Argument(metavar="FILE", help="Configuration in Pulsar's own format."),
 ]
 _Settings = Annotated[
     list[str] | None,
     typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Set one key; wins over the file. May be repeated.",
-        show_default=False,
+        "--set", metavar="KEY=VALUE", help="Set one key; wins over the file. May be repeated."
     ),
 ]
 _Imports = Annotated[
@@ -102,7 +97,6 @@ _Imports = Annotated[
         "file with one full topic name a line, blank lines and # comments apart. May be repeated. "
         "An import adds: partition counts never shrink, and topics that are there keep their "
         "properties. What the store has taken in once is left out at the next start.",
-        show_default=False,
     ),
 ]
 _SkipInvalid = Annotated[
@@ -208,7 +202,6 @@ def properties_of(
 def _run(
     program: Program[ConfigT], file: Path | None, settings: Sequence[str], imports: Imports
 ) -> None:
-    """Configure, serve, exit; no exception gets past this to the user."""
     try:
         config = program.configure(properties_of(file, settings, program.known_keys()))
         for notice in config.notices:

@@ -215,7 +215,6 @@ class ServerService(ABC, Generic[CnxT]):
     async def _serve_clients(
         self, factory: Callable[[], asyncio.BaseProtocol], port: int, port_key: str
     ) -> None:
-        """Accept clients from now on, and say so at the readiness endpoint."""
         config = self._server_config
         # What was made until now stays: keep the collector off it.
         gc.collect()

@@ -335,7 +335,6 @@ class Connection(asyncio.Protocol):
 
 
 def _address(name: object) -> str:
-    """Write a socket address as host:port."""
     if isinstance(name, tuple) and len(name) >= 2:
         host = f"[{name[0]}]" if ":" in str(name[0]) else str(name[0])
         return f"{host}:{name[1]}"

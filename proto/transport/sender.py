@@ -132,7 +132,7 @@ class Sender:
     def may_write_through(self) -> bool:
         """True if ``write_through`` would: nothing is queued, and ``passes_queue``."""
         transport = self.transport
-        if transport is None or self.closing or not self.passes_queue or not self._queue.idle:
+        if transport is None or self.closing or not self.passes_queue or self._queue:
             return False
         return not transport.is_closing()
 

@@ -90,7 +90,6 @@ class Requesters:
                 await asyncio.sleep(0)
 
     def _take(self, most: int, served: Callable[[Connection], None]) -> bool:
-        """Choose those who are told in this turn; return False if nobody is left."""
         while self._waiting and len(self._unserved) < most:
             cnx, few = next(iter(self._waiting.items()))
             self._unserved.append(few.popleft())

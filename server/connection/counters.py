@@ -32,14 +32,6 @@ class ConnectionCounters:
         self.closed_total += 1
         self.active -= 1
 
-    def connect_succeeded(self) -> None:
-        """Count a CONNECT that was answered CONNECTED."""
-        self.create_success += 1
-
-    def connect_failed(self) -> None:
-        """Count a CONNECT that was refused."""
-        self.create_fail += 1
-
 
 @dataclass(slots=True)
 class ProxyCounters:
