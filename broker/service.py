@@ -66,11 +66,6 @@ FIRST_NAMESPACES = ("public/default", "pulsar/system")
 class BrokerService(ServerService["ServerCnx"]):
     """One broker: ``async with BrokerService(config) as broker``.
 
-    Args:
-        config: What it is told.
-        imports: Topics to load before it serves.
-        clock: Where time comes from.
-
     Source: upstream BrokerService.
     """
 

@@ -37,17 +37,7 @@ _COUNTERS = {
 
 
 class ProxyMetrics(Collector):
-    """A collector that reads the proxy's counters at each scrape.
-
-    Args:
-        cluster: The value of the label ``cluster``.
-        connections: Counted by the client connections.
-        counters: The requests that the proxy served and refused.
-        lookups: The requests that hold a permit.
-        unanswered: The listings that were left without an answer.
-        live: The listings that were bytes on their way to other clients already.
-        flow: Bytes that wait to leave the process, and connections paused for them.
-    """
+    """A collector that reads the proxy's counters at each scrape."""
 
     def __init__(  # noqa: PLR0913 - one for each part of the proxy that counts
         self,

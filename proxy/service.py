@@ -37,10 +37,6 @@ DRAIN_SECONDS = 60.0
 class ProxyService(ServerService["ProxyConnection"]):
     """One proxy: ``async with ProxyService(config) as proxy``.
 
-    Args:
-        config: What it is told.
-        clock: Where time comes from.
-
     Source: upstream ProxyService.
     """
 

@@ -57,12 +57,6 @@ class ServerService(ABC, Generic[CnxT]):
     """A server in this process: ``async with`` serves inside the block and has drained after it.
 
     Several can live in one process; nothing is global.
-
-    Args:
-        config: What it is told.
-        lookup_places: Lookups, metadata requests and listings at once.
-        drain_seconds: How long a drain may take.
-        clock: Where time comes from.
     """
 
     def __init__(

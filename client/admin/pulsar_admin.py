@@ -22,14 +22,6 @@ class PulsarAdmin:
         admin_url: ``http://host:port`` of a broker's web port.
         request_timeout_seconds: How long a request waits for the next byte.
 
-    Attributes:
-        topics: Topics and their properties.
-        namespaces: Namespaces and their policies.
-        tenants: Tenants.
-        clusters: Clusters.
-        brokers: Brokers and their dynamic configuration.
-        floodgate: What only a Floodgate broker serves.
-
     Raises:
         AdminUrlError: The address is no web address.
     """

@@ -45,12 +45,7 @@ _SHOWN_CHARACTERS = 60
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The body of a request.
-
-    Attributes:
-        value: Sent as JSON.
-        media_type: What it is called.
-    """
+    """The body of a request."""
 
     value: object
     media_type: str = JSON_TYPE

@@ -44,11 +44,7 @@ class Notice(NamedTuple):
 
 
 class KnownKeys:
-    """The keys of one role (broker or proxy), with types and defaults.
-
-    Args:
-        keys: The known keys.
-    """
+    """The keys of one role (broker or proxy), with types and defaults."""
 
     def __init__(self, keys: Iterable[KnownKey]) -> None:
         self._by_name = {known.key: known for known in keys}

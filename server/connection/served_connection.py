@@ -37,11 +37,6 @@ _PING_TYPE, _PONG_TYPE = pb.BaseCommand.PING, pb.BaseCommand.PONG
 class ServedConnection(Connection):
     """A connection to one client.
 
-    Args:
-        flow: Flow control of its process.
-        commands: The commands that are served.
-        max_message_bytes: Largest message.
-
     Attributes:
         progress: How it has read so far.
         many_clients: It announced that it is a proxy.

@@ -55,13 +55,7 @@ _REMEDIES = (
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The options of a command line beside the verb's own arguments.
-
-    Attributes:
-        admin_url: Who is asked.
-        as_json: Whether machines read the answer.
-        request_timeout_seconds: How long a request waits for the next byte.
-    """
+    """The options of a command line beside the verb's own arguments."""
 
     admin_url: str
     as_json: bool
