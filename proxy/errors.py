@@ -82,17 +82,12 @@ class ErrorForms:
     def of_profile(*, pulsar_compatible: bool) -> ErrorForms:
         """Return the forms of a profile; those of pulsar are as observed on a 4.0.8 proxy."""
         crowded = RequestError(pb.TooManyRequests, TOO_MANY_LOOKUPS)
-        if pulsar_compatible:
-            not_ready = RequestError(pb.ServiceNotReady, TOO_MANY_LOOKUPS)
-            return ErrorForms(
-                ErrorForm(lookup_failed, crowded),
-                ErrorForm(partitions_failed, not_ready, build_relayed=lookup_failed),
-                ErrorForm(error_command, not_ready),
-            )
+        not_ready = RequestError(pb.ServiceNotReady, TOO_MANY_LOOKUPS)
+        no_permit = not_ready if pulsar_compatible else crowded
         return ErrorForms(
             ErrorForm(lookup_failed, crowded),
-            ErrorForm(partitions_failed, crowded),
-            ErrorForm(error_command, crowded),
+            ErrorForm(partitions_failed, no_permit, lookup_failed if pulsar_compatible else None),
+            ErrorForm(error_command, no_permit),
         )
 
 

@@ -169,7 +169,7 @@ class Connection(asyncio.Protocol):
         """Take ciphertext; its handshake ends in ``connected``, its plain bytes in frames."""
         was_established = tls.established
         try:
-            plain = tls.receive(ciphertext) if ciphertext or was_established else self._greet(tls)
+            plain = tls.receive(ciphertext)
         except RemoteProtocolError as error:
             logger.info("closing %s: %s", self.peer, error)
             self.sender.send_records(tls)
@@ -183,10 +183,6 @@ class Connection(asyncio.Protocol):
             self._plain_received(plain)
         if tls.ended:
             self.abort()
-
-    def _greet(self, tls: TlsLayer) -> bytes:
-        tls.start()
-        return b""
 
     # -- frames -------------------------------------------------------------------------------
 
