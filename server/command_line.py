@@ -18,7 +18,7 @@ import typer
 from limiter.permits.ledger import UnbalancedLedgerError
 from proto.version import VERSION
 from server import loop
-from server.configuration.file import Setting, read_properties
+from server.configuration.file import parse_setting, read_properties
 from server.connection.listener import raise_open_files_limit
 from server.errors import ConfigError, StartError
 from server.imports import NO_IMPORTS, Imports
@@ -187,12 +187,12 @@ def properties_of(
         problems.extend(error.problems)
     for text in settings:
         try:
-            setting = Setting.parse(text)
+            key, value = parse_setting(text)
         except ConfigError as error:
             problems.extend(error.problems)
         else:
-            properties[setting.key] = setting.value
-            if refusal := known_keys.refusal(setting.key):
+            properties[key] = value
+            if refusal := known_keys.refusal(key):
                 problems.append(refusal)
     if problems:
         raise ConfigError(problems)
