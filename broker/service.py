@@ -50,8 +50,6 @@ from server.service import ServerService
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prometheus_client.registry import Collector
-
     from broker.configuration.config import BrokerConfig
     from broker.stores.store import MetadataStore
     from limiter.clock import Clock
@@ -164,7 +162,11 @@ class BrokerService(ServerService["ServerCnx"]):
             rules=PULSAR_ADMIN if self._pulsar_compatible else FLOODGATE_ADMIN,
         )
 
-    def _metrics(self) -> Iterator[Collector]:
+    def _metrics(
+        self,
+    ) -> Iterator[
+        BrokerMetrics | ListingCacheMetrics | StoreMetrics | AdminMetrics | ResourceMetrics
+    ]:
         yield BrokerMetrics(
             self.config.cluster_name,
             self.config.advertised_address,
