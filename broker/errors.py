@@ -6,13 +6,13 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from server.connection.refusal_texts import (
+from server.connection.request_errors import (
     TOO_LARGE_FOR_A_FRAME,
+    RequestError,
     frame_text,
     illegal_argument_text,
     oversized_text,
 )
-from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from limiter.errors import PermitTooLargeError

@@ -61,11 +61,6 @@ FIRST_NAMESPACES = ("public/default", "pulsar/system")
 class BrokerService(ServerService["ServerCnx"]):
     """One broker: ``async with BrokerService(config) as broker``.
 
-    Args:
-        config: What it is told.
-        imports: Topics to load before it serves.
-        clock: Where time comes from.
-
     Source: upstream BrokerService.
     """
 
@@ -203,15 +198,10 @@ class BrokerService(ServerService["ServerCnx"]):
 
     def _listing_parts(self) -> WatchContext:
         """Make what listings and watches have in common."""
-        config = self.config
-        lister = self.lister
-        pattern_filter = self._pattern_filter()
-        estimates = ListingEstimates(
-            config.size_estimate, lister, anyone_resets=self._pulsar_compatible
-        )
-        return WatchContext(
-            self.store, lister, estimates, pattern_filter, self._memory(), self._clock
-        )
+        lister, clock, estimate = self.lister, self._clock, self.config.size_estimate
+        estimates = ListingEstimates(estimate, lister, anyone_resets=self._pulsar_compatible)
+        pattern_filter, memory = self._pattern_filter(), self._memory()
+        return WatchContext(self.store, lister, estimates, pattern_filter, memory, clock)
 
     def _pattern_filter(self) -> PatternFilter:
         config = self.config

@@ -77,11 +77,6 @@ class ClientCnx(Connection):
         self._keep_alive_timer: TimerHandle | None = None
 
     @property
-    def pending_requests(self) -> int:
-        """Requests without an answer."""
-        return len(self._pending)
-
-    @property
     def last_request_id(self) -> int:
         """The id of the newest request."""
         return self._pending.next_id - 1

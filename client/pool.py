@@ -83,9 +83,6 @@ class ConnectionPool:
         self._connections: dict[tuple[str, int], asyncio.Task[ClientCnx]] = {}
         self._closed = False
 
-    def __repr__(self) -> str:
-        return f"<ConnectionPool {len(self._connections)} servers>"
-
     async def get(self, address: tuple[str, int]) -> ClientCnx:
         """Return a ready connection to a server.
 

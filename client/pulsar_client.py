@@ -12,7 +12,6 @@ from client.pool import ConnectionPool, server_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import TracebackType
 
     from client.cnx import ClientCnx
     from limiter.clock import Clock
@@ -78,12 +77,7 @@ class PulsarClient:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:

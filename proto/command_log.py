@@ -105,7 +105,6 @@ def described(total_size: int, body: bytes) -> str:
 
 
 def _start(buffers: Sequence[Buffer]) -> bytes:
-    """Return the beginning of the buffers' bytes."""
     start = b""
     for buffer in buffers:
         start += buffer[: DECODED_BYTES - len(start)]

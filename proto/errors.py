@@ -1,24 +1,14 @@
 """Exceptions of the protocol.
 
-PulsarProtocolError
-    LocalProtocolError        we tried something illegal: a bug of ours
-    RemoteProtocolError       the peer broke the protocol: its connection is closed
-        FrameTooLargeError    a length field above the limit
-        CommandTooLargeError  a command above the bound of its type
+RemoteProtocolError       the peer broke the protocol: its connection is closed
+    FrameTooLargeError    a length field above the limit
+    CommandTooLargeError  a command above the bound of its type
 """
 
 from __future__ import annotations
 
 
-class PulsarProtocolError(Exception):
-    """Root of the protocol's errors."""
-
-
-class LocalProtocolError(PulsarProtocolError):
-    """This process tried to send something the protocol does not allow."""
-
-
-class RemoteProtocolError(PulsarProtocolError):
+class RemoteProtocolError(Exception):
     """The peer sent something the protocol does not allow; its connection ends."""
 
 

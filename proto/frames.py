@@ -123,7 +123,6 @@ def _command_end(head: bytes, total_size: int) -> int:
 
 
 def _first_bytes(parts: Iterable[memoryview], size: int) -> bytes:
-    """Return the first ``size`` bytes of parts; fewer if there are not so many."""
     out = bytearray()
     for part in parts:
         if not out and len(part) >= size:
@@ -232,7 +231,7 @@ class FrameDecoder:
         while True:
             if self._expected is None and not self._read_length():
                 return None
-            if self._must_announce() and not self._announce():
+            if not self._announced and self._buffered >= HEAD_BYTES and not self._announce():
                 continue
             expected = self._expected
             if expected is None or self._buffered < expected:
@@ -274,9 +273,6 @@ class FrameDecoder:
         self._expected = size
         self._announced = size < LARGE_FRAME_BYTES or self._on_large_frame is None
         return True
-
-    def _must_announce(self) -> bool:
-        return not self._announced and self._buffered >= HEAD_BYTES
 
     def _announce(self) -> bool:
         """Tell the owner of a large frame; false when it is to be drained."""

@@ -138,7 +138,6 @@ def _shift_table(place: int, value: int) -> array[int]:
 
 
 def _through(table: np.ndarray, crcs: np.ndarray) -> np.ndarray:
-    """Send many CRCs through one table."""
     parts = (crcs & 255, crcs >> 8 & 255 | 256, crcs >> 16 & 255 | 512, crcs >> 24 | 768)
     sent: np.ndarray = np.bitwise_xor.reduce([table[part] for part in parts])
     return sent

@@ -21,14 +21,20 @@ if TYPE_CHECKING:
 
 _LENGTHS = struct.Struct(">II")
 _COMMAND_SIZE_BYTES = 4
-_TYPE_FIELD = b"\x08" + encode_varint(pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE)
-_RESPONSE_TAG = encode_varint(pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE << 3 | 2)
 _REQUEST_ID_TAG = b"\x08"
 _FILTERED = (b"\x18\x00", b"\x18\x01")
 _HASH_TAG = b"\x22"
 _CHANGED = (b"\x28\x00", b"\x28\x01")
 _TAIL = re.compile(rb"\x18([\x00\x01])\x22\x08([0-9a-f]{8})\x28([\x00\x01])", re.DOTALL)
 _TAIL_BYTES = 14
+
+
+def command_start(kind: pb.BaseCommand.Type.ValueType) -> bytes:
+    """Return a command's type and the tag of its body, which has the number of the type."""
+    return b"\x08" + encode_varint(kind) + encode_varint(kind << 3 | 2)
+
+
+_START = command_start(pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE)
 
 
 class TopicsResponse:
@@ -76,17 +82,17 @@ def encode_topics_response(
     """
     digest = topics_hash.encode()
     tail = _FILTERED[filtered] + _HASH_TAG + encode_varint(len(digest)) + digest + _CHANGED[changed]
-    return _frame(request_id, names, names_bytes, tail)
+    return framed(_START, _REQUEST_ID_TAG + encode_varint(request_id), names, names_bytes, tail)
 
 
-def _frame(
-    request_id: int, parts: Sequence[bytes | memoryview], parts_bytes: int, tail: bytes
+def framed(
+    start: bytes, ids: bytes, parts: Sequence[bytes | memoryview], parts_bytes: int, tail: bytes
 ) -> TopicsResponse:
-    request_field = _REQUEST_ID_TAG + encode_varint(request_id)
-    body_size = len(request_field) + parts_bytes + len(tail)
-    prefix = _TYPE_FIELD + _RESPONSE_TAG + encode_varint(body_size)
+    """Return the frame of a command: its start, and a body of ids, parts and a tail."""
+    body_size = len(ids) + parts_bytes + len(tail)
+    prefix = start + encode_varint(body_size)
     command_size = len(prefix) + body_size
-    head = _LENGTHS.pack(command_size + _COMMAND_SIZE_BYTES, command_size) + prefix + request_field
+    head = _LENGTHS.pack(command_size + _COMMAND_SIZE_BYTES, command_size) + prefix + ids
     buffers: list[bytes | memoryview] = [head, *parts]
     if tail:
         buffers.append(tail)
@@ -104,11 +110,10 @@ def read_topics_head(head: bytes) -> tuple[int, int] | None:
         one whose fields do not come in the order that Pulsar's encoders write them.
     """
     offset = _COMMAND_SIZE_BYTES
-    start = _TYPE_FIELD + _RESPONSE_TAG
-    if head[offset : offset + len(start)] != start:
+    if head[offset : offset + len(_START)] != _START:
         return None
     try:
-        _, offset = decode_varint(head, offset + len(start))
+        _, offset = decode_varint(head, offset + len(_START))
         if head[offset : offset + 1] != _REQUEST_ID_TAG:
             return None
         return decode_varint(head, offset + 1)
@@ -152,7 +157,8 @@ class TopicsAnswer:
 
     def addressed_to(self, request_id: int) -> TopicsResponse:
         """Return the frame for one client: new lengths and request id, the same bytes behind."""
-        return _frame(request_id, self.rest, self.rest_bytes, b"")
+        ids = _REQUEST_ID_TAG + encode_varint(request_id)
+        return framed(_START, ids, self.rest, self.rest_bytes, b"")
 
     @property
     def has_names(self) -> bool:
@@ -206,7 +212,6 @@ def _kept(part: memoryview) -> memoryview:
 
 
 def _last_bytes(parts: Sequence[memoryview], size: int) -> bytes:
-    """Return the last ``size`` bytes of parts; fewer if there are not so many."""
     end = b""
     for part in reversed(parts):
         if len(end) == size:

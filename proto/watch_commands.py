@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from proto.parsing.varint import encode_varint
-from proto.topics_response import TopicsResponse
+from proto.topics_response import TopicsResponse, command_start, framed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,13 +20,8 @@ _LENGTHS = struct.Struct(">II")
 _COMMAND_SIZE_BYTES = 4
 
 
-def _start(kind: pb.BaseCommand.Type.ValueType) -> bytes:
-    """Return a command's type and the tag of its body, which has the number of the type."""
-    return b"\x08" + encode_varint(kind) + encode_varint(kind << 3 | 2)
-
-
-_SUCCESS_START = _start(pb.BaseCommand.WATCH_TOPIC_LIST_SUCCESS)
-_UPDATE_START = _start(pb.BaseCommand.WATCH_TOPIC_UPDATE)
+_SUCCESS_START = command_start(pb.BaseCommand.WATCH_TOPIC_LIST_SUCCESS)
+_UPDATE_START = command_start(pb.BaseCommand.WATCH_TOPIC_UPDATE)
 _HASH = b"\x22\x08"
 TOPIC_TAG = b"\x1a"
 """Field 3 of WATCH_TOPIC_LIST_SUCCESS, ``topic``; in WATCH_TOPIC_UPDATE ``deleted_topics``."""
@@ -62,11 +57,7 @@ def watch_success(
     """
     ids = b"\x08" + encode_varint(request_id) + b"\x10" + encode_varint(watcher_id)
     tail = _HASH + topics_hash.encode()
-    body_bytes = len(ids) + sum(map(len, names)) + len(tail)
-    head = _SUCCESS_START + encode_varint(body_bytes)
-    size_bytes = len(head) + body_bytes
-    lengths = _LENGTHS.pack(size_bytes + _COMMAND_SIZE_BYTES, size_bytes)
-    return TopicsResponse([lengths + head + ids, *names, tail], size_bytes)
+    return framed(_SUCCESS_START, ids, names, sum(map(len, names)), tail)
 
 
 class WatchUpdate:

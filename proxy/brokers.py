@@ -7,15 +7,14 @@ kind stands behind validation of everything that makes a broker close a connecti
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from client.connect_options import KEEP_ALIVE_SECONDS, ConnectOptions
-from client.pool import ConnectionPool
 from proto.version import PROXY_VERSION
 
 if TYPE_CHECKING:
     from client.cnx import ClientCnx
-    from limiter.clock import Clock
+    from client.pool import ConnectionPool
 
 Address = tuple[str, int]
 BROKER_TIMEOUT_SECONDS = 60.0
@@ -45,8 +44,18 @@ def connect_options(
     )
 
 
-class BrokerConnections(Protocol):
-    """A source of connections to brokers, for one client."""
+class BrokerConnections:
+    """One client's connections to brokers, from a pool.
+
+    Args:
+        pool: Opens them.
+        own: Whether the pool is this client's alone, and ends with it.
+    """
+
+    def __init__(self, pool: ConnectionPool, *, own: bool = False) -> None:
+        self._pool = pool
+        self._own = own
+        self._closing: asyncio.Task[None] | None = None
 
     async def get(self, address: Address) -> ClientCnx:
         """Return a ready connection.
@@ -54,37 +63,9 @@ class BrokerConnections(Protocol):
         Raises:
             ConnectError: The broker cannot be reached.
         """
+        return await self._pool.get(address)
 
     def release(self) -> None:
         """Give up the connections: the client has left."""
-
-
-class SharedBrokerConnections:
-    """The connections of a pool that all clients share."""
-
-    def __init__(self, pool: ConnectionPool) -> None:
-        self._pool = pool
-
-    async def get(self, address: Address) -> ClientCnx:
-        """See BrokerConnections.get."""
-        return await self._pool.get(address)
-
-    def release(self) -> None:
-        """Close nothing: no connection is this client's alone."""
-
-
-class OwnBrokerConnections:
-    """One client's own connections; they end with it."""
-
-    def __init__(self, clock: Clock, keep_alive_seconds: float) -> None:
-        options = connect_options(drain_oversized=False, keep_alive_seconds=keep_alive_seconds)
-        self._pool = ConnectionPool(options, clock)
-        self._closing: asyncio.Task[None] | None = None
-
-    async def get(self, address: Address) -> ClientCnx:
-        """See BrokerConnections.get."""
-        return await self._pool.get(address)
-
-    def release(self) -> None:
-        """Close the client's own connections."""
-        self._closing = asyncio.get_running_loop().create_task(self._pool.close())
+        if self._own:
+            self._closing = asyncio.get_running_loop().create_task(self._pool.close())

@@ -117,14 +117,11 @@ class ProxyConnection(ServedConnection, PipeLeg):
             parts.counters.new_connections += 1
 
     def _one_too_many(self) -> bool:
-        config = self.parts.config
-        most, most_per_ip = (
-            config.max_concurrent_inbound_connections,
-            config.max_concurrent_inbound_connections_per_ip,
-        )
-        if 0 < most < self.parts.connection_counters.active:
+        parts, config = self.parts, self.parts.config
+        if 0 < config.max_concurrent_inbound_connections < parts.connection_counters.active:
             return True
-        return 0 < most_per_ip < self.parts.per_ip[self._counted_ip]
+        of_ip = parts.per_ip[self._counted_ip]
+        return 0 < config.max_concurrent_inbound_connections_per_ip < of_ip
 
     def lost(self, error: Exception | None) -> None:
         """Count its end; those who hold something for it are told next (see ``when_lost``)."""

@@ -16,14 +16,15 @@ from pydantic import Field
 
 from server.configuration.addresses import host_port
 from server.configuration.common import ServerConfig, shared_values
-from server.configuration.known_keys import CheckedKeys, KnownKeys
-from server.configuration.model import build_model
-from server.configuration.unsupported_keys import (
+from server.configuration.known_keys import (
     REFUSED_WHEN_SET,
     REFUSED_WHEN_TRUE,
+    CheckedKeys,
+    KnownKeys,
     refuse_set,
     refuse_true,
 )
+from server.configuration.model import build_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 _REFUSED_WHEN_TRUE = {**REFUSED_WHEN_TRUE, "tlsEnabledWithBroker": "TLS"}
 _REFUSED_WHEN_SET = {**REFUSED_WHEN_SET, "servicePortTls": "TLS"}
 _NO_CREDENTIALS = "org.apache.pulsar.client.impl.auth.AuthenticationDisabled"
-_DEFAULT_PORTS = {"pulsar": 6650, "http": 8080}
+_SCHEME, _DEFAULT_PORT = "pulsar://", 6650
 
 
 class PortRange(NamedTuple):
@@ -113,29 +114,30 @@ def _broker_service_url(checked: CheckedKeys) -> str:
             "brokerServiceURL=pulsar://127.0.0.1:6650"
         )
         return ""
-    return _address(checked, "brokerServiceURL", url, "pulsar")
+    return _address(checked, url)
 
 
-def _address(checked: CheckedKeys, key: str, url: str, scheme: str) -> str:
-    """Return ``scheme://host:port`` with the port always written; else add a problem."""
-    secure = {"pulsar": "pulsar+ssl", "http": "https"}[scheme]
+def _address(checked: CheckedKeys, url: str) -> str:
+    """Return ``pulsar://host:port`` with the port always written; else add a problem."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port, parts = None, None, urlsplit("")
-    if parts.scheme == secure:
-        checked.refuse(f"{key}={url!r}: this version does not support TLS; use {scheme}://")
-    elif parts.scheme != scheme or not host or not _only_an_address(url, scheme):
-        checked.refuse(f"{key}={url!r}: expected one address, {scheme}://host:port")
+    if parts.scheme == "pulsar+ssl":
+        checked.refuse(
+            f"brokerServiceURL={url!r}: this version does not support TLS; use {_SCHEME}"
+        )
+    elif parts.scheme != "pulsar" or not host or not _only_an_address(url):
+        checked.refuse(f"brokerServiceURL={url!r}: expected one address, {_SCHEME}host:port")
     else:
-        return f"{scheme}://{host_port(host, _DEFAULT_PORTS[scheme] if port is None else port)}"
+        return f"{_SCHEME}{host_port(host, _DEFAULT_PORT if port is None else port)}"
     return ""
 
 
-def _only_an_address(url: str, scheme: str) -> bool:
+def _only_an_address(url: str) -> bool:
     """Return True if a URL has no user, path or second host, which would be dropped in silence."""
-    rest = url[len(f"{scheme}://") :].removesuffix("/")
+    rest = url[len(_SCHEME) :].removesuffix("/")
     return bool(rest) and not any(character in rest for character in "/,@?# \t\r\n")
 
 

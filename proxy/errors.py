@@ -21,8 +21,13 @@ from limiter.memory.dual_limiter import LimitType
 from proto.commands import error_command, lookup_failed, partitions_failed
 from proto.excerpts import TEXT_BYTES, excerpt
 from proto.frames import LENGTH_FIELD_BYTES
-from server.connection.refusal_texts import TOO_LARGE_FOR_A_FRAME, frame_text, oversized_text
-from server.connection.request_errors import ErrorForm, RequestError
+from server.connection.request_errors import (
+    TOO_LARGE_FOR_A_FRAME,
+    ErrorForm,
+    RequestError,
+    frame_text,
+    oversized_text,
+)
 
 if TYPE_CHECKING:
     from client.cnx import ClientCnx
@@ -77,17 +82,12 @@ class ErrorForms:
     def of_profile(*, pulsar_compatible: bool) -> ErrorForms:
         """Return the forms of a profile; those of pulsar are as observed on a 4.0.8 proxy."""
         crowded = RequestError(pb.TooManyRequests, TOO_MANY_LOOKUPS)
-        if pulsar_compatible:
-            not_ready = RequestError(pb.ServiceNotReady, TOO_MANY_LOOKUPS)
-            return ErrorForms(
-                ErrorForm(lookup_failed, crowded),
-                ErrorForm(partitions_failed, not_ready, build_relayed=lookup_failed),
-                ErrorForm(error_command, not_ready),
-            )
+        not_ready = RequestError(pb.ServiceNotReady, TOO_MANY_LOOKUPS)
+        no_permit = not_ready if pulsar_compatible else crowded
         return ErrorForms(
             ErrorForm(lookup_failed, crowded),
-            ErrorForm(partitions_failed, crowded),
-            ErrorForm(error_command, crowded),
+            ErrorForm(partitions_failed, no_permit, lookup_failed if pulsar_compatible else None),
+            ErrorForm(error_command, no_permit),
         )
 
 
@@ -107,12 +107,6 @@ class ErrorTranslation:
     def of_partitions(self, error: PulsarClientError, broker: ClientCnx | None) -> RequestError:
         """Return the client's error for a partition query: the same."""
         return self.of(error, broker)
-
-    def of_partition_answer(
-        self, answer: pb.CommandPartitionedTopicMetadataResponse, broker: ClientCnx | None
-    ) -> RequestError:
-        """Return the client's error for a broker's failed answer to a partition query."""
-        return self.of_partitions(ServerResponseError(answer.error, answer.message), broker)
 
 
 class PulsarErrorTranslation(ErrorTranslation):

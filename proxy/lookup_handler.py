@@ -77,14 +77,13 @@ class LookupProxyHandler:
             command = await broker.request(lambda request_id: self._forwarded(request, request_id))
         except PulsarClientError as error:
             raise self._translation.of_partitions(error, broker) from None
-        if command.type == pb.BaseCommand.LOOKUP_RESPONSE:
-            # A Pulsar proxy in the broker's place tells a failure so.
-            failed = command.lookupTopicResponse
+        answer = command.partitionMetadataResponse
+        # A Pulsar proxy in the broker's place tells a failure as that of a lookup.
+        by_proxy = command.type == pb.BaseCommand.LOOKUP_RESPONSE
+        if by_proxy or answer.response == pb.CommandPartitionedTopicMetadataResponse.Failed:
+            failed = command.lookupTopicResponse if by_proxy else answer
             refusal = ServerResponseError(failed.error, failed.message)
             raise self._translation.of_partitions(refusal, broker)
-        answer = command.partitionMetadataResponse
-        if answer.response == pb.CommandPartitionedTopicMetadataResponse.Failed:
-            raise self._translation.of_partition_answer(answer, broker)
         answer.request_id = request.request_id
         return answer
 

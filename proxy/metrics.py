@@ -5,7 +5,6 @@ Names are upstream's ProxyService's; a counter scrapes as ``<name>_total``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from prometheus_client.registry import Collector
@@ -14,12 +13,15 @@ from server.metrics.connections import counter, gauge, unanswered_metric
 from server.metrics.flow import flow_metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from prometheus_client.core import Metric
 
+    from limiter.flow.lookup_semaphore import LookupSemaphore
     from limiter.flow.totals import FlowTotals
+    from proxy.listing.live_answers import LiveAnswers
     from server.connection.counters import ConnectionCounters, ProxyCounters
+    from server.connection.unanswered_requests import UnansweredRequests
 
 _COUNTERS = {
     "new_connections": "Client connections accepted",
@@ -34,44 +36,25 @@ _COUNTERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ProxyFigures:
-    """Figures that other parts of the proxy keep.
-
-    Attributes:
-        lookup_pending_requests: How many requests hold a place of the lookup semaphore.
-        unanswered_requests: How many listings were left without an answer.
-        reused_answers: How many listings were bytes on their way to other clients already.
-    """
-
-    lookup_pending_requests: Callable[[], int]
-    unanswered_requests: Callable[[], int]
-    reused_answers: Callable[[], int]
-
-
 class ProxyMetrics(Collector):
-    """A collector that reads the proxy's counters at each scrape.
+    """A collector that reads the proxy's counters at each scrape."""
 
-    Args:
-        cluster: The value of the label ``cluster``.
-        connections: Counted by the client connections.
-        counters: The requests that the proxy served and refused.
-        figures: Read from other parts at each scrape.
-        flow: Bytes that wait to leave the process, and connections paused for them.
-    """
-
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each part of the proxy that counts
         self,
         cluster: str,
         connections: ConnectionCounters,
         counters: ProxyCounters,
-        figures: ProxyFigures,
+        lookups: LookupSemaphore,
+        unanswered: UnansweredRequests,
+        live: LiveAnswers,
         flow: FlowTotals,
     ) -> None:
         self._cluster = cluster
         self._connections = connections
         self._counters = counters
-        self._figures = figures
+        self._lookups = lookups
+        self._unanswered = unanswered
+        self._live = live
         self._flow = flow
 
     def collect(self) -> Iterator[Metric]:
@@ -91,13 +74,13 @@ class ProxyMetrics(Collector):
             "floodgate_proxy_lookup_pending_requests",
             "Lookups, metadata requests and listings in progress",
             labels,
-            self._figures.lookup_pending_requests(),
+            self._lookups.pending_requests,
         )
         yield counter(
             "floodgate_proxy_reused_answers",
             "Topic lists that were sent from bytes on their way to other clients already",
             labels,
-            self._figures.reused_answers(),
+            self._live.reused_total,
         )
-        yield unanswered_metric(self._cluster, self._figures.unanswered_requests())
+        yield unanswered_metric(self._cluster, self._unanswered.total)
         yield from flow_metrics(self._cluster, self._flow)

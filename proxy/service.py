@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING
 from client.pool import ConnectionPool, server_address
 from limiter.memory.size_estimate import SizeEstimate
 from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES
-from proxy.brokers import (
-    Address,
-    BrokerConnections,
-    OwnBrokerConnections,
-    SharedBrokerConnections,
-    connect_options,
-)
+from proxy.brokers import Address, BrokerConnections, connect_options
 from proxy.cnx import ProxyConnection, ProxyParts, ProxyRules
 from proxy.commands.table import COMMANDS
 from proxy.errors import ErrorForms, ErrorTranslation, PulsarErrorTranslation
@@ -21,7 +15,7 @@ from proxy.listing.exact_charging import ExactCharging
 from proxy.listing.flights import Flights
 from proxy.listing.pulsar_charging import PulsarCharging
 from proxy.lookup_handler import LookupProxyHandler, PulsarLookupProxyHandler
-from proxy.metrics import ProxyFigures, ProxyMetrics
+from proxy.metrics import ProxyMetrics
 from proxy.pipe.allowed_targets import BrokerTargets
 from proxy.pipe.direct_handler import DirectProxyHandler
 from server.configuration.common import ResponseBuffers
@@ -42,10 +36,6 @@ DRAIN_SECONDS = 60.0
 
 class ProxyService(ServerService["ProxyConnection"]):
     """One proxy: ``async with ProxyService(config) as proxy``.
-
-    Args:
-        config: What it is told.
-        clock: Where time comes from.
 
     Source: upstream ProxyService.
     """
@@ -79,11 +69,9 @@ class ProxyService(ServerService["ProxyConnection"]):
             self.config.cluster_name,
             self.connection_counters,
             self.counters,
-            ProxyFigures(
-                lambda: self.lookups.pending_requests,
-                lambda: self.unanswered.total,
-                lambda: self.flights.live.reused_total,
-            ),
+            self.lookups,
+            self.unanswered,
+            self.flights.live,
             self.flow.totals,
         )
 
@@ -159,5 +147,8 @@ class ProxyService(ServerService["ProxyConnection"]):
     def _new_brokers(self) -> BrokerConnections:
         """Return a new client's way to brokers; shared answers need shared connections."""
         if self._pulsar_compatible and self.config.response_buffers is ResponseBuffers.PRIVATE:
-            return OwnBrokerConnections(self._clock, self.config.flow.keep_alive_seconds)
-        return SharedBrokerConnections(self._pool)
+            options = connect_options(
+                drain_oversized=False, keep_alive_seconds=self.config.flow.keep_alive_seconds
+            )
+            return BrokerConnections(ConnectionPool(options, self._clock), own=True)
+        return BrokerConnections(self._pool)

@@ -18,7 +18,7 @@ import typer
 from limiter.permits.ledger import UnbalancedLedgerError
 from proto.version import VERSION
 from server import loop
-from server.configuration.file import Setting, read_properties
+from server.configuration.file import parse_setting, read_properties
 from server.connection.listener import raise_open_files_limit
 from server.errors import ConfigError, StartError
 from server.imports import NO_IMPORTS, Imports
@@ -71,17 +71,6 @@ class Program(Generic[ConfigT]):
     imports: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Invocation:
-    """The options of a command line."""
-
-    file: Path | None
-    settings: Sequence[str]
-    imports: Imports
-    log_level: LogLevel
-    log_format: LogFormat
-
-
 def say_version(asked: bool) -> None:
     """Print the version and end, if that is asked for."""
     if asked:
@@ -91,17 +80,12 @@ def say_version(asked: bool) -> None:
 
 _File = Annotated[
     Path | None,
-    typer.Argument(
-        metavar="FILE", help="Configuration in Pulsar's own format.", show_default=False
-    ),
+    typer.Argument(metavar="FILE", help="Configuration in Pulsar's own format."),
 ]
 _Settings = Annotated[
     list[str] | None,
     typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Set one key; wins over the file. May be repeated.",
-        show_default=False,
+        "--set", metavar="KEY=VALUE", help="Set one key; wins over the file. May be repeated."
     ),
 ]
 _Imports = Annotated[
@@ -113,7 +97,6 @@ _Imports = Annotated[
         "file with one full topic name a line, blank lines and # comments apart. May be repeated. "
         "An import adds: partition counts never shrink, and topics that are there keep their "
         "properties. What the store has taken in once is left out at the next start.",
-        show_default=False,
     ),
 ]
 _SkipInvalid = Annotated[
@@ -166,7 +149,8 @@ def _with_imports(program: Program[ConfigT]) -> Callable[..., None]:
         _version: _Version = False,
     ) -> None:
         taken = Imports(tuple(imports or ()), skip_invalid, import_again)
-        _run(program, _Invocation(file, settings or (), taken, log_level, log_format))
+        configure_logs(log_level, log_format)
+        _run(program, file, settings or (), taken)
 
     return main
 
@@ -179,7 +163,8 @@ def _without_imports(program: Program[ConfigT]) -> Callable[..., None]:
         log_format: _Format = LogFormat.CONSOLE,
         _version: _Version = False,
     ) -> None:
-        _run(program, _Invocation(file, settings or (), NO_IMPORTS, log_level, log_format))
+        configure_logs(log_level, log_format)
+        _run(program, file, settings or (), NO_IMPORTS)
 
     return main
 
@@ -202,28 +187,27 @@ def properties_of(
         problems.extend(error.problems)
     for text in settings:
         try:
-            setting = Setting.parse(text)
+            key, value = parse_setting(text)
         except ConfigError as error:
             problems.extend(error.problems)
         else:
-            properties[setting.key] = setting.value
-            if refusal := known_keys.refusal(setting.key):
+            properties[key] = value
+            if refusal := known_keys.refusal(key):
                 problems.append(refusal)
     if problems:
         raise ConfigError(problems)
     return properties
 
 
-def _run(program: Program[ConfigT], invocation: _Invocation) -> None:
-    """Configure, serve, exit; no exception gets past this to the user."""
-    configure_logs(invocation.log_level, invocation.log_format)
+def _run(
+    program: Program[ConfigT], file: Path | None, settings: Sequence[str], imports: Imports
+) -> None:
     try:
-        known_keys = program.known_keys()
-        config = program.configure(properties_of(invocation.file, invocation.settings, known_keys))
+        config = program.configure(properties_of(file, settings, program.known_keys()))
         for notice in config.notices:
             logger.log(logging.getLevelNamesMapping()[notice.level.upper()], "%s", notice.sentence)
         raise_open_files_limit()
-        status = loop.run(program.serve(config, invocation.imports))
+        status = loop.run(program.serve(config, imports))
     except ConfigError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(EXIT_USAGE) from None

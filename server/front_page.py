@@ -12,6 +12,8 @@ from server.limiter_report.routes import LIMITER_PATH
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from server.configuration.common import ServerConfig
+
 
 class Place(NamedTuple):
     """A path that a page names, and what is there; braces stand for names."""
@@ -27,34 +29,21 @@ SHARED_PLACES = (
 )
 
 
-class Introduction(NamedTuple):
-    """Holds what a server says of itself.
-
-    Attributes:
-        role: broker or proxy.
-        cluster: Its cluster's name.
-        profile: Its profile's name.
-    """
-
-    role: str
-    cluster: str
-    profile: str
-
-
 def front_page_route(
-    introduction: Introduction, state: Callable[[], str], places: Iterable[Place]
+    role: str, config: ServerConfig, state: Callable[[], str], places: Iterable[Place]
 ) -> web.RouteDef:
     """Return the route.
 
     Args:
-        introduction: Who answers.
+        role: broker or proxy.
+        config: Names its cluster and its profile.
         state: Returns whether clients are taken, and where.
         places: What there is beside SHARED_PLACES.
     """
     all_places = (*SHARED_PLACES, *places)
     width = max(len(place.path) for place in all_places)
     listed = "".join(f"{place.path:{width}}  {place.what}\n" for place in all_places)
-    role, cluster, profile = introduction
+    cluster, profile = config.cluster_name, config.profile.value
     who = f"Floodgate {VERSION}: {role} of cluster {cluster}, profile {profile}"
 
     async def front_page(_: web.Request) -> web.Response:

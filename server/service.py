@@ -25,13 +25,12 @@ from proto.transport.hangup_watch import HangupWatch
 from proto.transport.process_flow import ProcessFlow
 from server.configuration.addresses import host_port
 from server.configuration.common import Profile
-from server.connection.connection_rules import FLOODGATE_RULES, PULSAR_RULES
 from server.connection.counters import ConnectionCounters
-from server.connection.flow_parts import FlowParts
+from server.connection.flow_parts import FLOODGATE_RULES, PULSAR_RULES, FlowParts
 from server.connection.listener import Listener, listen
 from server.connection.served_connection import ServedConnection
 from server.cross_site import CrossSiteRule
-from server.front_page import Introduction, Place, front_page_route
+from server.front_page import Place, front_page_route
 from server.http import ProcessState, Readiness, application, serve_http
 from server.limiter_report.report import LimiterReporter, owner_name
 from server.limiter_report.routes import limiter_routes
@@ -58,12 +57,6 @@ class ServerService(ABC, Generic[CnxT]):
     """A server in this process: ``async with`` serves inside the block and has drained after it.
 
     Several can live in one process; nothing is global.
-
-    Args:
-        config: What it is told.
-        lookup_places: Lookups, metadata requests and listings at once.
-        drain_seconds: How long a drain may take.
-        clock: Where time comes from.
     """
 
     def __init__(
@@ -191,15 +184,12 @@ class ServerService(ABC, Generic[CnxT]):
         self.web_service_url = f"http://{host_port(config.advertised_address, http.listener.port)}"
 
     def _front_page(self, prefix: MetricPrefix, places: Iterable[Place]) -> web.RouteDef:
-        config = self._server_config
-        role = prefix.removeprefix("pulsar_")
-
         def state() -> str:
             said = self._readiness.state.value
             return f"{said}; clients connect to {self.service_url}" if self.service_url else said
 
-        who = Introduction(role, config.cluster_name, config.profile.value)
-        return front_page_route(who, state, places)
+        role = prefix.removeprefix("pulsar_")
+        return front_page_route(role, self._server_config, state, places)
 
     def _export_metrics(self, prefix: MetricPrefix, tally: OutcomeCounts) -> None:
         """Send metrics by OpenTelemetry too, if the environment asks for it."""
@@ -219,7 +209,6 @@ class ServerService(ABC, Generic[CnxT]):
     async def _serve_clients(
         self, factory: Callable[[], asyncio.BaseProtocol], port: int, port_key: str
     ) -> None:
-        """Accept clients from now on, and say so at the readiness endpoint."""
         config = self._server_config
         # What was made until now stays: keep the collector off it.
         gc.collect()

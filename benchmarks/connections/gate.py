@@ -31,8 +31,7 @@ from limiter.slow_peers.peer import SlowPeerRules
 from proto.frames import FrameDecoder, encode_command
 from proto.transport.process_flow import ProcessFlow
 from server.connection.command_table import CommandTable, Row
-from server.connection.connection_rules import FLOODGATE_RULES, PULSAR_RULES
-from server.connection.flow_parts import FlowParts
+from server.connection.flow_parts import FLOODGATE_RULES, PULSAR_RULES, FlowParts
 from server.connection.served_connection import ServedConnection
 from server.loop import run as run_loop
 

@@ -37,6 +37,6 @@ def partitioned_metadata(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 async def _partitions(cnx: ServerCnx, asked: pb.CommandPartitionedTopicMetadata) -> None:
-    command = pb.BaseCommand(type=pb.BaseCommand.PARTITIONED_METADATA_RESPONSE)
-    command.partitionMetadataResponse.CopyFrom(await cnx.parts.lookup_handler.partitions(asked))
-    cnx.send(command)
+    response = await cnx.parts.lookup_handler.partitions(asked)
+    kind = pb.BaseCommand.PARTITIONED_METADATA_RESPONSE
+    cnx.send(pb.BaseCommand(type=kind, partitionMetadataResponse=response))

@@ -25,7 +25,7 @@ def connect(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         cnx.stands_for_many()
         cnx.parts.memory.exempt_from_quota(cnx)
     cnx.state = ServerCnxState.CONNECTED
-    cnx.parts.counters.connect_succeeded()
+    cnx.parts.counters.create_success += 1
     config = cnx.parts.config
     connected = pb.CommandConnected(
         server_version=SERVER_VERSION,

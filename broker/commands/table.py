@@ -5,8 +5,8 @@ from __future__ import annotations
 import proto.PulsarApi_pb2 as pb
 from broker.cnx import ServerCnxState
 from broker.commands import listing, metadata, not_served, session, watching
-from server.connection import ping_commands
 from server.connection.command_table import CommandTable, Row
+from server.connection.served_connection import ping, pong
 
 Type = pb.BaseCommand
 START, CONNECTED = (ServerCnxState.START,), (ServerCnxState.CONNECTED,)
@@ -16,8 +16,8 @@ COMMANDS = CommandTable(
     (
         # A second CONNECT closes, as recorded.
         Row(Type.CONNECT, session.connect, START),
-        Row(Type.PING, ping_commands.ping, BOTH),
-        Row(Type.PONG, ping_commands.pong, BOTH),
+        Row(Type.PING, ping, BOTH),
+        Row(Type.PONG, pong, BOTH),
         Row(Type.LOOKUP, metadata.lookup, CONNECTED),
         Row(Type.PARTITIONED_METADATA, metadata.partitioned_metadata, CONNECTED),
         Row(Type.GET_TOPICS_OF_NAMESPACE, listing.get_topics, CONNECTED),

@@ -29,14 +29,15 @@ from broker.stores.store_url import (
     without_password,
 )
 from server.configuration.common import MEGABYTE_BYTES, Profile, ServerConfig, shared_values
-from server.configuration.known_keys import CheckedKeys, KnownKeys
-from server.configuration.model import build_model
-from server.configuration.unsupported_keys import (
+from server.configuration.known_keys import (
     REFUSED_WHEN_SET,
     REFUSED_WHEN_TRUE,
+    CheckedKeys,
+    KnownKeys,
     refuse_set,
     refuse_true,
 )
+from server.configuration.model import build_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

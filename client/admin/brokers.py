@@ -76,9 +76,7 @@ class Floodgate:
     async def import_topics(self, file: str, *, skip_invalid: bool = False) -> dict[str, Any]:
         """Load topics from a file or folder on the broker's machine; return what was read.
 
-        Args:
-            file: Its path there.
-            skip_invalid: Whether invalid topics are left out; otherwise nothing is imported then.
+        With an invalid topic nothing is imported, unless ``skip_invalid`` leaves it out.
         """
         body = {"path": file, **({"skipInvalid": True} if skip_invalid else {})}
         return await self._rest.mapping(f"{_FLOODGATE}/import", "POST", Body(body))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from client.admin.brokers import Brokers, Floodgate
 from client.admin.namespaces import Clusters, Namespaces, Tenants
 from client.admin.rest import AdminRest
 from client.admin.topics import Topics
 from client.admin.url import DEFAULT_ADMIN_URL, REQUEST_TIMEOUT_SECONDS
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 
 class PulsarAdmin:
@@ -24,14 +21,6 @@ class PulsarAdmin:
     Args:
         admin_url: ``http://host:port`` of a broker's web port.
         request_timeout_seconds: How long a request waits for the next byte.
-
-    Attributes:
-        topics: Topics and their properties.
-        namespaces: Namespaces and their policies.
-        tenants: Tenants.
-        clusters: Clusters.
-        brokers: Brokers and their dynamic configuration.
-        floodgate: What only a Floodgate broker serves.
 
     Raises:
         AdminUrlError: The address is no web address.
@@ -54,10 +43,5 @@ class PulsarAdmin:
         await self._rest.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self._rest.__aexit__(kind, error, trace)
+    async def __aexit__(self, *_: object) -> None:
+        await self._rest.__aexit__()

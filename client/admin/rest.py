@@ -26,7 +26,6 @@ from client.admin.url import REQUEST_TIMEOUT_SECONDS, checked_url, shown_url
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-    from types import TracebackType
 
     NameBatches = AsyncGenerator[list[str], None]
 
@@ -46,12 +45,7 @@ _SHOWN_CHARACTERS = 60
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The body of a request.
-
-    Attributes:
-        value: Sent as JSON.
-        media_type: What it is called.
-    """
+    """The body of a request."""
 
     value: object
     media_type: str = JSON_TYPE
@@ -86,12 +80,7 @@ class AdminRest:
         self._session = aiohttp.ClientSession(timeout=timeout, connector=connector)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._session is not None:
             await self._session.close()
 

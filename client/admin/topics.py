@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from client.admin.rest import Body
-from client.admin.url import namespace_path, path, properties_text, query, topic_path
+from client.admin.url import namespace_path, properties_text, query, topic_path
 from proto.names import DOMAINS
 
 if TYPE_CHECKING:
@@ -119,8 +119,4 @@ class Topics:
 
 
 def _lookup_path(topic: TopicName) -> str:
-    namespace = topic.namespace
-    return path(
-        "lookup", "v2", "topic", topic.domain, namespace.tenant, namespace.local_name,
-        topic.local_name,
-    )  # fmt: skip
+    return topic_path(topic).replace("/admin/v2", "/lookup/v2/topic", 1)

@@ -113,7 +113,6 @@ def fields(message: memoryview) -> Iterator[Field]:
 
 
 def _value(message: memoryview, kind: int, start: int) -> tuple[int | memoryview, int]:
-    """Return the value at ``start`` and the offset behind it."""
     if kind == VARINT:
         return decode_varint(message, start)
     if kind == LENGTH_DELIMITED:

@@ -35,8 +35,3 @@ def decode_varint(data: bytes | memoryview, offset: int) -> tuple[int, int]:
             return value & _MASK, index + 1
         shift += 7
     raise RemoteProtocolError("a varint is cut off or longer than ten bytes")
-
-
-def varint_size(value: int) -> int:
-    """Return how many bytes ``value`` takes in varint form."""
-    return max(1, (value.bit_length() + 6) // 7)

@@ -25,13 +25,11 @@ from proto.transport.process_flow import ProcessFlow
 from proto.transport.sender import Sender
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     import proto.PulsarApi_pb2 as pb
     from limiter.flow.outbound_buffer import WriteBufferMarks
     from proto.transport.tls import TlsLayer
-
-    Buffer = bytes | memoryview
 
 logger = logging.getLogger(__name__)
 
@@ -65,8 +63,12 @@ class Connection(asyncio.Protocol):
         process = process or ProcessFlow()
         totals = process.totals
         self.gate = ReadGate(self._read_or_pause, self._gate_opened, totals)
-        self.sender = Sender(self.gate, marks, process, tls, self._crossed_a_mark)
+        self.sender = Sender(
+            self.gate, marks, process, tls, lambda one: self.writability_changed(writable=one)
+        )
         self.outbound = self.sender.outbound
+        self.enqueue, self.write_through = self.sender.enqueue, self.sender.write_through
+        self.close, self.abort = self.sender.close, self.sender.abort
         self._tls = tls
         self._hangups = process.hangups
         self._logs_commands = command_log.is_read()
@@ -126,31 +128,9 @@ class Connection(asyncio.Protocol):
         data = encode_command(command)
         self.enqueue([data], len(data))
 
-    def enqueue(
-        self,
-        buffers: Sequence[Buffer],
-        size_bytes: int,
-        on_left: Callable[[], object] | None = None,
-        paid_bytes: int = 0,
-    ) -> None:
-        """Queue bytes as one entry; see Sender.enqueue."""
-        self.sender.enqueue(buffers, size_bytes, on_left, paid_bytes)
-
-    def write_through(
-        self,
-        frame: bytes | Sequence[Buffer],
-        part: Callable[[], Callable[[], object]],
-        paid_bytes: int,
-    ) -> bool:
-        """Give the kernel a frame past the queue; see Sender.write_through."""
-        return self.sender.write_through(frame, part, paid_bytes)
-
     def resume_writing(self) -> None:
         """Go on sending: asyncio calls this when the transport's own buffer is empty."""
         self.sender.buffer_is_empty()
-
-    def _crossed_a_mark(self, writable: bool) -> None:
-        self.writability_changed(writable=writable)
 
     # -- receiving ----------------------------------------------------------------------------
 
@@ -189,7 +169,7 @@ class Connection(asyncio.Protocol):
         """Take ciphertext; its handshake ends in ``connected``, its plain bytes in frames."""
         was_established = tls.established
         try:
-            plain = tls.receive(ciphertext) if ciphertext or was_established else self._greet(tls)
+            plain = tls.receive(ciphertext)
         except RemoteProtocolError as error:
             logger.info("closing %s: %s", self.peer, error)
             self.sender.send_records(tls)
@@ -203,10 +183,6 @@ class Connection(asyncio.Protocol):
             self._plain_received(plain)
         if tls.ended:
             self.abort()
-
-    def _greet(self, tls: TlsLayer) -> bytes:
-        tls.start()
-        return b""
 
     # -- frames -------------------------------------------------------------------------------
 
@@ -321,23 +297,6 @@ class Connection(asyncio.Protocol):
 
     # -- ending -------------------------------------------------------------------------------
 
-    @property
-    def transport(self) -> asyncio.Transport | None:
-        """The asyncio transport; None before the connection and after its loss."""
-        return self.sender.transport
-
-    def close(self) -> None:
-        """Take no more frames, let queued entries leave, then close. Once is enough."""
-        self.sender.close()
-
-    def abort(self) -> None:
-        """Close now; queued entries give back what they hold."""
-        self.sender.abort()
-
-    def call_soon(self, callback: Callable[[], object]) -> None:
-        """Call back in the loop's next turn."""
-        asyncio.get_running_loop().call_soon(callback)
-
     def eof_received(self) -> bool:
         """End the connection: its peer sends no more, whether or not answers are queued."""
         self.abort()
@@ -372,7 +331,6 @@ class Connection(asyncio.Protocol):
 
 
 def _address(name: object) -> str:
-    """Write a socket address as host:port."""
     if isinstance(name, tuple) and len(name) >= 2:
         host = f"[{name[0]}]" if ":" in str(name[0]) else str(name[0])
         return f"{host}:{name[1]}"

@@ -74,11 +74,6 @@ class OutboundQueue:
     def __len__(self) -> int:
         return len(self._entries) + len(self._handed_over)
 
-    @property
-    def idle(self) -> bool:
-        """True if the kernel has every byte that was ever queued."""
-        return not self._entries and not self._handed_over
-
     def was_written(self, entry: OutboundEntry) -> None:
         """Take over an entry whose bytes the transport has, not all of them the kernel."""
         self._handed_over = [entry]

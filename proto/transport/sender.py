@@ -49,6 +49,7 @@ class Sender:
         passes_queue: Whether frames may go past the queue: never with encryption.
         in_a_pipe: Its bytes are bounded by the marks, and nothing but the other side of its pipe
             may stop its reading.
+        on_sent: Called when something is on its way to the peer.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Sender:
         self.closing = False
         self.passes_queue = tls is None
         self.in_a_pipe = False
+        self.on_sent: Callable[[], object] | None = None
         writer: Writer = PlainWriter() if tls is None else TlsWriter(tls)
         self._queue = OutboundQueue(self.outbound, writer, self._crossed_a_mark)
 
@@ -114,6 +116,11 @@ class Sender:
         self.hand_over()
         self._queue.judge()
         self._wait_for_room()
+        self._tell_of_bytes()
+
+    def _tell_of_bytes(self) -> None:
+        if self.on_sent is not None and self.transport is not None:
+            self.on_sent()
 
     def _wait_for_room(self) -> None:
         """Close the gate while the process has too much pending, and this peer some of it."""
@@ -125,7 +132,7 @@ class Sender:
     def may_write_through(self) -> bool:
         """True if ``write_through`` would: nothing is queued, and ``passes_queue``."""
         transport = self.transport
-        if transport is None or self.closing or not self.passes_queue or not self._queue.idle:
+        if transport is None or self.closing or not self.passes_queue or self._queue:
             return False
         return not transport.is_closing()
 
@@ -169,6 +176,7 @@ class Sender:
             self._queue.was_written(OutboundEntry(buffers, size_bytes, part(), paid_bytes))
             self._queue.judge()
             self._wait_for_room()
+        self._tell_of_bytes()
         return True
 
     def _process_has_room(self) -> None:

@@ -36,7 +36,6 @@ def get_topics(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
 def _permit(
     cnx: ProxyConnection, request: Request, asked: pb.CommandGetTopicsOfNamespace
 ) -> LookupPermit | None:
-    """Return a lookup permit; None if the request was refused."""
     if cnx.parts.rules.checks_namespaces:
         # A broker closes a connection for some, and this one is shared.
         try:

@@ -41,6 +41,5 @@ def partitioned_metadata(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
 
 async def _partitions(cnx: ProxyConnection, asked: pb.CommandPartitionedTopicMetadata) -> None:
     response = await cnx.parts.lookup_handler.partitions(asked, cnx.brokers)
-    command = pb.BaseCommand(type=pb.BaseCommand.PARTITIONED_METADATA_RESPONSE)
-    command.partitionMetadataResponse.CopyFrom(response)
-    cnx.send(command)
+    kind = pb.BaseCommand.PARTITIONED_METADATA_RESPONSE
+    cnx.send(pb.BaseCommand(type=kind, partitionMetadataResponse=response))

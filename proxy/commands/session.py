@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,7 @@ def _answer_lookups(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
         cnx.stands_for_many()
         parts.flights.exempt_from_quota(cnx)
     cnx.state = ProxyConnectionState.PROXY_LOOKUP_REQUESTS
-    parts.connection_counters.connect_succeeded()
+    parts.connection_counters.create_success += 1
     connected = pb.CommandConnected(
         server_version=SERVER_VERSION,
         protocol_version=min(request.protocol_version, PROTOCOL_VERSION),
@@ -65,14 +66,14 @@ async def _open_pipe(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
     try:
         await cnx.parts.direct_handler.open(cnx, request)
     except RequestError as error:
-        counters.connect_failed()
+        counters.create_fail += 1
         if rules.tells_unavailable_targets or not isinstance(error, UnavailableTargetError):
             cnx.send(error_command(NO_REQUEST, error.server_error, error.message))
         cnx.close()
     except Exception:
-        cnx.call_soon(cnx.close)  # Once it was answered as an error of ours.
+        asyncio.get_running_loop().call_soon(cnx.close)  # Once it was answered as an error of ours.
         raise
     else:
-        counters.connect_succeeded()
+        counters.create_success += 1
         cnx.state = ProxyConnectionState.PROXY_CONNECTION_TO_BROKER
         cnx.gate.open_for(PauseCause.CONNECTING_TO_BROKER)

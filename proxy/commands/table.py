@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from proxy.cnx import ProxyConnectionState
 from proxy.commands import listing, metadata, session
-from server.connection import ping_commands
 from server.connection.command_table import CommandTable, Handler, Row
+from server.connection.served_connection import ping, pong
 
 if TYPE_CHECKING:
     from proxy.cnx import ProxyConnection
@@ -20,8 +20,8 @@ BOTH = INIT + LOOKUPS
 
 ROWS = (
     Row(Type.CONNECT, session.connect, INIT),
-    Row(Type.PING, ping_commands.ping, BOTH),
-    Row(Type.PONG, ping_commands.pong, BOTH),
+    Row(Type.PING, ping, BOTH),
+    Row(Type.PONG, pong, BOTH),
     Row(Type.LOOKUP, metadata.lookup, LOOKUPS),
     Row(Type.PARTITIONED_METADATA, metadata.partitioned_metadata, LOOKUPS),
     Row(Type.GET_TOPICS_OF_NAMESPACE, listing.get_topics, LOOKUPS),

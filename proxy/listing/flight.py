@@ -245,7 +245,6 @@ class Flight:
         return not self._abandoned and charge.admit(total_size)
 
     def _let_go(self) -> None:
-        """Drop what was kept for those who have no answer yet."""
         live, self.kept = self.kept, None
         if live is not None:
             live.left_by(self._requesters.clients())
@@ -266,7 +265,6 @@ class Flight:
         await self._requesters.tell(partial(self._send, live), self._served, size_bytes)
 
     def _send(self, live: LiveAnswer, requester: Requester) -> None:
-        """Queue the answer for one client."""
         response = live.answer.addressed_to(requester.request_id)
         requester.permit.release()
         if live is self.kept:

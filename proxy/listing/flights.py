@@ -104,7 +104,6 @@ class Flights:
             del self._under_way[flight.key]
 
     def _forget(self, flight: Flight, cnx: Connection) -> None:
-        """Take note that a client waits for a flight no more."""
         flights = self._of_cnx.get(cnx)
         if flights is not None:
             flights.pop(flight, None)

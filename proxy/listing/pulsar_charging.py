@@ -33,8 +33,11 @@ from limiter.memory.size_estimate import (
 )
 from proto.frames import LENGTH_FIELD_BYTES
 from proxy.errors import not_in_time, too_large
-from server.connection.refusal_texts import illegal_argument_text
-from server.connection.request_errors import RequestError, UnansweredRequestError
+from server.connection.request_errors import (
+    RequestError,
+    UnansweredRequestError,
+    illegal_argument_text,
+)
 
 if TYPE_CHECKING:
     from limiter.memory.dual_limiter import SharedOwner

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from itertools import repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,22 +20,13 @@ BYTES_A_TURN = 4_194_304
 """Bytes that they are sent together at most: the kernel copies them."""
 
 
-class Requester:
+class Requester(NamedTuple):
     """One client's request that waits for a flight's answer."""
 
-    __slots__ = ("cnx", "failed", "permit", "request_id")
-
-    def __init__(
-        self,
-        cnx: Connection,
-        request_id: int,
-        permit: LookupPermit,
-        failed: Callable[[int, RequestError], object],
-    ) -> None:
-        self.cnx = cnx
-        self.request_id = request_id
-        self.permit = permit
-        self.failed = failed
+    cnx: Connection
+    request_id: int
+    permit: LookupPermit
+    failed: Callable[[int, RequestError], object]
 
 
 class Requesters:
@@ -90,7 +81,6 @@ class Requesters:
                 await asyncio.sleep(0)
 
     def _take(self, most: int, served: Callable[[Connection], None]) -> bool:
-        """Choose those who are told in this turn; return False if nobody is left."""
         while self._waiting and len(self._unserved) < most:
             cnx, few = next(iter(self._waiting.items()))
             self._unserved.append(few.popleft())

@@ -72,12 +72,7 @@ class PipeLeg(Connection):
 
 
 class BrokerLeg(PipeLeg):
-    """The proxy's side of the connection to the broker.
-
-    Args:
-        connect: The client's CONNECT.
-        process: Shared by all connections of this process; a pipe never parks frames.
-    """
+    """The proxy's side of the connection to the broker; it never parks frames."""
 
     def __init__(self, connect: pb.CommandConnect, process: ProcessFlow) -> None:
         super().__init__(process=process)

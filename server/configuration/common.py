@@ -13,18 +13,26 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
 from limiter.errors import LimitScope
-from limiter.memory.dual_limiter import MemoryLimit
+from limiter.memory.dual_limiter import LimitType, MemoryLimit
 from limiter.memory.size_estimate import SizeEstimate
 from server.configuration.addresses import LOOPBACK, advertised_address, bind_address
 from server.configuration.flow import FlowConfig
 from server.configuration.known_keys import Notice
-from server.configuration.limit_keys import CAP_KEYS
 
 if TYPE_CHECKING:
     from server.configuration.known_keys import CheckedKeys
 
 MEGABYTE_BYTES = 1024 * 1024
 
+LIMIT_KEYS = {
+    LimitType.HEAP_MEMORY: "maxTopicListInFlightHeapMemSizeMB",
+    LimitType.DIRECT_MEMORY: "maxTopicListInFlightDirectMemSizeMB",
+}
+CAP_KEYS = {
+    LimitScope.CONNECTION: "floodgateTopicListMaxBytesPerConnection",
+    LimitScope.NAMESPACE: "floodgateTopicListMaxBytesPerNamespace",
+    LimitScope.TENANT: "floodgateTopicListMaxBytesPerTenant",
+}
 OVERDRAFT_KEY = "floodgateTopicListOverdraftMaxBytes"
 
 

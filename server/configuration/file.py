@@ -10,7 +10,6 @@ instead of becoming a key nobody asked for.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from server.errors import ConfigError
@@ -31,28 +30,20 @@ _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
 _NAMED_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One ``key=value`` given on the command line; it wins over the file."""
+def parse_setting(text: str) -> tuple[str, str]:
+    """Read ``key=value`` of the command line; the value may contain ``=`` and may be empty.
 
-    key: str
-    value: str
-
-    @classmethod
-    def parse(cls, text: str) -> Setting:
-        """Read ``key=value``; the value may contain ``=`` and may be empty.
-
-        Raises:
-            ConfigError: There is no ``=``, or nothing usable before it.
-        """
-        key, separator, value = text.partition("=")
-        key = key.strip()
-        if not separator or not _KEY.fullmatch(key):
-            # The text is not repeated in full: what stands there may be a secret.
-            raise ConfigError(
-                [f"--set {key[:40]!r} is not key=value: write, for example, --set webServicePort=0"]
-            )
-        return cls(key, value.strip())
+    Raises:
+        ConfigError: There is no ``=``, or nothing usable before it.
+    """
+    key, separator, value = text.partition("=")
+    key = key.strip()
+    if not separator or not _KEY.fullmatch(key):
+        # The text is not repeated in full: what stands there may be a secret.
+        raise ConfigError(
+            [f"--set {key[:40]!r} is not key=value: write, for example, --set webServicePort=0"]
+        )
+    return key, value.strip()
 
 
 def read_properties(path: Path) -> dict[str, str]:

@@ -18,6 +18,16 @@ from server.configuration.key_types import KnownKey, Value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+# Keys of both roles -> the protection that this version does not have: ignored, one would leave a
+# server open that its operator believes closed.
+REFUSED_WHEN_TRUE = {
+    "authenticationEnabled": "authentication",
+    "authorizationEnabled": "authorization",
+    "haProxyProtocolEnabled": "the HAProxy protocol",
+    "webServiceHaProxyProtocolEnabled": "the HAProxy protocol",
+}
+REFUSED_WHEN_SET = {"webServicePortTls": "TLS"}
+
 # Upstream hands keys with these prefixes on to its clients, whatever follows.
 PASSED_ON_PREFIXES = ("bookkeeper_", "brokerClient_")
 
@@ -34,11 +44,7 @@ class Notice(NamedTuple):
 
 
 class KnownKeys:
-    """The keys of one role (broker or proxy), with types and defaults.
-
-    Args:
-        keys: The known keys.
-    """
+    """The keys of one role (broker or proxy), with types and defaults."""
 
     def __init__(self, keys: Iterable[KnownKey]) -> None:
         self._by_name = {known.key: known for known in keys}
@@ -213,3 +219,18 @@ def _listed(names: Sequence[str]) -> str:
     rest = len(names) - MAX_KEYS_NAMED
     more = f" and {rest} more" if rest > 0 else ""
     return ", ".join(names[:MAX_KEYS_NAMED]) + more
+
+
+def refuse_true(checked: CheckedKeys, keys: Mapping[str, str]) -> None:
+    """Add a problem for each of ``keys`` that is true."""
+    for key, feature in keys.items():
+        if checked.flag(key):
+            checked.refuse(f"{key}=true: this version does not support {feature}; set it to false")
+
+
+def refuse_set(checked: CheckedKeys, keys: Mapping[str, str]) -> None:
+    """Add a problem for each of ``keys`` that has a value."""
+    for key, feature in keys.items():
+        # The value is not shown: it may be a secret.
+        if checked.value(key) not in (None, "", ()):
+            checked.refuse(f"{key} is set: this version does not support {feature}; remove the key")

@@ -47,10 +47,6 @@ class CommandTable:
         rows: The commands.
         handshake: The states before CONNECT is answered, the first of a connection first.
         refuse: Answers a command that is not legal, unparsed; by default its connection closes.
-
-    Attributes:
-        handshake: See above.
-        refuse: See above.
     """
 
     def __init__(

@@ -32,30 +32,10 @@ class ConnectionCounters:
         self.closed_total += 1
         self.active -= 1
 
-    def connect_succeeded(self) -> None:
-        """Count a CONNECT that was answered CONNECTED."""
-        self.create_success += 1
-
-    def connect_failed(self) -> None:
-        """Count a CONNECT that was refused."""
-        self.create_fail += 1
-
 
 @dataclass(slots=True)
 class ProxyCounters:
-    """The work of a proxy since it started.
-
-    Attributes:
-        new_connections: Client connections accepted.
-        rejected_connections: Client connections refused because too many were open.
-        binary_ops: Commands handled, lookups and tunnels alike.
-        lookup_requests: LOOKUP commands forwarded.
-        rejected_lookup_requests: LOOKUP commands refused because too many were pending.
-        partitions_metadata_requests: PARTITIONED_METADATA commands forwarded.
-        rejected_partitions_metadata_requests: Those refused because too many were pending.
-        get_topics_requests: GET_TOPICS_OF_NAMESPACE commands forwarded.
-        rejected_get_topics_requests: Those refused because too many were pending.
-    """
+    """The work of a proxy since it started; proxy.metrics describes each."""
 
     new_connections: int = 0
     rejected_connections: int = 0

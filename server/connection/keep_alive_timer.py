@@ -55,7 +55,6 @@ class KeepAliveTimer:
         return True
 
     def _tick(self) -> None:
-        """Judge the peer by what came from it, and ask again."""
         self.start()
         cnx, sender = self._cnx, self._cnx.sender
         outstanding = sender.outstanding

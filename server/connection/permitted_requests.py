@@ -51,12 +51,7 @@ class PermitRules(NamedTuple):
 
 
 class PermittedRequests:
-    """The requests of one connection that are under way; they end with it.
-
-    Args:
-        cnx: The connection.
-        rules: The permits of its process.
-    """
+    """The requests of one connection that are under way; they end with it."""
 
     def __init__(self, cnx: ServedConnection, rules: PermitRules) -> None:
         self._cnx = cnx

@@ -7,12 +7,14 @@ is paused, it reads nothing and is closed, it vanishes and is noticed.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from limiter.flow.flow_control import FlowControl
 from limiter.flow.response_budget import ResponseBudget
 from limiter.slow_peers.write_progress import WORTHY_BYTES, WriteProgress
+from proto.commands import with_body
 from proto.errors import CommandTooLargeError
 from proto.frames import command_size_in, command_type_in, encode_command
 from proto.parsing.command_bounds import check_command_size, check_first_frame
@@ -20,14 +22,11 @@ from proto.transport.connection import Connection
 from server.connection.keep_alive_timer import KeepAliveTimer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from enum import Enum
 
     from proto.frames import Frame
     from server.connection.command_table import CommandTable
     from server.connection.flow_parts import FlowParts
-
-    Buffer = bytes | memoryview
 
 logger = logging.getLogger(__name__)
 
@@ -37,11 +36,6 @@ _PING_TYPE, _PONG_TYPE = pb.BaseCommand.PING, pb.BaseCommand.PONG
 
 class ServedConnection(Connection):
     """A connection to one client.
-
-    Args:
-        flow: Flow control of its process.
-        commands: The commands that are served.
-        max_message_bytes: Largest message.
 
     Attributes:
         progress: How it has read so far.
@@ -56,6 +50,7 @@ class ServedConnection(Connection):
         self._flow_parts = flow
         self._rules = flow.connection_rules
         self.sender.passes_queue = self._rules.passes_queue
+        self.sender.on_sent = partial(flow.slow_peers.sent, self)
         self._flow: FlowControl | None = FlowControl(flow.rules, self.gate, flow.clock)
         self.responses = ResponseBudget(flow.rules.max_response_bytes, self.gate, flow.totals)
         self.progress = WriteProgress()
@@ -172,30 +167,6 @@ class ServedConnection(Connection):
 
     # -- sending ------------------------------------------------------------------------------
 
-    def enqueue(
-        self,
-        buffers: Sequence[Buffer],
-        size_bytes: int,
-        on_left: Callable[[], object] | None = None,
-        paid_bytes: int = 0,
-    ) -> None:
-        """Queue bytes as one entry, and watch whether the peer reads."""
-        self.sender.enqueue(buffers, size_bytes, on_left, paid_bytes)
-        if self.transport is not None:
-            self._flow_parts.slow_peers.sent(self)
-
-    def write_through(
-        self,
-        frame: bytes | Sequence[Buffer],
-        part: Callable[[], Callable[[], object]],
-        paid_bytes: int,
-    ) -> bool:
-        """Give the kernel a frame past the queue, and watch whether the peer reads."""
-        if not self.sender.write_through(frame, part, paid_bytes):
-            return False
-        self._flow_parts.slow_peers.sent(self)
-        return True
-
     def answer_ping(self) -> None:
         """Send a PONG."""
         if self._pong_is_queued and self._rules.answers_pings_once:
@@ -225,7 +196,7 @@ class ServedConnection(Connection):
 
     def ask_whether_it_reads(self) -> bool:
         """Send a PING, whose answer proves it; false before the handshake, and for a pipe."""
-        if not self.handshake_finished or self._flow is None or self.transport is None:
+        if not self.handshake_finished or self._flow is None or self.sender.transport is None:
             return False
         self._keep_alive.ping()
         return True
@@ -234,3 +205,14 @@ class ServedConnection(Connection):
         """End the connection of a peer that does not read."""
         logger.warning("closing %s: %s", self.peer, sentence)
         self.sender.reset()
+
+
+def ping(cnx: ServedConnection, command: pb.BaseCommand) -> None:
+    """Answer PING."""
+    with_body(command, "ping")
+    cnx.answer_ping()
+
+
+def pong(_: ServedConnection, command: pb.BaseCommand) -> None:
+    """Take a PONG: that the peer lives was clear when its frame came."""
+    with_body(command, "pong")

@@ -34,15 +34,7 @@ MAX_NAME_LENGTH = 300
 
 @dataclass(frozen=True, slots=True)
 class OldestWaiter:
-    """The request that has waited for longest.
-
-    Attributes:
-        owner: Whose it is, by name.
-        namespace: What it is for.
-        size_bytes: What it asks for.
-        lacking_bytes: The same, less what it holds already.
-        age_seconds: How long it has waited.
-    """
+    """The request that has waited for longest; it lacks its size, less what it holds already."""
 
     owner: str
     namespace: str
@@ -77,13 +69,7 @@ class BudgetReport:
 
 
 class LimiterReporter:
-    """Reports on one limiter.
-
-    Args:
-        limiter: The limiter.
-        ledgers: The ledger of each budget; empty without.
-        clock: The clock of both.
-    """
+    """Reports on one limiter."""
 
     def __init__(
         self,

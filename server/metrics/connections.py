@@ -1,4 +1,4 @@
-"""Metrics that broker and proxy have in common: bytes that wait to leave, unanswered requests."""
+"""Metrics of one sample, and the one of unanswered requests that broker and proxy share."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from limiter.flow.outbound_buffer import OutboundTotals
+    from collections.abc import Mapping
 
 
 def gauge(name: str, documentation: str, labels: Mapping[str, str], value: float) -> Metric:
@@ -33,21 +31,4 @@ def unanswered_metric(cluster: str, total: int) -> Metric:
         "Listings never answered because they exceed a limit, as shipped",
         {"cluster": cluster},
         total,
-    )
-
-
-def outbound_metrics(cluster: str, totals: OutboundTotals) -> Iterator[Metric]:
-    """Yield the bytes that wait for the kernel, now and at the most."""
-    labels = {"cluster": cluster}
-    yield gauge(
-        "floodgate_outbound_pending_bytes",
-        "Bytes queued for clients that the kernel has not taken yet",
-        labels,
-        totals.pending_bytes,
-    )
-    yield gauge(
-        "floodgate_outbound_pending_bytes_peak",
-        "Most bytes ever queued for clients at once",
-        labels,
-        totals.peak_bytes,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from limiter.flow.causes import PauseCause
-from server.metrics.connections import counter, gauge, outbound_metrics
+from server.metrics.connections import counter, gauge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,11 +23,17 @@ if TYPE_CHECKING:
 def flow_metrics(cluster: str, totals: FlowTotals) -> Iterator[Metric]:
     """Yield all families of broker and proxy alike."""
     outbound = totals.outbound
-    yield from outbound_metrics(cluster, outbound)
+    queued = "Bytes queued for clients that the kernel has not taken yet"
     for name, documentation, value in (
+        ("floodgate_outbound_pending_bytes", queued, outbound.pending_bytes),
+        (
+            "floodgate_outbound_pending_bytes_peak",
+            "Most bytes ever queued for clients at once",
+            outbound.peak_bytes,
+        ),
         (
             "pulsar_server_channel_write_buf_memory_used_bytes",
-            "Bytes queued for clients that the kernel has not taken yet",
+            queued,
             outbound.pending_bytes,
         ),
         (

@@ -203,7 +203,6 @@ def _innermost(error: BaseException) -> str:
 
 
 def _exporter(settings: TelemetrySettings) -> tuple[MetricExporter, Callable[[], str]]:
-    """Return the exporter, and the session that remembers why it failed."""
     if settings.exporter is MetricsExporter.CONSOLE:
         # Standard output belongs to the ready line.
         return ConsoleMetricExporter(sys.stderr), lambda: _Session.problem

@@ -92,7 +92,6 @@ def _settings(variables: _Variables) -> TelemetrySettings | None:
 
 
 def _otlp(name: str) -> tuple[str, str]:
-    """The two variables of one setting; that of the metrics wins."""
     return f"OTEL_EXPORTER_OTLP_METRICS_{name}", f"OTEL_EXPORTER_OTLP_{name}"
 
 

@@ -29,11 +29,7 @@ LAG_BUCKETS_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5
 
 
 class ProcessMetrics(Collector):
-    """Memory, processor time and open files of this process, with the label ``cluster``.
-
-    Args:
-        cluster: The value of the label.
-    """
+    """Memory, processor time and open files of this process, with the label ``cluster``."""
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
@@ -46,12 +42,7 @@ class ProcessMetrics(Collector):
 
 
 class ServerInfo(Collector):
-    """The keys that decide how this server answers, as labels.
-
-    Args:
-        cluster: The value of the label ``cluster``.
-        config: Returns the configuration in force.
-    """
+    """The keys that decide how this server answers, as labels."""
 
     def __init__(self, cluster: str, config: Callable[[], ServerConfig]) -> None:
         self._cluster = cluster
@@ -66,10 +57,6 @@ class ServerInfo(Collector):
 
 class EventLoopLag(Collector):
     """A histogram of how late the event loop calls back.
-
-    Args:
-        cluster: The value of the label.
-        clock: Measures and arms the timer.
 
     The mutable state is the counts, the sum and the armed timer.
     """

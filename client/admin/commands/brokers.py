@@ -30,16 +30,14 @@ floodgate-admin floodgate limiter
 floodgate-admin floodgate import /data/topics""",
 )
 
-Key = Annotated[
-    str, typer.Option("--config", "-c", metavar="KEY", help="The key.", show_default=False)
-]
+Key = Annotated[str, typer.Option("--config", "-c", metavar="KEY", help="The key.")]
 
 
 @verb(brokers, "list")
 def list_brokers(
     call: Call,
     cluster: Annotated[
-        str | None, typer.Argument(metavar="CLUSTER", help="Any, without it.", show_default=False)
+        str | None, typer.Argument(metavar="CLUSTER", help="Any, without it.")
     ] = None,
 ) -> None:
     """List the brokers by the addresses of their web ports.
@@ -120,9 +118,7 @@ def get_runtime_config(call: Call) -> None:
 def update_dynamic_config(
     call: Call,
     key: Key,
-    value: Annotated[
-        str, typer.Option("--value", "-v", metavar="VALUE", help="Its value.", show_default=False)
-    ],
+    value: Annotated[str, typer.Option("--value", "-v", metavar="VALUE", help="Its value.")],
 ) -> None:
     """Change a key while the broker runs.
 
@@ -131,7 +127,7 @@ def update_dynamic_config(
     """
     call.change(
         f"set {key} to {value!r}",
-        Changed.of("set", f"{key} to {value}", key=key, value=value),
+        Changed("set", f"{key} to {value}", key=key, value=value),
         lambda admin: admin.brokers.update_dynamic(key, value),
     )
 
@@ -145,7 +141,7 @@ def delete_dynamic_config(call: Call, key: Key) -> None:
     """
     call.change(
         f"take back {key}",
-        Changed.of("reset", key),
+        Changed("reset", key),
         lambda admin: admin.brokers.delete_dynamic(key),
     )
 
@@ -177,7 +173,6 @@ def import_topics(
             metavar="PATH",
             help="Parquet file or folder, or a text file with a full name a line, on the broker's "
             "machine and in its floodgateImportDirectory.",
-            show_default=False,
         ),
     ],
     skip_invalid: Annotated[

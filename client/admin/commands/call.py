@@ -11,11 +11,11 @@ import json
 import sys
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from client.admin.commands.hints import remedy
 from client.admin.commands.output import Output, printable
 from client.admin.commands.streams import nobody_need_read
 from client.admin.errors import (
@@ -30,20 +30,32 @@ if TYPE_CHECKING:
 
     from client.admin.pulsar_admin import PulsarAdmin
 
+T = TypeVar("T")
 PROGRAM = "floodgate-admin"
 EXIT_FAILED = 1
 EXIT_USAGE = 2
+_REMEDIES = (
+    (404, "Tenant", "`floodgate-admin tenants list` shows what there is"),
+    (404, "Namespace", "`floodgate-admin namespaces list TENANT` shows what there is"),
+    (404, "Topic ", "`floodgate-admin topics list NAMESPACE` shows what there is"),
+    (404, "does not serve /admin/v2/floodgate", "only a Floodgate broker has it"),
+    (404, "does not serve", "is --admin-url the web port of a broker?"),
+    (405, "deletion of namespaces", "forceDeleteNamespaceAllowed=true allows it"),
+    (405, "deletion of tenants", "forceDeleteTenantAllowed=true allows it"),
+    (409, "non empty namespace", "delete its topics first"),
+    (409, "active namespaces", "delete them first"),
+    (
+        412,
+        "non-dynamic configuration",
+        "`floodgate-admin brokers list-dynamic-config` shows the keys that can change",
+    ),
+)
+"""Hints for refusals: the HTTP status, words of the reason, what is said behind it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The options of a command line beside the verb's own arguments.
-
-    Attributes:
-        admin_url: Who is asked.
-        as_json: Whether machines read the answer.
-        request_timeout_seconds: How long a request waits for the next byte.
-    """
+    """The options of a command line beside the verb's own arguments."""
 
     admin_url: str
     as_json: bool
@@ -62,11 +74,7 @@ class Call:
 
     def few(self, asked: str, work: Callable[[PulsarAdmin], Awaitable[list[str]]]) -> None:
         """Write a short list of names."""
-
-        async def write(admin: PulsarAdmin, output: Output) -> None:
-            output.names(await work(admin))
-
-        self.run(asked, write)
+        self._show(asked, work, Output.names)
 
     def table(
         self,
@@ -76,19 +84,11 @@ class Call:
         hide_unset: bool = False,
     ) -> None:
         """Write an object."""
-
-        async def write(admin: PulsarAdmin, output: Output) -> None:
-            output.table(await work(admin), hide_unset=hide_unset)
-
-        self.run(asked, write)
+        self._show(asked, work, partial(Output.table, hide_unset=hide_unset))
 
     def text(self, asked: str, key: str, work: Callable[[PulsarAdmin], Awaitable[str]]) -> None:
         """Write a text, which JSON calls ``key``."""
-
-        async def write(admin: PulsarAdmin, output: Output) -> None:
-            output.text(await work(admin), key)
-
-        self.run(asked, write)
+        self._show(asked, work, partial(Output.text, key=key))
 
     def member(
         self, asked: str, key: str, work: Callable[[PulsarAdmin], Awaitable[Mapping[str, Any]]]
@@ -112,6 +112,17 @@ class Call:
         async def write(admin: PulsarAdmin, output: Output) -> None:
             await work(admin)
             output.changed(changed.done, changed.thing, changed.details)
+
+        self.run(asked, write)
+
+    def _show(
+        self,
+        asked: str,
+        work: Callable[[PulsarAdmin], Awaitable[T]],
+        show: Callable[[Output, T], None],
+    ) -> None:
+        async def write(admin: PulsarAdmin, output: Output) -> None:
+            show(output, await work(admin))
 
         self.run(asked, write)
 
@@ -149,36 +160,22 @@ class Call:
         sys.stderr.write(f"{json.dumps(said)}\n")
 
 
-@dataclass(frozen=True, slots=True)
 class Changed:
-    """The words for a change that was made.
+    """The words for a change: a verb, what it was done to, and details for machines."""
 
-    Attributes:
-        done: What was done, one lower-case word.
-        thing: What it was done to.
-        details: More of it, for machines.
-    """
-
-    done: str
-    thing: str
-    details: Mapping[str, object]
-
-    @staticmethod
-    def of(done: str, thing: object, **details: object) -> Changed:
-        """Describe a change."""
-        return Changed(done, str(thing), details)
+    def __init__(self, done: str, thing: object, **details: object) -> None:
+        self.done, self.thing, self.details = done, str(thing), details
 
 
 def sentence(asked: str, error: AdminError) -> str:
     """Return an error's text: what could not be done, why, and a hint."""
     if isinstance(error, AdminRefusedError):
         words = f"{error.reason.rstrip('.')} (HTTP {error.status})"
-        advice = remedy(error.status, error.reason)
+        hints = (one[2] for one in _REMEDIES if one[0] == error.status and one[1] in error.reason)
+        advice = next(hints, "")
     elif isinstance(error, AdminUnreachableError):
-        words, advice = (
-            str(error),
-            ("start the broker, or name its web port with --admin-url or FLOODGATE_ADMIN_URL"),
-        )
+        words = str(error)
+        advice = "start the broker, or name its web port with --admin-url or FLOODGATE_ADMIN_URL"
     else:
         words, advice = str(error), ""
     return f"cannot {asked}: {words}{f'; {advice}' if advice else ''}"

@@ -89,7 +89,6 @@ def main() -> None:
 
 
 def _status(*, as_json: bool) -> int:
-    """Run a verb and return its exit status, or end with it."""
     if wrong := unreadable(sys.argv[1:]):
         _say(wrong)
         return EXIT_USAGE

@@ -49,11 +49,11 @@ def create(
     namespace: Namespace,
     bundles: Annotated[
         int | None,
-        typer.Option("--bundles", "-b", min=1, help="Number of hash ranges.", show_default=False),
+        typer.Option("--bundles", "-b", min=1, help="Number of hash ranges."),
     ] = None,
     clusters: Annotated[
         list[str] | None,
-        typer.Option("--clusters", "-c", metavar="A,B", help="Where it lives.", show_default=False),
+        typer.Option("--clusters", "-c", metavar="A,B", help="Where it lives."),
     ] = None,
 ) -> None:
     """Create a namespace. Its tenant must exist.
@@ -64,7 +64,7 @@ def create(
     """
     call.change(
         f"create the namespace {namespace}",
-        Changed.of("created", namespace),
+        Changed("created", namespace),
         lambda admin: admin.namespaces.create(namespace, bundles, words_of(clusters)),
     )
 
@@ -78,7 +78,7 @@ def delete(call: Call, namespace: Namespace, force: Force = False) -> None:
     """
     call.change(
         f"delete the namespace {namespace}",
-        Changed.of("deleted", namespace),
+        Changed("deleted", namespace),
         lambda admin: admin.namespaces.delete(namespace, force=force),
     )
 

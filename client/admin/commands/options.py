@@ -99,16 +99,13 @@ Topic = Annotated[
         parser=parsed_topic,
         help="persistent://tenant/namespace/topic; tenant/namespace/topic; or a bare name for a "
         "topic in public/default.",
-        show_default=False,
     ),
 ]
 Namespace = Annotated[
     NamespaceName,
-    typer.Argument(
-        metavar="NAMESPACE", parser=parsed_namespace, help="tenant/namespace.", show_default=False
-    ),
+    typer.Argument(metavar="NAMESPACE", parser=parsed_namespace, help="tenant/namespace."),
 ]
-Tenant = Annotated[str, typer.Argument(metavar="TENANT", show_default=False)]
+Tenant = Annotated[str, typer.Argument(metavar="TENANT")]
 Domain = Annotated[
     TopicDomain | None,
     typer.Option(
@@ -116,7 +113,6 @@ Domain = Annotated[
         "-td",
         metavar="KIND",
         help="persistent or non_persistent; both without it.",
-        show_default=False,
     ),
 ]
 SystemTopics = Annotated[
@@ -127,11 +123,7 @@ SystemTopics = Annotated[
 
 def _pairs(help_text: str, *spellings: str) -> Any:  # noqa: ANN401 - typer says so
     return typer.Option(
-        *spellings,
-        parser=parsed_pairs,
-        metavar="K=V,...",
-        help=f"{help_text} May be repeated.",
-        show_default=False,
+        *spellings, parser=parsed_pairs, metavar="K=V,...", help=f"{help_text} May be repeated."
     )
 
 
@@ -150,7 +142,7 @@ Filter = Annotated[
 Update = Annotated[list[Pairs], _pairs("What is set.", "--property", "-p", "--properties")]
 Partitions = Annotated[
     int,
-    typer.Option("--partitions", "-p", min=1, help="Number of partitions.", show_default=False),
+    typer.Option("--partitions", "-p", min=1, help="Number of partitions."),
 ]
 Force = Annotated[
     bool, typer.Option("--force", "-f", help="Also when it is in use; its users lose it.")
@@ -161,7 +153,6 @@ AdminUrl = Annotated[
         "--admin-url",
         metavar="URL",
         help="Web port of the broker; FLOODGATE_ADMIN_URL, or http://localhost:8080 without it.",
-        show_default=False,
         rich_help_panel=EVERYWHERE,
     ),
 ]
@@ -180,7 +171,6 @@ RequestTimeout = Annotated[
         metavar="SECONDS",
         min=1,
         help="How long the server may send nothing. 300 without it.",
-        show_default=False,
         rich_help_panel=EVERYWHERE,
     ),
 ]

@@ -25,11 +25,7 @@ _NONE = "There are none."
 
 
 class Output:
-    """A writer of results to standard output.
-
-    Args:
-        as_json: Whether machines read it.
-    """
+    """A writer of results to standard output."""
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
@@ -72,12 +68,7 @@ class Output:
             self.note(_NONE)
 
     def table(self, values: Mapping[str, Any], *, hide_unset: bool = False) -> None:
-        """Write keys and values in two aligned columns; members of members as ``a.b``.
-
-        Args:
-            values: What is written.
-            hide_unset: Whether people are spared what has no value.
-        """
+        """Write keys and values in two aligned columns; members of members as ``a.b``."""
         if self.as_json:
             self.json(values)
             return
@@ -107,13 +98,7 @@ class Output:
             self.say(line)
 
     def changed(self, done: str, thing: str, details: Mapping[str, object]) -> None:
-        """Write a change: ``Created topic.``, or ``{"created": "topic"}``.
-
-        Args:
-            done: What was done, one lower-case word.
-            thing: What it was done to.
-            details: More of it, for machines.
-        """
+        """Write a change: ``Created topic.``, or ``{"created": "topic", **details}``."""
         if self.as_json:
             self.json({done: thing, **details})
         else:

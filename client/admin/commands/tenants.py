@@ -71,7 +71,7 @@ def create_tenant(
     """
     call.change(
         f"create the tenant {tenant}",
-        Changed.of("created", tenant),
+        Changed("created", tenant),
         lambda admin: admin.tenants.create(
             tenant, words_of(admin_roles), words_of(allowed_clusters)
         ),
@@ -89,7 +89,7 @@ def update_tenant(
     """
     call.change(
         f"change the tenant {tenant}",
-        Changed.of("updated", tenant),
+        Changed("updated", tenant),
         lambda admin: admin.tenants.update(
             tenant, words_of(admin_roles), words_of(allowed_clusters)
         ),
@@ -111,7 +111,7 @@ def delete_tenant(
     """
     call.change(
         f"delete the tenant {tenant}",
-        Changed.of("deleted", tenant),
+        Changed("deleted", tenant),
         lambda admin: admin.tenants.delete(tenant, force=force),
     )
 
@@ -140,9 +140,7 @@ def list_clusters(
 
 
 @verb(clusters, "get")
-def get_cluster(
-    call: Call, cluster: Annotated[str, typer.Argument(metavar="CLUSTER", show_default=False)]
-) -> None:
+def get_cluster(call: Call, cluster: Annotated[str, typer.Argument(metavar="CLUSTER")]) -> None:
     """Show the addresses of a cluster.
 
     Examples:

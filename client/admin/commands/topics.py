@@ -41,9 +41,7 @@ def list_topics(
     domain: Domain = None,
     bundle: Annotated[
         str | None,
-        typer.Option(
-            "--bundle", "-b", metavar="RANGE", help="Only this hash range.", show_default=False
-        ),
+        typer.Option("--bundle", "-b", metavar="RANGE", help="Only this hash range."),
     ] = None,
     include_system_topic: SystemTopics = False,
     properties: Filter = None,
@@ -99,7 +97,7 @@ def create(call: Call, topic: Topic, metadata: Metadata = None) -> None:
     """
     call.change(
         f"create {topic}",
-        Changed.of("created", topic),
+        Changed("created", topic),
         lambda admin: admin.topics.create(topic, merged(metadata)),
     )
 
@@ -113,7 +111,7 @@ def delete(call: Call, topic: Topic, force: Force = False) -> None:
     """
     call.change(
         f"delete {topic}",
-        Changed.of("deleted", topic),
+        Changed("deleted", topic),
         lambda admin: admin.topics.delete(topic, force=force),
     )
 
@@ -130,7 +128,7 @@ def create_partitioned_topic(
     """
     call.change(
         f"create {topic} with {partitions} partitions",
-        Changed.of("created", topic, partitions=partitions),
+        Changed("created", topic, partitions=partitions),
         lambda admin: admin.topics.create_partitioned(topic, partitions, merged(metadata)),
     )
 
@@ -155,7 +153,7 @@ def update_partitioned_topic(
     """
     call.change(
         f"give {topic} {partitions} partitions",
-        Changed.of("updated", topic, partitions=partitions),
+        Changed("updated", topic, partitions=partitions),
         lambda admin: admin.topics.update_partitioned(
             topic, partitions, force=force, local_only=update_local_only
         ),
@@ -171,7 +169,7 @@ def delete_partitioned_topic(call: Call, topic: Topic, force: Force = False) -> 
     """
     call.change(
         f"delete {topic} and its partitions",
-        Changed.of("deleted", topic),
+        Changed("deleted", topic),
         lambda admin: admin.topics.delete_partitioned(topic, force=force),
     )
 
@@ -233,7 +231,7 @@ def update_properties(
     """
     call.change(
         f"set the properties of {topic}",
-        Changed.of("updated", topic, properties=merged(properties)),
+        Changed("updated", topic, properties=merged(properties)),
         lambda admin: admin.topics.update_properties(topic, merged(properties)),
     )
 
@@ -242,9 +240,7 @@ def update_properties(
 def remove_properties(
     call: Call,
     topic: Topic,
-    key: Annotated[
-        str, typer.Option("--key", "-k", help="The property that goes.", show_default=False)
-    ],
+    key: Annotated[str, typer.Option("--key", "-k", help="The property that goes.")],
 ) -> None:
     """Remove one property of a topic.
 
@@ -253,6 +249,6 @@ def remove_properties(
     """
     call.change(
         f"remove the property {key} of {topic}",
-        Changed.of("updated", topic, removed=key),
+        Changed("updated", topic, removed=key),
         lambda admin: admin.topics.remove_property(topic, key),
     )

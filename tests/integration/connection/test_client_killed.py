@@ -42,7 +42,7 @@ def lose(parts: Cluster, role: str, peer: RawPeer) -> Loss:
     """Tell a part that a peer is gone, as its event loop would."""
     cnx = parts.cnx(peer, role)
     before = holdings(parts, role)
-    transport = cnx.transport
+    transport = cnx.sender.transport
     cnx.connection_lost(ConnectionResetError())
     after = holdings(parts, role)
     # The loop's own word that the socket is gone comes later and must find nothing to do.

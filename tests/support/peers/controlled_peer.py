@@ -396,7 +396,7 @@ async def _socket_wire(connection: WatchedConnection) -> AsyncIterator[Wire]:
         server = await loop.create_server(lambda: connection, sock=listening)
         end.setblocking(False)
         await loop.sock_connect(end, listening.getsockname())
-        await until(lambda: connection.transport is not None, "the connection was accepted")
+        await until(lambda: connection.sender.transport is not None, "the connection was accepted")
         try:
             yield SocketWire(end)
         finally:

@@ -32,8 +32,8 @@ def test_samples_have_recorded_names_types_and_labels_and_counted_values() -> No
     for _ in range(5):
         connections.opened()
     for _ in range(3):
-        connections.connect_succeeded()
-    connections.connect_failed()
+        connections.create_success += 1
+    connections.create_fail += 1
     connections.closed()
     flow.outbound.change(500)
     flow.outbound.change(-400)

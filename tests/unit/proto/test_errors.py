@@ -5,8 +5,6 @@ from __future__ import annotations
 from proto.errors import (
     CommandTooLargeError,
     FrameTooLargeError,
-    LocalProtocolError,
-    PulsarProtocolError,
     RemoteProtocolError,
 )
 
@@ -29,8 +27,3 @@ def test_a_command_above_its_bound_is_the_peers_fault() -> None:
     # When, Then
     assert isinstance(error, RemoteProtocolError)
     assert str(error) == "LOOKUP of 70000 bytes, at most 65536 are parsed"
-
-
-def test_our_own_mistakes_are_not_the_peers() -> None:
-    assert not issubclass(LocalProtocolError, RemoteProtocolError)
-    assert issubclass(LocalProtocolError, PulsarProtocolError)

@@ -49,13 +49,7 @@ def test_in_profile_pulsar_a_refusal_of_identity_keeps_its_code(code: int) -> No
 
 
 def test_in_profile_pulsar_a_partition_query_keeps_the_brokers_code() -> None:
-    # Given
-    answer = pb.CommandPartitionedTopicMetadataResponse(
-        request_id=1, error=pb.TopicNotFound, message="none"
-    )
-    # When
-    error = PULSAR.of_partition_answer(answer, None)
-    # Then
+    error = PULSAR.of_partitions(ServerResponseError(pb.TopicNotFound, "none"), None)
     assert error.server_error == pb.TopicNotFound
     assert error.message.startswith('{"errorMsg":"none","reqId":')
 
@@ -63,13 +57,9 @@ def test_in_profile_pulsar_a_partition_query_keeps_the_brokers_code() -> None:
 def test_in_profile_pulsar_a_partition_query_for_an_invalid_name_fails_for_an_unknown_reason() -> (
     None
 ):
-    # Given
-    answer = pb.CommandPartitionedTopicMetadataResponse(
-        request_id=1, error=pb.InvalidTopicName, message="V1"
-    )
-    # Then
-    assert PULSAR.of_partition_answer(answer, None).server_error == pb.UnknownError
-    assert OURS.of_partition_answer(answer, None).server_error == pb.InvalidTopicName
+    refusal = ServerResponseError(pb.InvalidTopicName, "V1")
+    assert PULSAR.of_partitions(refusal, None).server_error == pb.UnknownError
+    assert OURS.of_partitions(refusal, None).server_error == pb.InvalidTopicName
 
 
 @pytest.mark.parametrize("translation", [PULSAR, OURS])

@@ -6,9 +6,13 @@ import dataclasses
 
 from prometheus_client import CollectorRegistry
 
+from limiter.flow.lookup_semaphore import LookupSemaphore
 from limiter.flow.totals import FlowTotals
-from proxy.metrics import ProxyFigures, ProxyMetrics
+from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, MemoryLimit
+from proxy.listing.live_answers import LiveAnswers
+from proxy.metrics import ProxyMetrics
 from server.connection.counters import ConnectionCounters, ProxyCounters
+from server.connection.unanswered_requests import UnansweredRequests
 from server.metrics.exposition import exposition
 from server.metrics.flow import flow_metrics
 from tests.support.clocks.manual_clock import ManualClock
@@ -21,13 +25,16 @@ def test_every_counter_is_exported_with_its_total() -> None:
     counters = ProxyCounters(**{name: number for number, name in enumerate(fields, start=1)})
     connections = ConnectionCounters()
     connections.opened()
-    flow = FlowTotals(ManualClock())
+    clock = ManualClock()
+    flow, unanswered = FlowTotals(clock), UnansweredRequests(clock)
+    lookups = LookupSemaphore(10)
+    for _ in range(9):
+        lookups.try_acquire("client")
+    limit = MemoryLimit(1, 1, 1.0)
+    live = LiveAnswers(AsyncDualMemoryLimiter(limit, limit, clock), remembers=True)
+    unanswered.total, live.reused_total = 4, 5
     registry = CollectorRegistry()
-    registry.register(
-        ProxyMetrics(
-            "c1", connections, counters, ProxyFigures(lambda: 9, lambda: 4, lambda: 5), flow
-        )
-    )
+    registry.register(ProxyMetrics("c1", connections, counters, lookups, unanswered, live, flow))
     # When
     samples = {sample.name: sample for sample in read_samples(exposition(registry).decode())}
     # Then

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+import proto.PulsarApi_pb2 as pb
 from benchmarks.connections import flow, flow_server, gate
 from benchmarks.connections.flow import BARE, JUDGED, OURS, PAIRS, Round, conclude, valid
 from benchmarks.listings import client as listing_client
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.result import Figure
+    from server.connection.command_table import Handler
+    from server.connection.served_connection import ServedConnection
 
 PLAIN_1MB, TLS_1MB = PAIRS[:2]
 
@@ -146,7 +149,7 @@ def test_every_frame_is_answered_on_every_side() -> None:
 async def test_a_side_that_leaves_frames_unanswered_is_no_measurement() -> None:
     # Given
     side = gate._side(gate.ON)
-    cast("gate.Served", side.protocol).take_no_more()
+    cast("ServedConnection", side.protocol).take_no_more()
     # When
     await side.chunks(gate.LOOKUP * 3, 1)
     # Then
@@ -154,18 +157,19 @@ async def test_a_side_that_leaves_frames_unanswered_is_no_measurement() -> None:
         gate._check_answers({gate.ON: side}, 90)
 
 
-async def test_a_paused_side_has_parked_every_lookup_of_a_chunk_before_it_answers() -> None:
+async def test_a_paused_side_has_parked_every_lookup_of_a_chunk_before_it_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # Given
     side = gate._side(gate.PARKED)
-    served = cast("gate.Served", side.protocol)
+    handlers = cast("ServedConnection", side.protocol)._handlers
     parked: list[int] = []
-    answer = served.command_received
 
-    def note(command: object) -> None:
-        parked.append(len(served.intake))
-        answer(command)  # type: ignore[arg-type]
+    def note(cnx: ServedConnection, command: pb.BaseCommand) -> None:
+        parked.append(len(cnx.intake))
+        gate.answer(cnx, command)
 
-    served.command_received = note  # type: ignore[method-assign]
+    monkeypatch.setitem(cast("dict[int, Handler]", handlers), pb.BaseCommand.LOOKUP, note)
     # When
     await side.chunks(gate.LOOKUP * 3, 1)
     # Then
@@ -175,7 +179,7 @@ async def test_a_paused_side_has_parked_every_lookup_of_a_chunk_before_it_answer
 async def test_the_cooldown_counts_lookups_and_stops_none() -> None:
     # Given
     side = gate._side(gate.COOLING)
-    limiter = cast("gate.Served", side.protocol)._flow._limiter  # type: ignore[union-attr]
+    limiter = cast("ServedConnection", side.protocol)._flow._limiter  # type: ignore[union-attr]
     # When
     await side.chunks(gate.LOOKUP * 3, 1)
     # Then

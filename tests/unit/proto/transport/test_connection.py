@@ -421,7 +421,7 @@ async def test_close_with_nothing_queued_closes_at_once() -> None:
     await waiting
     # Then
     assert peer.closed
-    assert peer.transport is None
+    assert peer.sender.transport is None
     peer.abort()
     peer.close()
 

@@ -54,8 +54,8 @@ async def read_answer(peer: ControlledPeer) -> None:
 
 def reads(connection: WatchedConnection) -> bool:
     """Whether the socket is read."""
-    assert connection.transport is not None
-    return connection.transport.is_reading()
+    assert connection.sender.transport is not None
+    return connection.sender.transport.is_reading()
 
 
 # -- parked and overtaken -------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from client.pool import ConnectionPool
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
-from proxy.brokers import SharedBrokerConnections, connect_options
+from proxy.brokers import BrokerConnections, connect_options
 from proxy.errors import ErrorTranslation
 from proxy.listing.flight import Flight, FlightKey, FlightParts
 from proxy.listing.live_answers import LiveAnswers
@@ -52,7 +52,7 @@ class Setup:
     limiter: AsyncDualMemoryLimiter
     broker: StandInBroker
     clock: ManualClock
-    brokers: SharedBrokerConnections
+    brokers: BrokerConnections
     address: tuple[str, int]
     held: list[tuple[int, int]] = field(default_factory=list)
 
@@ -98,7 +98,7 @@ async def charging_setup(
     server = await broker.serve()
     pool = ConnectionPool(connect_options(drain_oversized=True), clock)
     address = ("127.0.0.1", server.sockets[0].getsockname()[1])
-    brokers = SharedBrokerConnections(pool)
+    brokers = BrokerConnections(pool)
     try:
         yield Setup(make(limiter), limiter, broker, clock, brokers, address)
     finally:

@@ -19,8 +19,7 @@ from limiter.slow_peers.write_progress import WORTHY_BYTES
 from proto.frames import encode_command
 from proto.transport.process_flow import ProcessFlow
 from server.connection.command_table import CommandTable, Row
-from server.connection.connection_rules import FLOODGATE_RULES, PULSAR_RULES
-from server.connection.flow_parts import FlowParts
+from server.connection.flow_parts import FLOODGATE_RULES, PULSAR_RULES, FlowParts
 from server.connection.served_connection import ServedConnection
 from tests.support.clocks.counting_clock import CountingClock
 from tests.support.clocks.settle import settle
