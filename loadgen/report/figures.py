@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from loadgen.report.addition import addition_of
 from loadgen.report.figure_row import FigureRow
 from loadgen.results.summary import PROCESSES
+from loadgen.scenarios.registry import kind_named
 from loadgen.units import MB_BYTES, format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from loadgen.results.summary import AccountedMemory, ProcessMemory, RunSummary
 
@@ -21,18 +23,16 @@ NOT_MEASURED = "not measured"
 SCRAPED = "highest scrape"
 
 
-def figure_rows(
-    summaries: Sequence[RunSummary], scenario_rows: Iterable[FigureRow] = ()
-) -> list[FigureRow]:
+def figure_rows(summaries: Sequence[RunSummary]) -> list[FigureRow]:
     """Return all measures of several runs, in the order in which an operator asks for them.
 
     Args:
-        summaries: The runs, one column each.
-        scenario_rows: Measures of one scenario alone; they stand after what the clients got.
+        summaries: Runs of one scenario, one column each.
     """
+    addition = addition_of(summaries[0])
     return [
         *_client_rows(summaries),
-        *scenario_rows,
+        *(addition.rows(summaries) if addition else ()),
         *_latency_rows(summaries),
         *_memory_rows(summaries),
     ]
@@ -55,7 +55,8 @@ def _client_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
         counts = [int(getattr(summary, kind)) for summary in summaries]
         if any(counts) or kind == "wrong":
             yield _counts(group, meaning, counts, alarming=True)
-    yield _row("Each answer", "topics", summaries, lambda s: _span(s.topics_per_answer))
+    if any(kind_named(summary.scenario).words.lists_topics for summary in summaries):
+        yield _row("Each answer", "topics", summaries, lambda s: _span(s.topics_per_answer))
     yield _row("Each answer", "bytes", summaries, lambda s: _span(s.bytes_per_answer, format_bytes))
 
 

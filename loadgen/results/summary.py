@@ -81,8 +81,9 @@ class ProcessMemory:
 class RunSummary:
     """The figures of one run: what each client got, how long it took, what the servers needed.
 
-    ``server_version`` is what CONNECTED said at the address that clients ask; ``servers`` is what
-    each watched server says of itself. Topics and bytes of an answer are the least and the most.
+    ``scenario`` is a name of the registry. ``server_version`` is what CONNECTED said at the address
+    that clients ask; ``servers`` is what each watched server says of itself. Topics and bytes of an
+    answer are the least and the most.
     """
 
     name: str
@@ -101,6 +102,7 @@ class RunSummary:
     generator_limited: bool
     interrupted: bool
     processes: Mapping[str, ProcessMemory]
+    scenario: str = "storm"
     stuck: StuckFigures | None = None
     server_version: str | None = None
     servers: Mapping[str, ServerFacts] = field(default_factory=dict)
@@ -227,6 +229,8 @@ def parse_summary(document: Mapping[str, Any]) -> RunSummary:
             for name in PROCESSES
             if document["processes"].get(name) is not None
         },
+        # Older runs do not say what they were.
+        scenario=str(document.get("scenario") or ("stuck" if document.get("stuck") else "storm")),
         stuck=parse_stuck(document.get("stuck")),
         server_version=document.get("server_version"),
         servers={

@@ -52,6 +52,7 @@ def summary_document(
         part = part.merge(summary_part(report))
     return {
         **_heading(options),
+        "scenario": scenario.kind,
         "clients": sum(report.facts.clients for report in reports),
         **part.document(),
         "processes": {name: process_document(process) for name, process in watch.processes.items()},

@@ -5,10 +5,13 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from loadgen.report.addition import Addition
 from loadgen.report.charts import key_mark, run_class
+from loadgen.report.sentences import scenario_sentence
 from loadgen.report.stuck.dots import dot_charts, render_dots
-from loadgen.report.stuck.figures import closed_peers, nobody_answered, phase_latency
-from loadgen.report.stuck.sentences import scenario_words
+from loadgen.report.stuck.figures import closed_peers, nobody_answered, phase_latency, stuck_rows
+from loadgen.report.stuck.sentences import stuck_headline, stuck_sentences
+from loadgen.scenarios.stuck.kind import STUCK
 from loadgen.units import format_count
 
 if TYPE_CHECKING:
@@ -16,27 +19,16 @@ if TYPE_CHECKING:
 
     from loadgen.results.summary import Run, RunSummary
 
-_TITLE = "Beside peers that do not read"
 
-
-def stuck_section(runs: Sequence[tuple[int, Run]], *, own_cards: bool) -> str:
-    """Render the whole part; empty when no run had the scenario ``stuck``.
-
-    Args:
-        runs: Runs of that scenario with their numbers in the report.
-        own_cards: Whether the part says what was run and shows each run at a glance, because the
-            page's top does not.
-    """
-    if not runs:
-        return ""
+def _section(runs: Sequence[tuple[int, Run]], own_cards: bool) -> str:
     top = ""
     if own_cards:
-        each = "\n".join(stuck_card(index, run.summary) for index, run in runs)
-        scenario = escape(scenario_words(runs[0][1].description))
+        each = "\n".join(_card(index, run.summary) for index, run in runs)
+        scenario = escape(scenario_sentence(runs[0][1]))
         top = f'<p>{scenario}</p><div class="cards">{each}</div>'
     charts = "\n".join(render_dots(dots) for dots in dot_charts(runs))
     return (
-        f"<section><h2>{_TITLE}</h2>{top}"
+        f"<section><h2>{STUCK.words.title}</h2>{top}"
         '<div class="row"><h3>Every listing of the healthy clients</h3><p>Across: when it was due. '
         'Up: how long until it was <span class="answered-word">answered (solid)</span> or '
         '<span class="refused-word">refused (ring)</span>. The shade is the time in which stuck '
@@ -44,8 +36,7 @@ def stuck_section(runs: Sequence[tuple[int, Run]], *, own_cards: bool) -> str:
     )
 
 
-def stuck_card(index: int, summary: RunSummary) -> str:
-    """Render a run at a glance: how many healthy listings were answered beside the peers."""
+def _card(index: int, summary: RunSummary) -> str:
     assert summary.stuck is not None, summary.name
     figures = summary.stuck
     phase = figures.stuck
@@ -69,3 +60,6 @@ def stuck_card(index: int, summary: RunSummary) -> str:
 
 def _cell(text: str, *, bad: bool = False) -> str:
     return f'<dd class="bad">{escape(text)}</dd>' if bad else f"<dd>{escape(text)}</dd>"
+
+
+STUCK_ADDITION = Addition(stuck_rows, stuck_sentences, stuck_headline, _card, _section)
