@@ -13,7 +13,7 @@ import uvloop
 from limiter.clock import LoopClock, deadline
 from loadgen.clients.connection import ClientConnection, ConnectFailedError
 from loadgen.clients.context import ClientContext
-from loadgen.clients.counters import RequestCounters
+from loadgen.clients.records import RequestCounters
 from loadgen.errors import LoadgenError
 from loadgen.scenario import ClientPlan
 

@@ -14,7 +14,7 @@ from loadgen.scenario import Scenario
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loadgen.clients.counters import RequestCounters
+    from loadgen.clients.records import RequestCounters
 
 ScenarioT = TypeVar("ScenarioT", bound=Scenario)
 

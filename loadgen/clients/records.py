@@ -7,7 +7,7 @@ Spark and the process executor carry the same thing.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -174,3 +174,28 @@ def _row(task: int, record: RequestRecord) -> dict[str, object]:
         "bytes": record.bytes,
         "topics_hash": topics_hash,
     }
+
+
+@dataclass(slots=True)
+class RequestCounters:
+    """Totals of one task, or of a whole run. ``bytes`` are those read of answers."""
+
+    connected: int = 0
+    started: int = 0
+    answered: int = 0
+    refused: int = 0
+    wrong: int = 0
+    timeout: int = 0
+    disconnected: int = 0
+    unreachable: int = 0
+    bytes: int = 0
+
+    def count(self, outcome: Outcome) -> None:
+        """Count a request that ended."""
+        setattr(self, outcome.value, getattr(self, outcome.value) + 1)
+
+    def plus(self, other: RequestCounters) -> RequestCounters:
+        """Return the sum of both."""
+        return RequestCounters(
+            *(getattr(self, each.name) + getattr(other, each.name) for each in fields(self))
+        )

@@ -24,7 +24,7 @@ from loadgen.report.sentences import late_start_sentence
 from loadgen.report.stuck.pictures import draw_stuck_pictures
 from loadgen.report.tables import TERMINAL_COLUMNS, summary_console, summary_tables
 from loadgen.servers.processes import termination_interrupts
-from loadgen.sizes import parse_read_rate
+from loadgen.units import parse_read_rate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from loadgen.demo.result import DemoResult
-    from loadgen.results.check import CheckResult
+    from loadgen.results.summary import CheckResult
 
 SEED = 7
 _INTERRUPTED = "Interrupted: broker, proxy and Spark are stopped, no report was written."

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.errors import ExitCode
 from loadgen.report.figures import against_limit
-from loadgen.results.check import CheckResult
-from loadgen.results.summary import RunSummary
+from loadgen.results.summary import CheckResult, RunSummary
 from loadgen.units import MB_BYTES, format_bytes, format_count, plural
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from loadgen.demo.step_display import StepDisplay
     from loadgen.demo.topics import DemoTopics
     from loadgen.errors import ExitCode
-    from loadgen.results.check import CheckResult
+    from loadgen.results.summary import CheckResult
 
 SCHEMA_VERSION = 1
 REPORT_NAME = "report.html"

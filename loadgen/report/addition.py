@@ -10,8 +10,24 @@ from loadgen.scenarios.registry import SCENARIOS, kind_named
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from loadgen.report.figure_row import FigureRow
     from loadgen.results.summary import Run, RunSummary
+
+
+@dataclass(frozen=True)
+class FigureRow:
+    """One measure of all runs.
+
+    Attributes:
+        group: What the measure belongs to; rows of one group stand together.
+        measure: What is measured, with its statistic.
+        cells: One text per run, in the order of the runs.
+        alarming: Which cells are failures.
+    """
+
+    group: str
+    measure: str
+    cells: Sequence[str]
+    alarming: Sequence[bool]
 
 
 @dataclass(frozen=True)

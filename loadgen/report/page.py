@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.report.addition import addition_of, scenario_place
 from loadgen.report.charts import key_mark, render_bars, render_panel, run_class, run_letter
-from loadgen.report.figures import figure_rows, lateness, resident_parts
+from loadgen.report.figures import figure_rows, lateness, resident_parts, server_rows
 from loadgen.report.html_table import render_table
 from loadgen.report.panels import histograms, percentile_panel, time_rows
 from loadgen.report.sentences import headline, run_sentences, scenario_sentence
-from loadgen.report.server_rows import server_rows
 from loadgen.scenarios.registry import kind_named
 from loadgen.units import format_bytes, format_count, format_seconds
 
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
 
     from loadgen.report.charts import Panel
     from loadgen.report.panels import Row
-    from loadgen.results.check import CheckResult
-    from loadgen.results.summary import Run
+    from loadgen.results.summary import CheckResult, Run
 
 LARGEST_REPORT_BYTES = 2_000_000
 # A scenario lists hundreds of namespaces; the first ones tell what they look like.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+
 PROCESSES = ("broker", "proxy")
 # Later than this and the storm was not the one that the scenario describes: a task, and the last
 # of the clients that it starts at one moment.
@@ -272,3 +273,12 @@ def _parse_accounted(document: Mapping[str, Any] | None) -> AccountedMemory | No
 
 def _known(value: float | None) -> int | None:
     return None if value is None else int(value)
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """One thing that had to hold, whether it did, and the sentence with its figures."""
+
+    name: str
+    passed: bool
+    sentence: str

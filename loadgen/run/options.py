@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from loadgen.clients.counters import RequestCounters
+    from loadgen.clients.records import RequestCounters
 
 
 @dataclass(frozen=True)

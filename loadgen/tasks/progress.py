@@ -20,7 +20,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from loadgen.clients.counters import RequestCounters
+from loadgen.clients.records import RequestCounters
 from loadgen.units import format_bytes
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from limiter.clock import LoopClock
 from loadgen.clients.context import ClientContext
-from loadgen.clients.counters import RequestCounters
-from loadgen.clients.records import TaskFacts, TaskReport, report_rows
+from loadgen.clients.records import RequestCounters, TaskFacts, TaskReport, report_rows
 from loadgen.tasks.plan import ScenarioT, TaskPlan
 from loadgen.tasks.progress import REPORT_SECONDS, ProgressSender
 

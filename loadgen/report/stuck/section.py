@@ -10,13 +10,13 @@ from loadgen.report.charts import key_mark, run_class
 from loadgen.report.sentences import scenario_sentence
 from loadgen.report.stuck.dots import dot_charts, render_dots
 from loadgen.report.stuck.figures import closed_peers, nobody_answered, phase_latency, stuck_rows
-from loadgen.report.stuck.sentences import stuck_headline, stuck_sentences
 from loadgen.scenarios.stuck.kind import STUCK
-from loadgen.units import format_count
+from loadgen.units import format_count, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from loadgen.results.stuck import StuckFigures
     from loadgen.results.summary import Run, RunSummary
 
 
@@ -62,4 +62,44 @@ def _cell(text: str, *, bad: bool = False) -> str:
     return f'<dd class="bad">{escape(text)}</dd>' if bad else f"<dd>{escape(text)}</dd>"
 
 
-STUCK_ADDITION = Addition(stuck_rows, stuck_sentences, stuck_headline, _card, _section)
+def _headline(summaries: Sequence[RunSummary]) -> str:
+    parts = [
+        f"“{summary.label}” answered {figures.stuck.answered_in_phase:,} of "
+        f"{plural(figures.stuck.requests, 'listing')}"
+        for summary in summaries
+        if (figures := summary.stuck) is not None
+    ]
+    return f"While peers read nothing, {', '.join(parts)}."
+
+
+def _sentences(summary: RunSummary) -> Iterator[str]:
+    figures = summary.stuck
+    if figures is None or figures.asked_seconds is None:
+        yield "No stuck peer asked for anything in this run."
+        return
+    phase = figures.stuck
+    late = phase.answered_afterwards
+    afterwards = f", {late:,} answered when it was over" if late else ""
+    yield (
+        f"While {plural(figures.peers, 'peer')} did not read, {phase.answered_in_phase:,} of "
+        f"{plural(phase.requests, 'listing')} were answered and {phase.refused:,} refused"
+        f"{afterwards}. {_outage(figures)}"
+    )
+    if figures.closed:
+        yield f"The server closed {closed_peers(figures)}, counted from when they had asked."
+    else:
+        yield "The server closed none of them."
+    if figures.connections_lost:
+        yield f"Healthy clients lost {plural(figures.connections_lost, 'connection')}."
+
+
+def _outage(figures: StuckFigures) -> str:
+    if figures.nobody_answered_seconds is None:
+        return "No listing was answered since they had asked."
+    return (
+        f"The first answer came {nobody_answered(figures)} after the first of these listings was "
+        "due."
+    )
+
+
+STUCK_ADDITION = Addition(stuck_rows, _sentences, _headline, _card, _section)

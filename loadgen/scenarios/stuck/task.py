@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from loadgen.clients.connect import Connector, raise_open_file_limit
-from loadgen.clients.frames import request_frame
+from loadgen.clients.connection import request_frame
 from loadgen.clients.reconnecting import Reconnector
 from loadgen.clients.schedule import due_moments, scheduled_plans
 from loadgen.clients.scheduled_client import ScheduledClient

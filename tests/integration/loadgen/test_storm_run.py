@@ -26,7 +26,7 @@ from proto.topic_hash import topics_hash
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
 
 if TYPE_CHECKING:
-    from loadgen.clients.counters import RequestCounters
+    from loadgen.clients.records import RequestCounters
 
 NAMES = {f"load/ns-{index}": topic_names(f"load/ns-{index}", 500, 100) for index in range(3)}
 RIGHT = tuple(

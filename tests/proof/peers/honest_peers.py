@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from loadgen.clients.answer_stream import AnswerStream, Listing
 from loadgen.clients.answers import AnswerChecker
-from loadgen.clients.frames import PONG, request_frame
+from loadgen.clients.connection import PONG, request_frame
 from loadgen.scenario import NamespaceExpectation
 from tests.proof.peers.silent_peers import silent_peers
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadgen.__main__ import main
-from loadgen.clients.counters import RequestCounters
+from loadgen.clients.records import RequestCounters
 from loadgen.commands.run_outcome import fail_if_invalid, show
 from loadgen.commands.scenario_options import (
     make_scenario,
@@ -23,7 +23,7 @@ from loadgen.scenario import NamespaceExpectation, Scenario
 from loadgen.scenarios.registry import SCENARIOS
 from loadgen.scenarios.storm.scenario import StormScenario
 from loadgen.scenarios.stuck.scenario import StuckScenario
-from loadgen.sizes import parse_read_rate, parse_size
+from loadgen.units import parse_read_rate, parse_size
 from tests.support.runs.stuck_runs import summary_json, unharmed
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.clients.context import ClientContext, RunTime
-from loadgen.clients.counters import RequestCounters
+from loadgen.clients.records import RequestCounters
 from loadgen.scenario import NamespaceExpectation
 from loadgen.scenarios.stuck.close_watch import LOOK_EVERY_SECONDS, CloseWatch
 from loadgen.scenarios.stuck.peer import StuckPeer
