@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from loadgen.clients.answers import PendingAnswer
+    from loadgen.clients.answers import AnswerBody
 
 
 class Outcome(StrEnum):
@@ -54,7 +54,7 @@ class RequestRecord:
     outcome: Outcome | None = None
     reason: str = ""
     bytes: int = 0
-    answer: PendingAnswer | None = field(default=None, repr=False)
+    answer: AnswerBody | None = field(default=None, repr=False)
 
     @property
     def started(self) -> bool:

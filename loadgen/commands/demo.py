@@ -12,10 +12,10 @@ from rich.text import Text
 
 from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.demo.demo import run_demo
-from loadgen.demo.options import DemoOptions
 from loadgen.demo.own_cluster import OwnCluster, read_own_server
 from loadgen.demo.own_topics import OwnTopics, parse_topics, read_own_topics
 from loadgen.demo.plan import RUNS, STUCK_RUNS, default_namespaces
+from loadgen.demo.result import DemoOptions
 from loadgen.demo.step_display import StepDisplay
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.executors.processes import ExecutorKind

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from loadgen.corpus.expectations import expected_namespaces
+from loadgen.corpus.manifest import expected_namespaces
 from loadgen.errors import UsageError
 from loadgen.scenario import Scenario
 from loadgen.scenarios.registry import SCENARIOS

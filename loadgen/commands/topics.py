@@ -6,7 +6,6 @@ import json
 import sys
 import time
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -18,16 +17,10 @@ from loadgen.commands.progress_bar import counting
 from loadgen.corpus.corpus import Corpus, in_spark, in_this_process, write_corpus
 from loadgen.corpus.topic_plan import TopicPlan, TopicShape
 from loadgen.errors import UsageError
+from loadgen.executors.processes import ExecutorKind
 
 # Rows of a file: small enough for progress that moves, large enough that tasks are worth starting.
 _ROWS_PER_FILE = 100_000
-
-
-class TopicsExecutor(StrEnum):
-    """The program that makes the rows."""
-
-    SPARK = "spark"
-    PROCESS = "process"
 
 
 @dataclass(frozen=True)
@@ -40,7 +33,7 @@ class TopicsJob:
 
     plan: TopicPlan
     out: Path
-    executor: TopicsExecutor = TopicsExecutor.SPARK
+    executor: ExecutorKind = ExecutorKind.SPARK
     master: str | None = None
 
     @property
@@ -55,8 +48,8 @@ def topics(  # noqa: PLR0913 - one parameter for each option
     seed: Annotated[int, typer.Option(help="Same seed, same topics.")] = 7,
     out: Annotated[Path, typer.Option(help="Directory of the corpus.")] = Path("out/topics"),
     executor: Annotated[
-        TopicsExecutor, typer.Option(help="process needs neither Spark nor Java.")
-    ] = TopicsExecutor.SPARK,
+        ExecutorKind, typer.Option(help="process needs neither Spark nor Java.")
+    ] = ExecutorKind.SPARK,
     mean_name_bytes: Annotated[int, typer.Option(help="Mean length of a full name.")] = 100,
     plain_share: Annotated[float, typer.Option(help="Share of names without partitions.")] = 0.15,
     master: Annotated[str | None, typer.Option(help="Spark master; local without it.")] = None,
@@ -90,7 +83,7 @@ def make_topics(job: TopicsJob) -> Corpus:
         LoadgenError: Spark failed, or the files cannot be written.
     """
     with counting(f"Making {job.plan.topics:,} topics", job.parts) as on_part_done:
-        if job.executor is TopicsExecutor.PROCESS:
+        if job.executor is ExecutorKind.PROCESS:
             return write_corpus(job.plan, job.out, job.parts, in_this_process(on_part_done))
         from loadgen.spark.session import SparkSettings, spark_session
 

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from loadgen.clients.records import RequestCounters
     from loadgen.corpus.corpus import Corpus
     from loadgen.corpus.topic_plan import TopicPlan
-    from loadgen.demo.options import DemoOptions
     from loadgen.demo.own_cluster import OwnCluster
     from loadgen.demo.plan import DemoRun
+    from loadgen.demo.result import DemoOptions
     from loadgen.demo.step_display import StepDisplay
     from loadgen.demo.topics import DemoTopics
     from loadgen.servers.processes import ServerProcess

@@ -24,7 +24,7 @@ from loadgen.errors import LoadgenError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loadgen.tasks.plan import TaskPlan
+    from loadgen.tasks.task import TaskPlan
 
 # From the last "connected" to T0: time enough for the message to reach every worker.
 LEAD_SECONDS = 0.5

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from loadgen.results.latency import read_figures
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -90,39 +92,11 @@ def parse_stuck(document: Mapping[str, Any] | None) -> StuckFigures | None:
     """
     if document is None:
         return None
-    phases = document["phases"]
-    return StuckFigures(
-        peers=int(document["peers"]),
-        pipelined=int(document["pipelined"]),
-        unreachable=int(document["unreachable"]),
-        closed=int(document["closed"]),
-        asked_seconds=_moment(document["asked_seconds"]),
-        gone_seconds=_moment(document["gone_seconds"]),
-        first_closed_after_seconds=_moment(document["first_closed_after_seconds"]),
-        last_closed_after_seconds=_moment(document["last_closed_after_seconds"]),
-        first_answer_latency_seconds=_moment(document["first_answer_latency_seconds"]),
-        nobody_answered_seconds=_moment(document["nobody_answered_seconds"]),
-        bytes_read=int(document["bytes_read"]),
-        connections_lost=int(document["connections_lost"]),
-        before=_parse_phase(phases["before"]),
-        stuck=_parse_phase(phases["stuck"]),
-        after=_parse_phase(phases["after"]),
-    )
-
-
-def _moment(value: float | None) -> float | None:
-    return None if value is None else float(value)
+    phases = {name: _parse_phase(each) for name, each in document["phases"].items()}
+    return read_figures(StuckFigures, document, **phases)
 
 
 def _parse_phase(document: Mapping[str, Any]) -> Phase:
     latency = document["latency_seconds"] or {}
-    return Phase(
-        requests=int(document["requests"]),
-        answered=int(document["answered"]),
-        answered_in_phase=int(document["answered_in_phase"]),
-        refused=int(document["refused"]),
-        clients_refused=int(document["clients_refused"]),
-        failed=int(document["failed"]),
-        p50_seconds=_moment(latency.get("p50")),
-        p99_seconds=_moment(latency.get("p99")),
-    )
+    percentiles = {f"{name}_seconds": latency.get(name) for name in ("p50", "p99")}
+    return read_figures(Phase, document, **percentiles)

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
     from loadgen.clients.records import TaskReport
     from loadgen.scenario import Scenario
-    from loadgen.tasks.plan import TaskPlan
-    from loadgen.tasks.task import ScenarioTask
+    from loadgen.tasks.task import ScenarioTask, TaskPlan
 
 
 @dataclass(frozen=True)

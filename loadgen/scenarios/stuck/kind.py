@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import LoadgenError
 from loadgen.scenarios.kind import ReportWords, ScenarioKind
-from loadgen.scenarios.stuck.peer_record import PEERS_NAME, write_peers
 from loadgen.scenarios.stuck.scenario import StuckScenario
-from loadgen.scenarios.stuck.summary import stuck_document
+from loadgen.scenarios.stuck.summary import PEERS_NAME, stuck_document, write_peers
 from loadgen.units import format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:

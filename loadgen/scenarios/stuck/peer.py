@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.clients.connection import ClientConnection, request_frame
 from loadgen.clients.pacing import ReadBudget
-from loadgen.scenarios.stuck.peer_record import PeerEnd, PeerRecord
+from loadgen.scenarios.stuck.summary import PeerEnd, PeerRecord
 
 if TYPE_CHECKING:
     from loadgen.clients.context import ClientContext

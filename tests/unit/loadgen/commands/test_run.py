@@ -15,7 +15,7 @@ from loadgen.commands.scenario_options import (
     scenario_of,
     scenario_parameters,
 )
-from loadgen.corpus.expectations import expected_namespaces
+from loadgen.corpus.manifest import expected_namespaces
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.run.options import RunOptions
 from loadgen.run.run import RunResult, execute
