@@ -69,12 +69,7 @@ class ConnectFailedError(Exception):
 
 
 class ClientConnection(asyncio.BufferedProtocol):
-    """One connection. Its mutable state is its transport, its handshake and its read budget.
-
-    Args:
-        plan: The client that it belongs to.
-        context: State that the clients of one task share.
-    """
+    """One connection. Its mutable state is its transport, its handshake and its read budget."""
 
     def __init__(self, plan: ClientPlan, context: ClientContext[Any]) -> None:
         self.plan = plan

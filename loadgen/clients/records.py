@@ -33,14 +33,11 @@ class RequestRecord:
     """One request while it runs; times are seconds relative to the agreed T0.
 
     Attributes:
-        client: Number of the client.
-        namespace: The namespace that it asked for.
         intended_start_seconds: When the schedule wanted it sent.
         started_seconds: When it was sent; None if it never was.
         first_byte_seconds: When the first byte of its answer was read.
         finished_seconds: When its last byte was read, or it ended otherwise.
         outcome: None while it runs.
-        reason: Why it was not answered.
         bytes: Bytes read while it ran.
         answer: The listing, to be verified when the run is over.
     """
@@ -88,8 +85,6 @@ class TaskFacts:
     """Facts about one task: its punctuality, and whether it ran to its end.
 
     Attributes:
-        task: Number of the task.
-        clients: Clients that it drove.
         start_error_seconds: The worst delay between an intended moment and the first start of a
             client that was due then: how late the task itself was.
         client_start_error_seconds: The worst delay of any client. Of 500 that are due at the same

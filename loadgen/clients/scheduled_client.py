@@ -60,8 +60,6 @@ class ScheduledClient:
     Bound: as many open requests as fall due within the scenario's timeout.
 
     Args:
-        plan: Its number and the namespace that it asks for.
-        context: State that the clients of one task share.
         due: When its requests are due, in seconds after T0.
         frame: Returns the bytes of the request with an id.
         reconnect: Called when the client needs a connection; it ends in :meth:`connected` or
@@ -127,13 +125,7 @@ class ScheduledClient:
         return request_id in self._open
 
     def answered(self, request_id: int, size_bytes: int, answer: AnswerBody | None) -> None:
-        """Settle an open request.
-
-        Args:
-            request_id: The request.
-            size_bytes: Length of its answer.
-            answer: The listing, None for an answer that needs no verification.
-        """
+        """Settle an open request; ``answer`` is None where nothing needs verification."""
         record = self._open[request_id]
         record.bytes, record.answer = size_bytes, answer
         self._settle(request_id, Outcome.ANSWERED)
@@ -228,7 +220,6 @@ class Reconnector:
     """Makes the connections of scheduled clients; mutable state: those being made again.
 
     Args:
-        connector: Connects to the server.
         receive_buffer_bytes: SO_RCVBUF of the connections; 0 leaves the kernel's own.
         connection: Makes a connection of a client.
     """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -21,25 +20,6 @@ from loadgen.executors.processes import ExecutorKind
 
 # Rows of a file: small enough for progress that moves, large enough that tasks are worth starting.
 _ROWS_PER_FILE = 100_000
-
-
-@dataclass(frozen=True)
-class TopicsJob:
-    """One making of a corpus: what, where to, and by whom.
-
-    Attributes:
-        master: The user's own Spark master; ``None`` starts a local session.
-    """
-
-    plan: TopicPlan
-    out: Path
-    executor: ExecutorKind = ExecutorKind.SPARK
-    master: str | None = None
-
-    @property
-    def parts(self) -> int:
-        """Number of files to write."""
-        return min(self.plan.namespaces, max(4, self.plan.topics // _ROWS_PER_FILE))
 
 
 def topics(  # noqa: PLR0913 - one parameter for each option
@@ -67,7 +47,7 @@ def topics(  # noqa: PLR0913 - one parameter for each option
     except ValueError as error:
         raise UsageError(str(error)) from error
     started = time.perf_counter()
-    corpus = make_topics(TopicsJob(plan, out, executor, master))
+    corpus = make_topics(plan, out, executor, master)
     seconds = time.perf_counter() - started
     if as_json:
         sys.stdout.write(f"{json.dumps(corpus_summary(corpus, seconds))}\n")
@@ -75,20 +55,21 @@ def topics(  # noqa: PLR0913 - one parameter for each option
         Console().print(_summary_table(corpus_summary(corpus, seconds)))
 
 
-def make_topics(job: TopicsJob) -> Corpus:
+def make_topics(plan: TopicPlan, out: Path, executor: ExecutorKind, master: str | None) -> Corpus:
     """Make a corpus with a progress display on standard error.
 
     Raises:
         UsageError: The place is taken, or there is no Java for Spark.
         LoadgenError: Spark failed, or the files cannot be written.
     """
-    with counting(f"Making {job.plan.topics:,} topics", job.parts) as on_part_done:
-        if job.executor is ExecutorKind.PROCESS:
-            return write_corpus(job.plan, job.out, job.parts, in_this_process(on_part_done))
+    files = min(plan.namespaces, max(4, plan.topics // _ROWS_PER_FILE))
+    with counting(f"Making {plan.topics:,} topics", files) as on_part_done:
+        if executor is ExecutorKind.PROCESS:
+            return write_corpus(plan, out, files, in_this_process(on_part_done))
         from loadgen.spark.session import SparkSettings, spark_session
 
-        with spark_session(SparkSettings("loadgen topics", master=job.master)) as session:
-            return write_corpus(job.plan, job.out, job.parts, in_spark(session, on_part_done))
+        with spark_session(SparkSettings("loadgen topics", master=master)) as session:
+            return write_corpus(plan, out, files, in_spark(session, on_part_done))
 
 
 def corpus_summary(corpus: Corpus, seconds: float) -> dict[str, object]:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.clients.connect import raise_open_file_limit
 from loadgen.corpus.corpus import in_spark, in_this_process, write_corpus
-from loadgen.demo.own_topics import OwnTopics
 from loadgen.demo.plan import (
     CLIENT_TIMEOUT_SECONDS,
     RUNS,
@@ -27,7 +26,7 @@ from loadgen.demo.plan import (
 )
 from loadgen.demo.result import REPORT_NAME, SUMMARY_NAME, DemoResult, conclude
 from loadgen.demo.stuck import run_stuck_part
-from loadgen.demo.topics import DemoTopics, topics_of_corpus, topics_of_operator
+from loadgen.demo.topics import DemoTopics, OwnTopics, topics_of_corpus, topics_of_operator
 from loadgen.errors import LoadgenError
 from loadgen.report.pictures import RUN_DIRECTORIES
 from loadgen.run.options import RunOptions

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
     from loadgen.corpus.topic_plan import TopicPlan
     from loadgen.demo.own_cluster import OwnCluster
-    from loadgen.demo.own_topics import OwnTopics
     from loadgen.demo.step_display import StepDisplay
-    from loadgen.demo.topics import DemoTopics
+    from loadgen.demo.topics import DemoTopics, OwnTopics
     from loadgen.errors import ExitCode
     from loadgen.results.summary import CheckResult
 
@@ -31,10 +30,8 @@ class DemoOptions:
     """Options of the demo: what it runs, and where its results go.
 
     Attributes:
-        topics: The topics to make, or an operator's own.
         clients: Connections, each of which asks once.
         read_rate_bytes_per_second: How fast each client reads; 0 is unlimited.
-        out: The directory of all results.
         executor: ``spark``, or ``process`` for the same without Spark and Java.
         tasks: Spark tasks, or processes, that share the clients.
         keep: Whether made topics stay on disk.

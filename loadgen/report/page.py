@@ -69,11 +69,8 @@ def render_report(
 ) -> str:
     """Render the whole page. Everything from a run directory is escaped.
 
-    Args:
-        runs: What the page is about; those whose scenario has a section of its own come last.
-        title: Its heading; None names what the runs were.
-        checks: What is judged at its top.
-        notes: What a reader has to know beforehand.
+    Runs whose scenario has a section of its own come last. Without a title its heading names what
+    they were; checks and notes stand at its top.
     """
     runs = sorted(runs, key=lambda run: scenario_place(run.summary))
     groups = [list(found) for _, found in groupby(enumerate(runs), _place)]

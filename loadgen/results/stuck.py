@@ -16,10 +16,8 @@ class Phase:
     """The listings that were due in one phase of a run.
 
     Attributes:
-        requests: Listings that were due.
         answered: How many of them were answered, whenever that was.
         answered_in_phase: How many before the phase was over.
-        refused: How many were refused.
         clients_refused: How many clients were refused at least once.
         failed: How many were neither answered nor refused.
         p50_seconds: The median of how long all that was due took until it was answered; None
@@ -47,10 +45,7 @@ class StuckFigures:
     """The stuck peers of a run and what they did to the healthy clients. Units: seconds.
 
     Attributes:
-        peers: Stuck peers in all.
         pipelined: Listings that each asked for.
-        unreachable: How many got no connection.
-        closed: How many the server closed.
         asked_seconds: When the first of them asked, after T0; None if none did.
         gone_seconds: When the last of them was gone.
         first_closed_after_seconds: From asking to the first that the server closed.
@@ -59,11 +54,7 @@ class StuckFigures:
             took, from when it was due itself.
         nobody_answered_seconds: From the first listing that was due since they asked to that
             answer.
-        bytes_read: What they read, together.
         connections_lost: Healthy connections that ended before the run did.
-        before: What was due before they asked.
-        stuck: What was due while at least one was there.
-        after: What was due when all were gone.
     """
 
     peers: int

@@ -47,8 +47,6 @@ class RunResult:
     """A finished run.
 
     Attributes:
-        directory: Its directory.
-        summary: The content of its summary.json.
         problems: Reasons of the first few wrong answers, a sentence each.
         empty_namespaces: Those that listed no topic, though they were not known to be empty.
     """

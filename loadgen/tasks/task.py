@@ -33,9 +33,7 @@ class TaskPlan(BaseModel, Generic[ScenarioT]):
     """The instructions for one task; they travel as JSON.
 
     Attributes:
-        scenario: The whole run.
-        task: Number of this task, from 0.
-        tasks: Number of tasks.
+        task: Its number, from 0.
         loopback: Whether the server is on the loopback.
         progress_address: Where totals are sent once a second, or None.
     """

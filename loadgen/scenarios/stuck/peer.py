@@ -22,13 +22,7 @@ _FRAMES_PER_WRITE = 1000
 
 
 class StuckPeer(ClientConnection):
-    """One connection. Its mutable state is its record.
-
-    Args:
-        plan: Its number and the namespace that it asks for.
-        context: State that the clients of one task share.
-        close_watch: Notices that the server has closed, while nothing is read.
-    """
+    """One connection. Its mutable state is its record."""
 
     def __init__(
         self,

@@ -51,12 +51,9 @@ class PeerRecord:
     """The record of one stuck peer; times are seconds relative to the agreed T0.
 
     Attributes:
-        peer: Its number.
-        namespace: The namespace that it asked for.
         asked_seconds: When it sent its requests; None if it never did.
         gone_seconds: When its connection was over; None if it never had one.
         end: How it ended; None while it lasts.
-        reason: Why it could not connect.
         bytes: Bytes that it read after it had asked.
     """
 
