@@ -11,14 +11,8 @@ from loadgen.scenarios.stuck.summary import PEERS_NAME, stuck_document, write_pe
 from loadgen.units import format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
-
-    from loadgen.clients.records import TaskReport
-
-
-def _summarize(scenario: StuckScenario, reports: Sequence[TaskReport]) -> dict[str, Any]:
-    return {"stuck": stuck_document(scenario, reports)}
 
 
 def _require_peers(summary: Mapping[str, Any], directory: Path) -> None:
@@ -44,15 +38,12 @@ def _describe(scenario: Mapping[str, Any]) -> str:
     who = "a peer asks" if peers == 1 else f"{peers:,} peers ask"
     reads = reads if peers == 1 else reads.replace("reads", "read")
     listings = plural(scenario["stuck_pipelined"], "listing") + ("" if peers == 1 else " each")
+    seconds = scenario["stuck_seconds"]
+    stay = f"; it leaves after {format_seconds(seconds)}" if seconds else ""
     return (
         f"{healthy} At {format_seconds(scenario['stuck_at_seconds'])} {who} for {listings} at once "
-        f"and {reads}{_stay(scenario)}."
+        f"and {reads}{stay}."
     )
-
-
-def _stay(scenario: Mapping[str, Any]) -> str:
-    seconds = scenario["stuck_seconds"]
-    return f"; it leaves after {format_seconds(seconds)}" if seconds else ""
 
 
 STUCK = ScenarioKind(
@@ -74,6 +65,6 @@ STUCK = ScenarioKind(
     report="loadgen.report.stuck.section:STUCK_ADDITION",
     files=(PEERS_NAME,),
     write=write_peers,
-    summarize=_summarize,
+    summarize=lambda scenario, reports: {"stuck": stuck_document(scenario, reports)},
     check=_require_peers,
 )
