@@ -154,12 +154,7 @@ def disagreement(verdict: AnswerVerdict, reference: AnswerVerdict) -> AnswerVerd
 
 
 def verify_answer(body: bytes, expectation: NamespaceExpectation) -> AnswerVerdict:
-    """Verify one answer in full.
-
-    Args:
-        body: CommandGetTopicsOfNamespaceResponse without its request id.
-        expectation: What the namespace holds, as far as known.
-    """
+    """Verify one answer in full: a CommandGetTopicsOfNamespaceResponse without request id."""
     try:
         response = parse_answer(body)
     except DecodeError:

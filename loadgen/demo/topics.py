@@ -150,8 +150,6 @@ class DemoTopics:
     """The topics that the broker imports, and the namespaces that clients ask for.
 
     Attributes:
-        source: What the broker imports.
-        topics: Topics in all.
         namespaces: What is listed, with what a right answer holds where that is known.
         answer_bytes: The mean size of an answer.
         skip_invalid: Whether invalid topics of the source are left out.
