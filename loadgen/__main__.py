@@ -89,13 +89,9 @@ def loadgen(
     """Make topics by the million, drive clients by the thousand, and report what happened."""
 
 
-def _announce(name: str, entry: Subcommand) -> None:
-    """Put a sub-command into the overview; the function given here is never called."""
-    app.command(name, help=entry.help)(lambda: None)
-
-
+# Puts a sub-command into the overview; the function given here is never called.
 for _name, _entry in SUBCOMMANDS.items():
-    _announce(_name, _entry)
+    app.command(_name, help=_entry.help)(lambda: None)
 
 
 def main() -> None:

@@ -105,8 +105,7 @@ class ClientPlan:
     """One client's part of the schedule.
 
     Attributes:
-        client: Number of the client, from 0.
-        namespace: What it asks for.
+        client: Its number, from 0.
         intended_start_seconds: When it asks first, relative to the agreed T0.
         source_address: Local address to connect from, or None for the kernel's choice.
     """

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, cast
 
 from benchmarks.listings.corpus import NAMESPACE, REQUEST_ID
 from benchmarks.processor_time import cpu_seconds
-from loadgen.clients.frames import connect_frame, request_frame
+from loadgen.clients.connection import connect_frame, request_frame
 from server.loop import run
 
 if TYPE_CHECKING:

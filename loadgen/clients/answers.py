@@ -59,6 +59,7 @@ class AnswerBody:
         self.shared = shared
         self.size_bytes = 0
         self.own: bytearray | None = None
+        self._verdict: AnswerVerdict | None = None
 
     def feed(self, chunk: memoryview) -> None:
         """Take the next bytes of the answer; the view may be reused afterwards."""
@@ -82,20 +83,11 @@ class AnswerBody:
         """Return the whole answer behind its request id."""
         return bytes(self.shared.data[: self.size_bytes] if self.own is None else self.own)
 
-
-class PendingAnswer:
-    """An answer that came in; :meth:`verdict` may be asked once the run is over."""
-
-    def __init__(self, body: AnswerBody) -> None:
-        self._body: AnswerBody | None = body
-        self._verdict: AnswerVerdict | None = None
-
     def verdict(self) -> AnswerVerdict:
-        """Verify the answer, or return the verdict it has; its bytes are given back."""
-        if self._verdict is None and self._body is not None:
-            self._verdict = _verify(self._body)
-        self._body = None
-        assert self._verdict is not None
+        """Verify the complete answer once, and give its bytes back; best when the run is over."""
+        if self._verdict is None:
+            self._verdict = _verify(self)
+            self.own = None
         return self._verdict
 
 
@@ -115,15 +107,14 @@ class AnswerChecker:
             self._shared[expectation.name] = shared
         return AnswerBody(shared)
 
-    def submit(self, body: AnswerBody) -> PendingAnswer:
+    def submit(self, body: AnswerBody) -> AnswerBody:
         """Take a complete answer; verified later, unless too many that differ wait already."""
-        pending = PendingAnswer(body)
         if body.own is not None:
             self._pending_bytes += len(body.own)
             if self._pending_bytes > PENDING_LIMIT_BYTES:
                 self._pending_bytes -= len(body.own)
-                pending.verdict()
-        return pending
+                body.verdict()
+        return body
 
     def _verifiable(self, expectation: NamespaceExpectation) -> NamespaceExpectation:
         # The manifest knows whole namespaces; what a pattern leaves of one it cannot know.
@@ -163,12 +154,7 @@ def disagreement(verdict: AnswerVerdict, reference: AnswerVerdict) -> AnswerVerd
 
 
 def verify_answer(body: bytes, expectation: NamespaceExpectation) -> AnswerVerdict:
-    """Verify one answer in full.
-
-    Args:
-        body: CommandGetTopicsOfNamespaceResponse without its request id.
-        expectation: What the namespace holds, as far as known.
-    """
+    """Verify one answer in full: a CommandGetTopicsOfNamespaceResponse without request id."""
     try:
         response = parse_answer(body)
     except DecodeError:

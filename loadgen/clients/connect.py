@@ -13,7 +13,7 @@ import uvloop
 from limiter.clock import LoopClock, deadline
 from loadgen.clients.connection import ClientConnection, ConnectFailedError
 from loadgen.clients.context import ClientContext
-from loadgen.clients.counters import RequestCounters
+from loadgen.clients.records import RequestCounters
 from loadgen.errors import LoadgenError
 from loadgen.scenario import ClientPlan
 
@@ -58,24 +58,6 @@ def raise_open_file_limit(connections: int) -> None:
         )
 
 
-async def resolve(scenario: Scenario) -> ServerAddress:
-    """Return family and address of the scenario's server.
-
-    Raises:
-        LoadgenError: Its name is unknown.
-    """
-    host, port = scenario.address
-    loop = asyncio.get_running_loop()
-    try:
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise LoadgenError(
-            f"the host of {scenario.service_url} is unknown: {error.strerror or error}"
-        ) from None
-    family, _, _, _, address = found[0]
-    return family, (str(address[0]), int(address[1]))
-
-
 class Connector:
     """Connects the clients of one task, as many at once as a listen backlog takes.
 
@@ -92,7 +74,16 @@ class Connector:
         Raises:
             LoadgenError: Its name is unknown.
         """
-        self._address = await resolve(scenario)
+        host, port = scenario.address
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise LoadgenError(
+                f"the host of {scenario.service_url} is unknown: {error.strerror or error}"
+            ) from None
+        family, _, _, _, address = found[0]
+        self._address = family, (str(address[0]), int(address[1]))
 
     async def connect(self, client: ClientConnection, receive_buffer_bytes: int) -> str | None:
         """Connect one client; return why that failed, or None."""

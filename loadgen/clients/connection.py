@@ -8,13 +8,14 @@ exactly that speed.
 from __future__ import annotations
 
 import asyncio
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.clients.answer_stream import AnswerStream, Listing
-from loadgen.clients.frames import PONG, connect_frame
 from loadgen.clients.refusals import refusal_reason
 from proto.errors import RemoteProtocolError
+from proto.frames import encode_command
 
 if TYPE_CHECKING:
     from limiter.clock import TimerHandle
@@ -22,6 +23,43 @@ if TYPE_CHECKING:
     from loadgen.clients.context import ClientContext
     from loadgen.clients.pacing import ReadBudget
     from loadgen.scenario import ClientPlan
+
+
+PROTOCOL_VERSION = 20
+CLIENT_VERSION = "floodgate-loadgen"
+PONG = encode_command(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))
+
+
+@lru_cache(maxsize=1)
+def connect_frame() -> bytes:
+    """Return CONNECT without authentication."""
+    return encode_command(
+        pb.BaseCommand(
+            type=pb.BaseCommand.CONNECT,
+            connect=pb.CommandConnect(
+                client_version=CLIENT_VERSION,
+                protocol_version=PROTOCOL_VERSION,
+                auth_method_name="none",
+            ),
+        )
+    )
+
+
+@lru_cache(maxsize=1024)
+def request_frame(namespace: str, pattern: str | None, request_id: int) -> bytes:
+    """Return GET_TOPICS_OF_NAMESPACE for persistent topics."""
+    return encode_command(
+        pb.BaseCommand(
+            type=pb.BaseCommand.GET_TOPICS_OF_NAMESPACE,
+            getTopicsOfNamespace=pb.CommandGetTopicsOfNamespace(
+                request_id=request_id,
+                namespace=namespace,
+                mode=pb.CommandGetTopicsOfNamespace.PERSISTENT,
+                topics_pattern=pattern,
+            ),
+        )
+    )
+
 
 CONNECTION_WIDE = 2**64 - 1  # request id of an ERROR that answers no request
 
@@ -31,12 +69,7 @@ class ConnectFailedError(Exception):
 
 
 class ClientConnection(asyncio.BufferedProtocol):
-    """One connection. Its mutable state is its transport, its handshake and its read budget.
-
-    Args:
-        plan: The client that it belongs to.
-        context: State that the clients of one task share.
-    """
+    """One connection. Its mutable state is its transport, its handshake and its read budget."""
 
     def __init__(self, plan: ClientPlan, context: ClientContext[Any]) -> None:
         self.plan = plan

@@ -14,7 +14,7 @@ from loadgen.scenario import Scenario
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loadgen.clients.counters import RequestCounters
+    from loadgen.clients.records import RequestCounters
 
 ScenarioT = TypeVar("ScenarioT", bound=Scenario)
 
@@ -47,12 +47,7 @@ class ClientContext(Generic[ScenarioT]):
     """State that the clients of one task share.
 
     Attributes:
-        scenario: The whole run.
-        counters: Totals that are shown while it runs.
         on_finished: Called once for each client that has nothing more to do.
-        time: The run's time.
-        clock: Arms timers.
-        checker: Verifies listings.
         scratch: Bytes that are read land here first. One buffer serves all connections of a loop: a
             loop asks for it, fills it and hands it over without doing anything in between.
     """

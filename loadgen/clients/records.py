@@ -7,14 +7,14 @@ Spark and the process executor carry the same thing.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from loadgen.clients.answers import PendingAnswer
+    from loadgen.clients.answers import AnswerBody
 
 
 class Outcome(StrEnum):
@@ -33,14 +33,11 @@ class RequestRecord:
     """One request while it runs; times are seconds relative to the agreed T0.
 
     Attributes:
-        client: Number of the client.
-        namespace: The namespace that it asked for.
         intended_start_seconds: When the schedule wanted it sent.
         started_seconds: When it was sent; None if it never was.
         first_byte_seconds: When the first byte of its answer was read.
         finished_seconds: When its last byte was read, or it ended otherwise.
         outcome: None while it runs.
-        reason: Why it was not answered.
         bytes: Bytes read while it ran.
         answer: The listing, to be verified when the run is over.
     """
@@ -54,7 +51,7 @@ class RequestRecord:
     outcome: Outcome | None = None
     reason: str = ""
     bytes: int = 0
-    answer: PendingAnswer | None = field(default=None, repr=False)
+    answer: AnswerBody | None = field(default=None, repr=False)
 
     @property
     def started(self) -> bool:
@@ -88,8 +85,6 @@ class TaskFacts:
     """Facts about one task: its punctuality, and whether it ran to its end.
 
     Attributes:
-        task: Number of the task.
-        clients: Clients that it drove.
         start_error_seconds: The worst delay between an intended moment and the first start of a
             client that was due then: how late the task itself was.
         client_start_error_seconds: The worst delay of any client. Of 500 that are due at the same
@@ -174,3 +169,28 @@ def _row(task: int, record: RequestRecord) -> dict[str, object]:
         "bytes": record.bytes,
         "topics_hash": topics_hash,
     }
+
+
+@dataclass(slots=True)
+class RequestCounters:
+    """Totals of one task, or of a whole run. ``bytes`` are those read of answers."""
+
+    connected: int = 0
+    started: int = 0
+    answered: int = 0
+    refused: int = 0
+    wrong: int = 0
+    timeout: int = 0
+    disconnected: int = 0
+    unreachable: int = 0
+    bytes: int = 0
+
+    def count(self, outcome: Outcome) -> None:
+        """Count a request that ended."""
+        setattr(self, outcome.value, getattr(self, outcome.value) + 1)
+
+    def plus(self, other: RequestCounters) -> RequestCounters:
+        """Return the sum of both."""
+        return RequestCounters(
+            *(getattr(self, each.name) + getattr(other, each.name) for each in fields(self))
+        )

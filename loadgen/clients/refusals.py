@@ -29,9 +29,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 def refusal_reason(error: int, message: str) -> str:
     """Return ``<ServerError name>: <message>`` with the parts masked that differ by request.
 
-    Args:
-        error: Code of the ERROR command, a ``pb.ServerError``.
-        message: Its text; of JSON text only ``errorMsg`` is kept.
+    Of a message that is JSON only ``errorMsg`` is kept.
     """
     return f"{server_error_name(error)}: {masked(_essence(message))}"[:_LONGEST_REASON]
 

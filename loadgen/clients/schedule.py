@@ -23,11 +23,8 @@ MOST_REQUESTS = 2_000_000
 class Scheduled(Protocol):
     """The part of a scenario that its schedule follows from.
 
-    Attributes:
-        namespaces: What is asked for; client *i* asks for number *i* modulo their count.
-        clients: Number of clients.
-        interval_seconds: Each client's requests are due this far apart.
-        duration_seconds: Requests are due from 0 until then.
+    Each client's requests are due an interval apart, all of them from 0 until the duration. Client
+    *i* asks for namespace number *i* modulo their count.
     """
 
     @property
@@ -41,11 +38,7 @@ class Scheduled(Protocol):
 
 
 def require_few_requests(scenario: Scheduled, options: str) -> None:
-    """Refuse a schedule with more requests than one run keeps.
-
-    Args:
-        scenario: What will be run.
-        options: Those that decide how many requests there are, for the sentence.
+    """Refuse a schedule with more requests than one run keeps; ``options`` decide their number.
 
     Raises:
         ValueError: It has too many.

@@ -7,6 +7,7 @@ made again at once, and counted; requests that fall due meanwhile are sent when 
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from loadgen.clients.connection import CONNECTION_WIDE, ClientConnection
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
     from limiter.clock import TimerHandle
     from loadgen.clients.answer_stream import Listing
-    from loadgen.clients.answers import PendingAnswer
+    from loadgen.clients.answers import AnswerBody
+    from loadgen.clients.connect import Connector
     from loadgen.clients.context import ClientContext
     from loadgen.scenario import ClientPlan
 
@@ -58,8 +60,6 @@ class ScheduledClient:
     Bound: as many open requests as fall due within the scenario's timeout.
 
     Args:
-        plan: Its number and the namespace that it asks for.
-        context: State that the clients of one task share.
         due: When its requests are due, in seconds after T0.
         frame: Returns the bytes of the request with an id.
         reconnect: Called when the client needs a connection; it ends in :meth:`connected` or
@@ -124,14 +124,8 @@ class ScheduledClient:
         """Return whether a request is open."""
         return request_id in self._open
 
-    def answered(self, request_id: int, size_bytes: int, answer: PendingAnswer | None) -> None:
-        """Settle an open request.
-
-        Args:
-            request_id: The request.
-            size_bytes: Length of its answer.
-            answer: The listing, None for an answer that needs no verification.
-        """
+    def answered(self, request_id: int, size_bytes: int, answer: AnswerBody | None) -> None:
+        """Settle an open request; ``answer`` is None where nothing needs verification."""
         record = self._open[request_id]
         record.bytes, record.answer = size_bytes, answer
         self._settle(request_id, Outcome.ANSWERED)
@@ -220,3 +214,43 @@ class ScheduledClient:
         if self._next_due is None and not self._open and not self._finished:
             self._finished = True
             self.context.on_finished()
+
+
+class Reconnector:
+    """Makes the connections of scheduled clients; mutable state: those being made again.
+
+    Args:
+        receive_buffer_bytes: SO_RCVBUF of the connections; 0 leaves the kernel's own.
+        connection: Makes a connection of a client.
+    """
+
+    def __init__(
+        self,
+        connector: Connector,
+        receive_buffer_bytes: int,
+        connection: type[ScheduledConnection] = ScheduledConnection,
+    ) -> None:
+        self._connector = connector
+        self._receive_buffer_bytes = receive_buffer_bytes
+        self._new_connection = connection
+        self._connecting: set[asyncio.Task[None]] = set()
+
+    def reconnect(self, client: ScheduledClient) -> None:
+        """Connect a client again, in the background."""
+        task = asyncio.get_running_loop().create_task(self.connect(client))
+        self._connecting.add(task)
+        task.add_done_callback(self._connecting.discard)
+
+    async def connect(self, client: ScheduledClient) -> None:
+        """Connect a client, or tell it why that failed."""
+        connection = self._new_connection(client)
+        failure = await self._connector.connect(connection, self._receive_buffer_bytes)
+        if failure is None:
+            client.connected(connection)
+        else:
+            client.unreachable(failure)
+
+    def close(self) -> None:
+        """Give up connections that are being made."""
+        for connecting in self._connecting:
+            connecting.cancel()

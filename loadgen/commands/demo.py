@@ -12,11 +12,11 @@ from rich.text import Text
 
 from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.demo.demo import run_demo
-from loadgen.demo.options import DemoOptions
 from loadgen.demo.own_cluster import OwnCluster, read_own_server
-from loadgen.demo.own_topics import OwnTopics, parse_topics, read_own_topics
 from loadgen.demo.plan import RUNS, STUCK_RUNS, default_namespaces
+from loadgen.demo.result import DemoOptions
 from loadgen.demo.step_display import StepDisplay
+from loadgen.demo.topics import OwnTopics, parse_topics, read_own_topics
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.executors.processes import ExecutorKind
 from loadgen.report.pictures import RUN_DIRECTORIES, draw_pictures, load_demo
@@ -24,7 +24,7 @@ from loadgen.report.sentences import late_start_sentence
 from loadgen.report.stuck.pictures import draw_stuck_pictures
 from loadgen.report.tables import TERMINAL_COLUMNS, summary_console, summary_tables
 from loadgen.servers.processes import termination_interrupts
-from loadgen.sizes import parse_read_rate
+from loadgen.units import parse_read_rate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from loadgen.demo.result import DemoResult
-    from loadgen.results.check import CheckResult
+    from loadgen.results.summary import CheckResult
 
 SEED = 7
 _INTERRUPTED = "Interrupted: broker, proxy and Spark are stopped, no report was written."
@@ -205,7 +205,10 @@ def _wanted_topics(
             raise UsageError("--namespace goes with a file of your own topics; leave it out")
         if skip_invalid:
             raise UsageError("--skip-invalid goes with a file of your own topics; leave it out")
-        return _topic_plan(number, namespaces or default_namespaces(number))
+        try:
+            return TopicPlan(number, namespaces or default_namespaces(number), SEED)
+        except ValueError as error:
+            raise UsageError(str(error)) from error
     path = Path(topics)
     if not path.exists():
         raise UsageError(
@@ -227,10 +230,3 @@ def _own_cluster(
         return None
     proxy = None if proxy_conf is None else read_own_server("proxy", proxy_conf)
     return OwnCluster(read_own_server("broker", broker_conf), proxy)
-
-
-def _topic_plan(topics: int, namespaces: int) -> TopicPlan:
-    try:
-        return TopicPlan(topics, namespaces, SEED)
-    except ValueError as error:
-        raise UsageError(str(error)) from error

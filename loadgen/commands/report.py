@@ -12,7 +12,7 @@ import typer
 from loadgen.report.page import write_report
 from loadgen.report.tables import summary_console, summary_tables
 from loadgen.results.reading import load_document, load_run
-from loadgen.run.output_directory import REPORT_NAME
+from loadgen.run.run import REPORT_NAME
 
 
 def report(

@@ -6,12 +6,10 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from loadgen.errors import ExitCode, LoadgenError
 from loadgen.report.hidden_effect import hidden_effect
 from loadgen.report.sentences import late_start_sentence
-from loadgen.report.tables import TERMINAL_COLUMNS, summary_tables
+from loadgen.report.tables import summary_console, summary_tables
 from loadgen.results.summary import parse_summary
 from loadgen.scenarios.registry import kind_of
 from loadgen.units import plural
@@ -35,9 +33,7 @@ def show(result: RunResult, *, as_json: bool) -> None:
         if warning is not None:
             sys.stderr.write(json.dumps({"warning": warning}, ensure_ascii=False) + "\n")
         return
-    console = Console(file=sys.stdout)
-    if not console.is_terminal:
-        console = Console(file=sys.stdout, width=TERMINAL_COLUMNS)
+    console = summary_console()
     for table in summary_tables([summary]):
         console.print(table)
     if warning is not None:

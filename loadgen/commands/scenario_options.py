@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from loadgen.corpus.expectations import expected_namespaces
+from loadgen.corpus.manifest import expected_namespaces
 from loadgen.errors import UsageError
 from loadgen.scenario import Scenario
 from loadgen.scenarios.registry import SCENARIOS
-from loadgen.sizes import parse_rate, parse_size, rate_text, size_text
+from loadgen.units import parse_rate, parse_size, rate_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -18,35 +16,10 @@ from loadgen.commands.progress_bar import counting
 from loadgen.corpus.corpus import Corpus, in_spark, in_this_process, write_corpus
 from loadgen.corpus.topic_plan import TopicPlan, TopicShape
 from loadgen.errors import UsageError
+from loadgen.executors.processes import ExecutorKind
 
 # Rows of a file: small enough for progress that moves, large enough that tasks are worth starting.
 _ROWS_PER_FILE = 100_000
-
-
-class TopicsExecutor(StrEnum):
-    """The program that makes the rows."""
-
-    SPARK = "spark"
-    PROCESS = "process"
-
-
-@dataclass(frozen=True)
-class TopicsJob:
-    """One making of a corpus: what, where to, and by whom.
-
-    Attributes:
-        master: The user's own Spark master; ``None`` starts a local session.
-    """
-
-    plan: TopicPlan
-    out: Path
-    executor: TopicsExecutor = TopicsExecutor.SPARK
-    master: str | None = None
-
-    @property
-    def parts(self) -> int:
-        """Number of files to write."""
-        return min(self.plan.namespaces, max(4, self.plan.topics // _ROWS_PER_FILE))
 
 
 def topics(  # noqa: PLR0913 - one parameter for each option
@@ -55,8 +28,8 @@ def topics(  # noqa: PLR0913 - one parameter for each option
     seed: Annotated[int, typer.Option(help="Same seed, same topics.")] = 7,
     out: Annotated[Path, typer.Option(help="Directory of the corpus.")] = Path("out/topics"),
     executor: Annotated[
-        TopicsExecutor, typer.Option(help="process needs neither Spark nor Java.")
-    ] = TopicsExecutor.SPARK,
+        ExecutorKind, typer.Option(help="process needs neither Spark nor Java.")
+    ] = ExecutorKind.SPARK,
     mean_name_bytes: Annotated[int, typer.Option(help="Mean length of a full name.")] = 100,
     plain_share: Annotated[float, typer.Option(help="Share of names without partitions.")] = 0.15,
     master: Annotated[str | None, typer.Option(help="Spark master; local without it.")] = None,
@@ -74,7 +47,7 @@ def topics(  # noqa: PLR0913 - one parameter for each option
     except ValueError as error:
         raise UsageError(str(error)) from error
     started = time.perf_counter()
-    corpus = make_topics(TopicsJob(plan, out, executor, master))
+    corpus = make_topics(plan, out, executor, master)
     seconds = time.perf_counter() - started
     if as_json:
         sys.stdout.write(f"{json.dumps(corpus_summary(corpus, seconds))}\n")
@@ -82,20 +55,21 @@ def topics(  # noqa: PLR0913 - one parameter for each option
         Console().print(_summary_table(corpus_summary(corpus, seconds)))
 
 
-def make_topics(job: TopicsJob) -> Corpus:
+def make_topics(plan: TopicPlan, out: Path, executor: ExecutorKind, master: str | None) -> Corpus:
     """Make a corpus with a progress display on standard error.
 
     Raises:
         UsageError: The place is taken, or there is no Java for Spark.
         LoadgenError: Spark failed, or the files cannot be written.
     """
-    with counting(f"Making {job.plan.topics:,} topics", job.parts) as on_part_done:
-        if job.executor is TopicsExecutor.PROCESS:
-            return write_corpus(job.plan, job.out, job.parts, in_this_process(on_part_done))
+    files = min(plan.namespaces, max(4, plan.topics // _ROWS_PER_FILE))
+    with counting(f"Making {plan.topics:,} topics", files) as on_part_done:
+        if executor is ExecutorKind.PROCESS:
+            return write_corpus(plan, out, files, in_this_process(on_part_done))
         from loadgen.spark.session import SparkSettings, spark_session
 
-        with spark_session(SparkSettings("loadgen topics", master=job.master)) as session:
-            return write_corpus(job.plan, job.out, job.parts, in_spark(session, on_part_done))
+        with spark_session(SparkSettings("loadgen topics", master=master)) as session:
+            return write_corpus(plan, out, files, in_spark(session, on_part_done))
 
 
 def corpus_summary(corpus: Corpus, seconds: float) -> dict[str, object]:

@@ -9,13 +9,17 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from loadgen.errors import UsageError
+from loadgen.scenario import NamespaceExpectation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from loadgen.corpus.topic_plan import TopicPlan
+
 
 MANIFEST_NAME = "manifest.json"
 SCHEMA_VERSION = 1
@@ -113,3 +117,32 @@ def _parsed(path: Path, content: Any) -> Manifest:  # noqa: ANN401
         return Manifest(int(content["seed"]), int(content["topics"]), namespaces, shape)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{path} is not a corpus manifest: {error!r}.") from error
+
+
+def expected_namespaces(
+    corpus: Path | None, names: Sequence[str], option: str = "--namespace"
+) -> tuple[NamespaceExpectation, ...]:
+    """Return the corpus's namespaces, those named, or those named of a corpus.
+
+    Raises:
+        UsageError: Nothing is named, or the corpus does not hold it.
+    """
+    if corpus is None:
+        if not names:
+            raise UsageError("name what to ask for: --corpus DIR, or --namespace tenant/namespace")
+        return tuple(_expectation(name, None) for name in names)
+    known = read_manifest(corpus).namespaces
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise UsageError(f"{option} {missing[0]} is not in {corpus / MANIFEST_NAME}")
+    return tuple(_expectation(name, known[name]) for name in names or known)
+
+
+def _expectation(name: str, entry: NamespaceEntry | None) -> NamespaceExpectation:
+    try:
+        if entry is None:
+            return NamespaceExpectation(name=name)
+        return NamespaceExpectation(name=name, topics=entry.topics, hash=entry.hash)
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise UsageError(reason) from None

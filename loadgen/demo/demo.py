@@ -14,23 +14,25 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.clients.connect import raise_open_file_limit
 from loadgen.corpus.corpus import in_spark, in_this_process, write_corpus
-from loadgen.demo.own_topics import OwnTopics
 from loadgen.demo.plan import (
     CLIENT_TIMEOUT_SECONDS,
     RUNS,
     SOCKET_BUFFER_BYTES,
     DemoRun,
+    broker_settings,
+    local_broker,
+    local_proxy,
+    proxy_settings,
 )
 from loadgen.demo.result import REPORT_NAME, SUMMARY_NAME, DemoResult, conclude
-from loadgen.demo.servers import broker_launch, proxy_launch
 from loadgen.demo.stuck import run_stuck_part
-from loadgen.demo.topics import DemoTopics, topics_of_corpus, topics_of_operator
+from loadgen.demo.topics import DemoTopics, OwnTopics, topics_of_corpus, topics_of_operator
 from loadgen.errors import LoadgenError
 from loadgen.report.pictures import RUN_DIRECTORIES
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.scenarios.storm.scenario import StormScenario
-from loadgen.servers.processes import running_server
+from loadgen.servers.processes import ServerLaunch, running_server
 from loadgen.units import plural
 
 if TYPE_CHECKING:
@@ -39,12 +41,16 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from loadgen.clients.counters import RequestCounters
+    from loadgen.clients.records import RequestCounters
     from loadgen.corpus.corpus import Corpus
     from loadgen.corpus.topic_plan import TopicPlan
-    from loadgen.demo.options import DemoOptions
+    from loadgen.demo.own_cluster import OwnCluster
+    from loadgen.demo.plan import DemoRun
+    from loadgen.demo.result import DemoOptions
     from loadgen.demo.step_display import StepDisplay
+    from loadgen.demo.topics import DemoTopics
     from loadgen.servers.processes import ServerProcess
+
 
 _CORPUS_FILES = 8
 # The proxy has a connection to the broker for each client's, in profile pulsar.
@@ -202,3 +208,27 @@ def _storm_notes(note: Callable[[str], None]) -> Callable[[RequestCounters], Non
         note(f"{words}, {failed:,} failed" if failed else words)
 
     return show
+
+
+def broker_launch(
+    run: DemoRun, own: OwnCluster | None, logs: Path, topics: DemoTopics
+) -> ServerLaunch:
+    """Return how to start the broker of a run; it imports the topics before it is ready."""
+    importing, log = topics.import_arguments, logs / "broker.log"
+    if own is None:
+        return ServerLaunch("broker", broker_settings(run), log, importing)
+    settings = own.broker.settings(run, local_broker())
+    return ServerLaunch("broker", settings, log, (*own.broker.arguments, *importing))
+
+
+def proxy_launch(
+    run: DemoRun, own: OwnCluster | None, logs: Path, broker: ServerProcess
+) -> ServerLaunch | None:
+    """Return how to start the proxy of a run; None where an operator has none."""
+    log = logs / "proxy.log"
+    if own is None:
+        return ServerLaunch("proxy", proxy_settings(run, broker), log)
+    if own.proxy is None:
+        return None
+    settings = own.proxy.settings(run, local_proxy(broker.service_url, broker.web_url))
+    return ServerLaunch("proxy", settings, log, own.proxy.arguments)

@@ -6,9 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from loadgen.demo.checks import demo_checks, exit_code, hidden_storm, own_checks
+from loadgen.demo.checks import demo_checks, exit_code, hidden_storm, own_checks, stuck_checks
 from loadgen.demo.plan import StormSize
-from loadgen.demo.stuck_checks import stuck_checks
 from loadgen.report.page import write_report
 from loadgen.report.pictures import RUN_DIRECTORIES, draw_pictures
 from loadgen.results.reading import load_run
@@ -18,11 +17,38 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from loadgen.demo.options import DemoOptions
+    from loadgen.corpus.topic_plan import TopicPlan
+    from loadgen.demo.own_cluster import OwnCluster
     from loadgen.demo.step_display import StepDisplay
-    from loadgen.demo.topics import DemoTopics
+    from loadgen.demo.topics import DemoTopics, OwnTopics
     from loadgen.errors import ExitCode
-    from loadgen.results.check import CheckResult
+    from loadgen.results.summary import CheckResult
+
+
+@dataclass(frozen=True)
+class DemoOptions:
+    """Options of the demo: what it runs, and where its results go.
+
+    Attributes:
+        clients: Connections, each of which asks once.
+        read_rate_bytes_per_second: How fast each client reads; 0 is unlimited.
+        executor: ``spark``, or ``process`` for the same without Spark and Java.
+        tasks: Spark tasks, or processes, that share the clients.
+        keep: Whether made topics stay on disk.
+        own: An operator's servers; None: the demo's own.
+        namespaces: Which of an operator's namespaces are listed; none: the largest.
+    """
+
+    topics: TopicPlan | OwnTopics
+    clients: int
+    read_rate_bytes_per_second: float
+    out: Path
+    executor: str = "spark"
+    tasks: int = 2
+    keep: bool = False
+    own: OwnCluster | None = None
+    namespaces: tuple[str, ...] = ()
+
 
 SCHEMA_VERSION = 1
 REPORT_NAME = "report.html"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from loadgen.clients.counters import RequestCounters
+    from loadgen.clients.records import RequestCounters
     from loadgen.corpus.corpus import Corpus
     from loadgen.demo.plan import DemoRun
     from loadgen.demo.step_display import StepDisplay

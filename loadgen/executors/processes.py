@@ -15,16 +15,16 @@ import tempfile
 import threading
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from loadgen.clients.records import TaskReport
 from loadgen.errors import LoadgenError
+from loadgen.servers.processes import python_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loadgen.tasks.plan import TaskPlan
+    from loadgen.tasks.task import TaskPlan
 
 # From the last "connected" to T0: time enough for the message to reach every worker.
 LEAD_SECONDS = 0.5
@@ -91,7 +91,7 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env=worker_environment(),
+            env={**os.environ, **python_path()},
             process_group=0,  # Ctrl-C in a terminal reaches the driver alone, which decides
         )
         self._write(self._plan.model_dump_json())
@@ -149,11 +149,3 @@ class _Worker:
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         said = lines[-1] if lines else f"exit code {self._process.returncode}"
         return LoadgenError(f"worker process {self._plan.task} ended without a report: {said}")
-
-
-def worker_environment() -> dict[str, str]:
-    """Return the environment in which a worker finds this very loadgen."""
-    root = str(Path(__file__).resolve().parents[2])
-    inherited = os.environ.get("PYTHONPATH")
-    path = f"{root}{os.pathsep}{inherited}" if inherited else root
-    return {**os.environ, "PYTHONPATH": path}

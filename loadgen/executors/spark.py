@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from loadgen.tasks.plan import TaskPlan
+    from loadgen.tasks.task import TaskPlan
 
 # Connecting is over before the clocks are compared, so this covers allGather alone.
 LEAD_SECONDS = 2.0
@@ -73,7 +73,7 @@ def run_partition(plans: Iterator[str]) -> Iterator[bytes]:
 def _run_barrier_task(plan_json: str) -> bytes:
     from pyspark import BarrierTaskContext
 
-    from loadgen.executors.runner import read_plan, run_task
+    from loadgen.executors.worker import read_plan, run_task
 
     context = BarrierTaskContext.get()
     if context.attemptNumber() > 0:

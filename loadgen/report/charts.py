@@ -97,7 +97,7 @@ def render_panel(panel: Panel) -> str:
     """Render one chart as an HTML figure."""
     parts = [
         y_grid(panel.y),
-        *(_limit_line(panel.y, limit) for limit in panel.limits),
+        *(_level(panel.y, limit, "limit") for limit in panel.limits),
         *(_path(panel, curve) for curve in panel.curves),
     ]
     overlays = [
@@ -167,13 +167,12 @@ def plot_y(axis: Axis, value: float) -> str:
 
 def y_grid(axis: Axis) -> str:
     """Render the grid lines of the labelled values."""
-    heights = [plot_y(axis, tick) for tick in axis.ticks]
-    return "".join(f'<line class="grid" x1="0" x2="{VIEW}" y1="{y}" y2="{y}"/>' for y in heights)
+    return "".join(_level(axis, tick, "grid") for tick in axis.ticks)
 
 
-def _limit_line(axis: Axis, limit: float) -> str:
-    y = plot_y(axis, limit)
-    return f'<line class="limit" x1="0" x2="{VIEW}" y1="{y}" y2="{y}"/>'
+def _level(axis: Axis, value: float, css: str) -> str:
+    y = plot_y(axis, value)
+    return f'<line class="{css}" x1="0" x2="{VIEW}" y1="{y}" y2="{y}"/>'
 
 
 def _limit_label(axis: Axis, limit: float) -> str:

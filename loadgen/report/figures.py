@@ -5,34 +5,36 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from loadgen.report.figure_row import FigureRow
+from loadgen.report.addition import FigureRow, addition_of
 from loadgen.results.summary import PROCESSES
+from loadgen.scenarios.registry import kind_named
 from loadgen.units import MB_BYTES, format_bytes, format_count, format_seconds
+from server.server_info import INFO_KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from loadgen.results.summary import AccountedMemory, ProcessMemory, RunSummary
 
+
 NO_ANSWERS = "no answers"
 NOT_ACCOUNTED = "not accounted"
+NOT_TOLD = "not told"
 NOT_WATCHED = "not watched"
 NOT_MEASURED = "not measured"
 SCRAPED = "highest scrape"
 
 
-def figure_rows(
-    summaries: Sequence[RunSummary], scenario_rows: Iterable[FigureRow] = ()
-) -> list[FigureRow]:
+def figure_rows(summaries: Sequence[RunSummary]) -> list[FigureRow]:
     """Return all measures of several runs, in the order in which an operator asks for them.
 
     Args:
-        summaries: The runs, one column each.
-        scenario_rows: Measures of one scenario alone; they stand after what the clients got.
+        summaries: Runs of one scenario, one column each.
     """
+    addition = addition_of(summaries[0])
     return [
         *_client_rows(summaries),
-        *scenario_rows,
+        *(addition.rows(summaries) if addition else ()),
         *_latency_rows(summaries),
         *_memory_rows(summaries),
     ]
@@ -55,7 +57,8 @@ def _client_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
         counts = [int(getattr(summary, kind)) for summary in summaries]
         if any(counts) or kind == "wrong":
             yield _counts(group, meaning, counts, alarming=True)
-    yield _row("Each answer", "topics", summaries, lambda s: _span(s.topics_per_answer))
+    if any(kind_named(summary.scenario).words.lists_topics for summary in summaries):
+        yield _row("Each answer", "topics", summaries, lambda s: _span(s.topics_per_answer))
     yield _row("Each answer", "bytes", summaries, lambda s: _span(s.bytes_per_answer, format_bytes))
 
 
@@ -188,3 +191,25 @@ def _counts(
         [format_count(count) for count in counts],
         [alarming and count > 0 for count in counts],
     )
+
+
+def server_rows(summaries: Sequence[RunSummary]) -> list[FigureRow]:
+    """Return a row for the version and for each key that a server of any run has told."""
+    rows = [
+        _row("Version", "told to clients", summaries, lambda s: s.server_version or NOT_TOLD),
+        _row("Version", "of each server", summaries, lambda s: _told(s, None)),
+        *(_row("Keys", key, summaries, partial(_told, key=key)) for key in INFO_KEYS),
+    ]
+    return [row for row in rows if any(cell != NOT_TOLD for cell in row.cells)]
+
+
+def _told(summary: RunSummary, key: str | None) -> str:
+    """Return a key or the version: once where all servers tell the same, else of each server."""
+    told = {
+        process: facts.version if key is None else facts.settings.get(key)
+        for process, facts in summary.servers.items()
+    }
+    known = {process: value for process, value in told.items() if value}
+    if len(known) == len(told) and len(set(known.values())) == 1:
+        return next(iter(known.values()))
+    return ", ".join(f"{process} {value}" for process, value in known.items()) or NOT_TOLD

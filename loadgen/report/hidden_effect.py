@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loadgen.report.figures import against_limit
+from loadgen.scenarios.registry import kind_named
 from loadgen.units import format_bytes
 from server.server_info import SEND_BUFFER_KEY
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from loadgen.results.summary import AccountedMemory, RunSummary
+    from loadgen.scenarios.kind import ReportWords
 
 # Under this share of a limit nothing is said about how the limit behaves.
 _IN_SIGHT = 0.1
@@ -25,6 +27,9 @@ _SEND_BUFFER_BYTES = 65_536
 
 def hidden_effect(summary: RunSummary) -> str | None:
     """Say in a sentence or two why the limits were out of sight; None where they were not."""
+    words = kind_named(summary.scenario).words
+    if not words.lists_topics:
+        return None
     watched = list(_limited(summary))
     if not watched or summary.refused_total or summary.failed:
         return None
@@ -37,14 +42,16 @@ def hidden_effect(summary: RunSummary) -> str | None:
     )
     asked_bytes = _asked_bytes(summary)
     if asked_bytes < memory.limit_bytes:
-        return f"{found}, as all answers together are {format_bytes(asked_bytes)}: {_more(summary)}"
-    return f"{found}, {' '.join(_causes(summary, format_bytes(asked_bytes)))}"
+        return (
+            f"{found}, as all answers together are {format_bytes(asked_bytes)}: use {words.more}."
+        )
+    return f"{found}, {' '.join(_causes(summary, words, format_bytes(asked_bytes)))}"
 
 
-def _causes(summary: RunSummary, asked: str) -> Iterator[str]:
+def _causes(summary: RunSummary, words: ReportWords, asked: str) -> Iterator[str]:
     """Say what kept memory low, the sharing of answers first, and what to change."""
     settings = [facts.settings for facts in summary.servers.values()]
-    kernel, remedy = "the kernel's socket buffers took most of the answers", _more(summary)
+    kernel, remedy = "the kernel's socket buffers took most of the answers", f"use {words.more}."
     unset = any(each.get(SEND_BUFFER_KEY) == "0" for each in settings)
     if unset:
         remedy = f"start the servers with {SEND_BUFFER_KEY}={_SEND_BUFFER_BYTES}, or {remedy}"
@@ -57,14 +64,8 @@ def _causes(summary: RunSummary, asked: str) -> Iterator[str]:
     )
     if unset:
         yield f"And {kernel}: {remedy}"
-    elif summary.stuck is not None:
+    elif words.more_if_shared:
         yield f"Or {remedy}"
-
-
-def _more(summary: RunSummary) -> str:
-    if summary.stuck is not None:
-        return "use more --stuck-peers, or more --stuck-pipelined."
-    return "use more --clients, or slower readers (--read-rate)."
 
 
 def _limited(summary: RunSummary) -> Iterator[tuple[str, str, AccountedMemory]]:

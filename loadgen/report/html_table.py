@@ -10,7 +10,7 @@ from loadgen.report.charts import key_mark
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadgen.report.figure_row import FigureRow
+    from loadgen.report.addition import FigureRow
     from loadgen.results.summary import Run
 
 

@@ -51,7 +51,7 @@ MEASURES = (
         "process_resident_memory_bytes",
         "bytes",
         "Resident memory over idle",
-        "What the operating system counts for the process, less what it had before the storm. "
+        "What the operating system counts for the process, less what it had before the run. "
         "This is what a container limit kills.",
         peak=lambda process: process.resident_over_idle_bytes,
         base=lambda process: process.resident_idle_bytes,

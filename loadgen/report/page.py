@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 from html import escape
 from importlib.resources import files
+from itertools import groupby
 from string import Template
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import LoadgenError, UsageError
+from loadgen.report.addition import addition_of, scenario_place
 from loadgen.report.charts import key_mark, render_bars, render_panel, run_class, run_letter
-from loadgen.report.figures import figure_rows, lateness, resident_parts
+from loadgen.report.figures import figure_rows, lateness, resident_parts, server_rows
 from loadgen.report.html_table import render_table
 from loadgen.report.panels import histograms, percentile_panel, time_rows
 from loadgen.report.sentences import headline, run_sentences, scenario_sentence
-from loadgen.report.server_rows import server_rows
-from loadgen.report.stuck.figures import stuck_rows
-from loadgen.report.stuck.section import stuck_card, stuck_section
-from loadgen.report.stuck.sentences import scenario_words
+from loadgen.scenarios.registry import kind_named
 from loadgen.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
@@ -26,15 +25,11 @@ if TYPE_CHECKING:
 
     from loadgen.report.charts import Panel
     from loadgen.report.panels import Row
-    from loadgen.results.check import CheckResult
-    from loadgen.results.summary import Run
+    from loadgen.results.summary import CheckResult, Run
 
 LARGEST_REPORT_BYTES = 2_000_000
-DEFAULT_TITLE = "Topic-list storm"
-DEFAULT_STUCK_TITLE = "Beside peers that do not read"
 # A scenario lists hundreds of namespaces; the first ones tell what they look like.
 _ITEMS_SHOWN = 3
-_ALL_ASK, _FIRST_ASKED = "all clients ask", "the first listing is due"
 
 
 def write_report(
@@ -74,36 +69,34 @@ def render_report(
 ) -> str:
     """Render the whole page. Everything from a run directory is escaped.
 
-    Args:
-        runs: What the page is about; storms come before runs beside stuck peers.
-        title: Its heading; None names what the runs were.
-        checks: What is judged at its top.
-        notes: What a reader has to know beforehand.
+    Runs whose scenario has a section of its own come last. Without a title its heading names what
+    they were; checks and notes stand at its top.
     """
-    # Storms make the body of a page; runs beside stuck peers do where there is no storm.
-    runs = sorted(runs, key=lambda run: run.summary.stuck is not None)
-    stuck = [(index, run) for index, run in enumerate(runs) if run.summary.stuck is not None]
-    mixed = 0 < len(stuck) < len(runs)
-    body, others = (runs[: -len(stuck)], stuck) if mixed else (runs, [])
+    runs = sorted(runs, key=lambda run: scenario_place(run.summary))
+    groups = [list(found) for _, found in groupby(enumerate(runs), _place)]
+    # Runs without a section of their own make the body of a page; others do where there are none.
+    plain = [run for run in runs if addition_of(run.summary) is None]
+    mixed, body = 0 < len(plain) < len(runs), plain or runs
+    words = kind_named(body[0].summary.scenario).words
     summaries = [run.summary for run in body]
     rows, percentiles = time_rows(body), percentile_panel(body)
-    section = stuck_section(stuck, own_cards=mixed)
+    section = "".join(_section(group, own_cards=mixed) for group in groups)
     return Template(_asset("report_template.html")).substitute(
-        title=escape(title or default_title(runs)),
+        title=escape(title or words.title),
         style=_asset("report.css"),
         script=_asset("report.js"),
         headline=escape(headline(summaries)),
-        scenario=escape(_scenario(body[0])),
+        scenario=escape(_scenarios(body)),
         notes="".join(f'<p class="scenario">{escape(note)}</p>' for note in notes),
         cards="\n".join(_card(index, run) for index, run in enumerate(body)),
         checks=_checks(checks),
         legend="\n".join(_legend(index, run) for index, run in enumerate(runs)),
-        stuck_first="" if mixed else section,
-        at_zero=_FIRST_ASKED if body[0].summary.stuck is not None else _ALL_ASK,
+        section_first="" if mixed else section,
+        at_zero=words.at_zero,
         time_rows="\n".join(_row(row) for row in rows),
         latency=_latency(body, percentiles),
-        stuck_last=section if mixed else "",
-        table=_tables(list(enumerate(body)), others),
+        section_last=section if mixed else "",
+        table="".join(_table(group) for group in groups),
         servers=_servers(list(enumerate(runs))),
         words=_words(runs),
         details="\n".join(_details(index, run) for index, run in enumerate(runs)),
@@ -111,27 +104,31 @@ def render_report(
     )
 
 
-def default_title(runs: Sequence[Run]) -> str:
-    """Return the heading of a page whose reader has given none."""
-    beside_peers = all(run.summary.stuck is not None for run in runs)
-    return DEFAULT_STUCK_TITLE if beside_peers else DEFAULT_TITLE
+def _place(numbered: tuple[int, Run]) -> tuple[bool, int]:
+    return scenario_place(numbered[1].summary)
+
+
+def _section(runs: Sequence[tuple[int, Run]], *, own_cards: bool) -> str:
+    addition = addition_of(runs[0][1].summary)
+    return "" if addition is None else addition.section(runs, own_cards)
 
 
 def _asset(name: str) -> str:
     return (files("loadgen.report") / name).read_text(encoding="utf-8")
 
 
-def _scenario(run: Run) -> str:
-    """Say what each client of a run did."""
-    words = scenario_sentence if run.summary.stuck is None else scenario_words
-    return words(run.description)
+def _scenarios(runs: Sequence[Run]) -> str:
+    """Say what each client did, in the first run of each scenario."""
+    groups = groupby(runs, key=lambda run: run.summary.scenario)
+    return " ".join(scenario_sentence(next(group)) for _, group in groups)
 
 
 def _card(index: int, run: Run) -> str:
     """Render a run at a glance: its memory large, what the clients got below."""
     summary = run.summary
-    if summary.stuck is not None:
-        return stuck_card(index, summary)
+    addition = addition_of(summary)
+    if addition is not None:
+        return addition.card(index, summary)
     latency = summary.latency_seconds
     refused = ' class="bad"' if summary.refused_total else ""
     facts = [
@@ -193,14 +190,8 @@ def _latency(runs: Sequence[Run], percentiles: Panel | None) -> str:
     )
 
 
-def _tables(*parts: Sequence[tuple[int, Run]]) -> str:
-    """Return a table for each part of the page that has runs."""
-    return "".join(_table(part) for part in parts if part)
-
-
 def _table(runs: Sequence[tuple[int, Run]]) -> str:
-    summaries = [run.summary for _, run in runs]
-    return render_table(runs, figure_rows(summaries, stuck_rows(summaries)))
+    return render_table(runs, figure_rows([run.summary for _, run in runs]))
 
 
 def _servers(runs: Sequence[tuple[int, Run]]) -> str:

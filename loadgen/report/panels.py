@@ -206,26 +206,20 @@ def histograms(runs: Sequence[Run]) -> list[Bars]:
     count = int(slowest / width) + 1
     axis = nice_axis(count * width, ticks=MOST_LABELS)
     x = Axis(0.0, count * width, tuple(tick for tick in axis.ticks if tick <= count * width))
-    return [
-        _bars(index, run, x, (width, answered[index], refused[index]))
-        for index, run in enumerate(runs)
-    ]
-
-
-def _bars(
-    index: int, run: Run, x: Axis, values: tuple[float, Sequence[float], Sequence[float]]
-) -> Bars:
-    width, answered, refused = values
-    count = round(x.high / width)
-    solid, hatched = buckets(answered, width, count), buckets(refused, width, count)
-    top = max(a + r for a, r in zip(solid, hatched, strict=True))
-    return Bars(
-        run=index,
-        title=run.summary.label,
-        x=x,
-        y=nice_axis(max(top, 1), ticks=2),
-        width=width,
-        answered=solid,
-        refused=hatched,
-        note=f"{len(answered):,} answered, {len(refused):,} refused",
-    )
+    bars = []
+    for index, run in enumerate(runs):
+        solid, hatched = (buckets(each[index], width, count) for each in (answered, refused))
+        top = max(a + r for a, r in zip(solid, hatched, strict=True))
+        bars.append(
+            Bars(
+                run=index,
+                title=run.summary.label,
+                x=x,
+                y=nice_axis(max(top, 1), ticks=2),
+                width=width,
+                answered=solid,
+                refused=hatched,
+                note=f"{len(answered[index]):,} answered, {len(refused[index]):,} refused",
+            )
+        )
+    return bars

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from loadgen.report.addition import addition_of
 from loadgen.report.figures import against_limit
 from loadgen.report.hidden_effect import hidden_effect
-from loadgen.report.stuck.sentences import stuck_headline, stuck_sentences
 from loadgen.results.summary import CLIENT_START_ERROR_LIMIT_SECONDS, START_ERROR_LIMIT_SECONDS
+from loadgen.scenarios.registry import kind_named
 from loadgen.units import format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Iterator, Sequence
 
-    from loadgen.results.summary import ProcessMemory, RunSummary
+    from loadgen.results.summary import ProcessMemory, Run, RunSummary
 
 # A difference smaller than this is not worth a sentence.
 _WORTH_SAYING = 1.5
@@ -23,13 +24,16 @@ _WORTH_SAYING = 1.5
 def headline(summaries: Sequence[RunSummary]) -> str:
     """Say in one sentence how far apart the hungriest and the most frugal run are.
 
-    Runs beside stuck peers are compared by what the healthy clients got.
+    Runs of a scenario with a headline of its own have that; runs of several do not compare.
     """
-    if all(summary.stuck is not None for summary in summaries):
-        return stuck_headline(summaries)
+    addition = addition_of(summaries[0])
+    if addition is not None:
+        return addition.headline(summaries)
+    kinds = Counter(summary.scenario for summary in summaries)
     watched = [s for s in summaries if s.resident_over_idle_bytes is not None]
-    if len(watched) < 2:
-        return f"{plural(len(summaries), 'run')} of a topic-list storm."
+    if len(watched) < 2 or len(kinds) > 1:
+        named = (f"{plural(n, 'run')} of {kind_named(k).words.name}" for k, n in kinds.items())
+        return f"{', '.join(named)}."
     most = max(watched, key=_over_idle)
     # A run that refused its clients needs little memory: that is no thrift to boast of.
     kind = [s for s in watched if s.refused_total == 0 and s.failed == 0] or watched
@@ -46,15 +50,24 @@ def headline(summaries: Sequence[RunSummary]) -> str:
 
 def run_sentences(summary: RunSummary) -> list[str]:
     """Say what one run shows: who was served, how long it took, what it cost the servers."""
+    addition = addition_of(summary)
     return [
         _served(summary),
-        *(stuck_sentences(summary.stuck) if summary.stuck is not None else ()),
+        *(addition.sentences(summary) if addition else ()),
         *_latency(summary),
         *_accounting(summary),
         *_pending(summary),
         *_resident(summary),
         *_doubts(summary),
     ]
+
+
+def scenario_sentence(run: Run) -> str:
+    """Say what each client of a run did, from the scenario that its directory keeps."""
+    try:
+        return kind_named(run.summary.scenario).words.describe(run.description["scenario"])
+    except (KeyError, TypeError):  # a directory of another version
+        return "What was run is listed below."
 
 
 def late_start_sentence(summary: RunSummary) -> str:
@@ -71,41 +84,15 @@ def late_start_sentence(summary: RunSummary) -> str:
     )
 
 
-def scenario_sentence(description: Mapping[str, Any]) -> str:
-    """Say what each client did, from the scenario that the run directory keeps."""
-    scenario = description.get("scenario", {})
-    clients = scenario.get("clients")
-    if not isinstance(clients, int):
-        return "What was run is listed below."
-    spread = float(scenario.get("spread_seconds") or 0)
-    when = f"within {format_seconds(spread)}" if spread else "at the same moment"
-    rate = float(scenario.get("read_rate_bytes_per_second") or 0)
-    pace = f"and reads the answer at {rate / 1000:,.0f} kB/s" if rate else "and reads at full speed"
-    return (
-        f"{plural(clients, 'client')}: {when} each asks for all topics of its "
-        f"namespace{_namespaces(scenario)} {pace}."
-    )
-
-
-def _namespaces(scenario: Mapping[str, Any]) -> str:
-    """Say how many namespaces are asked for and how many topics each has, in brackets."""
-    namespaces = scenario.get("namespaces")
-    if not isinstance(namespaces, list) or not namespaces:
-        return ""
-    sizes = {item.get("topics") for item in namespaces if isinstance(item, dict)}
-    size = sizes.pop() if len(sizes) == 1 else None
-    each = f", {size:,} topics each" if isinstance(size, int) else ""
-    return f" ({plural(len(namespaces), 'namespace')}{each})"
-
-
 def _over_idle(summary: RunSummary) -> int:
     return summary.resident_over_idle_bytes or 0
 
 
 def _served(summary: RunSummary) -> str:
+    got = kind_named(summary.scenario).words.got
     if summary.answered == summary.requests:
-        return f"All {summary.asked} got the topic list; none was refused."
-    parts = [f"{summary.answered:,} of {summary.asked} got the topic list"]
+        return f"All {summary.asked} {got}; none was refused."
+    parts = [f"{summary.answered:,} of {summary.asked} {got}"]
     if summary.refused_total:
         most = max(summary.refused, key=lambda reason: summary.refused[reason])
         parts.append(f"{summary.refused_total:,} were refused, mostly with “{most}”")

@@ -6,6 +6,7 @@ that compare stand side by side.
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -15,11 +16,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from loadgen.report.addition import scenario_place
 from loadgen.report.figures import figure_rows
-from loadgen.report.stuck.figures import stuck_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from loadgen.results.summary import RunSummary
 
@@ -32,20 +33,15 @@ _MEASURE_COLUMNS = 36
 
 
 def summary_tables(summaries: Sequence[RunSummary]) -> list[Constrain]:
-    """Return tables of at most ``RUNS_PER_TABLE`` runs; those beside stuck peers have their own."""
-    storms = [summary for summary in summaries if summary.stuck is None]
-    beside_peers = [summary for summary in summaries if summary.stuck is not None]
-    groups = [*_groups(storms), *_groups(beside_peers)]
-    return [Constrain(_table(group), _columns(len(group))) for group in groups]
-
-
-def _groups(summaries: Sequence[RunSummary]) -> Iterator[Sequence[RunSummary]]:
-    for start in range(0, len(summaries), RUNS_PER_TABLE):
-        yield summaries[start : start + RUNS_PER_TABLE]
-
-
-def _columns(runs: int) -> int:
-    return NARROW_COLUMNS if runs <= _NARROW_RUNS else TERMINAL_COLUMNS
+    """Return tables of at most ``RUNS_PER_TABLE`` runs, each of one scenario."""
+    tables = []
+    for _, group in groupby(sorted(summaries, key=scenario_place), scenario_place):
+        runs = list(group)
+        for start in range(0, len(runs), RUNS_PER_TABLE):
+            part = runs[start : start + RUNS_PER_TABLE]
+            columns = NARROW_COLUMNS if len(part) <= _NARROW_RUNS else TERMINAL_COLUMNS
+            tables.append(Constrain(_table(part), columns))
+    return tables
 
 
 def summary_console() -> Console:
@@ -62,7 +58,7 @@ def _table(summaries: Sequence[RunSummary]) -> Table:
     for summary in summaries:
         table.add_column(summary.label, justify="right", ratio=1, overflow="fold")
     group = ""
-    for row in figure_rows(summaries, stuck_rows(summaries)):
+    for row in figure_rows(summaries):
         if row.group != group:
             if group:
                 table.add_section()

@@ -1,14 +1,17 @@
-"""Latency percentiles of answered requests."""
+"""Latency percentiles of answered requests, and how figures are read from a document."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import MISSING, dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from _typeshed import DataclassInstance
+
+FiguresT = TypeVar("FiguresT", bound="DataclassInstance")
 
 _PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1.0}
 
@@ -38,9 +41,22 @@ def parse_latency(document: Mapping[str, Any] | None) -> Latency | None:
     """
     if not document or document.get("p50") is None:
         return None
-    return Latency(
-        p50=float(document["p50"]), p99=float(document["p99"]), max=float(document["max"])
-    )
+    return read_figures(Latency, document)
+
+
+def read_figures(kind: type[FiguresT], document: Mapping[str, Any], **others: Any) -> FiguresT:  # noqa: ANN401
+    """Make a value of a document's numbers and of ``others``; what has a default may be missing.
+
+    Raises:
+        KeyError: A field is missing.
+        TypeError: A field is no number.
+    """
+    named = [each for each in fields(kind) if each.name not in others]
+    wanted = [each.name for each in named if each.default is MISSING or each.name in document]
+    for name in wanted:
+        if not isinstance(document[name], int | float | None):
+            raise TypeError(name)
+    return kind(**others, **{name: document[name] for name in wanted})
 
 
 def nearest_rank(ordered: Sequence[float], share: float) -> float:

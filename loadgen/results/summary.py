@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from loadgen.results.latency import Latency, parse_latency
+from loadgen.results.latency import Latency, parse_latency, read_figures
 from loadgen.results.stuck import StuckFigures, parse_stuck
 from loadgen.servers.facts import ServerFacts, parse_server_facts
 from loadgen.units import plural
@@ -17,6 +17,7 @@ from loadgen.units import plural
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
+
 
 PROCESSES = ("broker", "proxy")
 # Later than this and the storm was not the one that the scenario describes: a task, and the last
@@ -81,8 +82,9 @@ class ProcessMemory:
 class RunSummary:
     """The figures of one run: what each client got, how long it took, what the servers needed.
 
-    ``server_version`` is what CONNECTED said at the address that clients ask; ``servers`` is what
-    each watched server says of itself. Topics and bytes of an answer are the least and the most.
+    ``scenario`` is a name of the registry. ``server_version`` is what CONNECTED said at the address
+    that clients ask; ``servers`` is what each watched server says of itself. Topics and bytes of an
+    answer are the least and the most.
     """
 
     name: str
@@ -99,8 +101,9 @@ class RunSummary:
     start_error_seconds: float
     client_start_error_seconds: float
     generator_limited: bool
-    interrupted: bool
     processes: Mapping[str, ProcessMemory]
+    interrupted: bool = False
+    scenario: str = "storm"
     stuck: StuckFigures | None = None
     server_version: str | None = None
     servers: Mapping[str, ServerFacts] = field(default_factory=dict)
@@ -206,27 +209,22 @@ def parse_summary(document: Mapping[str, Any]) -> RunSummary:
         KeyError: A field is missing.
         TypeError: A field has the wrong type.
     """
-    return RunSummary(
+    processes = document["processes"]
+    return read_figures(
+        RunSummary,
+        document,
         name=str(document["name"]),
         label=str(document["label"]),
-        clients=int(document["clients"]),
-        answered=int(document["answered"]),
         refused={str(reason): int(count) for reason, count in document["refused"].items()},
-        wrong=int(document["wrong"]),
-        timeout=int(document["timeout"]),
-        disconnected=int(document["disconnected"]),
-        unreachable=int(document["unreachable"]),
         latency_seconds=parse_latency(document["latency_seconds"]),
         received_bytes=int(document["bytes"]),
         start_error_seconds=float(document["start_error_seconds_max"]),
         client_start_error_seconds=float(document.get("client_start_error_seconds_max", 0.0)),
-        generator_limited=bool(document["generator_limited"]),
-        interrupted=bool(document.get("interrupted", False)),
         processes={
-            name: _parse_process(document["processes"][name])
-            for name in PROCESSES
-            if document["processes"].get(name) is not None
+            name: _parse_process(processes[name]) for name in PROCESSES if processes.get(name)
         },
+        # Older runs do not say what they were.
+        scenario=str(document.get("scenario") or ("stuck" if document.get("stuck") else "storm")),
         stuck=parse_stuck(document.get("stuck")),
         server_version=document.get("server_version"),
         servers={
@@ -242,29 +240,18 @@ def _extremes(document: Mapping[str, Any] | None) -> tuple[int, int] | None:
 
 
 def _parse_process(document: Mapping[str, Any]) -> ProcessMemory:
-    return ProcessMemory(
-        heap=_parse_accounted(document["heap"]),
-        direct=_parse_accounted(document["direct"]),
-        outbound_pending_peak_bytes=_known(document["outbound_pending_peak_bytes"]),
-        resident_idle_bytes=_known(document["resident_idle_bytes"]),
-        resident_peak_bytes=_known(document["resident_peak_bytes"]),
-        resident_over_idle_bytes=_known(document["resident_over_idle_bytes"]),
-        resident_over_first_scrape_bytes=_known(document.get("resident_over_first_scrape_bytes")),
-        heap_timeouts=_known(document["heap_timeouts"]),
-        direct_timeouts=_known(document["direct_timeouts"]),
-    )
+    old = dict.fromkeys(("highest_scrape_bytes", "resident_over_first_scrape_bytes"))
+    accounted = {
+        kind: document[kind] and read_figures(AccountedMemory, {**old, **document[kind]})
+        for kind in ("heap", "direct")
+    }
+    return read_figures(ProcessMemory, {**old, **document}, **accounted)
 
 
-def _parse_accounted(document: Mapping[str, Any] | None) -> AccountedMemory | None:
-    if document is None:
-        return None
-    return AccountedMemory(
-        limit_bytes=int(document["limit_bytes"]),
-        high_water_bytes=_known(document["high_water_bytes"]),
-        highest_scrape_bytes=_known(document.get("highest_scrape_bytes")),
-        final_bytes=_known(document["final_bytes"]),
-    )
+@dataclass(frozen=True)
+class CheckResult:
+    """One thing that had to hold, whether it did, and the sentence with its figures."""
 
-
-def _known(value: float | None) -> int | None:
-    return None if value is None else int(value)
+    name: str
+    passed: bool
+    sentence: str

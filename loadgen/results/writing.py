@@ -1,15 +1,14 @@
 """Writes a run's results: run.json, requests.parquet, server-metrics.parquet, summary.json.
 
-The summary is merged from the tasks' parts; merging is associative, so that it does not matter
-in which order or in how many steps parts come together. Percentiles are exact (nearest rank).
+Percentiles are exact (nearest rank).
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,99 +36,40 @@ _METRIC_COLUMNS = pa.schema(
 )
 
 
-class Extremes(NamedTuple):
-    """The smallest and the largest of some figures."""
-
-    min: int
-    max: int
-
-
-@dataclass(frozen=True)
-class SummaryPart:
-    """Figures of some of the requests that can be merged: counts, latencies, bytes, extremes."""
-
-    outcomes: Counter[str] = field(default_factory=Counter)
-    refused: Counter[str] = field(default_factory=Counter)
-    latency_seconds: tuple[float, ...] = ()
-    service_latency_seconds: tuple[float, ...] = ()
-    bytes: int = 0
-    duration_seconds: float = 0.0
-    start_error_seconds: float = 0.0
-    client_start_error_seconds: float = 0.0
-    interrupted: bool = False
-    answer_topics: Extremes | None = None
-    answer_bytes: Extremes | None = None
-
-    def merge(self, other: SummaryPart) -> SummaryPart:
-        """Return the part that describes the requests of both."""
-        return SummaryPart(
-            self.outcomes + other.outcomes,
-            self.refused + other.refused,
-            self.latency_seconds + other.latency_seconds,
-            self.service_latency_seconds + other.service_latency_seconds,
-            self.bytes + other.bytes,
-            max(self.duration_seconds, other.duration_seconds),
-            max(self.start_error_seconds, other.start_error_seconds),
-            max(self.client_start_error_seconds, other.client_start_error_seconds),
-            self.interrupted or other.interrupted,
-            _joined(self.answer_topics, other.answer_topics),
-            _joined(self.answer_bytes, other.answer_bytes),
-        )
-
-    def document(self) -> dict[str, Any]:
-        """Return the part as the summary's fields."""
-        counts = {
-            outcome.value: self.outcomes[outcome.value]
-            for outcome in Outcome
-            if outcome is not Outcome.REFUSED
-        }
-        return {
-            **counts,
-            "refused": dict(self.refused.most_common()),
-            "latency_seconds": percentiles(self.latency_seconds),
-            "service_latency_seconds": percentiles(self.service_latency_seconds),
-            "bytes": self.bytes,
-            "topics_per_answer": self.answer_topics and self.answer_topics._asdict(),
-            "bytes_per_answer": self.answer_bytes and self.answer_bytes._asdict(),
-            "duration_seconds": self.duration_seconds,
-            "start_error_seconds_max": self.start_error_seconds,
-            "client_start_error_seconds_max": self.client_start_error_seconds,
-            "generator_limited": self.start_error_seconds > START_ERROR_LIMIT_SECONDS
-            or self.client_start_error_seconds > CLIENT_START_ERROR_LIMIT_SECONDS,
-            "interrupted": self.interrupted,
-        }
-
-
-def summary_part(report: TaskReport) -> SummaryPart:
-    """Describe one task's requests."""
-    rows = report.rows
+def summarized(reports: Sequence[TaskReport]) -> dict[str, Any]:
+    """Return the summary's fields on requests and on the generator, of all tasks together."""
+    rows = pa.concat_tables([report.rows for report in reports])
     answered = rows.filter(pc.equal(rows["outcome"], Outcome.ANSWERED.value))
     refused = rows.filter(pc.equal(rows["outcome"], Outcome.REFUSED.value))
+    outcomes = Counter(rows["outcome"].to_pylist())
     finished = answered["finished_seconds"]
-    return SummaryPart(
-        Counter(rows["outcome"].to_pylist()),
-        Counter(refused["reason"].to_pylist()),
-        tuple(pc.subtract(finished, answered["intended_start_seconds"]).to_pylist()),
-        tuple(pc.subtract(finished, answered["started_seconds"]).to_pylist()),
-        pc.sum(rows["bytes"]).as_py() or 0,
-        max(0.0, pc.max(rows["finished_seconds"]).as_py() or 0.0),
-        report.facts.start_error_seconds,
-        report.facts.client_start_error_seconds,
-        report.facts.interrupted,
-        _extremes(answered["topics"]),
-        _extremes(answered["bytes"]),
-    )
+    facts = [report.facts for report in reports]
+    late = max(each.start_error_seconds for each in facts)
+    last = max(each.client_start_error_seconds for each in facts)
+    return {
+        **{kind.value: outcomes[kind.value] for kind in Outcome if kind is not Outcome.REFUSED},
+        "refused": dict(Counter(refused["reason"].to_pylist()).most_common()),
+        "latency_seconds": _latency(finished, answered["intended_start_seconds"]),
+        "service_latency_seconds": _latency(finished, answered["started_seconds"]),
+        "bytes": pc.sum(rows["bytes"]).as_py() or 0,
+        "topics_per_answer": _extremes(answered["topics"]),
+        "bytes_per_answer": _extremes(answered["bytes"]),
+        "duration_seconds": max(0.0, pc.max(rows["finished_seconds"]).as_py() or 0.0),
+        "start_error_seconds_max": late,
+        "client_start_error_seconds_max": last,
+        "generator_limited": late > START_ERROR_LIMIT_SECONDS
+        or last > CLIENT_START_ERROR_LIMIT_SECONDS,
+        "interrupted": any(each.interrupted for each in facts),
+    }
 
 
-def _extremes(values: pa.ChunkedArray) -> Extremes | None:
-    found = pc.min_max(values).as_py()
-    return None if found["min"] is None else Extremes(found["min"], found["max"])
+def _latency(finished: pa.ChunkedArray, begun: pa.ChunkedArray) -> dict[str, float] | None:
+    return percentiles(pc.subtract(finished, begun).to_pylist())
 
 
-def _joined(one: Extremes | None, other: Extremes | None) -> Extremes | None:
-    if one is None or other is None:
-        return one or other
-    return Extremes(min(one.min, other.min), max(one.max, other.max))
+def _extremes(values: pa.ChunkedArray) -> dict[str, int] | None:
+    found: dict[str, Any] = pc.min_max(values).as_py()
+    return None if found["min"] is None else found
 
 
 def agreed_reports(reports: Sequence[TaskReport]) -> list[TaskReport]:

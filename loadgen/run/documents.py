@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.results.writing import (
     SCHEMA_VERSION,
-    SummaryPart,
     process_document,
-    summary_part,
+    summarized,
 )
 from loadgen.scenarios.registry import kind_of
 
@@ -47,13 +46,11 @@ def summary_document(
     scenario: Scenario, options: RunOptions, reports: Sequence[TaskReport], watch: ServerWatch
 ) -> dict[str, Any]:
     """Return the content of summary.json."""
-    part = SummaryPart()
-    for report in reports:
-        part = part.merge(summary_part(report))
     return {
         **_heading(options),
+        "scenario": scenario.kind,
         "clients": sum(report.facts.clients for report in reports),
-        **part.document(),
+        **summarized(reports),
         "processes": {name: process_document(process) for name, process in watch.processes.items()},
         **kind_of(scenario).summarize(scenario, reports),
     }

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from loadgen.clients.counters import RequestCounters
+    from loadgen.clients.records import RequestCounters
 
 
 @dataclass(frozen=True)
@@ -21,17 +21,13 @@ class RunOptions:
     """The options of a run.
 
     Attributes:
-        name: Name of the run and of its directory.
         label: Its title in reports; the name if empty.
         out: Directory of run directories.
         executor: ``spark`` or ``process``.
-        tasks: Number of tasks that share the clients.
         master: Spark's master; None for a local session with a slot for each task.
         spark: A running session to use instead of starting one.
         broker_admin_url: ``http://host:port`` of the broker's web port, to watch it.
-        proxy_admin_url: The proxy's.
         broker_pid: The broker's process id, if it runs on this machine.
-        proxy_pid: The proxy's.
         on_progress: Called about once a second with totals, from another thread.
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,13 +24,12 @@ from loadgen.run.documents import (
     run_document,
     summary_document,
 )
-from loadgen.run.output_directory import forget_extras, replaceable_run_directory
-from loadgen.scenarios.registry import kind_of
+from loadgen.scenarios.registry import SCENARIOS, kind_of
 from loadgen.servers.facts import read_server_facts
 from loadgen.servers.loopback import is_loopback
 from loadgen.servers.scrape import ServerWatch
-from loadgen.tasks.plan import TaskPlan
 from loadgen.tasks.progress import ProgressReceiver
+from loadgen.tasks.task import TaskPlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,8 +47,6 @@ class RunResult:
     """A finished run.
 
     Attributes:
-        directory: Its directory.
-        summary: The content of its summary.json.
         problems: Reasons of the first few wrong answers, a sentence each.
         empty_namespaces: Those that listed no topic, though they were not known to be empty.
     """
@@ -172,3 +169,51 @@ def _session(options: RunOptions) -> Iterator[SparkSession]:
     settings = SparkSettings("loadgen run", cores=options.tasks, master=options.master)
     with spark_session(settings) as session:
         yield session
+
+
+REPORT_NAME = "report.html"
+# Files that not every run writes: an older one would pass for a part of the new run.
+_EXTRAS = (REPORT_NAME, *(name for kind in SCENARIOS.values() for name in kind.files))
+_OF_A_RUN = ("run.json", "summary.json", "requests.parquet", "server-metrics.parquet", *_EXTRAS)
+
+
+@contextmanager
+def replaceable_run_directory(directory: Path) -> Iterator[None]:
+    """Make a directory for a run; take it away again if the block leaves it empty.
+
+    Raises:
+        UsageError: It cannot be made, or holds a file that no run has written.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        others = [path.name for path in directory.iterdir() if not _is_of_a_run(path.name)]
+    except OSError as error:
+        raise UsageError(
+            f"{directory} cannot be the run's directory ({error.strerror}): choose another --out"
+        ) from None
+    if others:
+        raise UsageError(
+            f"{directory} holds {min(others)}, which no run has written: choose another --name or "
+            "--out"
+        )
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            directory.rmdir()
+        raise
+
+
+def forget_extras(directory: Path) -> None:
+    """Remove files of an older run or its report that the new run may not write.
+
+    Raises:
+        OSError: The directory cannot be written.
+    """
+    for name in _EXTRAS:
+        (directory / name).unlink(missing_ok=True)
+
+
+def _is_of_a_run(name: str) -> bool:
+    # The demo keeps the servers' logs beside the run.
+    return name in _OF_A_RUN or name.endswith(".log")

@@ -12,8 +12,35 @@ if TYPE_CHECKING:
 
     from loadgen.clients.records import TaskReport
     from loadgen.scenario import Scenario
-    from loadgen.tasks.plan import TaskPlan
-    from loadgen.tasks.task import ScenarioTask
+    from loadgen.tasks.task import ScenarioTask, TaskPlan
+
+
+@dataclass(frozen=True)
+class ReportWords:
+    """The words in which a report speaks of a scenario's runs.
+
+    Attributes:
+        title: Heading of a page about them.
+        name: The scenario, as in "a run of ...".
+        at_zero: What happens at the agreed start.
+        got: What became of those who were answered.
+        describe: Returns a sentence on what each client did, from the scenario in ``run.json``.
+        more: What to use more of where the limits were out of sight; empty if answers list nothing.
+        more_if_shared: Whether that also helps where a server shares the bytes of equal answers.
+    """
+
+    title: str
+    name: str
+    at_zero: str
+    got: str
+    describe: Callable[[Mapping[str, Any]], str]
+    more: str = ""
+    more_if_shared: bool = False
+
+    @property
+    def lists_topics(self) -> bool:
+        """True if an answer is a list of topics."""
+        return bool(self.more)
 
 
 @dataclass(frozen=True)
@@ -29,12 +56,16 @@ class ScenarioKind:
         write: Writes them.
         summarize: Returns the fields that it adds to the run's summary.
         check: Raises LoadgenError if a run's figures are not to be relied on.
+        words: What a report calls its runs.
+        report: What it adds to the report, as ``module:name``; empty if nothing.
     """
 
     model: type[Scenario]
     task: str
     help: str
     example: str
+    words: ReportWords
+    report: str = ""
     files: tuple[str, ...] = ()
     write: Callable[[Path, Sequence[TaskReport]], None] = lambda directory, reports: None
     summarize: Callable[[Any, Sequence[TaskReport]], dict[str, Any]] = lambda scenario, reports: {}
@@ -47,6 +78,14 @@ class ScenarioKind:
 
     def new_task(self, plan: TaskPlan[Any], agree: Callable[[float], float]) -> ScenarioTask[Any]:
         """Import the task's class and return the task of a plan."""
-        module, _, name = self.task.partition(":")
-        task: ScenarioTask[Any] = getattr(import_module(module), name)(plan, agree)
+        task: ScenarioTask[Any] = _named(self.task)(plan, agree)
         return task
+
+    def report_addition(self) -> Any:  # noqa: ANN401 - the report is on a higher floor
+        """Import what the scenario adds to the report; None if that is nothing."""
+        return _named(self.report) if self.report else None
+
+
+def _named(target: str) -> Any:  # noqa: ANN401
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)

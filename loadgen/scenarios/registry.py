@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loadgen.errors import UsageError
 from loadgen.scenarios.lookups.kind import LOOKUPS
 from loadgen.scenarios.storm.kind import STORM
 from loadgen.scenarios.stuck.kind import STUCK
@@ -24,3 +25,14 @@ SCENARIOS: dict[str, ScenarioKind] = {row.name: row for row in _ROWS}
 def kind_of(scenario: Scenario) -> ScenarioKind:
     """Return the row of a scenario."""
     return SCENARIOS[scenario.kind]
+
+
+def kind_named(name: str) -> ScenarioKind:
+    """Return the row of the scenario that a run directory names.
+
+    Raises:
+        UsageError: There is no such scenario.
+    """
+    if name not in SCENARIOS:
+        raise UsageError(f"there is no scenario {name!r}: this loadgen has {', '.join(SCENARIOS)}")
+    return SCENARIOS[name]

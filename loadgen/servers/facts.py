@@ -43,12 +43,7 @@ class ServerFacts:
 
 
 def read_server_facts(process: str, admin_url: str) -> ServerFacts:
-    """Ask a server at its web port; nothing is raised, what it does not tell is unknown.
-
-    Args:
-        process: ``broker`` or ``proxy``.
-        admin_url: ``http://host:port``.
-    """
+    """Ask a server at its web port; nothing is raised, what it does not tell is unknown."""
     url = admin_url.rstrip("/")
     told = facts_of_page(_text(f"{url}/metrics/"))
     if process != "broker":

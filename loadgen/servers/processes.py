@@ -136,7 +136,7 @@ def _start(launch: ServerLaunch, log: int) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
-            env=_environment(),
+            env={**os.environ, **python_path()},
             start_new_session=True,
         )
     except OSError as error:
@@ -149,12 +149,11 @@ def _ends_with_this_process() -> list[str]:
     return [program, "--pdeathsig", "TERM"] if program else []
 
 
-def _environment() -> dict[str, str]:
-    """Return the environment in which the server's module is found from any working directory."""
+def python_path() -> dict[str, str]:
+    """Return the variable by which a process finds this very code from any working directory."""
     root = str(Path(__file__).resolve().parents[2])
     inherited = os.environ.get("PYTHONPATH")
-    path = os.pathsep.join([root, inherited] if inherited else [root])
-    return {**os.environ, "PYTHONPATH": path}
+    return {"PYTHONPATH": os.pathsep.join([root, inherited] if inherited else [root])}
 
 
 def _await_ready(

@@ -16,13 +16,14 @@ from array import array
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from http.client import HTTPException
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadgen.errors import UsageError
-from loadgen.servers.resident_memory import ResidentMemory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
 
 SCRAPE_SECONDS = 0.25
 _REQUEST_TIMEOUT_SECONDS = 2.0
@@ -214,3 +215,57 @@ def kept_samples(page: str) -> Iterator[tuple[str, float]]:
 def _other_labels(labels: str) -> str:
     others = [f'{name}="{value}"' for name, value in _LABEL.findall(labels) if name != "cluster"]
     return "{" + ",".join(others) + "}" if others else ""
+
+
+_RESET_HIGH_WATER_MARK = "5"
+_LINE = re.compile(r"^(VmRSS|VmHWM):\s+(\d+) kB$", re.MULTILINE)
+
+
+class ResidentMemory:
+    """One process. Units: bytes.
+
+    Args:
+        process: What it is called in messages, ``broker`` or ``proxy``.
+        pid: Its process id.
+    """
+
+    def __init__(self, process: str, pid: int, proc: Path = Path("/proc")) -> None:
+        self._process = process
+        self._pid = pid
+        self._directory = proc / str(pid)
+
+    def reset_high_water_mark(self) -> int:
+        """Begin a new peak and return what is resident now.
+
+        Raises:
+            UsageError: There is no such process here, or it belongs to somebody else.
+        """
+        try:
+            (self._directory / "clear_refs").write_text(_RESET_HIGH_WATER_MARK)
+        except OSError as error:
+            raise self._unreadable(error) from None
+        return self._read("VmRSS")
+
+    def peak_bytes(self) -> int:
+        """Return the most that was resident since the reset.
+
+        Raises:
+            UsageError: The process has ended.
+        """
+        return self._read("VmHWM")
+
+    def _read(self, field: str) -> int:
+        try:
+            status = (self._directory / "status").read_text()
+        except OSError as error:
+            raise self._unreadable(error) from None
+        found = {name: int(kilobytes) * 1024 for name, kilobytes in _LINE.findall(status)}
+        if field not in found:
+            raise UsageError(f"process {self._pid} ({self._process}) has ended")
+        return found[field]
+
+    def _unreadable(self, error: OSError) -> UsageError:
+        return UsageError(
+            f"the memory of process {self._pid} (--{self._process}-pid) cannot be read: "
+            f"{error.strerror}; name a process of yours on this machine, or leave it out"
+        )

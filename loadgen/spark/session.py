@@ -29,6 +29,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from loadgen.errors import LoadgenError
+from loadgen.servers.processes import python_path
 from loadgen.spark.environment import (
     bridge_silenced,
     environment,
@@ -162,9 +163,7 @@ def _session_environment(settings: SparkSettings, directory: Path) -> dict[str, 
         # Without it workers run the first python3 of the PATH, which has none of the packages.
         variables["PYSPARK_PYTHON"] = sys.executable
         variables["SPARK_LOCAL_IP"] = "127.0.0.1"
-        root = str(Path(__file__).resolve().parents[2])
-        inherited = os.environ.get("PYTHONPATH")
-        variables["PYTHONPATH"] = os.pathsep.join([root, inherited] if inherited else [root])
+        variables |= python_path()
     elif "PYSPARK_PYTHON" not in os.environ:
         variables["PYSPARK_PYTHON"] = sys.executable
     if _STARTED_BY_SPARK_SUBMIT not in os.environ:

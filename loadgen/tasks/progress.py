@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import socket
-import sys
 import threading
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -20,7 +19,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from loadgen.clients.counters import RequestCounters
+from loadgen.clients.records import RequestCounters
 from loadgen.units import format_bytes
 
 if TYPE_CHECKING:
@@ -143,17 +142,8 @@ def progress_display(
         if now == last:
             return
         last = now
-        if as_json:
-            print_json_line(now, stream)
-        else:
-            stream.write(f"{progress_line(now, clients)}\n")
-            stream.flush()
+        line = json.dumps({"progress": asdict(now)}) if as_json else progress_line(now, clients)
+        stream.write(f"{line}\n")
+        stream.flush()
 
     yield show
-
-
-def print_json_line(counters: RequestCounters, stream: TextIO | None = None) -> None:
-    """Write totals as one JSON object on a line."""
-    out = sys.stderr if stream is None else stream
-    out.write(json.dumps({"progress": asdict(counters)}) + "\n")
-    out.flush()

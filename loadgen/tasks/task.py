@@ -10,19 +10,41 @@ import asyncio
 import gc
 import time
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Generic, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict, SerializeAsAny
 
 from limiter.clock import LoopClock
 from loadgen.clients.context import ClientContext
-from loadgen.clients.counters import RequestCounters
-from loadgen.clients.records import TaskFacts, TaskReport, report_rows
-from loadgen.tasks.plan import ScenarioT, TaskPlan
+from loadgen.clients.records import RequestCounters, TaskFacts, TaskReport, report_rows
+from loadgen.scenario import Scenario
 from loadgen.tasks.progress import REPORT_SECONDS, ProgressSender
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from loadgen.clients.records import RequestRecord
+
+
+ScenarioT = TypeVar("ScenarioT", bound=Scenario)
+
+
+class TaskPlan(BaseModel, Generic[ScenarioT]):
+    """The instructions for one task; they travel as JSON.
+
+    Attributes:
+        task: Its number, from 0.
+        loopback: Whether the server is on the loopback.
+        progress_address: Where totals are sent once a second, or None.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    scenario: SerializeAsAny[ScenarioT]
+    task: int
+    tasks: int
+    loopback: bool = True
+    progress_address: tuple[str, int] | None = None
 
 
 class TaskClient(Protocol):

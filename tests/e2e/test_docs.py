@@ -58,6 +58,7 @@ SCRIPTS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"][
 VERBS = {"loadgen": 1, "client.admin": 2}
 
 SMALL = {"--topics": "600", "--namespaces": "3", "--clients": "12", "--spread-seconds": "1"}
+SMALL |= {"--duration-seconds": "3", "--stuck-seconds": "0.5", "--lookup-seconds": "0.5"}
 WITHOUT_SPARK = ("topics", "run", "demo")
 PORTS = {
     "broker": ("brokerServicePort", "webServicePort"),

@@ -39,8 +39,6 @@ class Dots:
     """One run's chart.
 
     Attributes:
-        run: Number of the run in the report.
-        title: What the report calls it.
         x: When a listing was due.
         y: How long it took.
         kinds: The points of each kind: answered, refused, other.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loadgen.report.figure_row import FigureRow
+from loadgen.report.addition import FigureRow
 from loadgen.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:

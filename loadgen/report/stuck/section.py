@@ -5,38 +5,30 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from loadgen.report.addition import Addition
 from loadgen.report.charts import key_mark, run_class
+from loadgen.report.sentences import scenario_sentence
 from loadgen.report.stuck.dots import dot_charts, render_dots
-from loadgen.report.stuck.figures import closed_peers, nobody_answered, phase_latency
-from loadgen.report.stuck.sentences import scenario_words
-from loadgen.units import format_count
+from loadgen.report.stuck.figures import closed_peers, nobody_answered, phase_latency, stuck_rows
+from loadgen.scenarios.stuck.kind import STUCK
+from loadgen.units import format_count, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from loadgen.results.stuck import StuckFigures
     from loadgen.results.summary import Run, RunSummary
 
-_TITLE = "Beside peers that do not read"
 
-
-def stuck_section(runs: Sequence[tuple[int, Run]], *, own_cards: bool) -> str:
-    """Render the whole part; empty when no run had the scenario ``stuck``.
-
-    Args:
-        runs: Runs of that scenario with their numbers in the report.
-        own_cards: Whether the part says what was run and shows each run at a glance, because the
-            page's top does not.
-    """
-    if not runs:
-        return ""
+def _section(runs: Sequence[tuple[int, Run]], own_cards: bool) -> str:
     top = ""
     if own_cards:
-        each = "\n".join(stuck_card(index, run.summary) for index, run in runs)
-        scenario = escape(scenario_words(runs[0][1].description))
+        each = "\n".join(_card(index, run.summary) for index, run in runs)
+        scenario = escape(scenario_sentence(runs[0][1]))
         top = f'<p>{scenario}</p><div class="cards">{each}</div>'
     charts = "\n".join(render_dots(dots) for dots in dot_charts(runs))
     return (
-        f"<section><h2>{_TITLE}</h2>{top}"
+        f"<section><h2>{STUCK.words.title}</h2>{top}"
         '<div class="row"><h3>Every listing of the healthy clients</h3><p>Across: when it was due. '
         'Up: how long until it was <span class="answered-word">answered (solid)</span> or '
         '<span class="refused-word">refused (ring)</span>. The shade is the time in which stuck '
@@ -44,8 +36,7 @@ def stuck_section(runs: Sequence[tuple[int, Run]], *, own_cards: bool) -> str:
     )
 
 
-def stuck_card(index: int, summary: RunSummary) -> str:
-    """Render a run at a glance: how many healthy listings were answered beside the peers."""
+def _card(index: int, summary: RunSummary) -> str:
     assert summary.stuck is not None, summary.name
     figures = summary.stuck
     phase = figures.stuck
@@ -69,3 +60,46 @@ def stuck_card(index: int, summary: RunSummary) -> str:
 
 def _cell(text: str, *, bad: bool = False) -> str:
     return f'<dd class="bad">{escape(text)}</dd>' if bad else f"<dd>{escape(text)}</dd>"
+
+
+def _headline(summaries: Sequence[RunSummary]) -> str:
+    parts = [
+        f"“{summary.label}” answered {figures.stuck.answered_in_phase:,} of "
+        f"{plural(figures.stuck.requests, 'listing')}"
+        for summary in summaries
+        if (figures := summary.stuck) is not None
+    ]
+    return f"While peers read nothing, {', '.join(parts)}."
+
+
+def _sentences(summary: RunSummary) -> Iterator[str]:
+    figures = summary.stuck
+    if figures is None or figures.asked_seconds is None:
+        yield "No stuck peer asked for anything in this run."
+        return
+    phase = figures.stuck
+    late = phase.answered_afterwards
+    afterwards = f", {late:,} answered when it was over" if late else ""
+    yield (
+        f"While {plural(figures.peers, 'peer')} did not read, {phase.answered_in_phase:,} of "
+        f"{plural(phase.requests, 'listing')} were answered and {phase.refused:,} refused"
+        f"{afterwards}. {_outage(figures)}"
+    )
+    if figures.closed:
+        yield f"The server closed {closed_peers(figures)}, counted from when they had asked."
+    else:
+        yield "The server closed none of them."
+    if figures.connections_lost:
+        yield f"Healthy clients lost {plural(figures.connections_lost, 'connection')}."
+
+
+def _outage(figures: StuckFigures) -> str:
+    if figures.nobody_answered_seconds is None:
+        return "No listing was answered since they had asked."
+    return (
+        f"The first answer came {nobody_answered(figures)} after the first of these listings was "
+        "due."
+    )
+
+
+STUCK_ADDITION = Addition(stuck_rows, _sentences, _headline, _card, _section)

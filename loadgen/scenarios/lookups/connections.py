@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from limiter.clock import deadline
 from loadgen.clients.answers import parse_answer
-from loadgen.clients.connection import ClientConnection
-from loadgen.clients.frames import request_frame
+from loadgen.clients.connection import ClientConnection, request_frame
 from loadgen.clients.refusals import refusal_reason
 from loadgen.clients.scheduled_client import ScheduledConnection
 from loadgen.errors import LoadgenError

@@ -7,9 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from loadgen.clients.connect import Connector, raise_open_file_limit
-from loadgen.clients.reconnecting import Reconnector
 from loadgen.clients.schedule import due_moments, scheduled_plans
-from loadgen.clients.scheduled_client import ScheduledClient
+from loadgen.clients.scheduled_client import Reconnector, ScheduledClient
 from loadgen.errors import LoadgenError
 from loadgen.scenarios.lookups.connections import LookupConnection, TopicListing, lookup_frame
 from loadgen.scenarios.lookups.scenario import LookupsScenario
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from loadgen.scenario import ClientPlan
-    from loadgen.tasks.plan import TaskPlan
+    from loadgen.tasks.task import TaskPlan
 
 
 class LookupsTask(ScenarioTask[LookupsScenario]):

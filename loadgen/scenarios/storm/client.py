@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loadgen.clients.connection import CONNECTION_WIDE, ClientConnection
-from loadgen.clients.frames import request_frame
+from loadgen.clients.connection import CONNECTION_WIDE, ClientConnection, request_frame
 from loadgen.clients.pacing import ReadBudget
 from loadgen.clients.records import Outcome, RequestRecord
 

@@ -45,12 +45,7 @@ def client_plans(
 ) -> Iterator[ClientPlan]:
     """Yield the clients of one task: every ``tasks``-th client, from number ``task``.
 
-    Args:
-        scenario: The storm.
-        task: Number of the task, from 0.
-        tasks: Number of tasks that share the storm.
-        loopback: Whether the server is reached over 127.0.0.0/8, where more source addresses
-            than one are at hand.
+    On the loopback (127.0.0.0/8) more source addresses than one are at hand.
     """
     places = list(range(scenario.clients))
     # Not cryptography: the same seed has to give the same storm everywhere.

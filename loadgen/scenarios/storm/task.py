@@ -13,7 +13,7 @@ from loadgen.tasks.task import ScenarioTask
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loadgen.tasks.plan import TaskPlan
+    from loadgen.tasks.task import TaskPlan
 
 
 class StormTask(ScenarioTask[StormScenario]):

@@ -5,20 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import LoadgenError
-from loadgen.scenarios.kind import ScenarioKind
-from loadgen.scenarios.stuck.peer_record import PEERS_NAME, write_peers
+from loadgen.scenarios.kind import ReportWords, ScenarioKind
 from loadgen.scenarios.stuck.scenario import StuckScenario
-from loadgen.scenarios.stuck.summary import stuck_document
+from loadgen.scenarios.stuck.summary import PEERS_NAME, stuck_document, write_peers
+from loadgen.units import format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
-
-    from loadgen.clients.records import TaskReport
-
-
-def _summarize(scenario: StuckScenario, reports: Sequence[TaskReport]) -> dict[str, Any]:
-    return {"stuck": stuck_document(scenario, reports)}
 
 
 def _require_peers(summary: Mapping[str, Any], directory: Path) -> None:
@@ -30,6 +24,28 @@ def _require_peers(summary: Mapping[str, Any], directory: Path) -> None:
         )
 
 
+def _describe(scenario: Mapping[str, Any]) -> str:
+    healthy = (
+        f"{plural(scenario['clients'], 'healthy client')}, a listing each every "
+        f"{format_seconds(scenario['interval_seconds'])}, for "
+        f"{format_seconds(scenario['duration_seconds'])}."
+    )
+    peers = scenario["stuck_peers"]
+    if not peers:
+        return f"{healthy} There are no stuck peers."
+    rate = scenario["stuck_read_rate_bytes_per_second"]
+    reads = f"reads {format_bytes(rate)} a second" if rate else "reads nothing"
+    who = "a peer asks" if peers == 1 else f"{peers:,} peers ask"
+    reads = reads if peers == 1 else reads.replace("reads", "read")
+    listings = plural(scenario["stuck_pipelined"], "listing") + ("" if peers == 1 else " each")
+    seconds = scenario["stuck_seconds"]
+    stay = f"; it leaves after {format_seconds(seconds)}" if seconds else ""
+    return (
+        f"{healthy} At {format_seconds(scenario['stuck_at_seconds'])} {who} for {listings} at once "
+        f"and {reads}{stay}."
+    )
+
+
 STUCK = ScenarioKind(
     model=StuckScenario,
     task="loadgen.scenarios.stuck.task:StuckTask",
@@ -37,8 +53,18 @@ STUCK = ScenarioKind(
     example="""\
   loadgen run --scenario stuck --service-url pulsar://127.0.0.1:6650
   --namespace public/default --stuck-pipelined 64 --executor process""",
+    words=ReportWords(
+        title="Beside peers that do not read",
+        name="listings beside peers that do not read",
+        at_zero="the first listing is due",
+        got="got the topic list",
+        describe=_describe,
+        more="more --stuck-peers, or more --stuck-pipelined",
+        more_if_shared=True,
+    ),
+    report="loadgen.report.stuck.section:STUCK_ADDITION",
     files=(PEERS_NAME,),
     write=write_peers,
-    summarize=_summarize,
+    summarize=lambda scenario, reports: {"stuck": stuck_document(scenario, reports)},
     check=_require_peers,
 )

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loadgen.clients.connection import ClientConnection
-from loadgen.clients.frames import request_frame
+from loadgen.clients.connection import ClientConnection, request_frame
 from loadgen.clients.pacing import ReadBudget
-from loadgen.scenarios.stuck.peer_record import PeerEnd, PeerRecord
+from loadgen.scenarios.stuck.summary import PeerEnd, PeerRecord
 
 if TYPE_CHECKING:
     from loadgen.clients.context import ClientContext
@@ -23,13 +22,7 @@ _FRAMES_PER_WRITE = 1000
 
 
 class StuckPeer(ClientConnection):
-    """One connection. Its mutable state is its record.
-
-    Args:
-        plan: Its number and the namespace that it asks for.
-        context: State that the clients of one task share.
-        close_watch: Notices that the server has closed, while nothing is read.
-    """
+    """One connection. Its mutable state is its record."""
 
     def __init__(
         self,

@@ -8,10 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from loadgen.clients.connect import Connector, raise_open_file_limit
-from loadgen.clients.frames import request_frame
-from loadgen.clients.reconnecting import Reconnector
+from loadgen.clients.connection import request_frame
 from loadgen.clients.schedule import due_moments, scheduled_plans
-from loadgen.clients.scheduled_client import ScheduledClient
+from loadgen.clients.scheduled_client import Reconnector, ScheduledClient
 from loadgen.scenarios.stuck.close_watch import CloseWatch
 from loadgen.scenarios.stuck.peer import StuckPeer
 from loadgen.scenarios.stuck.scenario import StuckScenario, peer_plans
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loadgen.scenario import ClientPlan
-    from loadgen.tasks.plan import TaskPlan
+    from loadgen.tasks.task import TaskPlan
 
 
 class StuckTask(ScenarioTask[StuckScenario]):

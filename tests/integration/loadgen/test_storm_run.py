@@ -14,19 +14,19 @@ import proto.PulsarApi_pb2 as pb
 from loadgen.clients.connect import raise_open_file_limit
 from loadgen.errors import ExitCode, LoadgenError
 from loadgen.executors.processes import run_in_processes
-from loadgen.executors.runner import run_task
+from loadgen.executors.worker import run_task
 from loadgen.results.reading import load_run
-from loadgen.results.writing import summary_part
+from loadgen.results.writing import summarized
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.scenario import NamespaceExpectation
 from loadgen.scenarios.storm.scenario import StormScenario
-from loadgen.tasks.plan import TaskPlan
+from loadgen.tasks.task import TaskPlan
 from proto.topic_hash import topics_hash
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
 
 if TYPE_CHECKING:
-    from loadgen.clients.counters import RequestCounters
+    from loadgen.clients.records import RequestCounters
 
 NAMES = {f"load/ns-{index}": topic_names(f"load/ns-{index}", 500, 100) for index in range(3)}
 RIGHT = tuple(
@@ -199,7 +199,7 @@ def test_a_task_that_begins_too_late_says_how_late_it_was() -> None:
     # Then
     assert report.facts.start_error_seconds >= 0.3
     assert report.facts.client_start_error_seconds >= report.facts.start_error_seconds
-    assert summary_part(report).document()["generator_limited"]
+    assert summarized([report])["generator_limited"]
 
 
 def test_a_worker_that_fails_ends_the_run_with_its_last_word() -> None:

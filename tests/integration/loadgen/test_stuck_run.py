@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from loadgen.executors.runner import run_task
+from loadgen.executors.worker import run_task
 from loadgen.report.page import render_report
 from loadgen.results.reading import load_run
 from loadgen.run.options import RunOptions
 from loadgen.run.run import RunResult, execute
 from loadgen.scenario import NamespaceExpectation
-from loadgen.scenarios.stuck.peer_record import PEERS_NAME
 from loadgen.scenarios.stuck.scenario import StuckScenario
-from loadgen.tasks.plan import TaskPlan
+from loadgen.scenarios.stuck.summary import PEERS_NAME
+from loadgen.tasks.task import TaskPlan
 from proto.version import FLOODGATE_VERSION, SERVER_VERSION
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
 from tests.support.processes.server_process import running_server

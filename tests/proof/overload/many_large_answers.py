@@ -15,7 +15,7 @@ import proto.PulsarApi_pb2 as pb
 from benchmarks.listings.corpus import NAMESPACE, listing_names, write_text_file
 from loadgen.clients.answer_stream import AnswerStream, Listing
 from loadgen.clients.answers import AnswerChecker
-from loadgen.clients.frames import PONG
+from loadgen.clients.connection import PONG
 from loadgen.scenario import NamespaceExpectation
 from proto.topic_hash import topics_hash
 from tests.proof.overload.recorded_limits import ROLES, cluster, limits, server_of

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from limiter.clock import LoopClock, deadline
 from loadgen.clients.answers import verify_answer
-from loadgen.clients.frames import connect_frame, request_frame
+from loadgen.clients.connection import connect_frame, request_frame
 from proto.parsing.parser import parse_command
 from proto.topics_response import read_topics_head
 

@@ -21,7 +21,7 @@ from contextlib import suppress
 
 import proto.PulsarApi_pb2 as pb
 from limiter.clock import LoopClock, deadline
-from loadgen.clients.frames import PONG, connect_frame, request_frame
+from loadgen.clients.connection import PONG, connect_frame, request_frame
 from loadgen.scenario import NamespaceExpectation
 from proto.parsing.parser import parse_command
 from proto.topics_response import read_topics_head

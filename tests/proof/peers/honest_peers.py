@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from loadgen.clients.answer_stream import AnswerStream, Listing
 from loadgen.clients.answers import AnswerChecker
-from loadgen.clients.frames import PONG, request_frame
+from loadgen.clients.connection import PONG, request_frame
 from loadgen.scenario import NamespaceExpectation
 from tests.proof.peers.silent_peers import silent_peers
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadgen.clients.answer_stream import Received
-    from loadgen.clients.answers import PendingAnswer
+    from loadgen.clients.answers import AnswerBody
     from tests.proof.peers.silent_peers import SilentPeer
 
 TURN_SECONDS = 0.1
@@ -65,7 +65,7 @@ class HonestPeer:
         self._allowed_bytes = 0.0
         self._last = self._last_byte = time.monotonic()
         self._unsent = bytearray()
-        self.answers: list[PendingAnswer] = []
+        self.answers: list[AnswerBody] = []
         self.refusals: Counter[str] = Counter()
         self.received_bytes = 0
         self.longest_silence = 0.0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.clients.connect import raise_open_file_limit
-from loadgen.clients.frames import connect_frame, request_frame
+from loadgen.clients.connection import connect_frame, request_frame
 from proto.parsing.parser import parse_command
 from tests.proof.result import ProofError
 

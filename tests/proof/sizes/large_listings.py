@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from loadgen.clients.frames import PONG
+from loadgen.clients.connection import PONG
 from proto.frames import encode_command
 from proto.topic_hash import topics_hash
 from tests.proof.peers.silent_peers import SilentPeer

@@ -16,11 +16,10 @@ import pyarrow.parquet as pq
 from loadgen.clients.records import ROWS, TaskFacts, TaskReport
 from loadgen.clients.schedule import due_moments
 from loadgen.results.summary import parse_summary
-from loadgen.results.writing import SummaryPart, summary_part, write_requests
+from loadgen.results.writing import summarized, write_requests
 from loadgen.scenario import NamespaceExpectation
-from loadgen.scenarios.stuck.peer_record import PeerEnd, PeerRecord, write_peers
 from loadgen.scenarios.stuck.scenario import StuckScenario
-from loadgen.scenarios.stuck.summary import stuck_document
+from loadgen.scenarios.stuck.summary import PeerEnd, PeerRecord, stuck_document, write_peers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,7 +103,7 @@ def summary_json(name: str, found: TaskReport) -> dict[str, Any]:
         "name": name,
         "label": LABELS.get(name, name),
         "clients": SCENARIO.clients,
-        **SummaryPart().merge(summary_part(found)).document(),
+        **summarized([found]),
         "processes": {},
         "stuck": stuck_document(SCENARIO, [found]),
     }

@@ -12,7 +12,7 @@ from benchmarks.listings.filtered import KINDS, PARSING, conclude
 from benchmarks.listings.parsing_server import ParsingServer
 from benchmarks.result import BenchOptions
 from broker.patterns.pattern import RegexImplementation, compile_pattern
-from loadgen.clients.frames import connect_frame, request_frame
+from loadgen.clients.connection import connect_frame, request_frame
 from tests.support.peers.memory_transport import MemoryTransport
 
 

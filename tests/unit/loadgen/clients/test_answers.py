@@ -134,5 +134,5 @@ def test_answers_that_differ_are_not_kept_beyond_the_limit(monkeypatch) -> None:
     # When
     _, pending = submit(checker, listing_body(NAMES[::-1]), RIGHT)
     # Then
-    assert pending._body is None
+    assert pending.own is None
     assert pending.verdict() == AnswerVerdict(20, RIGHT.hash)

@@ -8,10 +8,9 @@ from functools import partial
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from loadgen.clients.connection import request_frame
 from loadgen.clients.context import ClientContext, RunTime
-from loadgen.clients.counters import RequestCounters
-from loadgen.clients.frames import request_frame
-from loadgen.clients.records import Outcome
+from loadgen.clients.records import Outcome, RequestCounters
 from loadgen.clients.schedule import due_moments, scheduled_plans
 from loadgen.clients.scheduled_client import ScheduledClient, ScheduledConnection
 from loadgen.scenario import NamespaceExpectation

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadgen.__main__ import main
-from loadgen.clients.counters import RequestCounters
+from loadgen.clients.records import RequestCounters
 from loadgen.commands.run_outcome import fail_if_invalid, show
 from loadgen.commands.scenario_options import (
     make_scenario,
     scenario_of,
     scenario_parameters,
 )
-from loadgen.corpus.expectations import expected_namespaces
+from loadgen.corpus.manifest import expected_namespaces
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.run.options import RunOptions
 from loadgen.run.run import RunResult, execute
@@ -23,7 +23,7 @@ from loadgen.scenario import NamespaceExpectation, Scenario
 from loadgen.scenarios.registry import SCENARIOS
 from loadgen.scenarios.storm.scenario import StormScenario
 from loadgen.scenarios.stuck.scenario import StuckScenario
-from loadgen.sizes import parse_read_rate, parse_size
+from loadgen.units import parse_read_rate, parse_size
 from tests.support.runs.stuck_runs import summary_json, unharmed
 
 if TYPE_CHECKING:

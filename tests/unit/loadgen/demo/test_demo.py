@@ -13,10 +13,10 @@ from rich.console import Console
 from loadgen.commands.demo import show
 from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.demo.demo import run_demo
-from loadgen.demo.options import DemoOptions
 from loadgen.demo.own_cluster import OwnCluster, OwnServer, read_own_server
-from loadgen.demo.own_topics import OwnTopics, read_own_topics
+from loadgen.demo.result import DemoOptions
 from loadgen.demo.step_display import StepDisplay
+from loadgen.demo.topics import OwnTopics, read_own_topics
 from loadgen.errors import ExitCode, LoadgenError
 from loadgen.run.run import RunResult
 from loadgen.servers.processes import ServerLaunch, ServerProcess

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from loadgen.demo.own_topics import NamespaceSize, parse_topics, read_own_topics
+from loadgen.demo.topics import NamespaceSize, parse_topics, read_own_topics
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from loadgen.demo.stuck_checks import stuck_checks
+from loadgen.demo.checks import stuck_checks
 from tests.support.runs.stuck_runs import stuck_summaries
 
 

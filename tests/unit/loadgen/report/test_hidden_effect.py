@@ -73,7 +73,7 @@ def test_shared_answers_are_named_before_the_kernel(tmp_path: Path, send_buffer:
 def test_beside_stuck_peers_more_of_them_are_the_remedy(tmp_path: Path) -> None:
     stuck = stuck_summaries()["stuck-floodgate"].stuck
     assert stuck is not None
-    run = replace(swallowed(tmp_path), stuck=replace(stuck, pipelined=1))
+    run = replace(swallowed(tmp_path), scenario="stuck", stuck=replace(stuck, pipelined=1))
     for received_bytes in (run.received_bytes, MB):
         sentence = hidden_effect(replace(run, received_bytes=received_bytes))
         assert sentence is not None

@@ -10,10 +10,9 @@ import pytest
 from loadgen.clients.records import ROWS, TaskFacts, TaskReport
 from loadgen.results.latency import percentiles
 from loadgen.results.writing import (
-    SummaryPart,
     agreed_reports,
     process_document,
-    summary_part,
+    summarized,
     write_requests,
     write_server_metrics,
 )
@@ -55,26 +54,24 @@ def report(task: int, *rows: dict[str, object], late: float = 0.0, last: float =
 def test_a_late_generator_is_told_from_a_slow_server(
     late: float, last: float, limited: bool
 ) -> None:
-    document = summary_part(report(0, row(0), late=late, last=last)).document()
+    document = summarized([report(0, row(0), late=late, last=last)])
     assert document["generator_limited"] is limited
     assert document["start_error_seconds_max"] == late
     assert document["client_start_error_seconds_max"] == last
 
 
-def test_a_part_counts_outcomes_reasons_and_bytes() -> None:
+def test_outcomes_reasons_and_bytes_are_counted() -> None:
     # When
-    part = summary_part(
-        report(
-            0,
-            row(0),
-            row(1),
-            row(2, "refused", reason="TooManyRequests: full"),
-            row(3, "timeout"),
-            row(4, "unreachable", started_seconds=None, finished_seconds=None),
-        )
+    found = report(
+        0,
+        row(0),
+        row(1),
+        row(2, "refused", reason="TooManyRequests: full"),
+        row(3, "timeout"),
+        row(4, "unreachable", started_seconds=None, finished_seconds=None),
     )
+    document = summarized([found])
     # Then
-    document = part.document()
     assert (document["answered"], document["timeout"], document["unreachable"]) == (2, 1, 1)
     assert document["refused"] == {"TooManyRequests: full": 1}
     assert document["bytes"] == 500
@@ -82,28 +79,20 @@ def test_a_part_counts_outcomes_reasons_and_bytes() -> None:
 
 
 def test_latency_counts_from_the_intended_start_and_service_latency_from_the_actual() -> None:
-    document = summary_part(report(0, row(0), row(9, "refused"))).document()
+    document = summarized([report(0, row(0), row(9, "refused"))])
     assert document["latency_seconds"]["max"] == 1.0
     assert document["service_latency_seconds"]["max"] == 0.5
 
 
-def test_parts_merge_in_any_grouping_to_the_same_summary() -> None:
+def test_tasks_in_any_order_make_the_same_summary() -> None:
     # Given
-    parts = [
-        summary_part(report(0, row(0), row(1, "refused", reason="a"), late=0.01, last=0.01)),
-        summary_part(report(0, row(2), row(3, "refused", reason="b"), late=0.03, last=0.03)),
-        summary_part(report(0, row(4, "disconnected"), row(5), late=0.02, last=0.02)),
+    reports = [
+        report(0, row(0), row(1, "refused", reason="a"), late=0.01, last=0.01),
+        report(1, row(2), row(3, "refused", reason="b"), late=0.03, last=0.03),
+        report(2, row(4, "disconnected"), row(5), late=0.02, last=0.02),
     ]
     # When
-    documents = [
-        merged.document()
-        for a, b, c in itertools.permutations(parts)
-        for merged in (
-            a.merge(b).merge(c),
-            a.merge(b.merge(c)),
-            SummaryPart().merge(a.merge(b)).merge(c),
-        )
-    ]
+    documents = [summarized(each) for each in itertools.permutations(reports)]
     # Then
     assert all(document == documents[0] for document in documents)
     assert documents[0]["start_error_seconds_max"] == 0.03
@@ -113,14 +102,14 @@ def test_parts_merge_in_any_grouping_to_the_same_summary() -> None:
 
 def test_the_smallest_and_the_largest_answer_are_told() -> None:
     # Given
-    small = summary_part(report(0, row(0) | {"topics": 3, "bytes": 30}, row(1, "refused")))
-    large = summary_part(report(0, row(2) | {"topics": 9, "bytes": 90}))
+    small = report(0, row(0) | {"topics": 3, "bytes": 30}, row(1, "refused"))
+    large = report(0, row(2) | {"topics": 9, "bytes": 90})
     # When
-    document = SummaryPart().merge(small).merge(large).document()
+    document = summarized([small, large])
     # Then
     assert document["topics_per_answer"] == {"min": 3, "max": 9}
     assert document["bytes_per_answer"] == {"min": 30, "max": 90}
-    refused = summary_part(report(0, row(1, "refused"))).document()
+    refused = summarized([report(0, row(1, "refused"))])
     assert refused["topics_per_answer"] is refused["bytes_per_answer"] is None
 
 

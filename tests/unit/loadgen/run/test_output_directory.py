@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadgen.errors import LoadgenError, UsageError
-from loadgen.run.output_directory import forget_extras, replaceable_run_directory
+from loadgen.run.run import forget_extras, replaceable_run_directory
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadgen.report.figures import figure_rows
+from loadgen.report.figures import figure_rows, server_rows
 from loadgen.report.page import render_report
-from loadgen.report.server_rows import server_rows
 from loadgen.results.reading import load_run
 from loadgen.servers.facts import ServerFacts, facts_of_page, parse_server_facts, read_server_facts
 from loadgen.servers.scrape import kept_samples

@@ -8,8 +8,13 @@ import pytest
 
 from loadgen.errors import UsageError
 from loadgen.servers import scrape
-from loadgen.servers.resident_memory import ResidentMemory
-from loadgen.servers.scrape import ScrapedSeries, ScrapeTarget, ServerWatch, kept_samples
+from loadgen.servers.scrape import (
+    ResidentMemory,
+    ScrapedSeries,
+    ScrapeTarget,
+    ServerWatch,
+    kept_samples,
+)
 
 PAGE = """# HELP pulsar_broker_topic_list_heap_memory_used_bytes x
 # TYPE pulsar_broker_topic_list_heap_memory_used_bytes gauge

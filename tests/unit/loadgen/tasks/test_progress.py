@@ -6,8 +6,7 @@ import queue
 import socket
 from typing import TYPE_CHECKING
 
-from loadgen.clients.counters import RequestCounters
-from loadgen.clients.records import Outcome
+from loadgen.clients.records import Outcome, RequestCounters
 from loadgen.tasks.progress import ProgressReceiver, ProgressSender, progress_display, progress_line
 
 if TYPE_CHECKING:

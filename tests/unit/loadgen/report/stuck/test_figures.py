@@ -9,9 +9,8 @@ import pytest
 from rich.console import Console
 
 from loadgen.report.figures import figure_rows
-from loadgen.report.stuck.figures import stuck_rows
 from loadgen.report.tables import summary_tables
-from loadgen.scenarios.stuck.peer_record import PeerEnd
+from loadgen.scenarios.stuck.summary import PeerEnd
 from tests.support.runs.stuck_runs import peer, report, row, stuck_summaries, summary
 
 
@@ -24,7 +23,7 @@ def printed(summaries, columns: int = 200) -> str:
 
 
 def cells(summaries, group: str, measure: str) -> list[str]:
-    rows = figure_rows(summaries, stuck_rows(summaries))
+    rows = figure_rows(summaries)
     return list(next(r.cells for r in rows if (r.group, r.measure) == (group, measure)))
 
 
@@ -87,6 +86,6 @@ def test_who_never_gets_an_answer_again_is_told() -> None:
 
 def test_storms_and_runs_beside_peers_have_tables_of_their_own() -> None:
     stuck = list(stuck_summaries().values())
-    storm = replace(stuck[0], stuck=None, label="A storm")
+    storm = replace(stuck[0], scenario="storm", stuck=None, label="A storm")
     assert len(summary_tables([storm, *stuck])) == 2
     assert "While peers were stuck" not in printed([storm])

@@ -10,7 +10,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.clients.context import ClientContext, RunTime
-from loadgen.clients.counters import RequestCounters
+from loadgen.clients.records import RequestCounters
 from loadgen.clients.schedule import due_moments, scheduled_plans
 from loadgen.clients.scheduled_client import ScheduledClient
 from loadgen.errors import LoadgenError

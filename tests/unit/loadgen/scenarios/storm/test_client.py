@@ -8,8 +8,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from loadgen.clients.connection import ConnectFailedError
 from loadgen.clients.context import ClientContext, RunTime
-from loadgen.clients.counters import RequestCounters
-from loadgen.clients.records import Outcome
+from loadgen.clients.records import Outcome, RequestCounters
 from loadgen.scenario import ClientPlan, NamespaceExpectation
 from loadgen.scenarios.storm.client import StormClient
 from loadgen.scenarios.storm.scenario import StormScenario

@@ -11,12 +11,12 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.clients.context import ClientContext, RunTime
-from loadgen.clients.counters import RequestCounters
+from loadgen.clients.records import RequestCounters
 from loadgen.scenario import NamespaceExpectation
 from loadgen.scenarios.stuck.close_watch import LOOK_EVERY_SECONDS, CloseWatch
 from loadgen.scenarios.stuck.peer import StuckPeer
-from loadgen.scenarios.stuck.peer_record import PeerEnd
 from loadgen.scenarios.stuck.scenario import StuckScenario, peer_plans
+from loadgen.scenarios.stuck.summary import PeerEnd
 from proto.frames import encode_command
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle

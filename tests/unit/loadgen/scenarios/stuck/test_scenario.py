@@ -8,11 +8,11 @@ import pytest
 from pydantic import ValidationError
 
 from loadgen.clients.schedule import due_moments, scheduled_plans
-from loadgen.executors.runner import read_plan
+from loadgen.executors.worker import read_plan
 from loadgen.scenario import NamespaceExpectation
 from loadgen.scenarios.storm.scenario import StormScenario
 from loadgen.scenarios.stuck.scenario import StuckScenario, peer_plans
-from loadgen.tasks.plan import TaskPlan
+from loadgen.tasks.task import TaskPlan
 
 
 def names(*parts: str) -> tuple[NamespaceExpectation, ...]:

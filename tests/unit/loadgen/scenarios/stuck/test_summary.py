@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadgen.results.stuck import parse_stuck
-from loadgen.scenarios.stuck.peer_record import PeerEnd, PeerRecord
-from loadgen.scenarios.stuck.summary import stuck_document
+from loadgen.scenarios.stuck.summary import PeerEnd, PeerRecord, stuck_document
 from tests.support.runs.stuck_runs import (
     ASKED,
     GONE,
