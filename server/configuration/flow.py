@@ -37,9 +37,10 @@ DRAIN_RATE_KEY = "floodgateMinDrainRateBytesPerSecond"
 RESPONSE_BYTES_KEY = "floodgateMaxInFlightResponseBytesPerConnection"
 PENDING_OUTBOUND_KEY = "floodgateMaxPendingOutboundMB"
 _MEGABYTE_BYTES = 1024 * 1024
+_SLOW_PEERS = SlowPeerRules()
 _DEFAULTS = {
-    GRACE_KEY: 3_000,
-    MAX_UNWRITABLE_KEY: 60,
+    GRACE_KEY: round(1000 * _SLOW_PEERS.grace_seconds),
+    MAX_UNWRITABLE_KEY: round(_SLOW_PEERS.max_unwritable_seconds),
     RESPONSE_BYTES_KEY: _MEGABYTE_BYTES,
     PENDING_OUTBOUND_KEY: 256,
 }
@@ -60,7 +61,7 @@ class FlowConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     rules: FlowRules = FlowRules(pause_if_unwritable=True, max_response_bytes=_MEGABYTE_BYTES)
-    slow_peers: SlowPeerRules = SlowPeerRules()
+    slow_peers: SlowPeerRules = _SLOW_PEERS
     max_pending_outbound_bytes: int = 256 * _MEGABYTE_BYTES
     keep_alive_seconds: float = 30.0
 
