@@ -27,8 +27,6 @@ class OverQuota:
         """Let an account wait for a quota in which ``waiter`` fits."""
         self._by_need.put(account, account.weight + waiter.needed)
 
-    replace = add
-
     def discard(self, account: Account) -> None:
         """The account waits here no more."""
         self._by_need.discard(account)
@@ -40,18 +38,15 @@ class OverQuota:
 
 
 class CapGroup:
-    """Accounts whose next request does not fit the cap of one namespace or tenant."""
+    """Accounts whose next request does not fit the cap of a connection, namespace or tenant."""
 
     def __init__(self) -> None:
         self.held = 0
         self.parked: OrderedDict[Account, None] = OrderedDict()
 
     def add(self, account: Account, _: Waiter) -> None:
-        """Let an account wait until the group gives back."""
+        """Let an account wait until the group gives back; one that waits keeps its place."""
         self.parked[account] = None
-
-    def replace(self, account: Account, _: Waiter) -> None:
-        """It keeps its place among the parked."""
 
     def discard(self, account: Account) -> None:
         """The account waits here no more."""

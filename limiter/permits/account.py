@@ -121,10 +121,7 @@ class Place(Protocol):
     """A line that an account can stand in with its oldest request."""
 
     def add(self, account: Account, waiter: Waiter) -> None:
-        """Let it stand here."""
-
-    def replace(self, account: Account, waiter: Waiter) -> None:
-        """It still stands here, with another request."""
+        """Let it stand here, or go on to stand here with another request."""
 
     def discard(self, account: Account) -> None:
         """It stands here no more."""

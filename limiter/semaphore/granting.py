@@ -168,13 +168,14 @@ class Granting:
 
     def _end_stall(self, turn: Waiter | None) -> bool:
         """Let one growth overdraw if all that is held waits to grow, or refuse the last to come."""
-        if not self._admission.every_holder_waits():
+        growth = self._admission.growth
+        if growth is None or not growth.every_holder_waits():
             return False
         budget, limit = self._budget, self._budget.max_permits
         room = limit + self._rules.overdraft_max(limit) - budget.acquired
-        waiter = self._admission.overdraft(budget.available_permits if budget.overdraft else room)
+        waiter = growth.oldest_within(budget.available_permits if budget.overdraft else room)
         if waiter is None:
-            return self._refuse_youngest_growth()
+            return self._refuse_last(growth.youngest())
         if self._refused_as_unwanted(waiter):
             return True
         if waiter.needed <= budget.available_permits:
@@ -185,8 +186,7 @@ class Granting:
         self._admit(waiter, turn or waiter, AcquireOutcome.OVERDRAFT)
         return True
 
-    def _refuse_youngest_growth(self) -> bool:
-        last = self._admission.youngest_growth()
+    def _refuse_last(self, last: Waiter | None) -> bool:
         if last is not None:
             self.refuse(last, PermitAcquireStalledError(), AcquireOutcome.STALLED)
         return last is not None
