@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 from limiter.flow.causes import PauseCause
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from limiter.flow.read_gate import ReadGate
     from limiter.flow.totals import FlowTotals
 
@@ -91,10 +89,5 @@ class ResponseReservation:
     def __enter__(self) -> ResponseReservation:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()

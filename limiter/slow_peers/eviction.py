@@ -16,6 +16,7 @@ Nothing runs while nothing is outstanding: connections announce themselves when 
 from __future__ import annotations
 
 import logging
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -83,8 +84,9 @@ class SlowPeers:
         self._tried_at = clock.now() - TRIAL_LASTS_SECONDS
         self._on_trial_then: list[Peer] = []
         if rules.grace_seconds > 0:
-            limiter.on_contention(self._contended)
-            limiter.extend_timeouts(self.more_seconds)
+            for one in LimitType:
+                limiter.semaphore(one).contention.on_change(self._contended)
+                limiter.semaphore(one).extend_timeouts(partial(self.more_seconds, one))
 
     def __len__(self) -> int:
         return len(self._active)
@@ -142,7 +144,7 @@ class SlowPeers:
 
     # -- time ---------------------------------------------------------------------------------
 
-    def _contended(self, _: LimitType, __: Contention) -> None:
+    def _contended(self, _: Contention) -> None:
         if self._active and self._due > self._clock.now() + CLOSE_INTERVAL_SECONDS:
             self._arm(CLOSE_INTERVAL_SECONDS)
 
@@ -261,7 +263,7 @@ class SlowPeers:
     def _waited_for(self) -> dict[LimitType, Contention]:
         if self._rules.grace_seconds <= 0:
             return {}
-        found = {one: self._limiter.contention(one) for one in LimitType}
+        found = {one: self._limiter.semaphore(one).contention.current() for one in LimitType}
         return {one: contention for one, contention in found.items() if contention is not None}
 
     def _close_one(self, waited_for: dict[LimitType, Contention], now: float) -> None:

@@ -26,7 +26,7 @@ class Budget:
         rules = AdmissionRules(AdmissionPolicy.FAIR, None, caps or AdmissionCaps())
         self.limiter = AsyncDualMemoryLimiter(both, both, clock, self._observe, rules)
         self.ledger = Ledger(clock)
-        self.limiter.record_with(DIRECT, self.ledger)
+        self.limiter.semaphore(DIRECT).record_with(self.ledger)
         self.memory: ResponseMemory = kind(self.limiter)
 
     def _observe(self, _: LimitType, outcome: AcquireOutcome, __: float, count: int) -> None:

@@ -260,7 +260,7 @@ async def test_one_error_names_the_holders_of_every_budget() -> None:
     limiter = AsyncDualMemoryLimiter(limit, limit, clock)
     ledgers = [Ledger(clock, address, f"{one.value} memory") for one in LimitType]
     for limit_type, ledger in zip(LimitType, ledgers, strict=True):
-        limiter.record_with(limit_type, ledger)
+        limiter.semaphore(limit_type).record_with(ledger)
     check_all_balanced(ledgers)
     # When
     for limit_type in LimitType:
@@ -292,7 +292,7 @@ async def test_a_shared_lease_is_one_permit_until_the_last_reference() -> None:
     clock = ManualClock()
     limiter = AsyncDualMemoryLimiter(limit, limit, clock)
     ledger = Ledger(clock, address)
-    limiter.record_with(LimitType.DIRECT_MEMORY, ledger)
+    limiter.semaphore(LimitType.DIRECT_MEMORY).record_with(ledger)
     leases, peers = SharedLeases(limiter, LimitType.DIRECT_MEMORY), [Peer(1), Peer(2)]
     first, second = [await leases.acquire("answer", 600, peer, NS) for peer in peers]
     # When
