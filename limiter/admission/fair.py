@@ -47,13 +47,7 @@ _PARKED = 3
 
 
 class FairAdmission(Places):
-    """See the module.
-
-    Args:
-        budget: Asked for its limit, which may change.
-        accounts: Those of the semaphore.
-        caps: Configured caps of connections, namespaces and tenants.
-    """
+    """See the module."""
 
     def __init__(self, budget: Budget, accounts: Accounts, caps: AdmissionCaps) -> None:
         super().__init__(budget, accounts, caps)

@@ -32,13 +32,7 @@ LAST_DIVISOR = 2
 
 
 class Places(Admission):
-    """The places of limiter.admission.fair.FairAdmission; see there.
-
-    Args:
-        budget: Asked for its limit, which may change.
-        accounts: Those of the semaphore.
-        caps: Configured caps of connections, namespaces and tenants.
-    """
+    """The places of limiter.admission.fair.FairAdmission; see there."""
 
     def __init__(self, budget: Budget, accounts: Accounts, caps: AdmissionCaps) -> None:
         self._budget = budget

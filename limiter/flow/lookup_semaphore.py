@@ -55,16 +55,9 @@ class LookupSemaphore:
         for permit in list(self._owned.get(owner, ())):
             permit.release()
 
-    def give_back(self, permit: LookupPermit, owner: Hashable) -> None:
-        """Free one place; the permit's to call."""
-        self._pending -= 1
-        self._disown(permit, owner)
-
-    def keep_for_ever(self, permit: LookupPermit, owner: Hashable) -> None:
-        """Leave a place taken without an owner; the permit's to call."""
-        self._disown(permit, owner)
-
-    def _disown(self, permit: LookupPermit, owner: Hashable) -> None:
+    def ended(self, permit: LookupPermit, owner: Hashable, *, freed: bool) -> None:
+        """Free one place, or leave it taken without an owner; the permit's to call."""
+        self._pending -= freed
         permits = self._owned[owner]
         permits.discard(permit)
         if not permits:
@@ -95,18 +88,15 @@ class LookupPermit:
 
     def release(self) -> None:
         """Free the place; once more is harmless."""
-        if self._live:
-            self._live = False
-            self._semaphore.give_back(self, self._owner)
-            self._end_reservation()
+        self._end(freed=True)
 
     def leak(self) -> None:
         """Never free the place: what a real broker does when it leaves a request unanswered."""
+        self._end(freed=False)
+
+    def _end(self, *, freed: bool) -> None:
         if self._live:
             self._live = False
-            self._semaphore.keep_for_ever(self, self._owner)
-            self._end_reservation()
-
-    def _end_reservation(self) -> None:
-        if self._reservation is not None:
-            self._reservation.release()
+            self._semaphore.ended(self, self._owner, freed=freed)
+            if self._reservation is not None:
+                self._reservation.release()

@@ -54,11 +54,6 @@ def estimate_topic_list_bytes(names: Iterable[str]) -> int:
 def charged_bytes(policy: SizeEstimate, estimated_bytes: int, names: int) -> int:
     """Return the heap that a list is charged with once it is there.
 
-    Args:
-        policy: The proposal's text counts the names themselves only.
-        estimated_bytes: Its heap estimate, see :func:`estimate_topic_list_bytes`.
-        names: How many names it has.
-
     Source: PIP-442, "Integration Points"; upstream TopicListMemoryLimiter.estimateTopicListSize.
     """
     if policy is SizeEstimate.PROPOSAL:

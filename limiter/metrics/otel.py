@@ -52,11 +52,6 @@ class TopicListInstruments:
 
     Gauges and counters are read when the meter is, in that same thread; waits go into the
     histograms as they happen, all but those that :meth:`completed` adds.
-
-    Args:
-        meter: Makes the instruments.
-        limiter: Asked for its statistics whenever the meter is read.
-        tally: Observes the limiter.
     """
 
     def __init__(self, meter: Meter, limiter: HasStatistics, tally: OutcomeCounts) -> None:
@@ -130,8 +125,6 @@ class _Waits:
     The SDK takes 5 us for each record: too much for requests that waited for nothing, which are
     most and arrive by the thousand at once. Of such a batch one is recorded; the others are
     added to what was read.
-
-    The mutable state is how many were not recorded: since the start, since the last reading.
     """
 
     def __init__(self, name: str, histogram: HistogramInstrument) -> None:

@@ -137,14 +137,5 @@ class Permit:
         """The owner; None where the request named none, or where many share it."""
         return None if self.holder is None else self.holder.owner
 
-    def take(self) -> int:
-        """Empty the permit and return what it held; the semaphore's to call."""
-        size, self.size = self.size, 0
-        return size
-
-    def refill(self, size: int) -> None:
-        """Give an emptied permit its amount back; the semaphore's to call."""
-        self.size = size
-
     def __repr__(self) -> str:
         return f"<Permit {self.size}>"

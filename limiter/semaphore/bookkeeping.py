@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 class Bookkeeping:
     """Counts the permits of each owner, and in all.
 
-    Args:
-        budget: The sum of all permits.
-        accounts: One for each owner.
-        admission: The policy of the semaphore.
-        anonymous: True if requests without an owner have an account too.
-
     Attributes:
         skips_anonymous: True if a permit without an owner changes nothing but the sum.
     """
@@ -77,7 +71,7 @@ class Bookkeeping:
         """Take everything from a permit and return what it was; the second time that is 0."""
         if not permit.counted:
             return 0
-        size = permit.take()
+        size, permit.size = permit.size, 0
         self.budget.acquired -= size
         holder = permit.holder
         if holder is not None and permit in holder.permits:

@@ -55,12 +55,6 @@ class SlowPeers:
     """Watches those connections of a process that have something outstanding.
 
     Bound: one entry a connection, forgotten when nothing is outstanding or the connection ends.
-
-    Args:
-        limiter: Knows what waits, and what each peer holds.
-        rules: When a peer is closed.
-        totals: Counts the closed.
-        clock: Where time comes from.
     """
 
     def __init__(
@@ -158,7 +152,7 @@ class SlowPeers:
         self._timer = None
         now = self._clock.now()
         for peer in list(islice(self._active, SAMPLES_A_TICK)):
-            self._guarded(self._look_at, peer, now)
+            self._guarded(peer, self._look_at, peer, now)
         waited_for = self._waited_for()
         self._place_unproven(waited_for, now)
         if waited_for and now >= self._closed_at + CLOSE_INTERVAL_SECONDS:
@@ -167,10 +161,10 @@ class SlowPeers:
             soon = waited_for or self._unproven.go_last
             self._arm(CLOSE_INTERVAL_SECONDS if soon else QUIET_INTERVAL_SECONDS)
 
-    def _guarded(self, look: Callable[[Peer, float], object], peer: Peer, now: float) -> None:
+    def _guarded(self, peer: Peer, look: Callable[..., object], *args: object) -> None:
         """Look at a peer; what breaks there ends the watch of this one only."""
         try:
-            look(peer, now)
+            look(*args)
         except Exception:
             logger.exception("watching %r no more after an error of ours", peer)
             self.ended(peer)
@@ -236,9 +230,9 @@ class SlowPeers:
                 self._let_unproven_go(last=go_last)
         if go_last:
             for peer in self._unproven.to_ask():
-                self._guarded(self._ask, peer, now)
+                self._guarded(peer, self._ask, peer)
 
-    def _ask(self, peer: Peer, _: float) -> None:
+    def _ask(self, peer: Peer) -> None:
         self._unproven.was_asked(peer, done=peer.ask_whether_it_reads())
 
     def _let_unproven_go(self, *, last: bool) -> None:
@@ -271,7 +265,7 @@ class SlowPeers:
         grace = self._rules.grace_seconds
         for peer in self._in_the_way(waited_for, 1.0, now):
             # With many connections, the last time was a while ago.
-            self._guarded(_sampled, peer, now)
+            self._guarded(peer, peer.sample_progress, now)
             if peer in self._active and peer.progress.stalled_seconds(now) >= grace:
                 self._closed_at = self._silent_at = now
                 self._close(peer, CloseReason.CONTENTION, peer.progress.stalled_seconds(now))
@@ -350,7 +344,3 @@ class SlowPeers:
             silent = peer.progress.stalled_seconds(now) > QUIET_INTERVAL_SECONDS
             if silent and any(self._limiter.pinned_by(peer).values()):
                 yield peer
-
-
-def _sampled(peer: Peer, now: float) -> None:
-    peer.sample_progress(now)
