@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from limiter.admission.rules import AdmissionCaps
     from limiter.permits.account import Account, Place, Waiter
     from limiter.permits.accounts import Accounts
-    from limiter.permits.budget import Budget
-    from limiter.permits.permit import Permit
+    from limiter.permits.permit import Budget, Permit
 
 
 MEMBERS_LOOKED_AT = 16

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from limiter.admission.rules import AdmissionCaps
     from limiter.permits.account import Place, Waiter
     from limiter.permits.accounts import Accounts
-    from limiter.permits.budget import Budget
-    from limiter.permits.permit import Holder, Permit
+    from limiter.permits.permit import Budget, Holder, Permit
 
 
 EXACT_ACCOUNTS = 16

@@ -13,23 +13,21 @@ if TYPE_CHECKING:
 class LookupSemaphore:
     """Places for requests that ask for metadata; nobody waits, a full house refuses.
 
+    Attributes:
+        pending_requests: Requests that hold a place (pulsar_broker_lookup_pending_requests).
+
     Source: upstream BrokerService.lookupRequestSemaphore (maxConcurrentLookupRequest).
     """
 
     def __init__(self, max_requests: int) -> None:
         self.max_requests = max_requests
-        self._pending = 0
+        self.pending_requests = 0
         self._owned: dict[Hashable, set[LookupPermit]] = {}
-
-    @property
-    def pending_requests(self) -> int:
-        """Requests that hold a place (metric pulsar_broker_lookup_pending_requests)."""
-        return self._pending
 
     @property
     def full(self) -> bool:
         """True if all places are taken."""
-        return self._pending >= self.max_requests
+        return self.pending_requests >= self.max_requests
 
     def try_acquire(
         self, owner: Hashable, reservation: ResponseReservation | None = None
@@ -45,7 +43,7 @@ class LookupSemaphore:
             if reservation is not None:
                 reservation.release()
             return None
-        self._pending += 1
+        self.pending_requests += 1
         permit = LookupPermit(self, owner, reservation)
         self._owned.setdefault(owner, set()).add(permit)
         return permit
@@ -57,7 +55,7 @@ class LookupSemaphore:
 
     def ended(self, permit: LookupPermit, owner: Hashable, *, freed: bool) -> None:
         """Free one place, or leave it taken without an owner; the permit's to call."""
-        self._pending -= freed
+        self.pending_requests -= freed
         permits = self._owned[owner]
         permits.discard(permit)
         if not permits:

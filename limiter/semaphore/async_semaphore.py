@@ -16,8 +16,7 @@ from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.clock import Clock, LoopClock
 from limiter.permits.account import Account, SharedHolder, Waiter
 from limiter.permits.accounts import Accounts
-from limiter.permits.budget import Budget
-from limiter.permits.permit import AcquireOutcome, Permit, SemaphoreStatistics
+from limiter.permits.permit import AcquireOutcome, Budget, Permit, SemaphoreStatistics
 from limiter.semaphore.bookkeeping import Bookkeeping
 from limiter.semaphore.contention import ContentionWatch
 from limiter.semaphore.granting import Granting
