@@ -104,7 +104,11 @@ class FairAdmission(Places):
         account = waiter.account
         if waiter.previous is not None:
             self.growth.ends(waiter, waiter.previous)
-            self._growth_left(waiter)
+            if waiter in self.growth:
+                self.growth.discard(waiter)
+            elif account is not None:
+                del account.parked_growth[waiter]
+                self._put_in_place(account)
         elif account is not None:
             was_first = account.first_in_line is waiter
             del account.line[waiter]
@@ -114,14 +118,6 @@ class FairAdmission(Places):
                 self._longest.discard(account)
             if was_first:
                 self._put_in_place(account)
-
-    def _growth_left(self, waiter: Waiter) -> None:
-        account = waiter.account
-        if waiter in self.growth:
-            self.growth.discard(waiter)
-        elif account is not None:
-            del account.parked_growth[waiter]
-            self._put_in_place(account)
 
     def admits_growth(self, waiter: Waiter) -> bool:
         """Return True if a growth goes first for its account, or for one of those that share it."""

@@ -97,9 +97,6 @@ class AsyncDualMemoryLimiter:
     """Grants bytes of heap and of direct memory, each of its own budget, or lets requests wait.
 
     Args:
-        heap: The budget of LimitType.HEAP_MEMORY.
-        direct: The budget of LimitType.DIRECT_MEMORY.
-        clock: Where time comes from.
         observer: Told of requests: which budget, how they ended, seconds waited, how many.
         rules: In which order requests are granted; as shipped unless told otherwise.
 
@@ -115,6 +112,7 @@ class AsyncDualMemoryLimiter:
         rules: AdmissionRules | None = None,
     ) -> None:
         self._observer = observer
+        limits = {LimitType.HEAP_MEMORY: heap, LimitType.DIRECT_MEMORY: direct}
         self._semaphores = {
             limit_type: AsyncSemaphore(
                 limit.max_bytes,
@@ -124,10 +122,7 @@ class AsyncDualMemoryLimiter:
                 partial(self._observe, limit_type),
                 rules,
             )
-            for limit_type, limit in (
-                (LimitType.HEAP_MEMORY, heap),
-                (LimitType.DIRECT_MEMORY, direct),
-            )
+            for limit_type, limit in limits.items()
         }
 
     def _observe(
@@ -284,10 +279,7 @@ class AsyncDualMemoryLimiter:
 
     def statistics(self) -> DualStatistics:
         """Return a frozen snapshot of both budgets."""
-        return DualStatistics(
-            self._semaphores[LimitType.HEAP_MEMORY].statistics(),
-            self._semaphores[LimitType.DIRECT_MEMORY].statistics(),
-        )
+        return DualStatistics(*(one.statistics() for one in self._semaphores.values()))
 
 
 def _ours(permit: MemoryPermit) -> MemoryPermit:

@@ -1,8 +1,7 @@
 """Memory of responses: charged to each of them, or once for all that send the same bytes.
 
-Both kinds have the same three operations, so that a request reads the same under either
-(``floodgateResponseBuffers``): hold heap for a block, acquire direct memory for an outbound
-entry, and give back everything an owner has.
+Both kinds have the same operations: a request reads the same under either
+(``floodgateResponseBuffers``).
 """
 
 from __future__ import annotations
@@ -154,13 +153,20 @@ class PrivateMemory(ResponseMemory):
         """See ResponseMemory.heap."""
         return self._limiter.hold(LimitType.HEAP_MEMORY, size_bytes, owner, namespace)
 
+    async def direct(
+        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
+    ) -> Callable[[], object]:
+        """See ResponseMemory.direct."""
+        direct = LimitType.DIRECT_MEMORY
+        permit = await self._limiter.acquire(direct, size_bytes, None, owner, namespace)
+        return lambda: self._limiter.release(permit)
+
     async def direct_ahead(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> DirectAhead:
         """See ResponseMemory.direct_ahead."""
-        permit = await self._limiter.acquire(
-            LimitType.DIRECT_MEMORY, size_bytes, None, owner, namespace
-        )
+        direct = LimitType.DIRECT_MEMORY
+        permit = await self._limiter.acquire(direct, size_bytes, None, owner, namespace)
         return DirectAhead(
             lambda _, needed_bytes: needed_bytes <= permit.size,
             partial(self._limiter.release, permit),

@@ -137,7 +137,6 @@ class Ledger:
     """Keeps the record of one budget; see limiter.semaphore.bookkeeping.PermitRecord.
 
     Args:
-        clock: Where time comes from.
         name: Names an owner; None is for requests without one.
         budget: What is held, in words.
 
@@ -241,15 +240,6 @@ class Ledger:
             for key, (size, permits, oldest) in found.items()
         ]
         return sorted(holdings, key=lambda holding: (-holding.size_bytes, holding.owner))
-
-    def check_balanced(self) -> None:
-        """Ask that nothing is held.
-
-        Raises:
-            UnbalancedLedgerError: Something is; by whom, how much and since when.
-        """
-        if self._live:
-            raise UnbalancedLedgerError(self.holdings())
 
 
 def names_of(holder: Holder | None, name: Callable[[Hashable | None], str]) -> str:

@@ -38,7 +38,6 @@ class AsyncSemaphore:
         max_permits: The limit; 0 or less is unbounded, and then nothing is counted.
         max_queue_size: Places for waiting requests; 0 or less is an unbounded queue.
         timeout_seconds: How long a request may wait.
-        clock: Where time comes from.
         observer: Told how requests ended, after how many seconds, and how many did so. Each
             request is told of once; those that did not wait are told of together, at the latest
             when ``statistics`` is asked for.
