@@ -66,14 +66,8 @@ class Caps:
     def __init__(self, caps: AdmissionCaps) -> None:
         self.caps = caps
         self._groups: dict[tuple[LimitScope, str], CapGroup] = {}
-        self._levels = [
-            (scope, cap)
-            for scope, cap in (
-                (LimitScope.NAMESPACE, caps.per_namespace),
-                (LimitScope.TENANT, caps.per_tenant),
-            )
-            if cap > 0
-        ]
+        levels = {LimitScope.NAMESPACE: caps.per_namespace, LimitScope.TENANT: caps.per_tenant}
+        self._levels = [(scope, cap) for scope, cap in levels.items() if cap > 0]
         self.any = bool(self._levels) or caps.per_connection > 0
 
     def validate(self, size: int, *, many_clients: bool) -> None:

@@ -249,10 +249,8 @@ class FairAdmission(Places):
         stands = waiter.account
         if stands is None or stands is account:
             return False
-        there, here = (
-            self._rank(stands.place),
-            self._rank(self._place_of(account, waiter.namespace, waiter.size)),
-        )
+        there = self._rank(stands.place)
+        here = self._rank(self._place_of(account, waiter.namespace, waiter.size))
         if account.line:
             return there >= _LAST > here
         return here < there or stands.first_in_line is not waiter

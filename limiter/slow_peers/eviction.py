@@ -16,6 +16,7 @@ Nothing runs while nothing is outstanding: connections announce themselves when 
 from __future__ import annotations
 
 import logging
+from dataclasses import astuple
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -55,6 +56,9 @@ class SlowPeers:
     """Watches those connections of a process that have something outstanding.
 
     Bound: one entry a connection, forgotten when nothing is outstanding or the connection ends.
+
+    Attributes:
+        watches: True if any rule is on.
     """
 
     def __init__(
@@ -64,6 +68,7 @@ class SlowPeers:
         totals: FlowTotals,
         clock: Clock,
     ) -> None:
+        self.watches = any(limit > 0 for limit in astuple(rules))
         self._limiter = limiter
         self._rules = rules
         self._totals = totals
@@ -84,15 +89,6 @@ class SlowPeers:
 
     def __len__(self) -> int:
         return len(self._active)
-
-    @property
-    def watches(self) -> bool:
-        """True if any rule is on."""
-        rules = self._rules
-        return (
-            max(rules.grace_seconds, rules.max_unwritable_seconds, rules.min_drain_bytes_per_second)
-            > 0
-        )
 
     # -- what connections say -----------------------------------------------------------------
 
@@ -134,7 +130,7 @@ class SlowPeers:
         self._active.clear()
         for peer in list(self._deferred):
             self._undefer(peer)
-        self._rules = SlowPeerRules(0, 0, 0)
+        self._rules, self.watches = SlowPeerRules(0, 0, 0), False
 
     # -- time ---------------------------------------------------------------------------------
 
