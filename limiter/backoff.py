@@ -35,10 +35,8 @@ class Backoff:
 
     def next(self) -> float:
         """Return the next delay in seconds."""
-        delay, self._next_seconds = (
-            self._next_seconds,
-            min(2 * self._next_seconds, self._most_seconds),
-        )
+        delay = self._next_seconds
+        self._next_seconds = min(2 * delay, self._most_seconds)
         return max(self._first_seconds, delay * (1 - _MOST_JITTER * self._jitter()))
 
     def reset(self) -> None:

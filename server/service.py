@@ -121,7 +121,7 @@ class ServerService(ABC, Generic[CnxT]):
         """Return ledgers, which record from now on each holder and check that all is given back."""
         ledgers = {one: Ledger(self._clock, owner_name, f"{one.value} memory") for one in LimitType}
         for limit_type, ledger in ledgers.items():
-            self.limiter.record_with(limit_type, ledger)
+            self.limiter.semaphore(limit_type).record_with(ledger)
         return ledgers
 
     @abstractmethod

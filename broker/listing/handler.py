@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from broker.patterns.filter import PatternFilter
     from broker.stores.store import Mode
     from broker.topic_lists.listing import TopicListing
-    from limiter.memory.direct_ahead import DirectAhead
-    from limiter.memory.response_memory import ResponseMemory
+    from limiter.memory.response_memory import DirectAhead, ResponseMemory
     from proto.names import NamespaceName
     from proto.topics_response import TopicsResponse
     from proto.transport.connection import Connection

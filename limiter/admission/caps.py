@@ -27,8 +27,6 @@ class OverQuota:
         """Let an account wait for a quota in which ``waiter`` fits."""
         self._by_need.put(account, account.weight + waiter.needed)
 
-    replace = add
-
     def discard(self, account: Account) -> None:
         """The account waits here no more."""
         self._by_need.discard(account)
@@ -40,18 +38,15 @@ class OverQuota:
 
 
 class CapGroup:
-    """Accounts whose next request does not fit the cap of one namespace or tenant."""
+    """Accounts whose next request does not fit the cap of a connection, namespace or tenant."""
 
     def __init__(self) -> None:
         self.held = 0
         self.parked: OrderedDict[Account, None] = OrderedDict()
 
     def add(self, account: Account, _: Waiter) -> None:
-        """Let an account wait until the group gives back."""
+        """Let an account wait until the group gives back; one that waits keeps its place."""
         self.parked[account] = None
-
-    def replace(self, account: Account, _: Waiter) -> None:
-        """It keeps its place among the parked."""
 
     def discard(self, account: Account) -> None:
         """The account waits here no more."""
@@ -71,14 +66,8 @@ class Caps:
     def __init__(self, caps: AdmissionCaps) -> None:
         self.caps = caps
         self._groups: dict[tuple[LimitScope, str], CapGroup] = {}
-        self._levels = [
-            (scope, cap)
-            for scope, cap in (
-                (LimitScope.NAMESPACE, caps.per_namespace),
-                (LimitScope.TENANT, caps.per_tenant),
-            )
-            if cap > 0
-        ]
+        levels = {LimitScope.NAMESPACE: caps.per_namespace, LimitScope.TENANT: caps.per_tenant}
+        self._levels = [(scope, cap) for scope, cap in levels.items() if cap > 0]
         self.any = bool(self._levels) or caps.per_connection > 0
 
     def validate(self, size: int, *, many_clients: bool) -> None:

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from limiter.admission.rules import AdmissionCaps
     from limiter.permits.account import Account, Place, Waiter
     from limiter.permits.accounts import Accounts
-    from limiter.permits.budget import Budget
-    from limiter.permits.permit import Permit
+    from limiter.permits.permit import Budget, Permit
 
 
 MEMBERS_LOOKED_AT = 16
@@ -47,13 +46,7 @@ _PARKED = 3
 
 
 class FairAdmission(Places):
-    """See the module.
-
-    Args:
-        budget: Asked for its limit, which may change.
-        accounts: Those of the semaphore.
-        caps: Configured caps of connections, namespaces and tenants.
-    """
+    """See the module."""
 
     def __init__(self, budget: Budget, accounts: Accounts, caps: AdmissionCaps) -> None:
         super().__init__(budget, accounts, caps)
@@ -80,14 +73,6 @@ class FairAdmission(Places):
         available = self._budget.available_permits
         return place is self._last and size <= self._left_for_last(available)
 
-    def stands_for(self, holder: SharedHolder, waiter: Waiter) -> Account | None:
-        """See Admission."""
-        return self._best_placed(holder, waiter)
-
-    def admits_growth(self, waiter: Waiter) -> bool:
-        """See Admission."""
-        return self._goes_first(waiter)
-
     def precedes(self, waiter: Waiter) -> bool:
         """Return True if the others wait for their own quota or cap, or growth meets new work."""
         turn = self.turn()
@@ -97,9 +82,9 @@ class FairAdmission(Places):
         """See Admission."""
         account = waiter.account
         if waiter.previous is not None:
-            self._growth.begins(waiter, waiter.previous)
-            if account is None or self._goes_first(waiter):
-                self._growth.add(waiter)
+            self.growth.begins(waiter, waiter.previous)
+            if account is None or self.admits_growth(waiter):
+                self.growth.add(waiter)
             else:
                 account.parked_growth[waiter] = None
                 self._put_in_place(account)
@@ -118,8 +103,12 @@ class FairAdmission(Places):
     def _take_out(self, waiter: Waiter) -> None:
         account = waiter.account
         if waiter.previous is not None:
-            self._growth.ends(waiter, waiter.previous)
-            self._growth_left(waiter)
+            self.growth.ends(waiter, waiter.previous)
+            if waiter in self.growth:
+                self.growth.discard(waiter)
+            elif account is not None:
+                del account.parked_growth[waiter]
+                self._put_in_place(account)
         elif account is not None:
             was_first = account.first_in_line is waiter
             del account.line[waiter]
@@ -130,15 +119,7 @@ class FairAdmission(Places):
             if was_first:
                 self._put_in_place(account)
 
-    def _growth_left(self, waiter: Waiter) -> None:
-        account = waiter.account
-        if waiter in self._growth:
-            self._growth.discard(waiter)
-        elif account is not None:
-            del account.parked_growth[waiter]
-            self._put_in_place(account)
-
-    def _goes_first(self, waiter: Waiter) -> bool:
+    def admits_growth(self, waiter: Waiter) -> bool:
         """Return True if a growth goes first for its account, or for one of those that share it."""
         if waiter.account is None:
             return True
@@ -193,8 +174,8 @@ class FairAdmission(Places):
 
     def turn(self) -> Waiter | None:
         """See Admission."""
-        if self._growth:
-            return self._growth.oldest()
+        if self.growth:
+            return self.growth.oldest()
         account = self._settled(WaitingLine.first, self._served) or self._borrower()
         account = account or self._settled(WaitingLine.first, lambda: self._last)
         return None if account is None else account.first_in_line
@@ -216,7 +197,7 @@ class FairAdmission(Places):
     def _smallest_like(self, turn: Waiter) -> Waiter | None:
         """Return the least of those that may go before ``turn``."""
         if turn.previous is not None:
-            return self._growth.smallest()
+            return self.growth.smallest()
         last = turn.account is not None and turn.account.place is self._last
         account = self._settled(
             WaitingLine.smallest, (lambda: self._last) if last else self._served
@@ -245,7 +226,7 @@ class FairAdmission(Places):
             holder.put_deferred_last(account)
         for waiter in list(account.line):
             if account.deferred and type(waiter.holder) is SharedHolder:
-                best = self._best_placed(waiter.holder, waiter)
+                best = self.stands_for(waiter.holder, waiter)
                 if best is not account:
                     self._move(waiter, best)
         self.holds_changed(account)
@@ -259,7 +240,7 @@ class FairAdmission(Places):
             if waiter.previous is None:
                 better = self._stands_better(account, waiter)
             else:
-                better = waiter not in self._growth and self._grows_first(account, waiter)
+                better = waiter not in self.growth and self._grows_first(account, waiter)
             if better:
                 self._move(waiter, account)
 
@@ -268,10 +249,8 @@ class FairAdmission(Places):
         stands = waiter.account
         if stands is None or stands is account:
             return False
-        there, here = (
-            self._rank(stands.place),
-            self._rank(self._place_of(account, waiter.namespace, waiter.size)),
-        )
+        there = self._rank(stands.place)
+        here = self._rank(self._place_of(account, waiter.namespace, waiter.size))
         if account.line:
             return there >= _LAST > here
         return here < there or stands.first_in_line is not waiter
@@ -289,12 +268,12 @@ class FairAdmission(Places):
         for waiter in list(holder.waiters):
             if waiter.account is not account or not holder.references:
                 continue
-            if waiter in self._growth:
+            if waiter in self.growth:
                 waiter.account = holder.first_member()
             else:
-                self._move(waiter, self._best_placed(holder, waiter))
+                self._move(waiter, self.stands_for(holder, waiter))
 
-    def _best_placed(self, holder: SharedHolder, waiter: Waiter) -> Account:
+    def stands_for(self, holder: SharedHolder, waiter: Waiter) -> Account:
         """Return the best placed of the first few members: looking at all would cost too much.
 
         Of two in the same place, one whose own requests do not wait before it.
@@ -317,17 +296,3 @@ class FairAdmission(Places):
         self.discard(waiter)
         waiter.account = account
         self.add(waiter)
-
-    # -- stalls -------------------------------------------------------------------------------
-
-    def every_holder_waits(self) -> bool:
-        """See Admission."""
-        return self._growth.every_holder_waits()
-
-    def overdraft(self, room: int) -> Waiter | None:
-        """See Admission."""
-        return self._growth.oldest_within(room)
-
-    def youngest_growth(self) -> Waiter | None:
-        """See Admission."""
-        return self._growth.youngest()

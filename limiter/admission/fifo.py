@@ -9,12 +9,19 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from limiter.admission.growth_queue import GrowthQueue
     from limiter.permits.account import Account, SharedHolder, Waiter
     from limiter.permits.permit import Permit
 
 
 class Admission:
-    """An admission policy. Where it does not say otherwise, nothing depends on what is held."""
+    """An admission policy. Where it does not say otherwise, nothing depends on what is held.
+
+    Attributes:
+        growth: Updates that wait, where the policy ends stalls.
+    """
+
+    growth: GrowthQueue | None = None
 
     def validate(self, account: Account | None, size: int) -> None:
         """Refuse new work that no waiting will ever admit.
@@ -90,18 +97,6 @@ class Admission:
 
     def accounts_changed(self) -> None:
         """Take in that there are fewer accounts, or another limit."""
-
-    def every_holder_waits(self) -> bool:
-        """Return True if every permit that holds something waits to grow, and that is a stall."""
-        return False
-
-    def overdraft(self, room: int) -> Waiter | None:
-        """Return the oldest growth that needs no more than ``room``."""
-        return None
-
-    def youngest_growth(self) -> Waiter | None:
-        """Return the growth that came last."""
-        return None
 
 
 class FifoAdmission(Admission):

@@ -63,12 +63,8 @@ class GrowthQueue:
         if permit.size > 0:
             self._held_permits += 1
             self._growing_permits += permit.growing > 0
-        if permit.growing:
-            self._got_back(permit)
-
-    def _got_back(self, permit: Permit) -> None:
-        """A permit has its amount again after another growth of it was undone: it needs less."""
-        for waiter in self._all:
+        # One that has its amount again, after another growth of it was undone, needs less.
+        for waiter in self._all if permit.growing else ():
             if waiter.previous is permit:
                 self._all_by_need.put(waiter, waiter.needed)
                 if waiter in self._queue:

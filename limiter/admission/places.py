@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from limiter.admission.caps import Caps, OverQuota
+from limiter.admission.caps import CapGroup, Caps, OverQuota
 from limiter.admission.fifo import Admission
 from limiter.admission.growth_queue import GrowthQueue
-from limiter.admission.waiting_line import OverOwnCap, WaitingLine
+from limiter.admission.waiting_line import WaitingLine
 from limiter.permits.account import Account, SharedHolder
 
 if TYPE_CHECKING:
     from limiter.admission.rules import AdmissionCaps
     from limiter.permits.account import Place, Waiter
     from limiter.permits.accounts import Accounts
-    from limiter.permits.budget import Budget
-    from limiter.permits.permit import Holder, Permit
+    from limiter.permits.permit import Budget, Holder, Permit
 
 
 EXACT_ACCOUNTS = 16
@@ -32,22 +31,16 @@ LAST_DIVISOR = 2
 
 
 class Places(Admission):
-    """The places of limiter.admission.fair.FairAdmission; see there.
-
-    Args:
-        budget: Asked for its limit, which may change.
-        accounts: Those of the semaphore.
-        caps: Configured caps of connections, namespaces and tenants.
-    """
+    """The places of limiter.admission.fair.FairAdmission; see there."""
 
     def __init__(self, budget: Budget, accounts: Accounts, caps: AdmissionCaps) -> None:
         self._budget = budget
         self._accounts = accounts
         self._caps = Caps(caps)
-        self._growth = GrowthQueue()
+        self.growth: GrowthQueue = GrowthQueue()
         self._counted = 0
         self._hungry, self._holding, self._last = WaitingLine(), WaitingLine(), WaitingLine()
-        self._over_quota, self._over_own_cap = OverQuota(), OverOwnCap()
+        self._over_quota, self._over_own_cap = OverQuota(), CapGroup()
         self._over_quota_last = OverQuota()  # The deferred: nothing is lent to them.
         # What was granted to deferred accounts; it is theirs until it is given back.
         self._last_permits: dict[Permit, int] = {}
@@ -59,14 +52,11 @@ class Places(Admission):
         place = None
         while waiter is not None and waiter.previous and self._grows_first(account, waiter):
             del account.parked_growth[waiter]
-            self._growth.add(waiter)
+            self.growth.add(waiter)
             waiter = account.first_in_line
         if waiter is not None:
             place = self._place_of_waiter(account, waiter)
-            if place is account.place:
-                place.replace(account, waiter)
-                return
-        if account.place is not None:
+        if account.place is not None and account.place is not place:
             account.place.discard(account)
         account.place = place
         if waiter is not None and place is not None:
@@ -136,7 +126,7 @@ class Places(Admission):
 
     def took_on(self, permit: Permit) -> None:
         """See Admission."""
-        self._growth.took_on(permit)
+        self.growth.took_on(permit)
         if self._accounts.deferred_owners and permit.size and _is_deferred(permit.holder):
             self._last_permits[permit] = permit.size
             self._last_held += permit.size
@@ -145,7 +135,7 @@ class Places(Admission):
 
     def gave_back(self, permit: Permit, size: int) -> None:
         """See Admission."""
-        self._growth.gave_back(permit, size)
+        self.growth.gave_back(permit, size)
         if self._last_permits:
             self._last_held -= self._last_permits.pop(permit, 0)
         if self._caps.any:

@@ -1,4 +1,4 @@
-"""Lines of accounts that wait for their turn, and the place of those at their own cap."""
+"""Lines of accounts that wait for their turn."""
 
 from __future__ import annotations
 
@@ -22,18 +22,13 @@ class WaitingLine:
         return len(self._namespaces)
 
     def add(self, account: Account, waiter: Waiter) -> None:
-        """See Place."""
-        self._namespaces[account] = waiter.namespace
-        self._turns.add(waiter.namespace, account)
-        self._by_size.put(account, waiter.needed)
-
-    def replace(self, account: Account, waiter: Waiter) -> None:
         """See Place: what the account was served still counts."""
-        before, now = self._namespaces[account], waiter.namespace
+        before, now = self._namespaces.get(account), waiter.namespace
         if before != now:
             self._namespaces[account] = now
             self._turns.add(now, account)
-            self._turns.discard(before, account)
+            if before is not None:
+                self._turns.discard(before, account)
         self._by_size.put(account, waiter.needed)
 
     def discard(self, account: Account) -> None:
@@ -52,16 +47,3 @@ class WaitingLine:
     def smallest(self) -> Account | None:
         """Return the account that asks for least."""
         return self._by_size.first()
-
-
-class OverOwnCap:
-    """Accounts that wait for themselves: the cap of a connection is reached."""
-
-    def add(self, account: Account, waiter: Waiter) -> None:
-        """Nothing to keep: the account is looked at whenever it gives something back."""
-
-    def replace(self, account: Account, waiter: Waiter) -> None:
-        """Nothing was kept."""
-
-    def discard(self, account: Account) -> None:
-        """Nothing was kept."""

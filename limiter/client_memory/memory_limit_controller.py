@@ -57,7 +57,6 @@ class MemoryLimitController:
     Args:
         limit_bytes: The limit; 0 or less is none, and then usage is counted all the same.
         max_waiters: How many callers may wait at once, at least 1; the next one is refused.
-        clock: Where time comes from.
         observer: Told how each request ended, and after how many seconds. It must not raise.
 
     Raises:

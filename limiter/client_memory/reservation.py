@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Protocol, Self
 from limiter.errors import raised_anew
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from limiter.client_memory.errors import MemoryReserveError
     from limiter.clock import TimerHandle
 
@@ -128,12 +126,7 @@ class Reservation:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
     def __repr__(self) -> str:

@@ -41,13 +41,7 @@ class FlowRules:
 
 
 class FlowControl:
-    """Drives the read gate of one connection.
-
-    Args:
-        rules: When it is paused.
-        gate: What is closed then.
-        clock: Where time comes from.
-    """
+    """Drives the read gate of one connection."""
 
     def __init__(self, rules: FlowRules, gate: ReadGate, clock: Clock) -> None:
         self._rules = rules

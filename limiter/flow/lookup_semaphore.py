@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
-    from types import TracebackType
 
     from limiter.flow.response_budget import ResponseReservation
 
@@ -14,23 +13,21 @@ if TYPE_CHECKING:
 class LookupSemaphore:
     """Places for requests that ask for metadata; nobody waits, a full house refuses.
 
+    Attributes:
+        pending_requests: Requests that hold a place (pulsar_broker_lookup_pending_requests).
+
     Source: upstream BrokerService.lookupRequestSemaphore (maxConcurrentLookupRequest).
     """
 
     def __init__(self, max_requests: int) -> None:
         self.max_requests = max_requests
-        self._pending = 0
+        self.pending_requests = 0
         self._owned: dict[Hashable, set[LookupPermit]] = {}
-
-    @property
-    def pending_requests(self) -> int:
-        """Requests that hold a place (metric pulsar_broker_lookup_pending_requests)."""
-        return self._pending
 
     @property
     def full(self) -> bool:
         """True if all places are taken."""
-        return self._pending >= self.max_requests
+        return self.pending_requests >= self.max_requests
 
     def try_acquire(
         self, owner: Hashable, reservation: ResponseReservation | None = None
@@ -46,7 +43,7 @@ class LookupSemaphore:
             if reservation is not None:
                 reservation.release()
             return None
-        self._pending += 1
+        self.pending_requests += 1
         permit = LookupPermit(self, owner, reservation)
         self._owned.setdefault(owner, set()).add(permit)
         return permit
@@ -56,16 +53,9 @@ class LookupSemaphore:
         for permit in list(self._owned.get(owner, ())):
             permit.release()
 
-    def give_back(self, permit: LookupPermit, owner: Hashable) -> None:
-        """Free one place; the permit's to call."""
-        self._pending -= 1
-        self._disown(permit, owner)
-
-    def keep_for_ever(self, permit: LookupPermit, owner: Hashable) -> None:
-        """Leave a place taken without an owner; the permit's to call."""
-        self._disown(permit, owner)
-
-    def _disown(self, permit: LookupPermit, owner: Hashable) -> None:
+    def ended(self, permit: LookupPermit, owner: Hashable, *, freed: bool) -> None:
+        """Free one place, or leave it taken without an owner; the permit's to call."""
+        self.pending_requests -= freed
         permits = self._owned[owner]
         permits.discard(permit)
         if not permits:
@@ -91,28 +81,20 @@ class LookupPermit:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
     def release(self) -> None:
         """Free the place; once more is harmless."""
-        if self._live:
-            self._live = False
-            self._semaphore.give_back(self, self._owner)
-            self._end_reservation()
+        self._end(freed=True)
 
     def leak(self) -> None:
         """Never free the place: what a real broker does when it leaves a request unanswered."""
+        self._end(freed=False)
+
+    def _end(self, *, freed: bool) -> None:
         if self._live:
             self._live = False
-            self._semaphore.keep_for_ever(self, self._owner)
-            self._end_reservation()
-
-    def _end_reservation(self) -> None:
-        if self._reservation is not None:
-            self._reservation.release()
+            self._semaphore.ended(self, self._owner, freed=freed)
+            if self._reservation is not None:
+                self._reservation.release()

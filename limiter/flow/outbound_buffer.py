@@ -117,12 +117,7 @@ class OutboundBuffer:
         self._listeners.pop(listener, None)
 
     def queued(self, size_bytes: int, paid_bytes: int = 0) -> bool:
-        """Count an entry; true when that made the connection unwritable.
-
-        Args:
-            size_bytes: Its length.
-            paid_bytes: What of it a permit of the memory limiter pays for.
-        """
+        """Count an entry, paid for in part; true when that made the connection unwritable."""
         self.weigh(size_bytes, paid_bytes)
         return self.became_unwritable()
 

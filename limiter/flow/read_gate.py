@@ -15,11 +15,6 @@ class ReadGate:
     """Pauses reading at the first cause and resumes it when the last is gone.
 
     A set, never a boolean: lifting one cause must not lift another.
-
-    Args:
-        pause: Called when reading must stop.
-        resume: Called when reading may go on.
-        totals: Where the process adds up its paused connections, why and for how long.
     """
 
     def __init__(

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 from limiter.flow.causes import PauseCause
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from limiter.flow.read_gate import ReadGate
     from limiter.flow.totals import FlowTotals
 
@@ -28,7 +26,6 @@ class ResponseBudget:
     Args:
         max_bytes: floodgateMaxInFlightResponseBytesPerConnection; 0 or less is unlimited.
         gate: Closed when all but the largest reach ``max_bytes``, opened again at half of it.
-        totals: Where the process adds them up.
     """
 
     def __init__(self, max_bytes: int, gate: ReadGate, totals: FlowTotals) -> None:
@@ -39,11 +36,7 @@ class ResponseBudget:
         self._sizes: dict[ResponseReservation, int] = {}
 
     def reserve(self, size_bytes: int | None) -> ResponseReservation:
-        """Count an answer that is about to be made; what comes next may have to wait.
-
-        Args:
-            size_bytes: What it will probably take; None is unknown, and takes the whole budget.
-        """
+        """Count an answer that is about to be made; one of unknown size takes the whole budget."""
         expected_bytes = self._max_bytes if size_bytes is None else size_bytes
         reservation = ResponseReservation(self, max(expected_bytes, SMALL_RESPONSE_BYTES))
         self._sizes[reservation] = reservation.size_bytes
@@ -91,10 +84,5 @@ class ResponseReservation:
     def __enter__(self) -> ResponseReservation:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()

@@ -16,10 +16,6 @@ if TYPE_CHECKING:
 class FlowTotals:
     """Adds up the connections of one process.
 
-    Args:
-        clock: Where time comes from.
-        outbound: What waits to leave.
-
     Attributes:
         connections: How many are paused now, by cause.
         pauses: How often one was, by cause.

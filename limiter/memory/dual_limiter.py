@@ -16,13 +16,11 @@ from limiter.semaphore.async_semaphore import AsyncSemaphore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
-    from types import TracebackType
 
     from limiter.admission.rules import AdmissionRules
     from limiter.clock import Clock
     from limiter.permits.account import Waiter
-    from limiter.permits.ledger import PermitRecord
-    from limiter.permits.permit import AcquireOutcome, Contention, Permit, SemaphoreStatistics
+    from limiter.permits.permit import AcquireOutcome, Permit, SemaphoreStatistics
 
 
 DualObserver: TypeAlias = "Callable[[LimitType, AcquireOutcome, float, int], None]"
@@ -99,9 +97,6 @@ class AsyncDualMemoryLimiter:
     """Grants bytes of heap and of direct memory, each of its own budget, or lets requests wait.
 
     Args:
-        heap: The budget of LimitType.HEAP_MEMORY.
-        direct: The budget of LimitType.DIRECT_MEMORY.
-        clock: Where time comes from.
         observer: Told of requests: which budget, how they ended, seconds waited, how many.
         rules: In which order requests are granted; as shipped unless told otherwise.
 
@@ -117,6 +112,7 @@ class AsyncDualMemoryLimiter:
         rules: AdmissionRules | None = None,
     ) -> None:
         self._observer = observer
+        limits = {LimitType.HEAP_MEMORY: heap, LimitType.DIRECT_MEMORY: direct}
         self._semaphores = {
             limit_type: AsyncSemaphore(
                 limit.max_bytes,
@@ -126,10 +122,7 @@ class AsyncDualMemoryLimiter:
                 partial(self._observe, limit_type),
                 rules,
             )
-            for limit_type, limit in (
-                (LimitType.HEAP_MEMORY, heap),
-                (LimitType.DIRECT_MEMORY, direct),
-            )
+            for limit_type, limit in limits.items()
         }
 
     def _observe(
@@ -249,27 +242,9 @@ class AsyncDualMemoryLimiter:
         for semaphore in self._semaphores.values():
             semaphore.owners.undefer(*owners)
 
-    def extend_timeouts(self, more_seconds: Callable[[LimitType, Waiter], float]) -> None:
-        """Ask for more time for a request that would time out now; see AsyncSemaphore."""
-        for limit_type, semaphore in self._semaphores.items():
-            semaphore.extend_timeouts(partial(more_seconds, limit_type))
-
-    def record_with(self, limit_type: LimitType, record: PermitRecord) -> None:
-        """Set the record of one budget's permits; before the first request."""
-        self._semaphores[limit_type].record_with(record)
-
     def pinned_by(self, owner: Hashable) -> dict[LimitType, int]:
         """Return the bytes that ``owner`` holds of each budget, with its part of shared ones."""
         return {one: self._semaphores[one].owners.pinned_by(owner) for one in LimitType}
-
-    def contention(self, limit_type: LimitType) -> Contention | None:
-        """Return the request that waits for memory of others; None when there is none."""
-        return self._semaphores[limit_type].contention.current()
-
-    def on_contention(self, callback: Callable[[LimitType, Contention], None]) -> None:
-        """Call back whenever it becomes the turn of a request that has to wait for others."""
-        for limit_type, semaphore in self._semaphores.items():
-            semaphore.contention.on_change(partial(callback, limit_type))
 
     def change_limit(
         self,
@@ -304,10 +279,7 @@ class AsyncDualMemoryLimiter:
 
     def statistics(self) -> DualStatistics:
         """Return a frozen snapshot of both budgets."""
-        return DualStatistics(
-            self._semaphores[LimitType.HEAP_MEMORY].statistics(),
-            self._semaphores[LimitType.DIRECT_MEMORY].statistics(),
-        )
+        return DualStatistics(*(one.statistics() for one in self._semaphores.values()))
 
 
 def _ours(permit: MemoryPermit) -> MemoryPermit:
@@ -342,12 +314,7 @@ class MemoryHold:
         )
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._permit is not None:
             self._limiter.release(self._permit)
 

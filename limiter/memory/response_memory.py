@@ -1,8 +1,7 @@
 """Memory of responses: charged to each of them, or once for all that send the same bytes.
 
-Both kinds have the same three operations, so that a request reads the same under either
-(``floodgateResponseBuffers``): hold heap for a block, acquire direct memory for an outbound
-entry, and give back everything an owner has.
+Both kinds have the same operations: a request reads the same under either
+(``floodgateResponseBuffers``).
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self
 
 from limiter.errors import PermitAcquireError
-from limiter.memory.direct_ahead import DirectAhead
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType
 from limiter.memory.shared_leases import SharedLeases
 from limiter.memory.transient_permit import TransientPermit
@@ -19,7 +17,6 @@ from limiter.memory.transient_permit import TransientPermit
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
     from contextlib import AbstractAsyncContextManager
-    from types import TracebackType
 
     from limiter.memory.shared_leases import LeaseReference
     from limiter.semaphore.async_semaphore import AsyncSemaphore
@@ -34,6 +31,39 @@ class HeapHold(Protocol):
         Raises:
             The errors of :meth:`limiter.semaphore.async_semaphore.AsyncSemaphore.update`.
         """
+
+
+class DirectAhead:
+    """Holds direct memory that was granted until an answer is made that takes it.
+
+    Only direct memory waits for peers. A request that waited for it with its answer made would hold
+    heap that others need; so it waits with nothing, and makes its answer afterwards.
+
+    Args:
+        pays_for: Says if it is enough for the bytes of a key, which are this size.
+        release: Gives it back.
+    """
+
+    __slots__ = ("_pays_for", "_release")
+
+    def __init__(
+        self, pays_for: Callable[[Hashable, int], bool], release: Callable[[], object]
+    ) -> None:
+        self._pays_for = pays_for
+        self._release: Callable[[], object] | None = release
+
+    def pay(self, key: Hashable, size_bytes: int) -> Callable[[], object] | None:
+        """Pay for an answer, if it is enough: return how that is given back, then the caller's."""
+        if self._release is None or not self._pays_for(key, size_bytes):
+            return None
+        release, self._release = self._release, None
+        return release
+
+    def release(self) -> None:
+        """Give back what did not pay for anything; once more is harmless."""
+        release, self._release = self._release, None
+        if release is not None:
+            release()
 
 
 class ResponseMemory:
@@ -53,11 +83,7 @@ class ResponseMemory:
     ) -> AbstractAsyncContextManager[HeapHold]:
         """Hold heap for a block.
 
-        Args:
-            key: The purpose; requests with an equal key may share.
-            size_bytes: How much.
-            owner: The owner of the request.
-            namespace: ``tenant/namespace`` it is for.
+        Requests with an equal key, here and below, may share.
 
         Raises:
             The errors of :meth:`limiter.semaphore.async_semaphore.AsyncSemaphore.acquire`.
@@ -72,22 +98,12 @@ class ResponseMemory:
         Raises:
             The errors of :meth:`limiter.semaphore.async_semaphore.AsyncSemaphore.acquire`.
         """
-        raise NotImplementedError
+        return (await self.direct_ahead(key, size_bytes, owner, namespace)).release
 
     async def direct_ahead(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> DirectAhead:
-        """Acquire direct memory for an answer that is made only then.
-
-        Args:
-            key: The answer; requests that wait for an equal one may share.
-            size_bytes: How much it will probably take.
-            owner: The owner of the request.
-            namespace: ``tenant/namespace`` it is for.
-
-        Raises:
-            The errors of :meth:`limiter.semaphore.async_semaphore.AsyncSemaphore.acquire`.
-        """
+        """Acquire what an answer that is made only then will probably take. Raises as `direct`."""
         raise NotImplementedError
 
     def direct_at_once(
@@ -141,18 +157,16 @@ class PrivateMemory(ResponseMemory):
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> Callable[[], object]:
         """See ResponseMemory.direct."""
-        permit = await self._limiter.acquire(
-            LimitType.DIRECT_MEMORY, size_bytes, None, owner, namespace
-        )
+        direct = LimitType.DIRECT_MEMORY
+        permit = await self._limiter.acquire(direct, size_bytes, None, owner, namespace)
         return lambda: self._limiter.release(permit)
 
     async def direct_ahead(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
     ) -> DirectAhead:
         """See ResponseMemory.direct_ahead."""
-        permit = await self._limiter.acquire(
-            LimitType.DIRECT_MEMORY, size_bytes, None, owner, namespace
-        )
+        direct = LimitType.DIRECT_MEMORY
+        permit = await self._limiter.acquire(direct, size_bytes, None, owner, namespace)
         return DirectAhead(
             lambda _, needed_bytes: needed_bytes <= permit.size,
             partial(self._limiter.release, permit),
@@ -184,15 +198,15 @@ class PrivateMemory(ResponseMemory):
         semaphore = self._limiter.semaphore(limit_type)
         if not semaphore.immediate.allows(size_bytes, owner, namespace):
             return None
-        take = partial(self._taken, semaphore, size_bytes, owner, namespace)
+        take = partial(_taken, semaphore, size_bytes, owner, namespace)
         return TransientPermit(take, semaphore, size_bytes, owner, namespace)
 
-    @staticmethod
-    def _taken(
-        semaphore: AsyncSemaphore, size_bytes: int, owner: Hashable, namespace: str
-    ) -> Callable[[], object]:
-        waiter = semaphore.request(size_bytes, None, owner, namespace)
-        return partial(semaphore.release, waiter.result())
+
+def _taken(
+    semaphore: AsyncSemaphore, size_bytes: int, owner: Hashable, namespace: str
+) -> Callable[[], object]:
+    waiter = semaphore.request(size_bytes, None, owner, namespace)
+    return partial(semaphore.release, waiter.result())
 
 
 class SharedMemory(ResponseMemory):
@@ -210,12 +224,6 @@ class SharedMemory(ResponseMemory):
     ) -> AbstractAsyncContextManager[HeapHold]:
         """See ResponseMemory.heap."""
         return _SharedHeapHold(self._heap, key, size_bytes, owner, namespace)
-
-    async def direct(
-        self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
-    ) -> Callable[[], object]:
-        """See ResponseMemory.direct."""
-        return (await self._direct.acquire(key, size_bytes, owner, namespace)).release
 
     async def direct_ahead(
         self, key: Hashable, size_bytes: int, owner: Hashable, namespace: str = ""
@@ -258,14 +266,13 @@ class SharedMemory(ResponseMemory):
         semaphore = None if covered else self._limiter.semaphore(limit_type)
         if semaphore is not None and not semaphore.immediate.allows(size_bytes, owner, namespace):
             return None
-        take = partial(self._taken, leases, key, size_bytes, owner, namespace)
-        return TransientPermit(take, semaphore, size_bytes, owner, namespace)
-
-    @staticmethod
-    def _taken(
-        leases: SharedLeases, key: Hashable, size_bytes: int, owner: Hashable, namespace: str
-    ) -> Callable[[], object]:
-        return leases.reference(key, size_bytes, owner, namespace).release
+        return TransientPermit(
+            lambda: leases.reference(key, size_bytes, owner, namespace).release,
+            semaphore,
+            size_bytes,
+            owner,
+            namespace,
+        )
 
     def cancel_owner(self, owner: Hashable) -> None:
         """See ResponseMemory.cancel_owner."""
@@ -294,12 +301,7 @@ class _SharedHeapHold:
         self._reference = await self._acquiring()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._reference is not None:
             self._reference.release()
 

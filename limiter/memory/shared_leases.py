@@ -1,7 +1,7 @@
 """Memory that many requests share: one lease with references; the last one returns it.
 
 A lease is acquired once for all that wait for it. A request that is cancelled gives back its
-reference only: the others' wait goes on. The mutable state is the table of live leases.
+reference only: the others' wait goes on.
 """
 
 from __future__ import annotations
@@ -223,8 +223,7 @@ class LeaseReference:
         """Wait until the lease is granted.
 
         Raises:
-            PermitAcquireError: It was refused, or this reference was released meanwhile.
-            PermitTooLargeError: The limit was lowered meanwhile and will never hold it.
+            PermitAcquireError, PermitTooLargeError: It was refused, or released meanwhile.
         """
         waiter = self._lease.waiter
         if waiter is not None:
@@ -250,9 +249,10 @@ class LeaseReference:
     async def grow(self, size_bytes: int) -> None:
         """Wait until the lease holds ``size_bytes`` or more, for all its owners.
 
+        A lease that is refused more stays as it is.
+
         Raises:
-            PermitAcquireError: That was refused; the lease stays as it is.
-            PermitTooLargeError: ``size_bytes`` exceeds the limit.
+            PermitAcquireError, PermitTooLargeError: That was refused.
         """
         await self.granted()
         while (permit := self._lease.permit) is not None and permit.size < size_bytes:

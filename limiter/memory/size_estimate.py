@@ -54,11 +54,6 @@ def estimate_topic_list_bytes(names: Iterable[str]) -> int:
 def charged_bytes(policy: SizeEstimate, estimated_bytes: int, names: int) -> int:
     """Return the heap that a list is charged with once it is there.
 
-    Args:
-        policy: The proposal's text counts the names themselves only.
-        estimated_bytes: Its heap estimate, see :func:`estimate_topic_list_bytes`.
-        names: How many names it has.
-
     Source: PIP-442, "Integration Points"; upstream TopicListMemoryLimiter.estimateTopicListSize.
     """
     if policy is SizeEstimate.PROPOSAL:
@@ -95,47 +90,42 @@ class TopicListSizeResultCache:
 
 
 class ResultHolder:
-    """The size of one key: not known, being measured, or the last actual size."""
+    """The size of one key: not known, being measured, or the last actual size.
+
+    Attributes:
+        last_size_bytes: The last actual size; None before the first.
+        measurement: The first measurement, while it is under way; another one is another object.
+    """
 
     def __init__(self) -> None:
-        self._size_bytes: int | None = None
-        self._measured: asyncio.Future[int] | None = None
-
-    @property
-    def last_size_bytes(self) -> int | None:
-        """The last actual size; None before the first."""
-        return self._size_bytes
-
-    @property
-    def measurement(self) -> object | None:
-        """The first measurement, while it is under way; another one is another object."""
-        return self._measured
+        self.last_size_bytes: int | None = None
+        self.measurement: asyncio.Future[int] | None = None
 
     async def size(self) -> int:
         """Return an estimate in bytes; 10,240 for the very first, while others await its result."""
-        if self._size_bytes is not None:
-            return self._size_bytes
-        if self._measured is None:
-            self._measured = asyncio.get_running_loop().create_future()
+        if self.last_size_bytes is not None:
+            return self.last_size_bytes
+        if self.measurement is None:
+            self.measurement = asyncio.get_running_loop().create_future()
             return FIRST_ESTIMATE_BYTES
-        return await asyncio.shield(self._measured)
+        return await asyncio.shield(self.measurement)
 
     def update_size(self, actual_bytes: int) -> None:
         """Remember an actual size; requests that waited for the first one go on with it."""
-        self._size_bytes = actual_bytes
+        self.last_size_bytes = actual_bytes
         self._resolve(actual_bytes)
 
     def reset_if_initializing(self) -> None:
         """Let requests that wait for a first measurement that failed go on with the first guess."""
-        if self._size_bytes is None:
+        if self.last_size_bytes is None:
             self._resolve(FIRST_ESTIMATE_BYTES)
 
     def forget(self) -> None:
         """Let the next request measure anew: a size above a limit may be out of date."""
-        self._size_bytes = None
+        self.last_size_bytes = None
 
     def _resolve(self, size_bytes: int) -> None:
-        measured, self._measured = self._measured, None
+        measured, self.measurement = self.measurement, None
         if measured is not None and not measured.done():
             measured.set_result(size_bytes)
 

@@ -23,9 +23,7 @@ class TransientPermit:
     Args:
         take: Takes the memory, and returns how it is given back; it need not wait in this turn.
         semaphore: Counts what was not taken; None where others hold it anyway.
-        size_bytes: How much.
-        owner: The owner of the request.
-        namespace: ``tenant/namespace`` it is for.
+        size_bytes, owner, namespace: As of the request.
     """
 
     __slots__ = ("_namespace", "_owner", "_semaphore", "_size_bytes", "_take")

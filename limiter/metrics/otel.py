@@ -8,7 +8,7 @@ Source: upstream TopicListMemoryLimiter; names, kinds, units and descriptions as
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opentelemetry.metrics import Observation
@@ -52,11 +52,6 @@ class TopicListInstruments:
 
     Gauges and counters are read when the meter is, in that same thread; waits go into the
     histograms as they happen, all but those that :meth:`completed` adds.
-
-    Args:
-        meter: Makes the instruments.
-        limiter: Asked for its statistics whenever the meter is read.
-        tally: Observes the limiter.
     """
 
     def __init__(self, meter: Meter, limiter: HasStatistics, tally: OutcomeCounts) -> None:
@@ -67,7 +62,7 @@ class TopicListInstruments:
             for limit_type in LimitType:
                 self._create_for(meter, instrument, limit_type)
         for instrument in OWN_INSTRUMENTS:
-            reading = _Reading(self.budgets, instrument, tuple(LimitType), attributes=True)
+            reading = _reading(self.budgets, instrument)
             _create(meter, instrument, instrument.name, instrument.description, reading)
         tally.listen(self._record)
 
@@ -99,7 +94,7 @@ class TopicListInstruments:
             histogram = meter.create_histogram(name, instrument.unit, description)
             self._waits[limit_type] = _Waits(name, histogram)
         else:
-            reading = _Reading(self.budgets, instrument, (limit_type,), attributes=False)
+            reading = _reading(self.budgets, instrument, limit_type)
             _create(meter, instrument, name, description, reading)
 
     def _record(self, limit_type: LimitType, waited_seconds: float, count: int) -> None:
@@ -130,8 +125,6 @@ class _Waits:
     The SDK takes 5 us for each record: too much for requests that waited for nothing, which are
     most and arrive by the thousand at once. Of such a batch one is recorded; the others are
     added to what was read.
-
-    The mutable state is how many were not recorded: since the start, since the last reading.
     """
 
     def __init__(self, name: str, histogram: HistogramInstrument) -> None:
@@ -166,32 +159,31 @@ class _Waits:
         return self._unrecorded_and_unread if delta else self._unrecorded
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """Reads one instrument for the SDK."""
+def _reading(
+    budgets: Callable[[], tuple[BudgetSnapshot, ...]],
+    instrument: Instrument,
+    only: LimitType | None = None,
+) -> Callable[[CallbackOptions], Iterator[Observation]]:
+    """Return what reads one instrument for the SDK: with attributes, unless of one budget only."""
+    number = float if instrument.kind is InstrumentKind.DOUBLE_GAUGE else int
 
-    budgets: Callable[[], tuple[BudgetSnapshot, ...]]
-    instrument: Instrument
-    limit_types: tuple[LimitType, ...]
-    attributes: bool
+    def read(_: CallbackOptions) -> Iterator[Observation]:
+        for budget in budgets():
+            if only in {None, budget.limit_type}:
+                for outcome, value in instrument.read(budget).items():
+                    by_type = {} if only else {"type": budget.limit_type.value}
+                    by_outcome = {"outcome": outcome} if outcome else {}
+                    yield Observation(number(value), {**by_type, **by_outcome})
 
-    def __call__(self, _: CallbackOptions) -> Iterator[Observation]:
-        number = float if self.instrument.kind is InstrumentKind.DOUBLE_GAUGE else int
-        for budget in self.budgets():
-            if budget.limit_type not in self.limit_types:
-                continue
-            for outcome, value in self.instrument.read(budget).items():
-                yield Observation(number(value), self._attributes(budget, outcome))
-
-    def _attributes(self, budget: BudgetSnapshot, outcome: str) -> dict[str, str]:
-        if not self.attributes:
-            return {}
-        by_outcome = {"outcome": outcome} if outcome else {}
-        return {"type": budget.limit_type.value, **by_outcome}
+    return read
 
 
 def _create(
-    meter: Meter, instrument: Instrument, name: str, description: str, reading: _Reading
+    meter: Meter,
+    instrument: Instrument,
+    name: str,
+    description: str,
+    read: Callable[[CallbackOptions], Iterator[Observation]],
 ) -> None:
     create = {
         InstrumentKind.DOUBLE_GAUGE: meter.create_observable_gauge,
@@ -199,7 +191,7 @@ def _create(
         InstrumentKind.UP_DOWN_COUNTER: meter.create_observable_up_down_counter,
         InstrumentKind.COUNTER: meter.create_observable_counter,
     }[instrument.kind]
-    create(name, [reading], instrument.unit, description)
+    create(name, [read], instrument.unit, description)
 
 
 def _with_zeros(point: HistogramDataPoint, count: int) -> HistogramDataPoint:

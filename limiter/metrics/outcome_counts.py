@@ -34,13 +34,7 @@ class BudgetOutcomes:
 
 
 class OutcomeCounts:
-    """The observer of one limiter.
-
-    Args:
-        clock: Rotates the windows of the quantiles.
-
-    The mutable state is the counts, the waiting times and the listener.
-    """
+    """The observer of one limiter."""
 
     def __init__(self, clock: Clock) -> None:
         self._budgets = {limit_type: BudgetOutcomes(WaitTimes(clock)) for limit_type in LimitType}

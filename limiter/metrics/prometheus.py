@@ -37,10 +37,6 @@ class TopicListMetrics(Collector):
     """The topic-list memory of one limiter, exported under ``<prefix>_topic_list_``.
 
     Args:
-        prefix: ``pulsar_broker`` or ``pulsar_proxy``.
-        cluster: The value of the label ``cluster``.
-        limiter: Asked for its statistics at each scrape.
-        tally: Observes the limiter.
         wall_clock: Seconds since 1970, for the ``_created`` samples.
     """
 

@@ -27,14 +27,9 @@ SIGNIFICANT_FIGURES = 2
 class WaitTimes:
     """The waits of requests: count and sum since the start, quantiles of ten minutes.
 
-    Args:
-        clock: Rotates the windows.
-
     Attributes:
         count: Waits recorded since the start.
         sum_millis: Their sum, in whole milliseconds each.
-
-    The mutable state is the numbers, the windows and the moment the newest one began.
     """
 
     def __init__(self, clock: Clock) -> None:

@@ -121,10 +121,7 @@ class Place(Protocol):
     """A line that an account can stand in with its oldest request."""
 
     def add(self, account: Account, waiter: Waiter) -> None:
-        """Let it stand here."""
-
-    def replace(self, account: Account, waiter: Waiter) -> None:
-        """It still stands here, with another request."""
+        """Let it stand here, or go on to stand here with another request."""
 
     def discard(self, account: Account) -> None:
         """It stands here no more."""
@@ -234,96 +231,85 @@ class SharedHolder(Holder):
 
     Attributes:
         held: What is held together.
+        references: The number of references, of all members.
     """
 
-    __slots__ = (
-        "_parts",
-        "_references",
-        "_settled_total",
-        "_total",
-        "held",
-        "waiters",
-    )
+    __slots__ = ("_members", "_parts", "_settled_references", "held", "references", "waiters")
 
     def __init__(self, namespace: str) -> None:
         super().__init__(None, namespace)
         self.held = 0
         self.waiters: dict[Waiter, None] = {}
         # Ordered, because the first of a dict is slow to find when many have left before it.
-        self._references: OrderedDict[Account, int] = OrderedDict()
-        self._total = 0
+        self._members: OrderedDict[Account, int] = OrderedDict()
+        self.references = 0
         self._parts: dict[Account, int] = {}
-        self._settled_total = 0
+        self._settled_references = 0
 
     def __repr__(self) -> str:
-        return f"<SharedHolder of {self._total} references in {self.namespace!r}>"
-
-    @property
-    def references(self) -> int:
-        """The number of references, of all members."""
-        return self._total
+        return f"<SharedHolder of {self.references} references in {self.namespace!r}>"
 
     @property
     def sharers(self) -> int:
         """The number of owners that are part of it."""
-        return len(self._references)
+        return len(self._members)
 
     def members(self) -> Iterator[Account]:
         """Yield the accounts that are part of it."""
-        yield from self._references
+        yield from self._members
 
     def standing(self) -> list[Account]:
         """Return the members that have requests of their own that wait."""
-        return [one for one in self._references if one.line or one.parked_growth]
+        return [one for one in self._members if one.line or one.parked_growth]
 
     def only_member(self) -> Account | None:
         """Return the one member; None when there are more."""
-        return next(iter(self._references)) if len(self._references) == 1 else None
+        return next(iter(self._members)) if len(self._members) == 1 else None
 
     def first_member(self) -> Account | None:
         """Return a member; None when all have left."""
-        return next(iter(self._references), None)
+        return next(iter(self._members), None)
 
     def references_of(self, account: Account) -> int:
         """Return how many references an account has."""
-        return self._references.get(account, 0)
+        return self._members.get(account, 0)
 
     def part_of(self, account: Account) -> int:
         """Return what a member holds of it."""
-        return self.held * self._references[account] // self._total if self.permits else 0
+        return self.held * self._members[account] // self.references if self.permits else 0
 
     def joined_by(self, account: Account) -> bool:
         """Add a reference; true when the parts of all members were settled anew."""
-        if account not in self._references:
-            last = next(reversed(self._references), None)
-            self._references[account] = 0
+        if account not in self._members:
+            last = next(reversed(self._members), None)
+            self._members[account] = 0
             account.shared[self] = None
             account.shared_held += bool(self.permits)
             if last is not None and last.deferred:
                 self.put_deferred_last(account)
-        self._references[account] += 1
-        self._total += 1
+        self._members[account] += 1
+        self.references += 1
         return self._settle_after(account)
 
     def left_by(self, account: Account, references: int) -> bool:
         """Drop references of a member; true when the parts of all were settled anew."""
-        self._references[account] -= references
-        self._total -= references
+        self._members[account] -= references
+        self.references -= references
         settled = self._settle_after(account)
-        if not self._references[account]:
-            del self._references[account]
+        if not self._members[account]:
+            del self._members[account]
             del account.shared[self]
             account.shared_held -= bool(self.permits)
         return settled
 
     def put_deferred_last(self, account: Account) -> None:
         """Move a member behind the others if it is deferred, otherwise before them."""
-        self._references.move_to_end(account, last=account.deferred)
+        self._members.move_to_end(account, last=account.deferred)
 
     def took_on(self, permit: Permit) -> None:
         """Count a permit that was granted."""
         if not self.permits:
-            for account in self._references:
+            for account in self._members:
                 account.shared_held += 1
         self.permits[permit] = None
         self.held += permit.size
@@ -335,26 +321,29 @@ class SharedHolder(Holder):
             del self.permits[permit]
             self.held -= size
             if not self.permits:
-                for account in self._references:
+                for account in self._members:
                     account.shared_held -= 1
             self._settle_all()
 
     def _settle_after(self, account: Account) -> bool:
-        if self.permits and not self._settled_total <= 2 * self._total <= 4 * self._settled_total:
+        if (
+            self.permits
+            and not self._settled_references <= 2 * self.references <= 4 * self._settled_references
+        ):
             self._settle_all()
             return True
         self._settle(account)
         return False
 
     def _settle_all(self) -> None:
-        self._settled_total = self._total
-        for account in self._references:
+        self._settled_references = self.references
+        for account in self._members:
             self._settle(account)
 
     def _settle(self, account: Account) -> None:
         if not self.held and not self._parts:
             return
-        part = self.part_of(account) if self._total else 0
+        part = self.part_of(account) if self.references else 0
         account.held_shared += part - self._parts.get(account, 0)
         if part:
             self._parts[account] = part

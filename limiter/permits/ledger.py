@@ -9,7 +9,7 @@ It keeps names, never owners: a connection that is gone is not kept alive by wha
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
@@ -97,12 +97,12 @@ class LedgerHolding:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EventTotal:
     """The number of events of a kind, and the bytes of them."""
 
-    events: int
-    size_bytes: int
+    events: int = 0
+    size_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,23 +113,6 @@ class LedgerStatistics:
     updated: EventTotal
     released: EventTotal
     live_permits: int
-
-
-class _Total:
-    """An EventTotal that grows."""
-
-    __slots__ = ("events", "size_bytes")
-
-    def __init__(self) -> None:
-        self.events = 0
-        self.size_bytes = 0
-
-    def uncount(self, size_bytes: int) -> None:
-        self.events -= 1
-        self.size_bytes -= size_bytes
-
-    def so_far(self) -> EventTotal:
-        return EventTotal(self.events, self.size_bytes)
 
 
 class UnbalancedLedgerError(Exception):
@@ -154,7 +137,6 @@ class Ledger:
     """Keeps the record of one budget; see limiter.semaphore.bookkeeping.PermitRecord.
 
     Args:
-        clock: Where time comes from.
         name: Names an owner; None is for requests without one.
         budget: What is held, in words.
 
@@ -174,7 +156,7 @@ class Ledger:
         self._recent: deque[tuple[LedgerEvent, float, float, str, str, int]] = deque(
             maxlen=RECENT_EVENTS
         )
-        self._acquired, self._updated, self._released = _Total(), _Total(), _Total()
+        self._acquired, self._updated, self._released = EventTotal(), EventTotal(), EventTotal()
         # Of the permit that was emptied last, if it held something.
         self._given_back: tuple[float, str] | None = None
 
@@ -191,7 +173,8 @@ class Ledger:
             # What was noted as given back a moment ago was the first half of this exchange.
             event, total = LedgerEvent.UPDATED, self._updated
             since, owner = given_back
-            self._released.uncount(self._recent.pop()[-1])
+            self._released.events -= 1
+            self._released.size_bytes -= self._recent.pop()[-1]
         self._live[permit] = since, owner
         size = permit.size
         total.events += 1
@@ -238,9 +221,9 @@ class Ledger:
     def statistics(self) -> LedgerStatistics:
         """Return a frozen snapshot of the totals."""
         return LedgerStatistics(
-            self._acquired.so_far(),
-            self._updated.so_far(),
-            self._released.so_far(),
+            replace(self._acquired),
+            replace(self._updated),
+            replace(self._released),
             len(self._live),
         )
 
@@ -257,15 +240,6 @@ class Ledger:
             for key, (size, permits, oldest) in found.items()
         ]
         return sorted(holdings, key=lambda holding: (-holding.size_bytes, holding.owner))
-
-    def check_balanced(self) -> None:
-        """Ask that nothing is held.
-
-        Raises:
-            UnbalancedLedgerError: Something is; by whom, how much and since when.
-        """
-        if self._live:
-            raise UnbalancedLedgerError(self.holdings())
 
 
 def names_of(holder: Holder | None, name: Callable[[Hashable | None], str]) -> str:

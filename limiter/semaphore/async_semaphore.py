@@ -16,8 +16,7 @@ from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.clock import Clock, LoopClock
 from limiter.permits.account import Account, SharedHolder, Waiter
 from limiter.permits.accounts import Accounts
-from limiter.permits.budget import Budget
-from limiter.permits.permit import AcquireOutcome, Permit, SemaphoreStatistics
+from limiter.permits.permit import AcquireOutcome, Budget, Permit, SemaphoreStatistics
 from limiter.semaphore.bookkeeping import Bookkeeping
 from limiter.semaphore.contention import ContentionWatch
 from limiter.semaphore.granting import Granting
@@ -39,7 +38,6 @@ class AsyncSemaphore:
         max_permits: The limit; 0 or less is unbounded, and then nothing is counted.
         max_queue_size: Places for waiting requests; 0 or less is an unbounded queue.
         timeout_seconds: How long a request may wait.
-        clock: Where time comes from.
         observer: Told how requests ended, after how many seconds, and how many did so. Each
             request is told of once; those that did not wait are told of together, at the latest
             when ``statistics`` is asked for.

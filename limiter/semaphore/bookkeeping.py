@@ -15,21 +15,15 @@ if TYPE_CHECKING:
 
     from limiter.admission.fifo import Admission
     from limiter.permits.accounts import Accounts
-    from limiter.permits.budget import Budget
     from limiter.permits.ledger import PermitRecord
-    from limiter.permits.permit import Holder, Permit
+    from limiter.permits.permit import Budget, Holder, Permit
 
 
 class Bookkeeping:
     """Counts the permits of each owner, and in all.
 
-    Args:
-        budget: The sum of all permits.
-        accounts: One for each owner.
-        admission: The policy of the semaphore.
-        anonymous: True if requests without an owner have an account too.
-
     Attributes:
+        record: Told of every permit, where there is one.
         skips_anonymous: True if a permit without an owner changes nothing but the sum.
     """
 
@@ -41,11 +35,11 @@ class Bookkeeping:
         self.budget = budget
         self.admission = admission
         self._anonymous = anonymous
-        self._record: PermitRecord | None = None
+        self.record: PermitRecord | None = None
 
     def record_with(self, record: PermitRecord) -> None:
         """Set the record that is told of every permit."""
-        self._record = record
+        self.record = record
         self.skips_anonymous = False
 
     def holder_of(self, owner: Hashable | None, namespace: str) -> Account | SharedHolder | None:
@@ -70,22 +64,22 @@ class Bookkeeping:
             holder.took_on(permit)
             self.admission.took_on(permit)
             self.held_changed(holder)
-        if self._record is not None:
-            self._record.took_on(permit, instead_of)
+        if self.record is not None:
+            self.record.took_on(permit, instead_of)
 
     def empty(self, permit: Permit) -> int:
         """Take everything from a permit and return what it was; the second time that is 0."""
         if not permit.counted:
             return 0
-        size = permit.take()
+        size, permit.size = permit.size, 0
         self.budget.acquired -= size
         holder = permit.holder
         if holder is not None and permit in holder.permits:
             holder.gave_back(permit, size)
             self.admission.gave_back(permit, size)
             self.held_changed(holder)
-        if self._record is not None:
-            self._record.gave_back(permit, size)
+        if self.record is not None:
+            self.record.gave_back(permit, size)
         return size
 
     def release(self, permit: Permit) -> None:
@@ -93,12 +87,6 @@ class Bookkeeping:
         self.empty(permit)
         self.budget.end_overdraft()
         self.forget_if_idle(permit.holder)
-
-    def count_transient(self, size: int, owner: Hashable, namespace: str) -> None:
-        """Count a permit that was granted and given back in one turn."""
-        self.budget.high_water = max(self.budget.high_water, self.budget.acquired + size)
-        if self._record is not None:
-            self._record.passed(owner, namespace, size)
 
     # -- holders ------------------------------------------------------------------------------
 

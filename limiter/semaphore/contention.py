@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from limiter.admission.fifo import Admission
     from limiter.permits.account import Waiter
-    from limiter.permits.budget import Budget
+    from limiter.permits.permit import Budget
     from limiter.semaphore.waiting_requests import WaitingRequests
 
 

@@ -168,28 +168,26 @@ class Granting:
 
     def _end_stall(self, turn: Waiter | None) -> bool:
         """Let one growth overdraw if all that is held waits to grow, or refuse the last to come."""
-        if not self._admission.every_holder_waits():
+        growth = self._admission.growth
+        if growth is None or not growth.every_holder_waits():
             return False
         budget, limit = self._budget, self._budget.max_permits
         room = limit + self._rules.overdraft_max(limit) - budget.acquired
-        waiter = self._admission.overdraft(budget.available_permits if budget.overdraft else room)
+        waiter = growth.oldest_within(budget.available_permits if budget.overdraft else room)
         if waiter is None:
-            return self._refuse_youngest_growth()
+            last = growth.youngest()
+            if last is not None:
+                self.refuse(last, PermitAcquireStalledError(), AcquireOutcome.STALLED)
+            return last is not None
         if self._refused_as_unwanted(waiter):
             return True
-        if waiter.needed <= budget.available_permits:
-            self._admit(waiter, turn or waiter, AcquireOutcome.GRANTED)
-            return True
-        budget.overdraft = True
-        budget.overdrafts_total += 1
-        self._admit(waiter, turn or waiter, AcquireOutcome.OVERDRAFT)
+        outcome = AcquireOutcome.GRANTED
+        if waiter.needed > budget.available_permits:
+            outcome = AcquireOutcome.OVERDRAFT
+            budget.overdraft = True
+            budget.overdrafts_total += 1
+        self._admit(waiter, turn or waiter, outcome)
         return True
-
-    def _refuse_youngest_growth(self) -> bool:
-        last = self._admission.youngest_growth()
-        if last is not None:
-            self.refuse(last, PermitAcquireStalledError(), AcquireOutcome.STALLED)
-        return last is not None
 
     # -- how a request ends -------------------------------------------------------------------
 
@@ -272,7 +270,7 @@ class Granting:
         previous = waiter.previous
         refilled = min(waiter.previous_size, still_held)
         if previous is not None and not previous.returned and refilled:
-            previous.refill(refilled)
+            previous.size = refilled
             self._books.fill(previous, permit)
         self._budget.end_overdraft()
         self._books.forget_if_idle(permit.holder)

@@ -71,9 +71,12 @@ class ImmediateGrants:
 
     def count_transient(self, size: int, owner: Hashable, namespace: str = "") -> None:
         """Count what :meth:`allows` permitted in this turn as granted and given back in it."""
-        if self._budget.max_permits > 0:
+        budget, record = self._budget, self._books.record
+        if budget.max_permits > 0:
             self._outcomes.untold_grants += 1
-            self._books.count_transient(size, owner, namespace)
+            budget.high_water = max(budget.high_water, budget.acquired + size)
+            if record is not None:
+                record.passed(owner, namespace, size)
 
     def admits(self, waiter: Waiter) -> bool:
         """Return True if a request with a waiter, such as growth, need not wait."""

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 class Outcomes:
     """Tells an observer of each request once; those that did not wait together, and later.
 
-    Args:
-        observer: Called with an outcome, the seconds waited, and the number of requests.
-
     Attributes:
         untold_grants: Requests that were granted without a wait since it was last told.
     """

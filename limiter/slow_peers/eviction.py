@@ -16,6 +16,8 @@ Nothing runs while nothing is outstanding: connections announce themselves when 
 from __future__ import annotations
 
 import logging
+from dataclasses import astuple
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -55,11 +57,8 @@ class SlowPeers:
 
     Bound: one entry a connection, forgotten when nothing is outstanding or the connection ends.
 
-    Args:
-        limiter: Knows what waits, and what each peer holds.
-        rules: When a peer is closed.
-        totals: Counts the closed.
-        clock: Where time comes from.
+    Attributes:
+        watches: True if any rule is on.
     """
 
     def __init__(
@@ -69,6 +68,7 @@ class SlowPeers:
         totals: FlowTotals,
         clock: Clock,
     ) -> None:
+        self.watches = any(limit > 0 for limit in astuple(rules))
         self._limiter = limiter
         self._rules = rules
         self._totals = totals
@@ -83,20 +83,12 @@ class SlowPeers:
         self._tried_at = clock.now() - TRIAL_LASTS_SECONDS
         self._on_trial_then: list[Peer] = []
         if rules.grace_seconds > 0:
-            limiter.on_contention(self._contended)
-            limiter.extend_timeouts(self.more_seconds)
+            for one in LimitType:
+                limiter.semaphore(one).contention.on_change(self._contended)
+                limiter.semaphore(one).extend_timeouts(partial(self.more_seconds, one))
 
     def __len__(self) -> int:
         return len(self._active)
-
-    @property
-    def watches(self) -> bool:
-        """True if any rule is on."""
-        rules = self._rules
-        return (
-            max(rules.grace_seconds, rules.max_unwritable_seconds, rules.min_drain_bytes_per_second)
-            > 0
-        )
 
     # -- what connections say -----------------------------------------------------------------
 
@@ -138,11 +130,11 @@ class SlowPeers:
         self._active.clear()
         for peer in list(self._deferred):
             self._undefer(peer)
-        self._rules = SlowPeerRules(0, 0, 0)
+        self._rules, self.watches = SlowPeerRules(0, 0, 0), False
 
     # -- time ---------------------------------------------------------------------------------
 
-    def _contended(self, _: LimitType, __: Contention) -> None:
+    def _contended(self, _: Contention) -> None:
         if self._active and self._due > self._clock.now() + CLOSE_INTERVAL_SECONDS:
             self._arm(CLOSE_INTERVAL_SECONDS)
 
@@ -156,7 +148,7 @@ class SlowPeers:
         self._timer = None
         now = self._clock.now()
         for peer in list(islice(self._active, SAMPLES_A_TICK)):
-            self._guarded(self._look_at, peer, now)
+            self._guarded(peer, self._look_at, peer, now)
         waited_for = self._waited_for()
         self._place_unproven(waited_for, now)
         if waited_for and now >= self._closed_at + CLOSE_INTERVAL_SECONDS:
@@ -165,10 +157,10 @@ class SlowPeers:
             soon = waited_for or self._unproven.go_last
             self._arm(CLOSE_INTERVAL_SECONDS if soon else QUIET_INTERVAL_SECONDS)
 
-    def _guarded(self, look: Callable[[Peer, float], object], peer: Peer, now: float) -> None:
+    def _guarded(self, peer: Peer, look: Callable[..., object], *args: object) -> None:
         """Look at a peer; what breaks there ends the watch of this one only."""
         try:
-            look(peer, now)
+            look(*args)
         except Exception:
             logger.exception("watching %r no more after an error of ours", peer)
             self.ended(peer)
@@ -234,9 +226,9 @@ class SlowPeers:
                 self._let_unproven_go(last=go_last)
         if go_last:
             for peer in self._unproven.to_ask():
-                self._guarded(self._ask, peer, now)
+                self._guarded(peer, self._ask, peer)
 
-    def _ask(self, peer: Peer, _: float) -> None:
+    def _ask(self, peer: Peer) -> None:
         self._unproven.was_asked(peer, done=peer.ask_whether_it_reads())
 
     def _let_unproven_go(self, *, last: bool) -> None:
@@ -261,7 +253,7 @@ class SlowPeers:
     def _waited_for(self) -> dict[LimitType, Contention]:
         if self._rules.grace_seconds <= 0:
             return {}
-        found = {one: self._limiter.contention(one) for one in LimitType}
+        found = {one: self._limiter.semaphore(one).contention.current() for one in LimitType}
         return {one: contention for one, contention in found.items() if contention is not None}
 
     def _close_one(self, waited_for: dict[LimitType, Contention], now: float) -> None:
@@ -269,7 +261,7 @@ class SlowPeers:
         grace = self._rules.grace_seconds
         for peer in self._in_the_way(waited_for, 1.0, now):
             # With many connections, the last time was a while ago.
-            self._guarded(_sampled, peer, now)
+            self._guarded(peer, peer.sample_progress, now)
             if peer in self._active and peer.progress.stalled_seconds(now) >= grace:
                 self._closed_at = self._silent_at = now
                 self._close(peer, CloseReason.CONTENTION, peer.progress.stalled_seconds(now))
@@ -348,7 +340,3 @@ class SlowPeers:
             silent = peer.progress.stalled_seconds(now) > QUIET_INTERVAL_SECONDS
             if silent and any(self._limiter.pinned_by(peer).values()):
                 yield peer
-
-
-def _sampled(peer: Peer, now: float) -> None:
-    peer.sample_progress(now)

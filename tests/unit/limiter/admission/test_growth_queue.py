@@ -25,7 +25,8 @@ class Growths:
         return waiter
 
     def give_back(self, permit: Permit) -> None:
-        self.queue.gave_back(permit, permit.take())
+        size, permit.size = permit.size, 0
+        self.queue.gave_back(permit, size)
 
 
 def test_the_oldest_is_first_and_the_youngest_last() -> None:
@@ -116,7 +117,7 @@ def test_a_permit_that_gets_its_amount_back_while_it_grows_is_a_holder_again() -
     growths.give_back(permit)
     assert not growths.queue.every_holder_waits()
     # When
-    permit.refill(5)
+    permit.size = 5
     growths.queue.took_on(permit)
     # Then
     assert growths.queue.every_holder_waits()
@@ -131,7 +132,7 @@ def test_a_growth_whose_permit_got_its_amount_back_needs_less_again() -> None:
     growths.give_back(permit)
     assert growths.queue.smallest() is not again
     # When
-    permit.refill(5)
+    permit.size = 5
     growths.queue.took_on(permit)
     # Then
     assert growths.queue.smallest() is again

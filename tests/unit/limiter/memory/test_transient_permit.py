@@ -7,7 +7,7 @@ import pytest
 from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from limiter.memory.response_memory import PrivateMemory, ResponseMemory, SharedMemory
-from limiter.permits.ledger import Ledger, LedgerEvent
+from limiter.permits.ledger import Ledger, LedgerEvent, check_all_balanced
 from limiter.permits.permit import AcquireOutcome
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import started
@@ -26,7 +26,7 @@ class Budget:
         rules = AdmissionRules(AdmissionPolicy.FAIR, None, caps or AdmissionCaps())
         self.limiter = AsyncDualMemoryLimiter(both, both, clock, self._observe, rules)
         self.ledger = Ledger(clock)
-        self.limiter.record_with(DIRECT, self.ledger)
+        self.limiter.semaphore(DIRECT).record_with(self.ledger)
         self.memory: ResponseMemory = kind(self.limiter)
 
     def _observe(self, _: LimitType, outcome: AcquireOutcome, __: float, count: int) -> None:
@@ -88,7 +88,7 @@ async def test_what_passes_is_recorded_as_had_and_given_back(kind: Kind) -> None
     ]
     totals = budget.ledger.statistics()
     assert totals.acquired == totals.released
-    budget.ledger.check_balanced()
+    check_all_balanced([budget.ledger])
 
 
 @BOTH

@@ -16,14 +16,8 @@ from limiter.permits.permit import Permit
 from tests.support.clocks.settle import started
 
 
-def test_a_permit_is_emptied_once() -> None:
-    # Given
-    permit = Permit(5, None)
-    # When
-    taken = permit.take(), permit.take()
-    # Then
-    assert taken == (5, 0)
-    assert repr(permit) == "<Permit 0>"
+def test_a_permit_says_what_it_holds() -> None:
+    assert repr(Permit(5, None)) == "<Permit 5>"
 
 
 def test_a_waiting_request_has_no_result() -> None:

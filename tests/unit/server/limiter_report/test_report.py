@@ -35,7 +35,7 @@ class Server:
         self.limiter = AsyncDualMemoryLimiter(limit, limit, self.clock, rules=rules)
         ledgers = {one: Ledger(self.clock, owner_name) for one in LimitType} if ledger else {}
         for limit_type, one in ledgers.items():
-            self.limiter.record_with(limit_type, one)
+            self.limiter.semaphore(limit_type).record_with(one)
         self.reporter = LimiterReporter(self.limiter, ledgers, self.clock)
 
     async def table(self) -> str:
