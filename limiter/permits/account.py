@@ -300,6 +300,8 @@ class SharedHolder(Holder):
             del self._members[account]
             del account.shared[self]
             account.shared_held -= bool(self.permits)
+            if account.favoured in self.permits:
+                account.favoured = None  # It has no part in it: another of its growths may go.
         return settled
 
     def put_deferred_last(self, account: Account) -> None:

@@ -26,3 +26,23 @@ def test_a_growth_goes_first_when_what_its_account_favoured_is_left() -> None:
     semaphore.release(others)
     assert waiting.done
     assert new.done
+
+
+def test_a_growth_goes_first_when_its_account_has_no_part_in_what_it_favoured_any_more() -> None:
+    # Given: the growth of what ``sharer`` shares was favoured, so its own beyond its quota waits
+    semaphore = fair(12)
+    shared = semaphore.shared.new("t/x")
+    semaphore.shared.join(shared, "sharer")
+    together = semaphore.request(1, owner=shared).result()
+    own = semaphore.request(2, owner="sharer").result()
+    semaphore.shared.join(shared, "other")
+    semaphore.request(2, owner="other")
+    semaphore.request(2, owner="third")
+    semaphore.request(0, owner="fourth")
+    assert semaphore.request_update(together, 2).done
+    waiting = semaphore.request_update(own, 3)
+    assert not waiting.done
+    # When
+    semaphore.shared.leave(shared, "sharer")
+    # Then: what it left is held by others for as long as they like
+    assert waiting.result().size == 3
