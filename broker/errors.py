@@ -55,7 +55,7 @@ def illegal_argument(error: PermitTooLargeError) -> RequestError:
     return RequestError(pb.MetadataError, illegal_argument_text(error))
 
 
-def no_namespace_as_shipped(namespace: NamespaceName) -> RequestError:
+def pulsar_no_namespace(namespace: NamespaceName) -> RequestError:
     """Return a real broker's refusal to list non-persistent or all topics of no namespace."""
     reason = "Namespace not found"
     if str(namespace).endswith("/"):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.errors import illegal_argument, no_namespace_as_shipped, too_large
+from broker.errors import illegal_argument, pulsar_no_namespace, too_large
 from broker.topic_lists.listing import EMPTY_LISTING
 from limiter.memory.dual_limiter import LimitType
 from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES, LENGTH_FIELD_BYTES
@@ -60,7 +60,7 @@ class PulsarRefusals(Refusals):
             RequestError: It is missing.
         """
         if mode != pb.CommandGetTopicsOfNamespace.PERSISTENT and listing is EMPTY_LISTING:
-            raise no_namespace_as_shipped(namespace)
+            raise pulsar_no_namespace(namespace)
 
     def pattern(self, error: InvalidPatternError) -> RequestError:
         """See Refusals.pattern."""
