@@ -1,1 +1,1 @@
-"""Where topics live: one interface, several stores."""
+"""Stores of topics: one interface, in memory, in SQLite, in PostgreSQL."""

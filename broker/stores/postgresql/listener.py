@@ -57,7 +57,7 @@ class NotificationListener:
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection now."""
+        """True while there is a connection."""
         return self._connection is not None
 
     async def open(self) -> None:

@@ -64,7 +64,7 @@ class Segment:
 
     @property
     def has_properties(self) -> bool:
-        """Whether any row has properties."""
+        """True if any row has properties."""
         return len(self._codes) > 0
 
     def rows_with(self, pairs: Sequence[pc.IndexOptions]) -> np.ndarray:

@@ -78,7 +78,7 @@ class NamespaceSnapshot:
 
     @property
     def empty(self) -> bool:
-        """Whether there are neither user topics nor partitioned topics."""
+        """True if there are neither user topics nor partitioned topics."""
         return not (self.persistent or self.non_persistent or self.partitioned)
 
     def listing(self, mode: Mode) -> TopicListing:

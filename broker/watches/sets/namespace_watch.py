@@ -102,7 +102,7 @@ class NamespaceWatch:
 
     @property
     def is_read(self) -> bool:
-        """Whether its names are in memory."""
+        """True if its names are in memory."""
         return self._follower is not None
 
     def push(self, change: Change) -> None:
