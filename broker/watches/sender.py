@@ -135,20 +135,21 @@ class WatchSender:
         return answer.joined() if self._context.private_buffers else answer
 
     def send_at_once(self, update: SetUpdate) -> bool:
-        """Send an update under the permit of its change; return False where it has to wait.
+        """Send an update without a wait; return False where memory or the connection is full.
 
-        That is where memory or the connection is full, or the update has no such permit.
+        What the kernel takes at once goes under the permit of its change. What has to be queued is
+        held by its connection, which is in the way of others if its peer does not read.
         """
         permit, context, command = update.permit, self._context, update.command
-        if permit is None or not permit.acquire(context.memory, self._namespace):
-            return False
-        small = command.body_bytes <= SMALL_UPDATE_BYTES
-        if not (small and permit.send(self.cnx, command.frame(self.watcher_id))):
-            if not self.cnx.writable:
-                return False
-            permit.enqueue(self.cnx, command.buffers(self.watcher_id))
-        context.totals.updates += 1
-        return True
+        if (
+            permit is not None
+            and command.body_bytes <= SMALL_UPDATE_BYTES
+            and permit.acquire(context.memory, self._namespace)
+            and permit.send(self.cnx, command.frame(self.watcher_id))
+        ):
+            context.totals.updates += 1
+            return True
+        return self.cnx.writable and self.send_alone(update)
 
     def send_alone(self, update: SetUpdate) -> bool:
         """Queue an update under a permit of its own; return False where that has to wait."""

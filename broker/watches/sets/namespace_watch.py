@@ -191,8 +191,7 @@ class NamespaceWatch:
         """Change names and sets, then tell the watchers."""
         names = list(each_name(added, removed))
         if self._context.one_by_one:
-            for one in names:
-                await self._apply_together([one])
+            await self._apply_one_by_one(names)
         elif len(names) > LARGE_CHANGE_NAMES:
             await self._apply_many(
                 NameChanges(
@@ -214,6 +213,18 @@ class NamespaceWatch:
             # Also after an error: listing again will find no difference in these sets.
             permit = UpdatePermit()
             await self._tell(changed.updates(permit), permit)
+
+    async def _apply_one_by_one(self, names: Sequence[tuple[bytes, bool]]) -> None:
+        """Change names and sets, and tell each name by an update of its own."""
+        async with self._lock:
+            # Once for all: a backtracking engine is asked in another process.
+            matching = await self._matching([name for name, _ in names])
+            for one in names:
+                changed, permit = SetDifferences(), UpdatePermit()
+                try:
+                    await self._context.steps.take(self._changing([one], matching, changed))
+                finally:
+                    await self._tell(changed.updates(permit), permit)
 
     async def _matching(self, names: Sequence[bytes]) -> ChangeMatching:
         index, pattern_filter = self._index, self._context.pattern_filter
