@@ -18,15 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.plugins.plugin import DefaultPulsarResourcesExtended
+from broker.resources import DefaultPulsarResourcesExtended
 from proto.names import TopicName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from broker.plugins.plugin import BrokerContext
+    from broker.resources import BrokerContext, TopicListing
     from broker.stores.store import Mode
-    from broker.topic_lists.listing import TopicListing
     from proto.names import NamespaceName
 
 PATH_VARIABLE = "FLOODGATE_CATALOGUE"

@@ -15,6 +15,7 @@ from limiter.client_memory.errors import (
     MemoryReserveTimeoutError,
 )
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
+from limiter.client_memory.reservation import Reservation, ReserveOutcome
 from limiter.clock import Clock, LoopClock, TimerHandle
 from limiter.errors import (
     LimitScope,
@@ -74,6 +75,8 @@ __all__ = [
     "PermitAcquireStalledError",
     "PermitAcquireTimeoutError",
     "PermitTooLargeError",
+    "Reservation",
+    "ReserveOutcome",
     "SemaphoreStatistics",
     "SharedHolder",
     "TimerHandle",

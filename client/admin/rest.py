@@ -34,7 +34,7 @@ MAX_ANSWER_BYTES = 64 * 1024 * 1024
 """The largest answer held at once; lists of names stream and have no bound."""
 JSON_TYPE = "application/json"
 NOT_SERVED = "the server does not serve"
-"""How the reason begins where the server has given none."""
+"""The beginning of the reason where the server has given none."""
 
 _FIRST_ERROR = 400
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
@@ -69,7 +69,7 @@ class AdminRest:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        # No total: who pages through a million names reads for as long as he likes.
+        # No total: a person may take any time to page through a million names.
         timeout = aiohttp.ClientTimeout(
             total=None,
             sock_connect=min(CONNECT_TIMEOUT_SECONDS, self._timeout_seconds),

@@ -16,6 +16,7 @@ from rich.console import Console
 from client.admin.errors import AdminRefusedError
 from client.admin.pulsar_admin import PulsarAdmin
 from client.admin.rest import NOT_SERVED
+from client.admin.url import shown_url
 from loadgen.commands.progress_bar import counting
 from loadgen.corpus.loader import TopicLoader, admin_errors
 from loadgen.corpus.source import count_names, read_topics
@@ -103,16 +104,15 @@ async def load_by_import(
     Raises:
         LoadgenError: The broker refused, is not there, or imported another number of topics.
     """
-    with counting(f"Importing {path}", None), admin_errors(f"The import of {path}"):
+    where = shown_url(admin_url)
+    with counting(f"Importing {path}", None), admin_errors(f"The import of {path}", where):
         async with PulsarAdmin(admin_url, _IMPORT_SECONDS) as admin:
             answer = await _import(admin, path, skip_invalid=skip_invalid)
     try:
         counts = int(answer["topics"]), int(answer["namespaces"]), float(answer["seconds"])
         loaded = Loaded(*counts, skipped=int(answer.get("skipped", 0)))
     except (KeyError, TypeError, ValueError) as error:
-        raise LoadgenError(
-            f"{admin_url} answered {answer!r}, which is no import result."
-        ) from error
+        raise LoadgenError(f"{where} answered {answer!r}, which is no import result.") from error
     if expected is not None and loaded.topics + loaded.skipped != expected:
         raise LoadgenError(
             f"{path} holds {expected} topics, but the server says it imported {loaded.topics}.",

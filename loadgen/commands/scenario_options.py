@@ -46,10 +46,11 @@ def scenario_parameters() -> Iterator[inspect.Parameter]:
     yield _keyword("scenario", choice, next(iter(ScenarioName)))
     yield _keyword("corpus", Annotated[Path | None, _CORPUS], None)
     yield from general[1:]
-    for name, kind in SCENARIOS.items():
-        for field in kind.model.model_fields:
-            if field not in Scenario.model_fields:
-                yield _parameter(field, f"Scenario {name}")
+    # A field of several scenarios is one option.
+    for field in dict.fromkeys(f for kind in SCENARIOS.values() for f in kind.model.model_fields):
+        if field not in Scenario.model_fields:
+            owners = [name for name, k in SCENARIOS.items() if field in k.model.model_fields]
+            yield _parameter(field, f"Scenario {', '.join(owners)}")
 
 
 def _parameter(field: str, panel: str | None = None) -> inspect.Parameter:

@@ -115,8 +115,8 @@ class TopicLoader:
 
 
 @contextmanager
-def admin_errors(what: str) -> Iterator[None]:
-    """Turn an error of the admin client into one sentence about what was tried in the block.
+def admin_errors(what: str, where: str = "the broker") -> Iterator[None]:
+    """Turn an error of the admin client into one sentence on what was tried, and where.
 
     Raises:
         LoadgenError: There was one.
@@ -125,7 +125,7 @@ def admin_errors(what: str) -> Iterator[None]:
         yield
     except AdminRefusedError as error:
         raise LoadgenError(
-            f"{what} was refused with HTTP {error.status}: {error.reason}"
+            f"{what} at {where} was refused with HTTP {error.status}: {error.reason}"
         ) from error
     except AdminTimeoutError as error:
         raise LoadgenError(f"{what} took too long; is the server busy?") from error

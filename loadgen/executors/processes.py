@@ -2,11 +2,12 @@
 
 The driver and each worker talk over the worker's standard input and output: the plan goes in as
 one line of JSON, ``CONNECTED <clock>`` comes back, ``T0 <clock>`` goes in, and the report comes
-back behind its length.
+back behind its length. ``ERROR <sentence and exit code>`` comes instead of an expected failure.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -18,7 +19,7 @@ from enum import StrEnum
 from typing import IO, TYPE_CHECKING, Any
 
 from loadgen.clients.records import TaskReport
-from loadgen.errors import LoadgenError
+from loadgen.errors import ExitCode, LoadgenError
 from loadgen.servers.processes import python_path
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def run_in_processes(plans: Sequence[TaskPlan[Any]]) -> list[TaskReport]:
     Once it has begun, the first Ctrl-C makes the workers report the requests that have ended.
 
     Raises:
-        LoadgenError: A worker ended without a report; the message is its last line of error output.
+        LoadgenError: A worker says why it cannot run its plan, or ended without a word; then the
+            message is its last line of error output.
     """
     with ExitStack() as stack:
         workers = [stack.enter_context(_Worker(plan)) for plan in plans]
@@ -133,6 +135,9 @@ class _Worker:
 
     def _read(self, word: str) -> str:
         first, _, rest = self._pipe(self._process.stdout).readline().decode().partition(" ")
+        if first == "ERROR":
+            sentence, exit_code = json.loads(rest)
+            raise LoadgenError(sentence, ExitCode(exit_code))
         if first != word:
             raise self._failure()
         return rest

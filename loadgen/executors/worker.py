@@ -78,7 +78,7 @@ def main() -> None:
         plan = read_plan(sys.stdin.readline())
         report = run_task(plan, agree, ends_early_on=signal.SIGTERM).to_bytes()
     except LoadgenError as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stdout.write(f"ERROR {json.dumps([str(error), error.exit_code])}\n")
         sys.exit(int(error.exit_code))
     write_report(sys.stdout.fileno(), report)
 

@@ -62,7 +62,7 @@ def time_rows(runs: Sequence[Run]) -> list[Row]:
 
 
 def time_labels(axis: Axis) -> list[tuple[float, str]]:
-    """Labels of the time axis: round seconds."""
+    """Return the labels of the time axis: round seconds."""
     return [(tick, tick_label("seconds", tick)) for tick in axis.ticks if tick <= axis.high]
 
 

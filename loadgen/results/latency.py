@@ -53,8 +53,10 @@ def read_figures(kind: type[FiguresT], document: Mapping[str, Any], **others: An
     """
     named = [each for each in fields(kind) if each.name not in others]
     wanted = [each.name for each in named if each.default is MISSING or each.name in document]
+    unknown = {each.name for each in named if "None" in str(each.type)}  # may be null
     for name in wanted:
-        if not isinstance(document[name], int | float | None):
+        known = document[name] is not None or name not in unknown
+        if known and not isinstance(document[name], int | float):
             raise TypeError(name)
     return kind(**others, **{name: document[name] for name in wanted})
 

@@ -14,7 +14,7 @@ class Charging(Protocol):
     """A way to charge for answers; chosen when the proxy is put together."""
 
     reuses_answers: bool
-    """Whether a flight may end with an answer that is on its way to others already."""
+    """True if a flight may end with an answer that is on its way to others already."""
 
     def charge(self, request: pb.CommandGetTopicsOfNamespace, owner: SharedOwner) -> Charge:
         """Return the charge for one flight; ``owner`` is all who wait for it, together."""

@@ -58,10 +58,17 @@ class LookupsTask(ScenarioTask[LookupsScenario]):
 
     def _client(self, plan: ClientPlan, topics: Sequence[str]) -> ScheduledClient:
         due = due_moments(self.scenario, plan.client)
-        frame = partial(lookup_frame, topics, plan.client, self.scenario.clients)
+        turns = in_turn(plan.client, self.scenario.clients, len(self.scenario.namespaces))
+        frame = partial(lookup_frame, topics, *turns)
         return ScheduledClient(plan, self.context, due, frame, self._reconnector.reconnect)
 
     def close_all(self) -> None:
         """Close every connection."""
         super().close_all()
         self._reconnector.close()
+
+
+def in_turn(client: int, clients: int, namespaces: int) -> tuple[int, int]:
+    """Return a client's first topic and its step: those of a namespace take its topics in turn."""
+    first, namespace = divmod(client, namespaces)
+    return first, len(range(namespace, clients, namespaces))

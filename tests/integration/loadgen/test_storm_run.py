@@ -206,7 +206,7 @@ def test_a_worker_that_fails_ends_the_run_with_its_last_word() -> None:
     with running(StandInBroker(NAMES)) as url:
         good = TaskPlan(scenario=scenario(url, clients=2), task=0, tasks=2)
         lost = scenario("pulsar://no-such-host.invalid:1", clients=2)
-        with pytest.raises(LoadgenError, match=r"worker process 1 .*no-such-host\.invalid"):
+        with pytest.raises(LoadgenError, match=r"no-such-host\.invalid"):
             run_in_processes([good, TaskPlan(scenario=lost, task=1, tasks=2)])
 
 
