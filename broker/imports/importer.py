@@ -92,9 +92,9 @@ async def import_topics(
     staged: dict[str, list[pa.Table]] = {}
     batches = _batches(path, state, any_invalid=invalid.count > 0)
     while (batch := await asyncio.to_thread(next, batches, None)) is not None:
-        for name, rows in batch.rows.items():
-            staged.setdefault(name, []).append(rows)
-        for name in batch.complete:
+        complete = _stage(batch, staged)
+        del batch  # The next one is read without this one in memory.
+        for name in complete:
             topics += await _apply(store, name, staged.pop(name), path)
             namespaces.add(name)
             progress(topics)
@@ -104,6 +104,12 @@ async def import_topics(
     seconds = time.perf_counter() - started
     report = str(invalid) if invalid.count else ""
     return ImportResult(topics, len(namespaces), seconds, invalid.count, report)
+
+
+def _stage(batch: _Batch, staged: dict[str, list[pa.Table]]) -> Sequence[str]:
+    for name, rows in batch.rows.items():
+        staged.setdefault(name, []).append(rows)
+    return batch.complete
 
 
 def _checked(path: Path, skip_invalid: bool) -> InvalidRows:
@@ -138,7 +144,10 @@ def _batches(path: Path, state: FileStates, *, any_invalid: bool) -> Iterator[_B
         complete = [name for name in open_names if not rows.comes_later(name)]
         for name in complete:
             del open_names[name]
-        yield _Batch(by_namespace, complete)
+        batch = _Batch(by_namespace, complete)
+        del rows, table, by_namespace
+        yield batch
+        del batch
     yield _Batch({}, list(open_names))
     _check_unchanged(path, state)
 
