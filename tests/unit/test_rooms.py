@@ -90,7 +90,7 @@ def test_a_path_that_a_page_names_is_there() -> None:
 
 
 def is_for(test: str, module: str) -> bool:
-    """Whether a test's name is that of a module, or begins with it."""
+    """Tell whether a test's name is that of a module, or begins with it."""
     return test == f"test_{module}" or test.startswith(f"test_{module}_")
 
 

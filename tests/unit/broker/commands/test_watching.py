@@ -1,4 +1,4 @@
-"""What is particular to the commands of watches; the watches have tests of their own."""
+"""The commands of watches alone; the watches have tests of their own."""
 
 from __future__ import annotations
 

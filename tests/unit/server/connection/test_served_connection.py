@@ -34,7 +34,7 @@ BOTH = pytest.mark.parametrize("as_shipped", [False, True], ids=["floodgate", "p
 
 
 class State(Enum):
-    """Whether the handshake is finished."""
+    """True once the handshake is finished."""
 
     GREETING = "greeting"
     READY = "ready"
