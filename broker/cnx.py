@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING
 
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.served_connection import ServedConnection
+from server.connection.turn_writer import TurnWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import proto.PulsarApi_pb2 as pb
     from broker.configuration.config import BrokerConfig
     from broker.listing.handler import GetTopicsHandler
+    from broker.messages.producer import Producer
+    from broker.subscriptions.consumer import Consumer
     from broker.topics.lookup import LookupHandler
     from broker.watches.service import TopicListService
     from limiter.memory.response_memory import ResponseMemory
@@ -63,6 +67,9 @@ class ServerCnx(ServedConnection):
         requests: Its requests that are under way.
         client_version: As the client calls itself.
         listed_in_chunk: The chunk from the socket in which a listing was answered at once.
+        producers: Its producers by id, those that are being made included.
+        consumers: Its consumers by id.
+        turn_writer: Sends receipts and messages, those of a turn at once.
 
     Source: upstream ServerCnx.
     """
@@ -74,6 +81,14 @@ class ServerCnx(ServedConnection):
         self.listed_in_chunk = 0
         self.when_lost(parts.watches.cancel_owner, parts.memory.cancel_owner)
         self.requests = PermittedRequests(self, parts.permits)
+        self.producers: dict[int, Producer] = {}
+        self.consumers: dict[int, Consumer] = {}
+        self.turn_writer = TurnWriter(self.enqueue)
+
+    def send(self, command: pb.BaseCommand) -> None:
+        """Queue a command behind the receipts and messages of this turn."""
+        self.turn_writer.flush()
+        super().send(command)
 
     def connected(self) -> None:
         """Count the connection."""

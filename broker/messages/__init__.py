@@ -1,0 +1,1 @@
+"""Messages: topics that are loaded, their producers, and where their messages are stored."""

@@ -1,0 +1,221 @@
+"""The interface of message stores: the messages and cursors of topics.
+
+Reads are answered at once: from memory, or from a file that the system mostly has in memory.
+Writes get their position at once and are confirmed in order, when they are stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from broker.messages.position import Position
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from broker.messages.entry import Entry
+    from broker.messages.metadata import MessageDigest
+
+
+class MessageStoreError(Exception):
+    """The store failed; one sentence says what, and how to mend it."""
+
+
+class MessageStoreFullError(MessageStoreError):
+    """A bound of the store is reached: of the topic, its namespace or the process."""
+
+
+class LedgerInfo(NamedTuple):
+    """One ledger of a topic.
+
+    Attributes:
+        ledger_id: Rises over the whole broker.
+        entries: How many it holds, also acknowledged ones.
+        size_bytes: Of their ``data``.
+        closed_at: When it was closed, in ms since 1970; 0 for the open one, the last.
+    """
+
+    ledger_id: int
+    entries: int
+    size_bytes: int
+    closed_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class CursorState:
+    """A durable subscription as it is stored.
+
+    Attributes:
+        mark_delete: Everything up to here is acknowledged.
+        acknowledged: What is acknowledged behind it: for a ledger a bitmap of its entries, the
+            lowest bit of the first byte first.
+        batches: Entries that are acknowledged in part: the words of the bit set of what is left.
+        properties: The subscription's own.
+    """
+
+    mark_delete: Position
+    acknowledged: Mapping[int, bytes] = field(default_factory=dict)
+    batches: Mapping[Position, tuple[int, ...]] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+class LedgerListener(Protocol):
+    """The topic, as far as its ledger tells it something."""
+
+    def confirmed(self, last: Position) -> None:
+        """Everything up to here is stored now; also called within ``append``."""
+
+    def failed(self, error: MessageStoreError) -> None:
+        """What was not confirmed is lost, and nothing more is taken: unload the topic."""
+
+
+class ManagedLedger(Protocol):
+    """The messages of one topic, in ledgers (upstream: ManagedLedger).
+
+    Attributes:
+        name: The topic's full name.
+        listener: Is told of what is stored; None for nobody.
+        cursors: The durable subscriptions by name, as last saved.
+        properties: Of the topic itself: its epoch, whether it is terminated, ...
+    """
+
+    name: str
+    listener: LedgerListener | None
+    cursors: Mapping[str, CursorState]
+    properties: Mapping[str, str]
+
+    # -- writing ------------------------------------------------------------------------------
+
+    def append(self, data: bytes, digest: MessageDigest) -> Position:
+        """Add an entry; the listener hears when it is stored.
+
+        Raises:
+            MessageStoreFullError: There is no room for it.
+            MessageStoreError: The ledger takes no more (failed, or closed).
+        """
+
+    def save_cursor(self, subscription: str, state: CursorState) -> None:
+        """Keep a subscription's state."""
+
+    def delete_cursor(self, subscription: str) -> None:
+        """Forget a subscription."""
+
+    def set_property(self, key: str, value: str | None) -> None:
+        """Keep a property of the topic; None removes it."""
+
+    async def flushed(self) -> None:
+        """Return once all that was written before is as durable as the store makes it.
+
+        Raises:
+            MessageStoreError: It failed.
+        """
+
+    # -- reading ------------------------------------------------------------------------------
+
+    @property
+    def last_confirmed(self) -> Position:
+        """The last stored entry; (open ledger, -1) if the open one is the only and empty one.
+
+        After an unload, when the open ledger is empty, the last entry of the ledger before it.
+        """
+
+    @property
+    def ledgers(self) -> Sequence[LedgerInfo]:
+        """The ledgers in order, the open one last."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the entries in all ledgers (storageSize)."""
+
+    @property
+    def added(self) -> tuple[int, int]:
+        """Entries and bytes appended since it was opened (entriesAddedCounter)."""
+
+    def read(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
+        """Return stored entries from a position on, itself included where it exists.
+
+        At least one if there is any, however large; fewer at the end of a ledger.
+        """
+
+    def entry(self, position: Position) -> Entry | None:
+        """Return one stored entry; None if there is none (any more)."""
+
+    def following(self, position: Position) -> Position:
+        """Return the first position behind this one that holds an entry, or will hold the next."""
+
+    def preceding(self, position: Position) -> Position:
+        """Return the last entry before this one; before the first: (its ledger, -1)."""
+
+    def count(self, after: Position, last: Position) -> int:
+        """Return how many entries there are behind ``after`` up to and including ``last``."""
+
+    def size_between(self, after: Position, last: Position) -> int:
+        """Return about how many bytes those entries have."""
+
+    def at(self, after: Position, count: int) -> Position:
+        """Return the position of the ``count``-th entry behind ``after``; the last at most."""
+
+    def published_at(self, publish_time: int) -> Position:
+        """Return the first entry whose publish time is not before this one, by halving.
+
+        Behind the last entry if all are older.
+        """
+
+    # -- ledgers ------------------------------------------------------------------------------
+
+    def roll(self) -> None:
+        """Close the open ledger and open the next (at an unload, and when it is full)."""
+
+    def trim(self, before: Position, keep_bytes: int, keep_since: int) -> None:
+        """Drop closed ledgers all of whose entries lie before a position.
+
+        Args:
+            before: The first entry that a subscription still needs.
+            keep_bytes: Retention by size: kept while all ledgers have no more; -1 keeps all.
+            keep_since: Retention by time, in ms since 1970: kept if closed since then.
+        """
+
+    def truncate(self) -> None:
+        """Drop all closed ledgers."""
+
+
+class MessageStore(Protocol):
+    """A store of messages (``floodgateMessageStore``)."""
+
+    async def open(self) -> None:
+        """Make the store ready, and recover what it holds.
+
+        Raises:
+            MessageStoreError: It cannot be opened.
+        """
+
+    async def close(self) -> None:
+        """Write what waits, and release files."""
+
+    def next_id(self) -> int:
+        """Return a number that was never given before (ledger ids rise over the whole broker)."""
+
+    async def open_ledger(self, name: str) -> ManagedLedger:
+        """Return the ledger of a topic, empty at first; the same one until it is closed.
+
+        Raises:
+            MessageStoreError: It cannot be read.
+        """
+
+    def close_ledger(self, name: str) -> None:
+        """Take no more for a topic, and keep what is stored; it opens with a new ledger."""
+
+    async def delete_ledger(self, name: str) -> None:
+        """Delete the messages and cursors of a topic; nothing happens if there are none."""
+
+    def holds(self, name: str) -> bool:
+        """Tell whether anything is stored for a topic."""
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of all entries that are stored, for the bounds and the metrics."""
+
+    @property
+    def on_full(self) -> Callable[[str], None] | None:
+        """Called with a topic's name when an append was refused for want of room."""

@@ -1,0 +1,62 @@
+"""The parts of a message's metadata that a broker reads."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from google.protobuf.message import DecodeError
+
+import proto.PulsarApi_pb2 as pb
+from proto.errors import RemoteProtocolError
+
+_LENGTH = struct.Struct(">I")
+_CHECKSUM_MAGIC = b"\x0e\x01"
+_CHECKSUM_BYTES = 6
+
+
+class MessageDigest(NamedTuple):
+    """The values of an entry that are kept beside its bytes.
+
+    Attributes:
+        message_count: Messages in its batch; 1 without a batch.
+        publish_time: In ms since 1970, as the producer says.
+        deliver_at: In ms since 1970; 0 for at once.
+    """
+
+    message_count: int
+    publish_time: int
+    deliver_at: int
+
+
+def parse_metadata(data: bytes) -> pb.MessageMetadata:
+    """Return the metadata of an entry's bytes: checksum (if any), metadata, payload.
+
+    Raises:
+        RemoteProtocolError: There is none.
+    """
+    start = _CHECKSUM_BYTES if data.startswith(_CHECKSUM_MAGIC) else 0
+    if len(data) < start + _LENGTH.size:
+        raise RemoteProtocolError("a message without metadata")
+    (size,) = _LENGTH.unpack_from(data, start)
+    first = start + _LENGTH.size
+    if first + size > len(data):
+        raise RemoteProtocolError(f"metadata of {size} bytes in a message of {len(data)} bytes")
+    try:
+        return pb.MessageMetadata.FromString(data[first : first + size])
+    except DecodeError:
+        raise RemoteProtocolError("a message whose metadata cannot be read") from None
+
+
+def digest_of(metadata: pb.MessageMetadata) -> MessageDigest:
+    """Return the values of an entry that are kept beside its bytes."""
+    return MessageDigest(
+        metadata.num_messages_in_batch, metadata.publish_time, metadata.deliver_at_time
+    )
+
+
+def payload_of(data: bytes) -> bytes:
+    """Return what stands behind the metadata in an entry's bytes that ``parse_metadata`` takes."""
+    start = _CHECKSUM_BYTES if data.startswith(_CHECKSUM_MAGIC) else 0
+    (size,) = _LENGTH.unpack_from(data, start)
+    return data[start + _LENGTH.size + size :]

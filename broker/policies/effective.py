@@ -1,0 +1,88 @@
+"""The policies in force for one topic: its own, else its namespace's, else the broker's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+
+class Rate(NamedTuple):
+    """A rate limit; -1 or 0 is none.
+
+    Attributes:
+        messages: Most messages in a period.
+        size_bytes: Most bytes in a period.
+        period_seconds: The period.
+    """
+
+    messages: int = -1
+    size_bytes: int = -1
+    period_seconds: int = 1
+
+
+class QuotaAction(Enum):
+    """What happens at a backlog quota (upstream: BacklogQuota.RetentionPolicy)."""
+
+    HOLD = "producer_request_hold"
+    EXCEPTION = "producer_exception"
+    EVICT = "consumer_backlog_eviction"
+
+
+class BacklogQuota(NamedTuple):
+    """A backlog quota.
+
+    Attributes:
+        limit: Bytes (destination_storage) or seconds (message_age); -1 is none.
+        action: What happens above it.
+    """
+
+    limit: int = -1
+    action: QuotaAction = QuotaAction.HOLD
+
+
+class Retention(NamedTuple):
+    """How long acknowledged messages are kept; 0 and 0 is not at all, -1 is without bound."""
+
+    minutes: int = 0
+    megabytes: int = 0
+
+
+NO_RATE, NO_QUOTA, NO_RETENTION = Rate(), BacklogQuota(), Retention()
+ALL_TYPES = frozenset(("Exclusive", "Failover", "Shared", "Key_Shared"))
+
+
+@dataclass(frozen=True, slots=True)
+class EffectivePolicies:
+    """The policies in force for one topic. 0 is no limit where nothing else is said."""
+
+    max_producers: int = 0
+    max_consumers: int = 0
+    max_consumers_per_subscription: int = 0
+    max_subscriptions: int = 0
+    max_unacked_per_consumer: int = 50_000
+    max_unacked_per_subscription: int = 200_000
+    max_message_bytes: int = 0
+    subscription_types: frozenset[str] = ALL_TYPES
+    publish_rate: Rate = NO_RATE
+    dispatch_rate: Rate = NO_RATE
+    subscription_dispatch_rate: Rate = NO_RATE
+    size_quota: BacklogQuota = NO_QUOTA
+    age_quota: BacklogQuota = NO_QUOTA
+    retention: Retention = NO_RETENTION
+    ttl_seconds: int = 0
+    deduplication: bool = False
+    delayed_delivery: bool = True
+    delayed_tick_ms: int = 1_000
+    max_delivery_delay_ms: int = 0
+    compaction_threshold_bytes: int = 0
+    encryption_required: bool = False
+    schema_strategy: str = "FULL"
+    schema_validation_enforced: bool = False
+    allow_auto_update_schema: bool = True
+    auto_subscription_creation: bool = True
+    inactive_topic_delete: bool | None = None
+    subscription_expiration_minutes: int = 0
+
+
+DEFAULTS = EffectivePolicies()

@@ -1,0 +1,1 @@
+"""Subscriptions: what consumers have acknowledged, and which of them gets which message."""
