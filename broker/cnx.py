@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
     from broker.listing.handler import GetTopicsHandler
     from broker.messages.producer import Producer
+    from broker.policies.service import PolicyService
     from broker.subscriptions.consumer import Consumer
     from broker.topics.lookup import LookupHandler
     from broker.watches.service import TopicListService
@@ -53,6 +54,7 @@ class BrokerParts:
     namespace_named: Callable[[str], NamespaceName]
     lookup_handler: LookupHandler
     topics_handler: GetTopicsHandler
+    policies: PolicyService
     watches: TopicListService
     memory: ResponseMemory
     counters: ConnectionCounters

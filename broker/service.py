@@ -24,6 +24,7 @@ from broker.listing.rules import AnswerRules
 from broker.patterns.cache import ListingCache
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.workers import PatternWorkers
+from broker.policies.service import PolicyService
 from broker.stores.changes import StoreError
 from broker.stores.open_store import store_for_url
 from broker.topics.lookup import LookupHandler
@@ -81,6 +82,7 @@ class BrokerService(ServerService["ServerCnx"]):
         self.store: MetadataStore
         self.lister: TopicLister
         self.dynamic: DynamicConfiguration
+        self.policies: PolicyService
         self.topics: TopicService
         self.watches: TopicListService
 
@@ -123,16 +125,24 @@ class BrokerService(ServerService["ServerCnx"]):
 
     async def _take_dynamic_configuration(self) -> None:
         self.dynamic = DynamicConfiguration(self.config, self.store, self._put_in_force)
+        self.policies = PolicyService(self.store, lambda: self.dynamic.config.policies)
         try:
             await self.dynamic.start()
+            await self.policies.start()
         except StoreError as error:
             raise StartError(str(error)) from None
         self._exits.push_async_callback(self.dynamic.close)
-        self.topics = TopicService(self.store, lambda: TopicRules.of(self.dynamic.config))
+        self._exits.push_async_callback(self.policies.close)
+        self.topics = TopicService(
+            self.store,
+            lambda name: TopicRules.of(self.dynamic.config, self.policies.of_namespace(name)),
+        )
+        self.topics.on_deleted(self.policies.forget)
 
     def _put_in_force(self, config: BrokerConfig) -> None:
         """Put a configuration that was changed at run time in force."""
         self._server_config = config
+        self.policies.configuration_changed()
         limits = config.topic_list_limits
         for limit_type, limit in (
             (LimitType.HEAP_MEMORY, limits.heap),
@@ -152,6 +162,7 @@ class BrokerService(ServerService["ServerCnx"]):
             lister=self.lister,
             topics=self.topics,
             properties=TopicProperties(self.store),
+            message_policies=self.policies,
             dynamic=self.dynamic,
             listings=self._admin_listings,
             service_url=lambda: self.service_url,
@@ -190,6 +201,7 @@ class BrokerService(ServerService["ServerCnx"]):
             namespace_named=named_or_closed if self._pulsar_compatible else named_or_refused,
             lookup_handler=self._lookup_handler(),
             topics_handler=self._topics_handler(listing),
+            policies=self.policies,
             watches=watches,
             memory=listing.memory,
             counters=self.connection_counters,

@@ -8,6 +8,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.cnx import BrokerParts, ServerCnx, ServerCnxState
 from broker.commands.table import COMMANDS
 from broker.listing.lister import TopicLister
+from broker.policies.service import PolicyService
 from broker.service import BrokerService
 from broker.stores.memory import MemoryStore
 from broker.topics.rules import TopicRules
@@ -53,7 +54,9 @@ def parts(**keys: str) -> BrokerParts:
     service = BrokerService(broker_config(keys))
     service.store = MemoryStore()
     service.lister = TopicLister(service.store)
-    service.topics = TopicService(service.store, lambda: TopicRules.of(service.config))
+    service.policies = PolicyService(service.store, lambda: service.config.policies)
+    rules = TopicRules.of(service.config, service.config.policies)
+    service.topics = TopicService(service.store, lambda _: rules)
     return service._parts()
 
 
