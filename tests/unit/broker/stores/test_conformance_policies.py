@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from broker.stores.store import MetadataStore
     from tests.unit.broker.stores.conftest import OpenStore
 
 NAMESPACE, TOPIC = "tenant/a", "persistent://tenant/a/t'\0\U0001f600"
 RATE = {"limit": -1, "names": ["a", "\0\uff5e"], "deep": {"x": None, "y": 1.5}}
+
+
+async def keep_two(store: MetadataStore, name: str) -> None:
+    await store.set_policy(name, "ttl", 5)
+    await store.set_policy(name, "dedup", True)
 
 
 async def test_policies_are_kept_by_name_and_key(open_store: OpenStore) -> None:
@@ -30,8 +36,7 @@ async def test_a_policy_is_removed_alone_and_the_last_one_with_its_name(
 ) -> None:
     async with open_store() as store:
         # Given
-        await store.set_policy(TOPIC, "ttl", 5)
-        await store.set_policy(TOPIC, "dedup", True)
+        await keep_two(store, TOPIC)
         # When
         await store.set_policy(TOPIC, "ttl", None)
         await store.set_policy(TOPIC, "never set", None)
@@ -46,8 +51,7 @@ async def test_all_policies_of_some_names_are_forgotten(open_store: OpenStore) -
     async with open_store() as store:
         # Given
         for name in (NAMESPACE, TOPIC, "other/b"):
-            await store.set_policy(name, "ttl", 5)
-            await store.set_policy(name, "dedup", True)
+            await keep_two(store, name)
         # When
         await store.delete_policies([NAMESPACE, TOPIC, "tenant/none"])
         # Then
