@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _SOME_SET = re.compile(rb"[^\x00]")
 _SOME_CLEAR = re.compile(rb"[^\xff]")
 _ONES = re.compile("1+")
+_OFFSETS = [[bit for bit in range(8) if byte >> bit & 1] for byte in range(256)]
 
 
 class _Bitmap:
@@ -41,19 +42,6 @@ class _Bitmap:
         index = (entry >> 3) - self.base
         return 0 <= index < len(self.bits) and bool(self.bits[index] & 1 << (entry & 7))
 
-    def first_from(self, entry: int) -> int | None:
-        """Return the first entry here that is not before this one."""
-        index = max((entry >> 3) - self.base, self.low)
-        if index == (entry >> 3) - self.base and index < len(self.bits):
-            rest = self.bits[index] >> (entry & 7)
-            if rest:
-                return entry + _lowest(rest)
-            index += 1
-        found = _SOME_SET.search(self.bits, index)
-        if found is None:
-            return None
-        return (self.base + found.start() << 3) + _lowest(self.bits[found.start()])
-
 
 class PositionSet:
     """A set of positions that sort by ledger and entry.
@@ -80,10 +68,13 @@ class PositionSet:
         """Go through the positions in order; none may be added or removed meanwhile."""
         for ledger_id in self._ledgers:
             bitmap = self._bitmaps[ledger_id]
-            entry = bitmap.first_from(0)
-            while entry is not None:
-                yield Position(ledger_id, entry)
-                entry = bitmap.first_from(entry + 1)
+            found = _SOME_SET.search(bitmap.bits, bitmap.low)
+            bitmap.low = found.start() if found else 0
+            for byte in _SOME_SET.finditer(bitmap.bits, bitmap.low):
+                index = byte.start()
+                first = bitmap.base + index << 3
+                for offset in _OFFSETS[bitmap.bits[index]]:
+                    yield Position(ledger_id, first + offset)
 
     def add(self, position: Position) -> bool:
         """Put a position in; False if it was in already."""
@@ -171,19 +162,6 @@ class PositionSet:
         if found is None:
             return bitmap.base + len(bitmap.bits) << 3
         return (bitmap.base + found.start() << 3) + _lowest(~bitmap.bits[found.start()] & 0xFF)
-
-    def following(self, position: Position) -> Position | None:
-        """Return the first position that is in and stands behind this one."""
-        for index in range(bisect_left(self._ledgers, position.ledger_id), len(self._ledgers)):
-            ledger_id = self._ledgers[index]
-            bitmap = self._bitmaps[ledger_id]
-            after = position.entry_id + 1 if ledger_id == position.ledger_id else 0
-            entry = bitmap.first_from(max(after, 0))
-            if entry is not None:
-                if after == 0:
-                    bitmap.low = (entry >> 3) - bitmap.base
-                return Position(ledger_id, entry)
-        return None
 
     def ranges(self, most: int | None = None) -> list[tuple[int, int, int]]:
         """Return ledger, first and last entry of each unbroken row, in order.

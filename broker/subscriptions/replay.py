@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
-from broker.messages.position import EARLIEST
 from broker.subscriptions.position_set import PositionSet
 
 if TYPE_CHECKING:
@@ -58,22 +58,19 @@ class ReplayQueue:
                 each hash. Those without a hash are always returned. None returns all.
             search: Looks at as many positions at most.
         """
+        if accepts is None:
+            return list(islice(self._positions, most))
         found: list[Position] = []
         answers: dict[int, bool] = {0: True}
-        following, hash_of = self._positions.following, self._hashes.get
-        position = following(EARLIEST)
-        for _ in range(search if accepts else most):
-            if position is None or len(found) == most:
-                break
-            if accepts:
-                sticky_hash = hash_of(position, 0)
-                if sticky_hash not in answers:
-                    answers[sticky_hash] = accepts(sticky_hash)
-                if answers[sticky_hash]:
-                    found.append(position)
-            else:
+        hash_of = self._hashes.get
+        for position in islice(self._positions, search):
+            sticky_hash = hash_of(position, 0)
+            if sticky_hash not in answers:
+                answers[sticky_hash] = accepts(sticky_hash)
+            if answers[sticky_hash]:
                 found.append(position)
-            position = following(position)
+                if len(found) == most:
+                    break
         return found
 
     def remove(self, position: Position) -> bool:
@@ -86,10 +83,8 @@ class ReplayQueue:
     def discard_through(self, position: Position) -> None:
         """Take out all up to and including a position."""
         if self._hashes:
-            gone = self._positions.following(EARLIEST)
-            while gone is not None and gone <= position:
+            for gone in list(takewhile(position.__ge__, self._positions)):
                 self.remove(gone)
-                gone = self._positions.following(gone)
         else:
             self._positions.discard_through(position)
 
