@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Type = pb.BaseCommand
 _MOST_PERMITS = (1 << 31) - 1
 _NOT_FOUND = "Consumer not found"
+MOST_PENDING = 10_000
+"""SUBSCRIBE commands of one connection that may be under way."""
 
 
 def subscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
@@ -37,7 +39,7 @@ def subscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     elif asked.consumer_id in cnx.subscribing:
         text = "Consumer is already present on the connection"
         refuse(cnx, asked.request_id, RequestError(pb.ServiceNotReady, text))
-    elif len(cnx.subscribing) >= cnx.parts.config.max_pending_subscribes:
+    elif len(cnx.subscribing) >= MOST_PENDING:
         text = "too many SUBSCRIBE commands of this connection are under way"
         refuse(cnx, asked.request_id, RequestError(pb.TooManyRequests, text))
     else:

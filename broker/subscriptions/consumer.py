@@ -141,7 +141,11 @@ class Consumer:
     )
 
     def __init__(
-        self, cnx: ClientConnection, options: ConsumerOptions, subscription: ConsumersSubscription, partition: int
+        self,
+        cnx: ClientConnection,
+        options: ConsumerOptions,
+        subscription: ConsumersSubscription,
+        partition: int,
     ) -> None:
         self.cnx = cnx
         self.options = options

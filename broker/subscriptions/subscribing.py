@@ -110,9 +110,7 @@ async def displace_dead(subscription: Subscription, cnx: ClientConnection) -> No
             await consumer.cnx.answers_ping()
 
 
-def attach(
-    subscription: Subscription, cnx: ClientConnection, options: ConsumerOptions
-) -> Consumer:
+def attach(subscription: Subscription, cnx: ClientConnection, options: ConsumerOptions) -> Consumer:
     """Connect a consumer, and answer its client."""
     consumer = subscription.add_consumer(cnx, options)
     cnx.consumers[options.consumer_id] = consumer

@@ -136,7 +136,9 @@ class Dispatcher(ABC):
     def cursor_moved(self) -> None:
         """Forget what was acknowledged otherwise: the cursor was moved by skip, expiry or REST."""
 
-    def acknowledged(self, consumer: Consumer, position: Position, newly: int, *, done: bool) -> None:
+    def acknowledged(
+        self, consumer: Consumer, position: Position, newly: int, *, done: bool
+    ) -> None:
         """Follow an acknowledgement of messages that were delivered."""
 
     def entries_added(self) -> None:

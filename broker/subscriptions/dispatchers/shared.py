@@ -198,7 +198,9 @@ class SharedDispatcher(Dispatcher):
             self.blocked = False
             self.wake()
 
-    def acknowledged(self, consumer: Consumer, position: Position, newly: int, *, done: bool) -> None:
+    def acknowledged(
+        self, consumer: Consumer, position: Position, newly: int, *, done: bool
+    ) -> None:
         """Take acknowledged messages from the consumer that has them, whoever acknowledged."""
         holder = self._holder(consumer, position)
         if holder is not None:
