@@ -81,6 +81,10 @@ class LedgerColumns:
         """Return the bytes of the entries before this one."""
         return self._ends[number - 1] if number else 0
 
+    def ends(self, first: int, end: int) -> array[int]:
+        """Return where consecutive entries end, in bytes since the start of the ledger."""
+        return self._ends[first:end]
+
     @property
     def last(self) -> Position:
         """Its last stored entry; (its id, -1) if there is none."""

@@ -4,36 +4,40 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Any
+from time import perf_counter
+from typing import TYPE_CHECKING
 
-SLICE_ITEMS = 5_000
-"""Items of a list that are freed in one turn of the event loop: about a millisecond."""
+if TYPE_CHECKING:
+    from broker.messages.stores.memory_ledger import MemoryLedger
+
+TURN_SECONDS = 0.002
+"""Seconds for which memory is freed in one turn of the event loop."""
 
 
 class Disposal:
-    """Frees long lists in slices, one a turn of the event loop.
+    """Frees ledgers block by block.
 
-    To let go of a million objects at once would hold the loop for a tenth of a second.
+    To let go of a gigabyte at once would hold the loop for a quarter of a second.
     """
 
     def __init__(self) -> None:
-        self._waiting: deque[list[Any]] = deque()
+        self._waiting: deque[MemoryLedger] = deque()
 
     @property
     def is_done(self) -> bool:
         """True if nothing waits to be freed."""
         return not self._waiting
 
-    def free(self, items: list[Any]) -> None:
-        """Free a list that nobody else uses."""
+    def free(self, ledger: MemoryLedger) -> None:
+        """Free the entries of a ledger that nobody uses any more."""
         if not self._waiting:
-            asyncio.get_running_loop().call_soon(self._free_slice)
-        self._waiting.append(items)
+            asyncio.get_running_loop().call_soon(self._take_turn)
+        self._waiting.append(ledger)
 
-    def _free_slice(self) -> None:
-        items = self._waiting[0]
-        del items[-SLICE_ITEMS:]
-        if not items:
-            self._waiting.popleft()
+    def _take_turn(self) -> None:
+        end = perf_counter() + TURN_SECONDS
+        while self._waiting and perf_counter() < end:
+            if not self._waiting[0].free_block():
+                self._waiting.popleft()
         if self._waiting:
-            asyncio.get_running_loop().call_soon(self._free_slice)
+            asyncio.get_running_loop().call_soon(self._take_turn)

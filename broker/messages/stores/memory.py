@@ -7,9 +7,9 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from broker.messages.position import Position
-from broker.messages.stores.columns import LedgerColumns
 from broker.messages.stores.disposal import Disposal
 from broker.messages.stores.ledger_row import LedgerRow
+from broker.messages.stores.memory_ledger import MemoryLedger
 from broker.messages.stores.room import NO_BOUNDS, StoreRoom
 from broker.messages.stores.topic_ledger import StoredTopic, TopicLedger
 
@@ -27,20 +27,6 @@ MAX_ENTRIES_PER_LEDGER = 50_000
 def wall_clock_ms() -> int:
     """Return the time in ms since 1970."""
     return time.time_ns() // 1_000_000
-
-
-class MemoryLedger(LedgerColumns):
-    """A ledger whose entries are in memory.
-
-    Attributes:
-        data: Their bytes.
-    """
-
-    __slots__ = ("data",)
-
-    def __init__(self, ledger_id: int) -> None:
-        super().__init__(ledger_id)
-        self.data: list[bytes] = []
 
 
 class MemoryMessageStore:
@@ -111,7 +97,7 @@ class MemoryMessageStore:
         if topic is not None:
             self._rooms.pop(name).leave()
             for ledger in topic.row:
-                self.disposal.free(ledger.data)
+                self.disposal.free(ledger)
 
     def holds(self, name: str) -> bool:
         """Tell whether anything is stored for a topic."""
@@ -153,9 +139,7 @@ class MemoryManagedLedger(TopicLedger[MemoryLedger]):
         size = len(data)
         self._room.take(size)
         ledger = self._row.open
-        position = Position(ledger.ledger_id, ledger.add(size, digest))
-        ledger.data.append(data)
-        ledger.confirmed += 1
+        position = Position(ledger.ledger_id, ledger.store(data, digest))
         self._row.last_confirmed = position
         self._added_entries += 1
         self._added_bytes += size
@@ -197,9 +181,9 @@ class MemoryManagedLedger(TopicLedger[MemoryLedger]):
         self._row.add(MemoryLedger(self._store.next_id()))
 
     def _data(self, ledger: MemoryLedger, first: int, end: int) -> Sequence[bytes]:
-        return ledger.data[first:end]
+        return ledger.data(first, end)
 
     def _drop(self, ledgers: Sequence[MemoryLedger]) -> None:
         for ledger in ledgers:
             self._room.charge(-len(ledger), -ledger.bytes_before(len(ledger)))
-            self._store.disposal.free(ledger.data)
+            self._store.disposal.free(ledger)
