@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from broker.messages.publishing.closed_producers import LEAST_GRACE_SECONDS, ClosedProducers
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.served_connection import ServedConnection
 from server.connection.turn_writer import TurnWriter
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     import proto.PulsarApi_pb2 as pb
     from broker.configuration.config import BrokerConfig
     from broker.listing.handler import GetTopicsHandler
+    from broker.messages.loaded_topics import LoadedTopics
     from broker.messages.producer import Producer
+    from broker.messages.publishing.names import ProducerNames
+    from broker.messages.publishing.rules import PublishRules
     from broker.subscriptions.consumer import Consumer
     from broker.topics.lookup import LookupHandler
     from broker.watches.service import TopicListService
@@ -57,6 +61,9 @@ class BrokerParts:
     memory: ResponseMemory
     counters: ConnectionCounters
     connections: set[ServerCnx]
+    loaded_topics: LoadedTopics
+    producer_names: ProducerNames
+    publish_rules: PublishRules
 
 
 class ServerCnx(ServedConnection):
@@ -70,6 +77,8 @@ class ServerCnx(ServedConnection):
         producers: Its producers by id, those that are being made included.
         consumers: Its consumers by id.
         turn_writer: Sends receipts and messages, those of a turn at once.
+        closed_by_broker: Its producers that this broker closed lately, by id: what they still
+            send is ignored.
 
     Source: upstream ServerCnx.
     """
@@ -84,6 +93,10 @@ class ServerCnx(ServedConnection):
         self.producers: dict[int, Producer] = {}
         self.consumers: dict[int, Consumer] = {}
         self.turn_writer = TurnWriter(self.enqueue)
+        self.closed_by_broker = ClosedProducers(
+            parts.flow.clock, max(parts.flow.keep_alive_seconds, LEAST_GRACE_SECONDS)
+        )
+        self.when_lost(ServerCnx._end_producers)
 
     def send(self, command: pb.BaseCommand) -> None:
         """Queue a command behind the receipts and messages of this turn."""
@@ -102,6 +115,14 @@ class ServerCnx(ServedConnection):
         self.state = ServerCnxState.FAILED
         self.parts.connections.discard(self)
         self.parts.counters.closed()
+
+    def producer_was_closed(self, producer_id: int) -> None:
+        """Ignore the messages of a producer for a while: this broker closed it."""
+        self.closed_by_broker.add(producer_id)
+
+    def _end_producers(self) -> None:
+        for producer in tuple(self.producers.values()):
+            producer.connection_lost()
 
     async def drain(self) -> None:
         """Take no more requests, let those under way answer, then close."""

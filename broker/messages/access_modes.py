@@ -15,22 +15,19 @@ from broker.messages.errors import producer_busy, producer_fenced
 
 
 class AsksForAccess(Protocol):
-    """A producer, as far as access depends on it.
-
-    Attributes:
-        name: Its own, unique on its topic.
-        access_mode: The mode that it asks for.
-        asked_epoch: The topic epoch that its client names; None for none.
-    """
+    """A producer, as far as access depends on it."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its own, unique on its topic."""
 
     @property
-    def access_mode(self) -> int: ...
+    def access_mode(self) -> int:
+        """The mode that it asks for."""
 
     @property
-    def asked_epoch(self) -> int | None: ...
+    def asked_epoch(self) -> int | None:
+        """The topic epoch that its client names; None for none."""
 
 
 P = TypeVar("P", bound=AsksForAccess)
@@ -88,9 +85,17 @@ class AccessModes(Generic[P]):
         self._hold(producer)
         return Admission(True, dropped, fenced_out)
 
-    def _share(self, producer: P) -> Admission[P]:
+    def check_sharing(self) -> None:
+        """Refuse a Shared producer where one is, or is going to be, exclusive.
+
+        Raises:
+            RequestError: ProducerBusy.
+        """
         if self.holder is not None or self.waiting:
             raise producer_busy(self._existing_exclusive())
+
+    def _share(self, producer: P) -> Admission[P]:
+        self.check_sharing()
         self.sharers[producer] = None
         return Admission(ready=True)
 
