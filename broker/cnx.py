@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from broker.messages.publishing.closed_producers import LEAST_GRACE_SECONDS, ClosedProducers
 from server.connection.liveness_check import LivenessCheck
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.served_connection import ServedConnection
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     import proto.PulsarApi_pb2 as pb
     from broker.configuration.config import BrokerConfig
     from broker.listing.handler import GetTopicsHandler
+    from broker.messages.loaded_topics import LoadedTopics
     from broker.messages.producer import Producer
+    from broker.messages.publishing.names import ProducerNames
+    from broker.messages.publishing.rules import PublishRules
     from broker.subscriptions.consumer import Consumer
     from broker.topics.lookup import LookupHandler
     from broker.watches.service import TopicListService
@@ -59,6 +63,9 @@ class BrokerParts:
     memory: ResponseMemory
     counters: ConnectionCounters
     connections: set[ServerCnx]
+    loaded_topics: LoadedTopics
+    producer_names: ProducerNames
+    publish_rules: PublishRules
 
 
 class ServerCnx(ServedConnection):
@@ -73,6 +80,8 @@ class ServerCnx(ServedConnection):
         consumers: Its consumers by id.
         subscribing: Ids of consumers whose SUBSCRIBE is under way.
         turn_writer: Sends receipts and messages, those of a turn at once.
+        closed_by_broker: Its producers that this broker closed lately, by id: what they still
+            send is ignored.
 
     Source: upstream ServerCnx.
     """
@@ -90,6 +99,10 @@ class ServerCnx(ServedConnection):
         self._liveness = LivenessCheck(self.ask_whether_it_reads, self.abort, parts.flow.clock)
         self.when_lost(_consumers_leave)
         self.turn_writer = TurnWriter(self.enqueue)
+        self.closed_by_broker = ClosedProducers(
+            parts.flow.clock, max(parts.flow.keep_alive_seconds, LEAST_GRACE_SECONDS)
+        )
+        self.when_lost(ServerCnx._end_producers)
 
     def send(self, command: pb.BaseCommand) -> None:
         """Queue a command behind the receipts and messages of this turn."""
@@ -121,6 +134,14 @@ class ServerCnx(ServedConnection):
         self._liveness.lost()
         self.parts.connections.discard(self)
         self.parts.counters.closed()
+
+    def producer_was_closed(self, producer_id: int) -> None:
+        """Ignore the messages of a producer for a while: this broker closed it."""
+        self.closed_by_broker.add(producer_id)
+
+    def _end_producers(self) -> None:
+        for producer in tuple(self.producers.values()):
+            producer.connection_lost()
 
     async def drain(self) -> None:
         """Take no more requests, let those under way answer, then close."""
