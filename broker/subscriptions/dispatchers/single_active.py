@@ -123,7 +123,7 @@ class FailoverDispatcher(SingleActiveDispatcher):
         self.active = chosen
         topic = self._context.topic
         if self._change is None:
-            delay = topic.subscription_rules.failover_delay_seconds
+            delay = self._context.rules.failover_delay_seconds
             self._change = topic.clock.call_at(topic.clock.now() + delay, self._changed)
         return True
 
