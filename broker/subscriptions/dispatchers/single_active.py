@@ -42,7 +42,7 @@ class SingleActiveDispatcher(Dispatcher):
                 break
             handled += len(entries)
             for entry in entries:
-                if active.permits <= 0 or not active.cnx.outbound.writable:
+                if not active.cnx.outbound.writable:
                     break
                 self._send(active, entry)
                 cursor.read_position = self._ledger.following(entry.position)
@@ -50,6 +50,7 @@ class SingleActiveDispatcher(Dispatcher):
         return handled
 
     def _read(self, active: Consumer) -> list[Entry]:
+        """Read as many entries as there are permits, also if they turn out to be batches."""
         allowed = self._allowed(min(READ_ENTRIES, active.permits))
         if not allowed:
             return []
