@@ -21,7 +21,9 @@ from broker.configuration.plugin_keys import (
     property_bounds,
     resources_class_name,
 )
+from broker.configuration.policy_keys import default_policies
 from broker.patterns.pattern import RegexImplementation
+from broker.policies.effective import DEFAULTS, EffectivePolicies
 from broker.stores.store_url import (
     EXPECTED_STORES,
     OUR_STORES,
@@ -165,6 +167,8 @@ class BrokerConfig(ServerConfig):
     """floodgatePatternTimeoutMs: for what only a backtracking engine can compile, a listing."""
     import_directory: Path | None = None
     """floodgateImportDirectory: where imports asked for at run time may read from."""
+    policies: InstanceOf[EffectivePolicies] = DEFAULTS
+    """The policies about messages where neither topic nor namespace has its own."""
     given: InstanceOf[GivenKeys] = GivenKeys()
     """The keys as they were given; what is set at run time is read together with them."""
 
@@ -217,6 +221,7 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
         "pulsar_resources_extended_class_name": resources_class_name(checked),
         "resources_timeout_seconds": checked.seconds("floodgateResourcesTimeoutMs"),
         "listing_properties": property_bounds(checked),
+        "policies": default_policies(checked),
         "import_directory": Path(import_directory) if import_directory else None,
     }
 
