@@ -8,14 +8,16 @@ from avro.compatibility import (
     ReaderWriterCompatibilityChecker,
     SchemaCompatibilityResult,
     SchemaCompatibilityType,
+    check_schema_names,
 )
+from avro.schema import EnumSchema, RecordSchema
 
 from broker.schemas.avro.definition import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from avro.schema import RecordSchema, Schema
+    from avro.schema import Schema
 
 COMPATIBLE = SchemaCompatibilityType.compatible
 
@@ -67,7 +69,21 @@ def reads(reader: Schema, writer: Schema) -> bool:
 
 
 class _Checker(ReaderWriterCompatibilityChecker):
-    """The library's checker, which looks through all fields for each field of a record."""
+    """The library's checker with Java's rules where they were seen to differ.
+
+    The names of records do not count, nor do symbols that a reader's enum lacks. And each field is
+    looked up once; the library looks through all for each.
+    """
+
+    def calculate_compatibility(
+        self, reader: Schema, writer: Schema, location: list[str]
+    ) -> SchemaCompatibilityResult:
+        """Compare two definitions."""
+        if isinstance(reader, RecordSchema) and isinstance(writer, RecordSchema):
+            return self.check_reader_writer_record_fields(reader, writer, location)
+        if isinstance(reader, EnumSchema) and isinstance(writer, EnumSchema):
+            return check_schema_names(reader, writer, location)
+        return super().calculate_compatibility(reader, writer, location)
 
     def check_reader_writer_record_fields(
         self, reader: RecordSchema, writer: RecordSchema, location: list[str]
