@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from broker.messages.position import Position
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from broker.messages.entry import Entry
     from broker.messages.metadata import MessageDigest
+    from broker.messages.position import Position
 
 
 class MessageStoreError(Exception):
@@ -137,6 +136,9 @@ class ManagedLedger(Protocol):
         """Return stored entries from a position on, itself included where it exists.
 
         At least one if there is any, however large; fewer at the end of a ledger.
+
+        Raises:
+            MessageStoreError: The store cannot read them.
         """
 
     def entry(self, position: Position) -> Entry | None:
