@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 from pydantic import Field, InstanceOf
 
 from broker.bundles import MAX_BUNDLES
+from broker.configuration.message_store_keys import MessageStoreKeys, message_store_keys
 from broker.configuration.plugin_keys import (
     DEFAULT_CLASS_NAME,
     PropertyBounds,
@@ -165,6 +166,8 @@ class BrokerConfig(ServerConfig):
     """floodgateListingCacheMB: results of patterns and columns that are remembered; 0 is none."""
     pattern_timeout_seconds: float = Field(default=1.0, gt=0)
     """floodgatePatternTimeoutMs: for what only a backtracking engine can compile, a listing."""
+    message_store: MessageStoreKeys = MessageStoreKeys()
+    """floodgateMessageStore and the keys that begin so."""
     import_directory: Path | None = None
     """floodgateImportDirectory: where imports asked for at run time may read from."""
     policies: InstanceOf[EffectivePolicies] = DEFAULTS
@@ -222,6 +225,7 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
         "resources_timeout_seconds": checked.seconds("floodgateResourcesTimeoutMs"),
         "listing_properties": property_bounds(checked),
         "policies": default_policies(checked),
+        "message_store": message_store_keys(checked),
         "import_directory": Path(import_directory) if import_directory else None,
     }
 
