@@ -17,11 +17,9 @@ if TYPE_CHECKING:
 
 Type = pb.BaseCommand
 NOT_SERVED = (
-    Type.PRODUCER,
     Type.SUBSCRIBE,
     Type.UNSUBSCRIBE,
     Type.SEEK,
-    Type.CLOSE_PRODUCER,
     Type.CLOSE_CONSUMER,
     Type.GET_LAST_MESSAGE_ID,
     Type.CONSUMER_STATS,
