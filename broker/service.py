@@ -33,6 +33,8 @@ from broker.patterns.workers import PatternWorkers
 from broker.policies.effective import DEFAULTS
 from broker.stores.changes import StoreError
 from broker.stores.open_store import store_for_url
+from broker.subscriptions.context import SubscriptionRules
+from broker.subscriptions.subscriptions import Subscriptions
 from broker.topics.lookup import LookupHandler
 from broker.topics.properties import TopicProperties
 from broker.topics.rules import TopicRules
@@ -221,7 +223,7 @@ class BrokerService(ServerService["ServerCnx"]):
                 creation=TopicCreation(self.store, self.topics, rules),
                 topics=self.topics,
                 policies_of=lambda _: DEFAULTS,
-                subscriptions_of=NoSubscriptions,
+                subscriptions_of=lambda topic: Subscriptions(topic, SubscriptionRules()),
                 direct_subscriptions_of=NoSubscriptions,
             )
         )

@@ -12,17 +12,19 @@ from broker.subscriptions.subscribing import (
     attach,
     check_subscribe,
     displace_dead,
-    open_subscription,
     options_of,
 )
 from proto.commands import error_command, with_body
 from proto.errors import RemoteProtocolError
+from proto.names import InvalidNameError, TopicName
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from broker.cnx import ServerCnx
     from broker.messages.position import Position
+    from broker.messages.topic import Topic
     from broker.subscriptions.consumer import Consumer
+    from broker.subscriptions.subscription import Subscription
 
 Type = pb.BaseCommand
 _MOST_PERMITS = (1 << 31) - 1
@@ -63,14 +65,30 @@ async def _subscribe(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
 
 async def _subscription(cnx: ServerCnx, asked: pb.CommandSubscribe) -> Subscription:
     name = topic_named(asked.topic)
+    topic = await _topic(cnx, name, create=asked.force_topic_creation)
+    opened: Subscription = await topic.subscriptions.open(asked)
+    return opened
+
+
+def topic_named(text: str) -> TopicName:
+    """Return the topic of a name as a client wrote it.
+
+    Raises:
+        RequestError: It is malformed.
+    """
     try:
-        topic = await cnx.parts.loaded_topics.get(name, create=asked.force_topic_creation)
-    except TopicMissingError:
-        raise RequestError(pb.TopicNotFound, f"Topic {name} does not exist") from None
-    if asked.HasField("schema"):
-        active = bool(topic.producers) or topic.subscriptions.consumer_count > 0
-        await cnx.parts.schemas.for_consumer(name, asked.schema, topic.policies, active=active)
-    return await open_subscription(topic, topic.subscriptions, asked)
+        return TopicName.parse(text)
+    except InvalidNameError as error:
+        raise RequestError(pb.InvalidTopicName, f"Invalid topic name: {error}") from None
+
+
+async def _topic(cnx: ServerCnx, name: TopicName, *, create: bool) -> Topic:
+    try:
+        return await cnx.parts.loaded_topics.get(name, create=create)
+    except RequestError as error:
+        if error.server_error == pb.TopicNotFound:
+            raise RequestError(pb.TopicNotFound, f"Topic {name} does not exist") from None
+        raise
 
 
 def succeed(cnx: ServerCnx, request_id: int) -> None:

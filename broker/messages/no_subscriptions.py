@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
+import proto.PulsarApi_pb2 as pb
 from broker.messages.position import LATEST, Position
+from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +22,10 @@ class NoSubscriptions:
 
     def __init__(self, topic: Topic) -> None:
         self._topic = topic
+
+    async def open(self, _: pb.CommandSubscribe) -> NoReturn:
+        """Nobody can subscribe yet."""
+        raise RequestError(pb.NotAllowedError, "non-persistent topics have no consumers yet")
 
     def __iter__(self) -> Iterator[TopicSubscription]:
         return iter(())

@@ -7,7 +7,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from broker.messages.entry import Entry
 from broker.messages.managed_ledger import MessageStoreError, MessageStoreFullError
@@ -18,6 +18,7 @@ from broker.messages.publishing.statistics import PublishStatistics
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sized
 
+    import proto.PulsarApi_pb2 as pb
     from broker.configuration.config import BrokerConfig
     from broker.messages.managed_ledger import ManagedLedger
     from broker.messages.metadata import MessageDigest
@@ -52,6 +53,9 @@ class TopicSubscription(Protocol):
 
 class AnySubscriptions(Protocol):
     """The subscriptions of any topic, as far as their topic needs them."""
+
+    async def open(self, asked: pb.CommandSubscribe) -> Any:  # noqa: ANN401 - of another folder
+        """Return the subscription that a client names."""
 
     def __iter__(self) -> Iterator[TopicSubscription]: ...
 

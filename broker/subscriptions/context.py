@@ -59,24 +59,22 @@ class SubscribedTopic(Protocol):
         """Time."""
 
     @property
-    def subscription_rules(self) -> SubscriptionRules:
-        """The broker's configuration."""
-
-    @property
     def terminated(self) -> bool:
         """True if nothing is stored any more."""
-
-    @property
-    def dispatch_limiter(self) -> RateLimiter | None:
-        """The rate that all its subscriptions share; None for none."""
-
-    def cursor_moved(self) -> None:
-        """Hear that entries are no longer needed by a subscription: a ledger may be dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionContext:
-    """A topic and the cursor of one subscription."""
+    """The surroundings of a dispatcher.
+
+    Attributes:
+        topic: Its topic.
+        cursor: What its subscription has acknowledged.
+        rules: The broker's configuration.
+        topic_rate: The rate that all subscriptions of the topic share.
+    """
 
     topic: SubscribedTopic
     cursor: ManagedCursor
+    rules: SubscriptionRules
+    topic_rate: RateLimiter

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.position import from_wire
 from broker.subscriptions.consumer import ConsumerOptions
-from broker.subscriptions.subscription import SubType
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
-    from broker.messages.position import Position
     from broker.subscriptions.consumer import ClientConnection, Consumer
-    from broker.subscriptions.context import SubscribedTopic
     from broker.subscriptions.subscription import Subscription
-    from broker.subscriptions.subscriptions import Subscriptions
-
-logger = logging.getLogger(__name__)
 
 _COMPACTED_TYPES = frozenset((pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover))
 
@@ -49,57 +41,6 @@ def options_of(asked: pb.CommandSubscribe) -> ConsumerOptions:
         durable=asked.durable,
         metadata={one.key: one.value for one in asked.metadata},
     )
-
-
-async def open_subscription(
-    topic: SubscribedTopic, subscriptions: Subscriptions, asked: pb.CommandSubscribe
-) -> Subscription:
-    """Return the subscription that a client names, created and stored if need be.
-
-    Raises:
-        RequestError: It may not be created, or not by this topic's policies.
-    """
-    type_name = SubType.Name(asked.subType)
-    if type_name not in topic.policies.subscription_types:
-        text = f"Topic[{{{topic.name}}}] doesn't support {type_name} sub type!"
-        raise RequestError(pb.NotAllowedError, text)
-    most = topic.policies.max_consumers
-    if 0 < most <= subscriptions.consumer_count:
-        raise RequestError(pb.ConsumerBusy, "Topic reached max consumers limit")
-    found = subscriptions.get(asked.subscription)
-    if found is not None:
-        _check_durability(found, durable=asked.durable)
-        return found
-    if asked.durable and not topic.policies.auto_subscription_creation:
-        raise RequestError(pb.SubscriptionNotFound, "Subscription does not exist")
-    created = subscriptions.create(
-        asked.subscription,
-        earliest=asked.initialPosition == pb.CommandSubscribe.Earliest,
-        start=_start(topic, asked),
-        durable=asked.durable,
-        properties={one.key: one.value for one in asked.subscription_properties},
-    )
-    if asked.durable:
-        await topic.ledger.flushed()
-    return subscriptions.get(asked.subscription) or created
-
-
-def _check_durability(found: Subscription, *, durable: bool) -> None:
-    if found.durable is not durable:
-        kind = "Durable" if found.durable else "NonDurable"
-        text = f"{kind} subscription with the same name already exists."
-        raise RequestError(pb.NotAllowedError, text)
-
-
-def _start(topic: SubscribedTopic, asked: pb.CommandSubscribe) -> Position | None:
-    """Return the entry that a new subscription begins with, if it says so otherwise."""
-    if asked.start_message_rollback_duration_sec > 0:
-        back_ms = asked.start_message_rollback_duration_sec * 1000
-        return topic.ledger.published_at(topic.clock.wall_ms() - back_ms)
-    if not asked.durable and asked.HasField("start_message_id"):
-        start = asked.start_message_id
-        return from_wire(start.ledgerId, start.entryId)
-    return None
 
 
 async def displace_dead(subscription: Subscription, cnx: ClientConnection) -> None:

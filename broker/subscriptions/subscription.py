@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from broker.messages.position import Position
     from broker.subscriptions.consumer import ClientConnection, ConsumerOptions
-    from broker.subscriptions.context import SubscribedTopic
+    from broker.subscriptions.context import SubscribedTopic, SubscriptionRules
     from broker.subscriptions.cursor import ManagedCursor
+    from broker.subscriptions.dispatch_rate import RateLimiter
     from broker.subscriptions.dispatchers.dispatcher import Dispatcher
 
 SubType = pb.CommandSubscribe.SubType
@@ -34,10 +35,21 @@ NOT_ALONE = "Unconnected or shared consumer attempting to unsubscribe"
 
 
 class SubscriptionOwner(Protocol):
-    """The topic's subscriptions, as far as one of them tells them something."""
+    """The topic's subscriptions, as far as one of them depends on them.
+
+    Attributes:
+        rules: The broker's configuration.
+        topic_rate: The rate of dispatch that all share.
+    """
+
+    rules: SubscriptionRules
+    topic_rate: RateLimiter
 
     def changed(self) -> None:
         """A cursor has changed and is to be saved soon."""
+
+    def moved(self) -> None:
+        """Entries are no longer needed by a subscription: a ledger may be dropped."""
 
     def became_empty(self, subscription: Subscription) -> None:
         """The last consumer has left."""
@@ -108,7 +120,8 @@ class Subscription:
         """Take the type of the first consumer."""
         if self.dispatcher is not None:
             self.dispatcher.close()
-        context = SubscriptionContext(self.topic, self.cursor)
+        owner = self._owner
+        context = SubscriptionContext(self.topic, self.cursor, owner.rules, owner.topic_rate)
         if options.type == Exclusive:
             dispatcher: Dispatcher = SingleActiveDispatcher(context)
         elif options.type == Failover:
@@ -122,7 +135,7 @@ class Subscription:
     def _check_type(self, options: ConsumerOptions) -> None:
         if self.type == options.type:
             return
-        ours, theirs = SubType.Name(self.type or 0), SubType.Name(options.type)
+        ours, theirs = (SubType.Name(one) for one in (self.type or Exclusive, options.type))
         raise RequestError(
             pb.ConsumerBusy,
             f"Subscription is of different type. Active subscription type of '{ours}' is different "
@@ -166,7 +179,7 @@ class Subscription:
         dispatcher, cursor = self.dispatcher, self.cursor
         assert dispatcher is not None
         ledger_before = cursor.mark_delete.ledger_id
-        by_index = self.topic.subscription_rules.acks_of_batch_indexes
+        by_index = self._owner.rules.acks_of_batch_indexes
         consumer.last_acked_at = self.topic.clock.wall_ms()
         for one in ids:
             position = from_wire(one.ledgerId, one.entryId)
@@ -199,7 +212,7 @@ class Subscription:
         cursor, position = self.cursor, from_wire(one.ledgerId, one.entryId)
         ledger_before = cursor.mark_delete.ledger_id
         consumer.last_acked_at = self.topic.clock.wall_ms()
-        if one.ack_set and self.topic.subscription_rules.acks_of_batch_indexes:
+        if one.ack_set and self._owner.rules.acks_of_batch_indexes:
             if cursor.holds(position):
                 cursor.acknowledge_through(self.topic.ledger.preceding(position))
                 self._acknowledge_part(position, one.ack_set)
@@ -210,7 +223,7 @@ class Subscription:
     def _after_ack(self, ledger_before: int) -> None:
         self._owner.changed()
         if self.cursor.mark_delete.ledger_id != ledger_before:
-            self.topic.cursor_moved()
+            self._owner.moved()
         if self.topic.terminated:
             self.tell_end()
 
@@ -241,7 +254,7 @@ class Subscription:
             self.close_consumers()
         self.cursor.reset(first)
         self._owner.changed()
-        self.topic.cursor_moved()
+        self._owner.moved()
 
     def skip(self, entries: int) -> None:
         """Skip entries from the mark-delete on; consumers hear nothing of it."""
@@ -257,7 +270,7 @@ class Subscription:
         self._owner.changed()
         if self.dispatcher is not None:
             self.dispatcher.cursor_moved()
-        self.topic.cursor_moved()
+        self._owner.moved()
         if self.topic.terminated:
             self.tell_end()
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.position import EARLIEST, LATEST, Position
+from broker.messages.position import EARLIEST, LATEST, Position, from_wire
 from broker.subscriptions.cursor import ManagedCursor
-from broker.subscriptions.subscription import Subscription
+from broker.subscriptions.dispatch_rate import RateLimiter
+from broker.subscriptions.subscription import Subscription, SubType
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from broker.subscriptions.consumer import Consumer
-    from broker.subscriptions.context import SubscribedTopic
+    from broker.subscriptions.context import SubscribedTopic, SubscriptionRules
     from limiter.clock import TimerHandle
 
 SAVE_SECONDS = 1.0
@@ -28,8 +29,10 @@ INTERNAL = frozenset(("pulsar.dedup",))
 class Subscriptions:
     """The subscriptions of one topic by name, as its ledger keeps them and as clients make them."""
 
-    def __init__(self, topic: SubscribedTopic) -> None:
+    def __init__(self, topic: SubscribedTopic, rules: SubscriptionRules) -> None:
         self._topic = topic
+        self.rules = rules
+        self.topic_rate = RateLimiter(topic.policies.dispatch_rate, topic.clock)
         self._by_name: dict[str, Subscription] = {}
         self._timer: TimerHandle | None = None
         for name, state in topic.ledger.cursors.items():
@@ -51,6 +54,48 @@ class Subscriptions:
         return self._by_name.get(name)
 
     # -- making and deleting ------------------------------------------------------------------
+
+    async def open(self, asked: pb.CommandSubscribe) -> Subscription:
+        """Return the subscription that a client names, created and stored if need be.
+
+        Raises:
+            RequestError: It may not be created, or the policies of the topic refuse it.
+        """
+        self._check(asked)
+        found = self._by_name.get(asked.subscription)
+        if found is not None:
+            _check_durability(found, durable=asked.durable)
+            return found
+        if asked.durable and not self._topic.policies.auto_subscription_creation:
+            raise RequestError(pb.SubscriptionNotFound, "Subscription does not exist")
+        created = self.create(
+            asked.subscription,
+            earliest=asked.initialPosition == pb.CommandSubscribe.Earliest,
+            start=self._start(asked),
+            durable=asked.durable,
+            properties={one.key: one.value for one in asked.subscription_properties},
+        )
+        if asked.durable:
+            await self._topic.ledger.flushed()
+        return self._by_name.get(asked.subscription) or created
+
+    def _check(self, asked: pb.CommandSubscribe) -> None:
+        policies, type_name = self._topic.policies, SubType.Name(asked.subType)
+        if type_name not in policies.subscription_types:
+            text = f"Topic[{{{self._topic.name}}}] doesn't support {type_name} sub type!"
+            raise RequestError(pb.NotAllowedError, text)
+        if 0 < policies.max_consumers <= self.consumer_count:
+            raise RequestError(pb.ConsumerBusy, "Topic reached max consumers limit")
+
+    def _start(self, asked: pb.CommandSubscribe) -> Position | None:
+        """Return the entry that a new subscription begins with, if it says so otherwise."""
+        if asked.start_message_rollback_duration_sec > 0:
+            back_ms = asked.start_message_rollback_duration_sec * 1000
+            return self._topic.ledger.published_at(self._topic.clock.wall_ms() - back_ms)
+        if not asked.durable and asked.HasField("start_message_id"):
+            start = asked.start_message_id
+            return from_wire(start.ledgerId, start.entryId)
+        return None
 
     def create(
         self,
@@ -102,7 +147,7 @@ class Subscriptions:
             subscription.close()
             if subscription.durable:
                 self._topic.ledger.delete_cursor(name)
-            self._topic.cursor_moved()
+            self.moved()
 
     def became_empty(self, subscription: Subscription) -> None:
         """Delete a subscription that is not durable, unless its consumers are to come again."""
@@ -132,6 +177,7 @@ class Subscriptions:
 
     def policies_changed(self) -> None:
         """Follow the policies that are in force now."""
+        self.topic_rate = RateLimiter(self._topic.policies.dispatch_rate, self._topic.clock)
         for subscription in self:
             subscription.policies_changed()
 
@@ -163,6 +209,19 @@ class Subscriptions:
         for consumer in self.consumers:
             consumer.update_rates(seconds)
 
+    def clear_backlogs(self) -> None:
+        """Move all cursors to the end."""
+        for subscription in self:
+            subscription.skip_through(self._topic.ledger.last_confirmed)
+
+    def moved(self) -> None:
+        """Drop ledgers that nobody needs any more, as far as retention allows."""
+        retention = self._topic.policies.retention
+        now_ms = self._topic.clock.wall_ms()
+        keep_since = 0 if retention.minutes < 0 else now_ms - retention.minutes * 60_000
+        keep_bytes = retention.megabytes * 1024 * 1024 if retention.megabytes >= 0 else -1
+        self._topic.ledger.trim(self.slowest, keep_bytes, keep_since)
+
     # -- saving -------------------------------------------------------------------------------
 
     def save(self) -> None:
@@ -188,3 +247,10 @@ class Subscriptions:
         self.save()
         for subscription in self:
             subscription.close()
+
+
+def _check_durability(found: Subscription, *, durable: bool) -> None:
+    if found.durable is not durable:
+        kind = "Durable" if found.durable else "NonDurable"
+        text = f"{kind} subscription with the same name already exists."
+        raise RequestError(pb.NotAllowedError, text)

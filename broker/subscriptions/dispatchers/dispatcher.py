@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from broker.messages.entry import Entry
     from broker.messages.position import Position
-    from broker.policies.effective import Rate
     from broker.subscriptions.consumer import Consumer
     from broker.subscriptions.context import SubscriptionContext
     from limiter.clock import TimerHandle
@@ -34,7 +33,6 @@ class Dispatcher(ABC):
 
     Attributes:
         consumers: Those that are connected.
-        gets_new: Consumers get what is stored from now on; false while they are being replaced.
     """
 
     def __init__(self, context: SubscriptionContext) -> None:
@@ -77,14 +75,9 @@ class Dispatcher(ABC):
 
     def policies_changed(self) -> None:
         """Dispatch by the rates that are in force now."""
-        policies, clock = self._context.topic.policies, self._context.topic.clock
-        rates: tuple[Rate, ...] = (policies.subscription_dispatch_rate,)
-        self._rates = [
-            RateLimiter(rate, clock) for rate in rates if rate.messages > 0 or rate.size_bytes > 0
-        ]
-        shared = self._context.topic.dispatch_limiter
-        if shared is not None:
-            self._rates.append(shared)
+        topic = self._context.topic
+        own = RateLimiter(topic.policies.subscription_dispatch_rate, topic.clock)
+        self._rates = [one for one in (own, self._context.topic_rate) if one.limited]
 
     def _allowed(self, entries: int) -> int:
         """Return how many entries may be read now; wake up later if there are none."""

@@ -68,7 +68,7 @@ class KeySharedDispatcher(SharedDispatcher):
         return self.allows_disorder or not self.draining.blocks(consumer, sticky_hash)
 
     def _new_entries(self, most: int) -> list[Entry] | None:
-        rules = self._context.topic.subscription_rules
+        rules = self._context.rules
         ahead = min(rules.look_ahead, rules.look_ahead_per_consumer * len(self.consumers))
         return None if len(self.replay) >= ahead else super()._new_entries(most)
 

@@ -64,9 +64,8 @@ class SharedDispatcher(Dispatcher):
 
     @staticmethod
     def _no_delays(context: SubscriptionContext) -> DelayedMessages:
-        topic = context.topic
-        strict = topic.subscription_rules.strict_delivery_time
-        return DelayedMessages(topic.policies.delayed_tick_ms, strict=strict)
+        tick_ms = context.topic.policies.delayed_tick_ms
+        return DelayedMessages(tick_ms, strict=context.rules.strict_delivery_time)
 
     # -- delivering ---------------------------------------------------------------------------
 
@@ -138,7 +137,7 @@ class SharedDispatcher(Dispatcher):
 
     def _share_out(self, entries: list[Entry]) -> None:
         """Deliver entries to the consumers in turn; what nobody takes waits."""
-        at, most = 0, self._context.topic.subscription_rules.round_robin_messages
+        at, most = 0, self._context.rules.round_robin_messages
         while at < len(entries):
             consumer = self._next_consumer()
             if consumer is None:

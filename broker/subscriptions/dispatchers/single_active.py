@@ -42,7 +42,7 @@ class SingleActiveDispatcher(Dispatcher):
                 break
             handled += len(entries)
             for entry in entries:
-                if active.permits <= 0 or not active.cnx.outbound.writable:
+                if not active.cnx.outbound.writable:
                     break
                 self._send(active, entry)
                 cursor.read_position = self._ledger.following(entry.position)
@@ -50,6 +50,7 @@ class SingleActiveDispatcher(Dispatcher):
         return handled
 
     def _read(self, active: Consumer) -> list[Entry]:
+        """Read as many entries as there are permits, also if they turn out to be batches."""
         allowed = self._allowed(min(READ_ENTRIES, active.permits))
         if not allowed:
             return []
@@ -123,7 +124,7 @@ class FailoverDispatcher(SingleActiveDispatcher):
         self.active = chosen
         topic = self._context.topic
         if self._change is None:
-            delay = topic.subscription_rules.failover_delay_seconds
+            delay = self._context.rules.failover_delay_seconds
             self._change = topic.clock.call_at(topic.clock.now() + delay, self._changed)
         return True
 
