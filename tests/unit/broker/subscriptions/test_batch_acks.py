@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from broker.messages.position import Position
@@ -62,10 +64,14 @@ def test_an_entry_of_which_nothing_is_acknowledged_stays_whole() -> None:
 def test_a_size_that_nobody_can_have_costs_no_memory() -> None:
     # Given
     batches = BatchAcks()
+    tracemalloc.start()
     # When
     answer = batches.acknowledge(ENTRY, 2**31 - 1, [-2])
     # Then
+    most_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
     assert answer == (2**31 - 1 - 63, False)
+    assert most_bytes < 10_000
 
 
 def test_entries_that_come_and_go_leave_nothing_behind() -> None:

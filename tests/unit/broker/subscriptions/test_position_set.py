@@ -34,3 +34,29 @@ def test_what_is_no_position_is_not_in() -> None:
     # Then
     assert "3:7" not in positions
     assert Position(3, -1) not in positions
+
+
+def test_the_search_for_the_first_goes_back_when_an_earlier_one_is_added() -> None:
+    # Given: the search has begun behind the first bytes once.
+    positions = PositionSet()
+    positions.add_range(3, 0, 40)
+    for entry in range(33):
+        positions.discard(Position(3, entry))
+    assert next(iter(positions)) == Position(3, 33)
+    # When
+    positions.add(Position(3, 1))
+    # Then
+    assert next(iter(positions)) == Position(3, 1)
+
+
+def test_the_search_for_the_first_goes_on_where_it_was_when_bytes_are_dropped() -> None:
+    # Given
+    positions = PositionSet()
+    positions.add_range(3, 0, 60)
+    for entry in range(33):
+        positions.discard(Position(3, entry))
+    assert next(iter(positions)) == Position(3, 33)
+    # When
+    positions.discard_through(Position(3, 25))
+    # Then
+    assert next(iter(positions)) == Position(3, 33)

@@ -64,6 +64,15 @@ def test_acknowledgements_of_what_nobody_holds_free_nothing() -> None:
     assert draining.blocks("b", 5)
 
 
+def test_only_the_old_consumer_ends_the_wait() -> None:
+    # Given: b got one out of order.
+    draining = draining_from_a()
+    draining.delivered("b", 5)
+    # When, Then
+    assert not draining.settled("b", 5)
+    assert draining.blocks("b", 5)
+
+
 def test_cleared_ones_are_forgotten() -> None:
     # Given
     draining = draining_from_a()
