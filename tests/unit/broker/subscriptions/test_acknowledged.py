@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import process_time
 
 from broker.messages.position import Position
 from broker.subscriptions.acknowledged import AcknowledgedEntries
@@ -51,8 +51,8 @@ def test_a_million_holes_hold_nobody_up() -> None:
     }
     for name, call in calls.items():
         # When
-        start = perf_counter()
+        start = process_time()
         call()
         # Then
-        assert perf_counter() - start < A_FEW_MS, name
+        assert process_time() - start < A_FEW_MS, name
     assert acknowledged.count == 250_000

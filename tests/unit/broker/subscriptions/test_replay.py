@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import process_time
 
 from broker.messages.position import Position
 from broker.subscriptions.replay import ReplayQueue
@@ -62,10 +62,10 @@ def test_fifty_thousand_go_out_a_hundred_at_a_time_within_a_turn_each() -> None:
         queue.add(Position(3, entry), 1 + entry % 500)
     # When
     while queue:
-        start = perf_counter()
+        start = process_time()
         for position in queue.first(100, lambda _: True):
             queue.remove(position)
-        turns.append(perf_counter() - start)
+        turns.append(process_time() - start)
     # Then
     assert len(turns) == 500
     assert max(turns) < ONE_TURN

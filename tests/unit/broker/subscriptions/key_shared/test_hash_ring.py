@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import perf_counter
+from time import process_time
 
 from broker.subscriptions.key_shared.hash_ring import ConsistentHashRing
 
@@ -69,9 +69,9 @@ def test_a_join_and_a_leave_among_a_thousand_take_less_than_a_turn() -> None:
     turns = []
     for change in (ring.add, ring.remove):
         for consumer in consumers:
-            start = perf_counter()
+            start = process_time()
             change(consumer)
-            turns.append(perf_counter() - start)
+            turns.append(process_time() - start)
     # Then
     assert max(turns) < ONE_TURN
 
