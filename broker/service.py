@@ -21,11 +21,20 @@ from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister, open_lister
 from broker.listing.rules import AnswerRules
+from broker.messages.loaded_topics import LoadedTopics, TopicParts
+from broker.messages.no_subscriptions import NoSubscriptions
+from broker.messages.publishing.names import ProducerNames
+from broker.messages.publishing.rules import PublishRules
+from broker.messages.stores.memory import MemoryMessageStore
+from broker.messages.topic_creation import CreationRules, TopicCreation
 from broker.patterns.cache import ListingCache
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.workers import PatternWorkers
+from broker.policies.effective import DEFAULTS
 from broker.stores.changes import StoreError
 from broker.stores.open_store import store_for_url
+from broker.subscriptions.context import SubscriptionRules
+from broker.subscriptions.subscriptions import Subscriptions
 from broker.topics.lookup import LookupHandler
 from broker.topics.properties import TopicProperties
 from broker.topics.rules import TopicRules
@@ -83,6 +92,7 @@ class BrokerService(ServerService["ServerCnx"]):
         self.dynamic: DynamicConfiguration
         self.topics: TopicService
         self.watches: TopicListService
+        self.loaded_topics: LoadedTopics
 
     @property
     def overdue_calls(self) -> int:
@@ -194,7 +204,31 @@ class BrokerService(ServerService["ServerCnx"]):
             memory=listing.memory,
             counters=self.connection_counters,
             connections=self.connections,
+            loaded_topics=self._loaded_topics(),
+            producer_names=ProducerNames(config.cluster_name, self._clock.wall_ms()),
+            publish_rules=PublishRules.of(config),
         )
+
+    def _loaded_topics(self) -> LoadedTopics:
+        rules = CreationRules(
+            lambda: TopicRules.of(self.dynamic.config),
+            lambda _: True,
+            lambda: self.web_service_url.removeprefix("http://"),
+        )
+        self.loaded_topics = LoadedTopics(
+            TopicParts(
+                config=self.config,
+                clock=self._clock,
+                store=MemoryMessageStore(now_ms=self._clock.wall_ms),
+                creation=TopicCreation(self.store, self.topics, rules),
+                topics=self.topics,
+                policies_of=lambda _: DEFAULTS,
+                subscriptions_of=lambda topic: Subscriptions(topic, SubscriptionRules()),
+                direct_subscriptions_of=NoSubscriptions,
+            )
+        )
+        self._exits.push_async_callback(self.loaded_topics.close)
+        return self.loaded_topics
 
     def _listing_parts(self) -> WatchContext:
         """Make what listings and watches have in common."""

@@ -99,6 +99,10 @@ class BrokerConfig(ServerConfig):
         default=50_000, ge=0, validation_alias="maxConcurrentLookupRequest"
     )
     """Lookups, metadata requests and listings that may be in progress at once."""
+    max_concurrent_topic_loads: int = Field(
+        default=5_000, ge=1, validation_alias="maxConcurrentTopicLoadRequest"
+    )
+    """Topics that are loaded at once; others wait for their turn."""
     enable_broker_side_subscription_pattern_evaluation: bool = Field(
         default=True, validation_alias="enableBrokerSideSubscriptionPatternEvaluation"
     )

@@ -45,6 +45,10 @@ class AcknowledgedEntries:
         """Forget all."""
         self._entries.clear()
 
+    def count_between(self, after: Position, last: Position) -> int:
+        """Return how many are acknowledged behind one entry, up to and including another."""
+        return self._entries.count_between(after, last)
+
     def next_gap(self, ledger_id: int, entry_id: int) -> int:
         """Return the first entry of a ledger, not before this one, that is not acknowledged."""
         return self._entries.first_clear(ledger_id, entry_id)

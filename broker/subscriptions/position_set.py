@@ -42,6 +42,15 @@ class _Bitmap:
         index = (entry >> 3) - self.base
         return 0 <= index < len(self.bits) and bool(self.bits[index] & 1 << (entry & 7))
 
+    def count_within(self, first: int, end: int | None) -> int:
+        """Return how many entries are in from ``first`` on, before ``end``."""
+        start = self.base << 3
+        bits = int.from_bytes(self.bits, "little") >> max(0, first - start)
+        if end is not None:
+            room = max(0, end - max(first, start))
+            bits &= (1 << room) - 1
+        return bits.bit_count()
+
 
 class PositionSet:
     """A set of positions that sort by ledger and entry.
@@ -106,6 +115,19 @@ class PositionSet:
         bitmap.count += added
         self._count += added
         return added
+
+    def count_between(self, after: Position, last: Position) -> int:
+        """Return how many are behind one position, up to and including another."""
+        count = 0
+        first_ledger = bisect_left(self._ledgers, after.ledger_id)
+        for ledger_id in self._ledgers[first_ledger:]:
+            if ledger_id > last.ledger_id:
+                break
+            bitmap = self._bitmaps[ledger_id]
+            first = after.entry_id + 1 if ledger_id == after.ledger_id else 0
+            end = last.entry_id + 1 if ledger_id == last.ledger_id else None
+            count += bitmap.count_within(first, end)
+        return count
 
     def discard(self, position: Position) -> bool:
         """Take a position out; False if it was not in."""
