@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from broker.errors import Refusal, RefusedError
+from broker.messages.errors import fenced
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
 from broker.stores.name_locks import NameLocks, to_its_end
@@ -149,7 +150,7 @@ class LoadedTopics:
     async def _unload(self, topic: Topic) -> None:
         topic.closing = True
         try:
-            topic.producers.disconnect()
+            topic.producers.disconnect(fenced())
             topic.subscriptions.close_consumers()
             if isinstance(topic, PersistentTopic):
                 await self._keep(topic)
@@ -206,7 +207,7 @@ class LoadedTopics:
             raise
         if topic is not None:
             topic.subscriptions.close_consumers()
-            topic.producers.disconnect()
+            topic.producers.disconnect(fenced())
             del self._topics[topic.full_name]
         if name.persistent:
             await self._parts.store.delete_ledger(str(name))
