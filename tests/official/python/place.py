@@ -8,9 +8,12 @@ import urllib.error
 import urllib.request
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pulsar
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PATIENCE_MILLIS = 15_000
 """Time for a message that must come."""
@@ -124,7 +127,7 @@ def drain(consumers, count):
     quiet = 0
     while sum(map(len, found)) < count and quiet * TURN_MILLIS < PATIENCE_MILLIS:
         before = sum(map(len, found))
-        for consumer, got in zip(consumers, found):
+        for consumer, got in zip(consumers, found, strict=True):
             try:
                 message = consumer.receive(TURN_MILLIS)
             except pulsar.Timeout:

@@ -116,9 +116,7 @@ def producer_names(place):
 def encrypted(place):
     """Encrypted payloads pass through, for the eyes of the key's owner."""
     client = place.client()
-    keys = pulsar.CryptoKeyReader(
-        str(place.files / "public.pem"), str(place.files / "private.pem")
-    )
+    keys = pulsar.CryptoKeyReader(str(place.files / "public.pem"), str(place.files / "private.pem"))
     consumer = client.subscribe(place.topic(), "s", crypto_key_reader=keys)
     producer = client.create_producer(
         place.topic(), encryption_key="floodgate.key", crypto_key_reader=keys

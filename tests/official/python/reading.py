@@ -39,9 +39,7 @@ def reader_at(place):
     client = place.client()
     fill(client, place.topic(), payloads("reader_at", 3))
     whole = read_all(client.create_reader(place.topic(), pulsar.MessageId.earliest))
-    at = client.create_reader(
-        place.topic(), whole[1].message_id(), start_message_id_inclusive=True
-    )
+    at = client.create_reader(place.topic(), whole[1].message_id(), start_message_id_inclusive=True)
     return {"at": at.read_next(PATIENCE_MILLIS).data().decode()}
 
 

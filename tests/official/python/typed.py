@@ -69,9 +69,7 @@ def schema_deleted(place):
     client.create_producer(place.topic(), schema=schema.JsonSchema(Person)).close()
     path = f"schemas/{place.topic().partition('://')[2]}/schema"
     status, _ = place.rest("DELETE", f"{path}?force=true")
-    refused = refusal(
-        client.create_producer, place.topic(), schema=schema.JsonSchema(Stranger)
-    )
+    refused = refusal(client.create_producer, place.topic(), schema=schema.JsonSchema(Stranger))
     return {"status": status, "refused": refused}
 
 
