@@ -1,7 +1,7 @@
 """The official clients, each in an environment of its own below ``out/official``.
 
 An environment is made once, by the ordinary tools of its language. Where a tool or a registry is
-missing, ``ClientMissing`` says so in a sentence.
+missing, ``ClientMissingError`` says so in a sentence.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NODE_CLIENT = "1.18.0"
 _NOT_IN_PYTHON = frozenset({"transactions"})
 
 
-class ClientMissing(Exception):
+class ClientMissingError(Exception):
     """A client cannot be had on this machine; one sentence."""
 
 
@@ -52,7 +52,7 @@ def python_client(
     """Return the Python client of a version.
 
     Raises:
-        ClientMissing: Its packages cannot be had.
+        ClientMissingError: Its packages cannot be had.
     """
     name = f"Python {version}"
     folder = ENVIRONMENTS / f"python-{version}"
@@ -71,7 +71,7 @@ def go_client() -> OfficialClient:
     """Return the Go client of ``go/go.mod``, compiled.
 
     Raises:
-        ClientMissing: There is no Go, or its modules cannot be had.
+        ClientMissingError: There is no Go, or its modules cannot be had.
     """
     folder = ENVIRONMENTS / "go"
     _needs("Go", "go")
@@ -85,7 +85,7 @@ def java_client() -> OfficialClient:
     """Return the Java client of ``java/pom.xml``, compiled.
 
     Raises:
-        ClientMissing: There is no Java compiler or Maven, or its jars cannot be had.
+        ClientMissingError: There is no Java compiler or Maven, or its jars cannot be had.
     """
     folder = ENVIRONMENTS / "java"
     _needs("Java", "javac", "mvn")
@@ -105,7 +105,7 @@ def node_client() -> OfficialClient:
     """Say why there is no Node.js client: its package brings no compiled binding.
 
     Raises:
-        ClientMissing: Always; if one day the package has a binding, that says so.
+        ClientMissingError: Always; if one day the package has a binding, that says so.
     """
     name = f"Node.js {NODE_CLIENT}"
     folder = ENVIRONMENTS / "node"
@@ -119,8 +119,12 @@ def node_client() -> OfficialClient:
             (folder / "files.json").write_text(json.dumps(files), encoding="utf-8")
     files = json.loads((folder / "files.json").read_text(encoding="utf-8"))
     if any(path.endswith(".node") for path in files):
-        raise ClientMissing(f"{name}: its package has a compiled binding now, but no driver here.")
-    raise ClientMissing(f"{name}: its package has no compiled binding, only the source of one.")
+        raise ClientMissingError(
+            f"{name}: its package has a compiled binding now, but no driver here."
+        )
+    raise ClientMissingError(
+        f"{name}: its package has no compiled binding, only the source of one."
+    )
 
 
 @contextmanager
@@ -142,7 +146,7 @@ def _made(folder: Path, *sources: Path) -> Iterator[bool]:
 def _needs(name: str, *tools: str) -> None:
     for tool in tools:
         if shutil.which(tool) is None:
-            raise ClientMissing(f"{name}: there is no {tool} on this machine.")
+            raise ClientMissingError(f"{name}: there is no {tool} on this machine.")
 
 
 def _run(name: str, *command: str, cwd: Path | None = None) -> str:
@@ -151,9 +155,11 @@ def _run(name: str, *command: str, cwd: Path | None = None) -> str:
             command, cwd=cwd, capture_output=True, text=True, timeout=MAKING_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ClientMissing(f"{name}: {' '.join(command[:3])} did not work: {error}.") from error
+        raise ClientMissingError(
+            f"{name}: {' '.join(command[:3])} did not work: {error}."
+        ) from error
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip().splitlines()
         last = said[-1] if said else f"exit code {done.returncode}"
-        raise ClientMissing(f"{name}: {' '.join(command[:3])} did not work: {last}")
+        raise ClientMissingError(f"{name}: {' '.join(command[:3])} did not work: {last}")
     return done.stdout

@@ -101,7 +101,7 @@ def _write_keys(folder: Path) -> None:
     key = rsa.generate_private_key(public_exponent=65537, key_size=_KEY_BITS)
     private = key.private_bytes(
         serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
+        serialization.PrivateFormat.TraditionalOpenSSL,  # all that Go reads
         serialization.NoEncryption(),
     )
     public = key.public_key().public_bytes(

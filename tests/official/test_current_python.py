@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.official.clients import ClientMissing, OfficialClient, python_client
+from tests.official.clients import ClientMissingError, OfficialClient, python_client
 from tests.official.runs import run_client, run_restart
 from tests.official.servers import Servers, floodgate
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.official, pytest.mark.timeout(300)]
 def client() -> OfficialClient:
     try:
         return python_client()
-    except ClientMissing as missing:
+    except ClientMissingError as missing:
         pytest.skip(str(missing))
 
 
