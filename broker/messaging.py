@@ -66,7 +66,6 @@ class Messaging(NamedTuple):
     producer_names: ProducerNames
     publish_rules: PublishRules
 
-
     async def open(self, exits: AsyncExitStack) -> None:
         """Open the store of messages; store and topics are closed with the exits.
 
