@@ -6,21 +6,23 @@ Source: upstream SchemaRegistryServiceImpl.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from broker.schemas.errors import (
     NO_AUTO_UPDATE,
     SCHEMA_ENFORCED,
+    TRUNCATED_KEY_VALUE,
     SchemaRefusal,
     SchemaRefusedError,
     active_without_schema,
     producer_text,
 )
+from broker.schemas.key_value import TruncatedKeyValueError
 from broker.schemas.schema import Schema
 from broker.stores.name_locks import NameLocks
 from broker.stores.topic_schemas import StoredSchema
-from server.connection.request_errors import RequestError
+from server.connection.request_errors import RequestError, UnansweredRequestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,6 +32,23 @@ if TYPE_CHECKING:
     from broker.stores.topic_schemas import TopicSchemas
     from proto.names import TopicName
 
+
+class SchemaRules(NamedTuple):
+    """What the profiles differ in.
+
+    Attributes:
+        answers_truncated: A KEY_VALUE schema whose data ends too early is refused by name; else a
+            producer never hears of it, and a consumer of no reason.
+        first_consumer_is_checked: The schema of a topic's first consumer has to be readable; else
+            an unreadable one is left out.
+    """
+
+    answers_truncated: bool
+    first_consumer_is_checked: bool
+
+
+PULSAR_SCHEMAS = SchemaRules(answers_truncated=False, first_consumer_is_checked=False)
+FLOODGATE_SCHEMAS = SchemaRules(answers_truncated=True, first_consumer_is_checked=True)
 _VERSION = struct.Struct(">q")
 MAX_TOPIC_BYTES = 64 * 1024 * 1024
 """Definitions of one topic, all versions together; each costs VERSION_BYTES besides."""
@@ -53,14 +72,20 @@ class SchemaRegistry:
         schemas: The store.
         checks: Judge definitions and their compatibility.
         now_ms: Returns the time in ms since 1970.
+        rules: Those of the profile.
     """
 
     def __init__(
-        self, schemas: TopicSchemas, checks: SchemaChecks, now_ms: Callable[[], int]
+        self,
+        schemas: TopicSchemas,
+        checks: SchemaChecks,
+        now_ms: Callable[[], int],
+        rules: SchemaRules = FLOODGATE_SCHEMAS,
     ) -> None:
         self._schemas = schemas
         self._checks = checks
         self._now_ms = now_ms
+        self._rules = rules
         self._locks: NameLocks[str] = NameLocks()
 
     # -- for commands -------------------------------------------------------------------------
@@ -83,6 +108,11 @@ class SchemaRegistry:
             return version_bytes(await self.offer(topic, Schema.of(schema), policies))
         except SchemaRefusedError as error:
             raise RequestError(pb.IncompatibleSchema, producer_text(error.refusal)) from None
+        except TruncatedKeyValueError:
+            if self._rules.answers_truncated:
+                text = producer_text(TRUNCATED_KEY_VALUE)
+                raise RequestError(pb.IncompatibleSchema, text) from None
+            raise UnansweredRequestError("a KEY_VALUE schema without its two parts") from None
 
     async def for_consumer(
         self,
@@ -103,7 +133,6 @@ class SchemaRegistry:
 
         Raises:
             RequestError: The schema is refused.
-            UnansweredRequestError: Profile pulsar never answers.
             StoreError: The store failed.
         """
         if schema is None or schema.type == pb.Schema.AutoConsume:
@@ -112,6 +141,11 @@ class SchemaRegistry:
             await self._consume(topic, Schema.of(schema), policies, active=active)
         except SchemaRefusedError as error:
             raise RequestError(pb.IncompatibleSchema, error.refusal.text) from None
+        except TruncatedKeyValueError:
+            if self._rules.answers_truncated:
+                text = TRUNCATED_KEY_VALUE.text
+                raise RequestError(pb.IncompatibleSchema, text) from None
+            raise RequestError(pb.UnknownError, "") from None
 
     async def _consume(
         self, topic: TopicName, schema: Schema, policies: EffectivePolicies, *, active: bool
@@ -125,7 +159,16 @@ class SchemaRegistry:
         elif active:
             raise SchemaRefusedError(active_without_schema(schema.kind))
         else:
+            await self._offer_first(topic, schema, policies)
+
+    async def _offer_first(
+        self, topic: TopicName, schema: Schema, policies: EffectivePolicies
+    ) -> None:
+        try:
             await self.offer(topic, schema, policies)
+        except SchemaRefusedError as error:
+            if self._rules.first_consumer_is_checked or not error.refusal.invalid:
+                raise
 
     # -- versions -----------------------------------------------------------------------------
 
@@ -158,7 +201,7 @@ class SchemaRegistry:
 
         Raises:
             SchemaRefusedError: It is not taken.
-            UnansweredRequestError: Profile pulsar never answers.
+            TruncatedKeyValueError: It is a KEY_VALUE whose data ends too early.
             StoreError: The store failed.
         """
         name = schema_name(topic)
