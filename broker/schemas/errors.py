@@ -42,6 +42,11 @@ def producer_text(refusal: SchemaRefusal) -> str:
     return f"{text} caused by {text}"
 
 
+def plain_text(refusal: SchemaRefusal) -> str:
+    """Return a refusal as SUBSCRIBE answers it."""
+    return refusal.text
+
+
 def caused_text(refusal: SchemaRefusal) -> str:
     """Return a refusal with its cause, if it has one."""
     return f"{refusal.text} caused by {refusal.cause}" if refusal.cause else refusal.text

@@ -6,6 +6,7 @@ Source: upstream SchemaRegistryServiceImpl.
 from __future__ import annotations
 
 import struct
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
@@ -16,16 +17,18 @@ from broker.schemas.errors import (
     SchemaRefusal,
     SchemaRefusedError,
     active_without_schema,
+    plain_text,
     producer_text,
 )
 from broker.schemas.key_value import TruncatedKeyValueError
 from broker.schemas.schema import Schema
+from broker.stores.changes import StoreError
 from broker.stores.name_locks import NameLocks
 from broker.stores.topic_schemas import StoredSchema
 from server.connection.request_errors import RequestError, UnansweredRequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from broker.policies.effective import EffectivePolicies
     from broker.schemas.checks import SchemaChecks
@@ -37,18 +40,19 @@ class SchemaRules(NamedTuple):
     """What the profiles differ in.
 
     Attributes:
-        answers_truncated: A KEY_VALUE schema whose data ends too early is refused by name; else a
-            producer never hears of it, and a consumer of no reason.
-        first_consumer_is_checked: The schema of a topic's first consumer has to be readable; else
-            an unreadable one is left out.
+        refuses_by_name: A KEY_VALUE schema whose data ends too early is refused by name, as are
+            versions and names that cannot be read; else a producer never hears of it, a consumer
+            hears no reason, and the connection closes.
+        checks_first_consumer: The schema of a topic's first consumer has to be readable; else an
+            unreadable one is left out.
     """
 
-    answers_truncated: bool
-    first_consumer_is_checked: bool
+    refuses_by_name: bool
+    checks_first_consumer: bool
 
 
-PULSAR_SCHEMAS = SchemaRules(answers_truncated=False, first_consumer_is_checked=False)
-FLOODGATE_SCHEMAS = SchemaRules(answers_truncated=True, first_consumer_is_checked=True)
+PULSAR_SCHEMAS = SchemaRules(refuses_by_name=False, checks_first_consumer=False)
+FLOODGATE_SCHEMAS = SchemaRules(refuses_by_name=True, checks_first_consumer=True)
 _VERSION = struct.Struct(">q")
 MAX_TOPIC_BYTES = 64 * 1024 * 1024
 """Definitions of one topic, all versions together; each costs VERSION_BYTES besides."""
@@ -63,8 +67,23 @@ def version_bytes(version: int) -> bytes:
     return _VERSION.pack(version)
 
 
+def version_of_bytes(data: bytes) -> int:
+    """Return the version in the first 8 bytes; more are ignored, as recorded.
+
+    Raises:
+        RequestError: They are fewer.
+    """
+    if len(data) < _VERSION.size:
+        raise RequestError(pb.IncompatibleSchema, f"a schema version has {_VERSION.size} bytes")
+    version: int = _VERSION.unpack_from(data)[0]
+    return version
+
+
 class SchemaRegistry:
     """The schemas of all topics. Partitions share those of their topic.
+
+    Attributes:
+        rules: Those of the profile.
 
     Bound: MAX_TOPIC_BYTES for each topic; a schema beyond is refused.
 
@@ -85,7 +104,7 @@ class SchemaRegistry:
         self._schemas = schemas
         self._checks = checks
         self._now_ms = now_ms
-        self._rules = rules
+        self.rules = rules
         self._locks: NameLocks[str] = NameLocks()
 
     # -- for commands -------------------------------------------------------------------------
@@ -96,23 +115,39 @@ class SchemaRegistry:
         """Return the version that a producer's messages carry; empty without a schema.
 
         Raises:
-            RequestError: The schema is refused.
+            RequestError: The schema is refused, or the store failed.
             UnansweredRequestError: Profile pulsar never answers.
-            StoreError: The store failed.
         """
-        if schema is None:
-            if policies.schema_validation_enforced and await self.get(topic) is not None:
-                raise RequestError(pb.IncompatibleSchema, SCHEMA_ENFORCED)
-            return NO_VERSION
-        try:
-            return version_bytes(await self.offer(topic, Schema.of(schema), policies))
-        except SchemaRefusedError as error:
-            raise RequestError(pb.IncompatibleSchema, producer_text(error.refusal)) from None
-        except TruncatedKeyValueError:
-            if self._rules.answers_truncated:
-                text = producer_text(TRUNCATED_KEY_VALUE)
-                raise RequestError(pb.IncompatibleSchema, text) from None
-            raise UnansweredRequestError("a KEY_VALUE schema without its two parts") from None
+        with _refusals(producer_text):
+            if schema is None:
+                if policies.schema_validation_enforced and await self.get(topic) is not None:
+                    raise RequestError(pb.IncompatibleSchema, SCHEMA_ENFORCED)
+                return NO_VERSION
+            try:
+                return version_bytes(await self.offer(topic, Schema.of(schema), policies))
+            except TruncatedKeyValueError:
+                if self.rules.refuses_by_name:
+                    raise SchemaRefusedError(TRUNCATED_KEY_VALUE) from None
+                raise UnansweredRequestError("a KEY_VALUE schema ends too early") from None
+
+    async def for_request(
+        self, topic: TopicName, schema: pb.Schema, policies: EffectivePolicies
+    ) -> bytes:
+        """Return the version of a schema, which is added if need be: GET_OR_CREATE_SCHEMA.
+
+        Raises:
+            RequestError: The schema is refused, or the store failed.
+        """
+        offered = Schema.of(schema)
+        if offered.kind == "NONE":
+            return await self.for_producer(topic, None, policies)
+        with _refusals(producer_text):
+            try:
+                return version_bytes(await self.offer(topic, offered, policies))
+            except TruncatedKeyValueError:
+                if self.rules.refuses_by_name:
+                    raise SchemaRefusedError(TRUNCATED_KEY_VALUE) from None
+                raise RequestError(pb.UnknownError, "java.nio.BufferUnderflowException") from None
 
     async def for_consumer(
         self,
@@ -132,20 +167,17 @@ class SchemaRegistry:
                 consume with AUTO_CONSUME.
 
         Raises:
-            RequestError: The schema is refused.
-            StoreError: The store failed.
+            RequestError: The schema is refused, or the store failed.
         """
         if schema is None or schema.type == pb.Schema.AutoConsume:
             return
-        try:
-            await self._consume(topic, Schema.of(schema), policies, active=active)
-        except SchemaRefusedError as error:
-            raise RequestError(pb.IncompatibleSchema, error.refusal.text) from None
-        except TruncatedKeyValueError:
-            if self._rules.answers_truncated:
-                text = TRUNCATED_KEY_VALUE.text
-                raise RequestError(pb.IncompatibleSchema, text) from None
-            raise RequestError(pb.UnknownError, "") from None
+        with _refusals(plain_text):
+            try:
+                await self._consume(topic, Schema.of(schema), policies, active=active)
+            except TruncatedKeyValueError:
+                if self.rules.refuses_by_name:
+                    raise SchemaRefusedError(TRUNCATED_KEY_VALUE) from None
+                raise RequestError(pb.UnknownError, "") from None
 
     async def _consume(
         self, topic: TopicName, schema: Schema, policies: EffectivePolicies, *, active: bool
@@ -167,7 +199,7 @@ class SchemaRegistry:
         try:
             await self.offer(topic, schema, policies)
         except SchemaRefusedError as error:
-            if self._rules.first_consumer_is_checked or not error.refusal.invalid:
+            if self.rules.checks_first_consumer or not error.refusal.invalid:
                 raise
 
     # -- versions -----------------------------------------------------------------------------
@@ -242,11 +274,31 @@ class SchemaRegistry:
                 if await self._schemas.add(name, gone):
                     return version
 
+    async def forget(self, topic: TopicName) -> None:
+        """Forget the schemas of a topic that was deleted; those of a partition stay."""
+        if topic.partition_index < 0:
+            await self.delete(topic)
+
     async def delete(self, topic: TopicName) -> None:
-        """Forget all versions, as when the topic is deleted; the next one is 0."""
+        """Forget all versions; the next one is 0.
+
+        Raises:
+            StoreError: The store failed.
+        """
         name = schema_name(topic)
         async with self._locks.of(name):
             await self._schemas.delete(name)
+
+
+@contextmanager
+def _refusals(text_of: Callable[[SchemaRefusal], str]) -> Iterator[None]:
+    """Turn what goes wrong in a block into the errors of requests."""
+    try:
+        yield
+    except SchemaRefusedError as error:
+        raise RequestError(pb.IncompatibleSchema, text_of(error.refusal)) from None
+    except StoreError as error:
+        raise RequestError(pb.MetadataError, str(error)) from None
 
 
 def schema_name(topic: TopicName) -> str:
