@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from broker.messages.producer import Producer
     from broker.messages.publishing.names import ProducerNames
     from broker.messages.publishing.rules import PublishRules
+    from broker.policies.service import PolicyService
     from broker.subscriptions.consumer import Consumer
     from broker.topics.lookup import LookupHandler
     from broker.watches.service import TopicListService
@@ -63,6 +64,7 @@ class BrokerParts:
     namespace_named: Callable[[str], NamespaceName]
     lookup_handler: LookupHandler
     topics_handler: GetTopicsHandler
+    policies: PolicyService
     watches: TopicListService
     memory: ResponseMemory
     counters: ConnectionCounters

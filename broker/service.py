@@ -30,7 +30,7 @@ from broker.messages.topic_creation import CreationRules, TopicCreation
 from broker.patterns.cache import ListingCache
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.workers import PatternWorkers
-from broker.policies.effective import DEFAULTS
+from broker.policies.service import PolicyService
 from broker.stores.changes import StoreError
 from broker.stores.open_store import store_for_url
 from broker.subscriptions.context import SubscriptionRules
@@ -90,6 +90,7 @@ class BrokerService(ServerService["ServerCnx"]):
         self.store: MetadataStore
         self.lister: TopicLister
         self.dynamic: DynamicConfiguration
+        self.policies: PolicyService
         self.topics: TopicService
         self.watches: TopicListService
         self.loaded_topics: LoadedTopics
@@ -133,16 +134,24 @@ class BrokerService(ServerService["ServerCnx"]):
 
     async def _take_dynamic_configuration(self) -> None:
         self.dynamic = DynamicConfiguration(self.config, self.store, self._put_in_force)
+        self.policies = PolicyService(self.store, lambda: self.dynamic.config.policies)
         try:
             await self.dynamic.start()
+            await self.policies.start()
         except StoreError as error:
             raise StartError(str(error)) from None
         self._exits.push_async_callback(self.dynamic.close)
-        self.topics = TopicService(self.store, lambda: TopicRules.of(self.dynamic.config))
+        self._exits.push_async_callback(self.policies.close)
+        self.topics = TopicService(
+            self.store,
+            lambda name: TopicRules.of(self.dynamic.config, self.policies.of_namespace(name)),
+        )
+        self.topics.on_deleted(self.policies.forget)
 
     def _put_in_force(self, config: BrokerConfig) -> None:
         """Put a configuration that was changed at run time in force."""
         self._server_config = config
+        self.policies.configuration_changed()
         limits = config.topic_list_limits
         for limit_type, limit in (
             (LimitType.HEAP_MEMORY, limits.heap),
@@ -162,6 +171,7 @@ class BrokerService(ServerService["ServerCnx"]):
             lister=self.lister,
             topics=self.topics,
             properties=TopicProperties(self.store),
+            message_policies=self.policies,
             dynamic=self.dynamic,
             listings=self._admin_listings,
             service_url=lambda: self.service_url,
@@ -200,6 +210,7 @@ class BrokerService(ServerService["ServerCnx"]):
             namespace_named=named_or_closed if self._pulsar_compatible else named_or_refused,
             lookup_handler=self._lookup_handler(),
             topics_handler=self._topics_handler(listing),
+            policies=self.policies,
             watches=watches,
             memory=listing.memory,
             counters=self.connection_counters,
@@ -211,7 +222,7 @@ class BrokerService(ServerService["ServerCnx"]):
 
     def _loaded_topics(self) -> LoadedTopics:
         rules = CreationRules(
-            lambda: TopicRules.of(self.dynamic.config),
+            lambda name: TopicRules.of(self.dynamic.config, self.policies.of_namespace(name)),
             lambda _: True,
             lambda: self.web_service_url.removeprefix("http://"),
         )
@@ -222,12 +233,13 @@ class BrokerService(ServerService["ServerCnx"]):
                 store=MemoryMessageStore(now_ms=self._clock.wall_ms),
                 creation=TopicCreation(self.store, self.topics, rules),
                 topics=self.topics,
-                policies_of=lambda _: DEFAULTS,
+                policies_of=self.policies.of,
                 subscriptions_of=lambda topic: Subscriptions(topic, SubscriptionRules()),
                 direct_subscriptions_of=NoSubscriptions,
             )
         )
         self._exits.push_async_callback(self.loaded_topics.close)
+        self.policies.on_change(self.loaded_topics.policies_changed)
         return self.loaded_topics
 
     def _listing_parts(self) -> WatchContext:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.errors import encryption_required, terminated
-from broker.messages.metadata import digest_of, parse_metadata
+from broker.messages.errors import encryption_required, fenced, terminated
+from broker.messages.metadata import digest_of
 from broker.messages.producer import Producer, ProducerState
+from broker.messages.publishing.checks import refusal_of
 from proto.commands import error_command, with_body
 from proto.errors import RemoteProtocolError
 from proto.frames import split_body, verify_checksum
@@ -68,7 +69,17 @@ async def _opened(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -
     topic = await cnx.parts.loaded_topics.get(name)
     if topic.policies.encryption_required and not made.encrypted:
         raise encryption_required(topic.full_name)
+    await _displace_dead(cnx, topic, made)
     _join(cnx, topic, made)
+
+
+async def _displace_dead(cnx: ServerCnx, topic: Topic, made: Producer) -> None:
+    """Ask the client whose producer has the name whether it lives, and end that if it does not."""
+    there = topic.producers.named(made.name)
+    if there is None or there.cnx is cnx or made.access_mode != pb.Shared:
+        return
+    if not await there.cnx.answers_ping():
+        there.connection_lost()
 
 
 def _join(cnx: ServerCnx, topic: Topic, made: Producer) -> None:
@@ -76,6 +87,8 @@ def _join(cnx: ServerCnx, topic: Topic, made: Producer) -> None:
         return  # The client has closed it.
     if topic.terminated:
         raise terminated()
+    if topic.closing:
+        raise fenced()
     made.topic = topic
     cnx.closed_by_broker.discard(made.producer_id)
     topic.producers.add(made, topic.policies.max_producers)
@@ -120,7 +133,12 @@ def _publish(cnx: ServerCnx, sender: Producer, sent: pb.CommandSend, data: bytes
     if not verify_checksum(data):
         sender.refused(sent.sequence_id, pb.ChecksumError, _CHECKSUM_FAILED)
         return
-    topic = sender.topic
+    topic, rules = sender.topic, cnx.parts.publish_rules
     assert topic is not None
-    digest = digest_of(parse_metadata(data))
-    topic.publish(sender, sent.sequence_id, sent.highest_sequence_id, data, digest)
+    metadata = rules.metadata_of(data)
+    refusal = refusal_of(sent, data, metadata, topic.policies, rules, cnx.parts.flow.clock)
+    if refusal is not None:
+        sender.refused(sent.sequence_id, *refusal)
+        return
+    highest = sent.highest_sequence_id
+    topic.publish(sender, sent.sequence_id, highest, data, digest_of(metadata))

@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING, Self
 from pydantic import Field, InstanceOf
 
 from broker.bundles import MAX_BUNDLES
+from broker.configuration.message_store_keys import MessageStoreKeys, message_store_keys
 from broker.configuration.plugin_keys import (
     DEFAULT_CLASS_NAME,
     PropertyBounds,
     property_bounds,
     resources_class_name,
 )
+from broker.configuration.policy_keys import default_policies
 from broker.patterns.pattern import RegexImplementation
+from broker.policies.effective import DEFAULTS, EffectivePolicies
 from broker.stores.store_url import (
     EXPECTED_STORES,
     OUR_STORES,
@@ -163,8 +166,12 @@ class BrokerConfig(ServerConfig):
     """floodgateListingCacheMB: results of patterns and columns that are remembered; 0 is none."""
     pattern_timeout_seconds: float = Field(default=1.0, gt=0)
     """floodgatePatternTimeoutMs: for what only a backtracking engine can compile, a listing."""
+    message_store: MessageStoreKeys = MessageStoreKeys()
+    """floodgateMessageStore and the keys that begin so."""
     import_directory: Path | None = None
     """floodgateImportDirectory: where imports asked for at run time may read from."""
+    policies: InstanceOf[EffectivePolicies] = DEFAULTS
+    """The policies about messages where neither topic nor namespace has its own."""
     given: InstanceOf[GivenKeys] = GivenKeys()
     """The keys as they were given; what is set at run time is read together with them."""
 
@@ -217,6 +224,8 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
         "pulsar_resources_extended_class_name": resources_class_name(checked),
         "resources_timeout_seconds": checked.seconds("floodgateResourcesTimeoutMs"),
         "listing_properties": property_bounds(checked),
+        "policies": default_policies(checked),
+        "message_store": message_store_keys(checked),
         "import_directory": Path(import_directory) if import_directory else None,
     }
 

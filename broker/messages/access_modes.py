@@ -29,6 +29,10 @@ class AsksForAccess(Protocol):
     def asked_epoch(self) -> int | None:
         """The topic epoch that its client names; None for none."""
 
+    @property
+    def gone(self) -> bool:
+        """True if its client has closed it, or is gone."""
+
 
 P = TypeVar("P", bound=AsksForAccess)
 
@@ -126,12 +130,47 @@ class AccessModes(Generic[P]):
     def leave(self, producer: P) -> P | None:
         """Take a producer away, whatever it did; return the one whose turn it is now."""
         if producer in self.waiting:
-            self.waiting.remove(producer)
+            self._stop_waiting(producer)
             return None
         self.sharers.pop(producer, None)
         if self.holder is producer:
             self.holder = None
         if self.holder is not None or self.sharers or not self.waiting:
             return None
-        self._hold(self.waiting.popleft())
-        return self.holder
+        return self._next()
+
+    def _stop_waiting(self, producer: P) -> None:
+        self.waiting.remove(producer)
+
+    def _next(self) -> P | None:
+        """Give the topic to the first that waits: its epoch is a new one, whatever it named."""
+        producer = self.waiting.popleft()
+        self.epoch = max(0 if self.epoch is None else self.epoch + 1, producer.asked_epoch or 0)
+        self.holder = producer
+        return producer
+
+    def dismiss_waiting(self) -> tuple[P, ...]:
+        """Let nobody wait any more; return those who did."""
+        waiting = tuple(self.waiting)
+        self.waiting.clear()
+        return waiting
+
+
+class PulsarAccessModes(AccessModes[P]):
+    """Access as a real broker was recorded to give it.
+
+    A producer that waited and is gone keeps its place: Shared ones are refused, and its turn takes
+    an epoch before the next one has its own. And one that named an old epoch puts the topic's back.
+    """
+
+    def _stop_waiting(self, producer: P) -> None:
+        """Keep its place."""
+
+    def _next(self) -> P | None:
+        while self.waiting:
+            producer = self.waiting.popleft()
+            self._hold(producer)
+            if not producer.gone:
+                return producer
+        self.holder = None
+        return None

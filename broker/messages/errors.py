@@ -79,7 +79,7 @@ def not_served_here(topic: str, bundle: str, address: str) -> RequestError:
     return RequestError(pb.ServiceNotReady, text)
 
 
-def being_closed(topic: str) -> RequestError:
+def fenced() -> RequestError:
     """Return the refusal of a topic that is being unloaded or deleted."""
-    text = f"Topic {topic} is being closed: ask again"
-    return RequestError(pb.ServiceNotReady, text)
+    text = "Topic is temporarily unavailable"
+    return _with_class(pb.ServiceNotReady, "TopicFencedException", text)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from broker.errors import Refusal, RefusedError
+from broker.messages.errors import fenced
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
 from broker.stores.name_locks import NameLocks, to_its_end
@@ -129,10 +130,10 @@ class LoadedTopics:
         ledger = await parts.store.open_ledger(str(name))
         return PersistentTopic(name, self._context, ledger, parts.subscriptions_of)
 
-    def policies_changed(self, scope: NamespaceName | TopicName) -> None:
-        """Have the topics of a namespace, or one topic, follow their policies."""
+    def policies_changed(self, scope: NamespaceName | TopicName | None) -> None:
+        """Have the topics of a namespace, or one topic, or all, follow their policies."""
         for topic in self:
-            if scope in (topic.name.namespace, topic.name, topic.name.partitioned_name):
+            if scope is None or scope in (topic.name.namespace, topic.name, topic.name.partitioned_name):
                 topic.policies_changed()
 
     # -- their end ----------------------------------------------------------------------------
@@ -149,7 +150,7 @@ class LoadedTopics:
     async def _unload(self, topic: Topic) -> None:
         topic.closing = True
         try:
-            topic.producers.disconnect()
+            topic.producers.disconnect(fenced())
             topic.subscriptions.close_consumers()
             if isinstance(topic, PersistentTopic):
                 await self._keep(topic)
@@ -206,7 +207,7 @@ class LoadedTopics:
             raise
         if topic is not None:
             topic.subscriptions.close_consumers()
-            topic.producers.disconnect()
+            topic.producers.disconnect(fenced())
             del self._topics[topic.full_name]
         if name.persistent:
             await self._parts.store.delete_ledger(str(name))

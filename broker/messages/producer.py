@@ -38,6 +38,9 @@ class ProducerConnection(Protocol):
     def send(self, command: pb.BaseCommand) -> None:
         """Queue a command."""
 
+    async def answers_ping(self) -> bool:
+        """Tell whether its client lives; if not, it ends."""
+
     def producer_was_closed(self, producer_id: int) -> None:
         """Ignore the messages of a producer for a while: this broker closed it."""
 
@@ -153,6 +156,11 @@ class Producer:
 
     def __repr__(self) -> str:
         return f"<Producer {self.name!r} {self.state.value}>"
+
+    @property
+    def gone(self) -> bool:
+        """True if it is closed."""
+        return self.state is ProducerState.CLOSED
 
     # -- answers ------------------------------------------------------------------------------
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.messages.access_modes import AccessModes
+from broker.messages.access_modes import AccessModes, PulsarAccessModes
 from broker.messages.errors import name_taken, producer_fenced, too_many_producers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from broker.messages.producer import Producer, ProducerConnection
+    from broker.messages.producer import Producer
+    from server.connection.request_errors import RequestError
 
 
 class Producers:
@@ -20,13 +21,20 @@ class Producers:
         topic: Its full name.
         epoch: The topic epoch as it was kept; None before the first exclusive producer.
         epoch_changed: Keeps a new one.
+        as_pulsar: Access is given as a real broker does, faults included (profile pulsar).
     """
 
     def __init__(
-        self, topic: str, epoch: int | None, epoch_changed: Callable[[int], object]
+        self,
+        topic: str,
+        epoch: int | None,
+        epoch_changed: Callable[[int], object],
+        *,
+        as_pulsar: bool = False,
     ) -> None:
         self._topic = topic
-        self._modes: AccessModes[Producer] = AccessModes(epoch)
+        modes = PulsarAccessModes if as_pulsar else AccessModes
+        self._modes: AccessModes[Producer] = modes(epoch)
         self._epoch_changed = epoch_changed
         self._open: dict[str, Producer] = {}
 
@@ -46,10 +54,9 @@ class Producers:
         """How many wait for exclusive access (waitingPublishers)."""
         return len(self._modes.waiting)
 
-    def holder_of(self, name: str) -> ProducerConnection | None:
-        """Return the connection of the producer with a name; None if it is free."""
-        found = self._open.get(name)
-        return None if found is None else found.cnx
+    def named(self, name: str) -> Producer | None:
+        """Return the producer with a name; None if that is free."""
+        return self._open.get(name)
 
     def add(self, producer: Producer, max_producers: int = 0) -> None:
         """Admit a producer and answer it, at once or when its turn has come.
@@ -68,7 +75,8 @@ class Producers:
             del self._open[dropped.name]
             dropped.dropped()
         for waiting in admission.fenced_out:
-            waiting.fail(producer_fenced("Fenced out"))
+            if not waiting.gone:
+                waiting.fail(producer_fenced("Fenced out"))
         if admission.ready:
             self._opened(producer)
         else:
@@ -83,21 +91,27 @@ class Producers:
 
     def _opened(self, producer: Producer) -> None:
         self._open[producer.name] = producer
-        if self._modes.holder is producer and self._modes.epoch is not None:
-            self._epoch_changed(self._modes.epoch)
-            producer.opened(self._modes.epoch)
-        else:
-            producer.opened(None)
+        epoch = self._modes.epoch
+        if self._modes.holder is producer and epoch is not None:
+            self._epoch_changed(epoch)
+        producer.opened(epoch)
 
     def left(self, producer: Producer) -> None:
         """Forget a producer; the one that waits for its place is told."""
         if self._open.get(producer.name) is producer:
             del self._open[producer.name]
+        before = self._modes.epoch
         following = self._modes.leave(producer)
         if following is not None:
             self._opened(following)
+        elif self._modes.epoch not in (before, None):
+            self._epoch_changed(self._modes.epoch or 0)
 
-    def disconnect(self) -> None:
-        """Close all, those that wait first: nobody's turn has come."""
-        for producer in (*tuple(self._modes.waiting), *self):
+    def disconnect(self, error: RequestError) -> None:
+        """Close all at the broker's wish; those that wait are refused."""
+        waiting = self._modes.dismiss_waiting()
+        for producer in self:
             producer.disconnect()
+        for one in waiting:
+            if not one.gone:
+                one.fail(error)

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from broker.messages.entry import Entry
+from broker.messages.errors import quota_exceeded, terminated
 from broker.messages.managed_ledger import MessageStoreError, MessageStoreFullError
 from broker.messages.producers import Producers
 from broker.messages.publishing.entry_sizes import EntrySizes
 from broker.messages.publishing.statistics import PublishStatistics
+from server.configuration.common import Profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sized
@@ -138,7 +140,12 @@ class Topic(ABC):
         self.clock = context.clock
         self._context = context
         self.policies = context.policies_of(name)
-        self.producers = Producers(self.full_name, epoch, self._epoch_changed)
+        self.producers = Producers(
+            self.full_name,
+            epoch,
+            self._epoch_changed,
+            as_pulsar=context.config.profile is Profile.PULSAR,
+        )
         self.statistics = PublishStatistics()
         self.sizes = EntrySizes()
         self.terminated = False
@@ -303,7 +310,7 @@ class PersistentTopic(Topic):
         if self.full_since is None:
             logger.warning("%s takes no more messages: %s", self.name, error)
         self.full_since = self.clock.now()
-        self.producers.disconnect()
+        self.producers.disconnect(quota_exceeded(hold=True))
 
     # -- its life -----------------------------------------------------------------------------
 
@@ -313,7 +320,7 @@ class PersistentTopic(Topic):
             self.terminated = True
             self.ledger.set_property(TERMINATED_PROPERTY, "true")
             self.subscriptions.terminated()
-            self.producers.disconnect()
+            self.producers.disconnect(terminated())
 
     def truncate(self) -> None:
         """Forget the backlogs, and drop what is in closed ledgers."""
