@@ -63,6 +63,7 @@ class BrokerSession:
         self._last_id = ""
         self._valid_until = 0.0
         self._ready = asyncio.Event()
+        self._over = asyncio.Event()
         self._timer: TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
         self.on_over: Callable[[], object] = lambda: None
@@ -103,6 +104,7 @@ class BrokerSession:
     def _end(self) -> None:
         self._last_id, self._id = self._id, ""
         self._ready.clear()
+        self._over.set()
         self.ended_total += 1
         self._disarm()
         self.on_over()
@@ -146,9 +148,16 @@ class BrokerSession:
                     await self._renewed(connection, broker)
                 if self._id:
                     backoff.reset()
-                    await clock_sleep(self._clock, self._lease_seconds / RENEWALS)
+                    await self._until_due()
         finally:
             connection.terminate()
+
+    async def _until_due(self) -> None:
+        """Wait for the next renewal, or for the end of the session."""
+        self._over.clear()
+        with contextlib.suppress(TimeoutError):
+            async with deadline(self._clock, self._lease_seconds / RENEWALS):
+                await self._over.wait()
 
     def _told(self, *notification: object) -> None:
         self.on_asked(str(notification[-1]))

@@ -195,10 +195,12 @@ class SharedOwnership:
                 row = await tables.owner_of(connection, bundle)
                 if row is None:
                     return
+                # A namespace of this name may have had other bundles.
+                theirs = Bundle(bundle.namespace, row.hashes)
                 if row.owner != me:
-                    await tables.ask_to_release(connection, bundle)
+                    await tables.ask_to_release(connection, theirs)
             if row.owner == me:
-                await to_its_end(self._release(bundle))
+                await to_its_end(self._release(theirs))
                 return
             if self._clock.now() >= give_up:
                 raise NotServedError(f"{row.service_url} does not let go of bundle {bundle}")
