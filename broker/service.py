@@ -22,7 +22,6 @@ from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister, open_lister
 from broker.listing.rules import AnswerRules
 from broker.messages.loaded_topics import LoadedTopics, TopicParts
-from broker.messages.no_subscriptions import NoSubscriptions
 from broker.messages.publishing.names import ProducerNames
 from broker.messages.publishing.rules import PublishRules
 from broker.messages.stores.memory import MemoryMessageStore
@@ -34,6 +33,7 @@ from broker.policies.service import PolicyService
 from broker.stores.changes import StoreError
 from broker.stores.open_store import store_for_url
 from broker.subscriptions.context import SubscriptionRules
+from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 from broker.subscriptions.subscriptions import Subscriptions
 from broker.topics.lookup import LookupHandler
 from broker.topics.properties import TopicProperties
@@ -235,7 +235,7 @@ class BrokerService(ServerService["ServerCnx"]):
                 topics=self.topics,
                 policies_of=self.policies.of,
                 subscriptions_of=lambda topic: Subscriptions(topic, SubscriptionRules()),
-                direct_subscriptions_of=NoSubscriptions,
+                direct_subscriptions_of=NonPersistentSubscriptions,
             )
         )
         self._exits.push_async_callback(self.loaded_topics.close)

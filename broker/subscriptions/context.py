@@ -39,16 +39,12 @@ class SubscriptionRules:
     strict_delivery_time: bool = False
 
 
-class SubscribedTopic(Protocol):
-    """A topic, as far as its subscriptions depend on it."""
+class TopicWithPolicies(Protocol):
+    """A topic of any kind, as far as its subscriptions depend on it."""
 
     @property
     def name(self) -> TopicName:
         """Its name."""
-
-    @property
-    def ledger(self) -> ManagedLedger:
-        """Its messages."""
 
     @property
     def policies(self) -> EffectivePolicies:
@@ -57,6 +53,14 @@ class SubscribedTopic(Protocol):
     @property
     def clock(self) -> Clock:
         """Time."""
+
+
+class SubscribedTopic(TopicWithPolicies, Protocol):
+    """A topic that stores messages, as far as its subscriptions depend on it."""
+
+    @property
+    def ledger(self) -> ManagedLedger:
+        """Its messages."""
 
     @property
     def terminated(self) -> bool:
