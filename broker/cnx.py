@@ -37,10 +37,6 @@ if TYPE_CHECKING:
     from server.connection.flow_parts import FlowParts
 
 
-LIVENESS_SECONDS = 5.0
-"""connectionLivenessCheckTimeoutMillis of upstream."""
-
-
 class ServerCnxState(Enum):
     """A stage of a connection's life (upstream: ServerCnx.State)."""
 
@@ -120,7 +116,7 @@ class ServerCnx(ServedConnection):
 
         For somebody else who wants what it has: a producer's name, an Exclusive subscription.
         """
-        return await self._liveness.lives(LIVENESS_SECONDS)
+        return await self._liveness.lives(self.parts.config.liveness_check_ms / 1000)
 
     def frame_received(self, frame: Frame) -> None:
         """Handle a frame; whatever it is, the client lives."""

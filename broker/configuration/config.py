@@ -166,6 +166,37 @@ class BrokerConfig(ServerConfig):
     """floodgateListingCacheMB: results of patterns and columns that are remembered; 0 is none."""
     pattern_timeout_seconds: float = Field(default=1.0, gt=0)
     """floodgatePatternTimeoutMs: for what only a backtracking engine can compile, a listing."""
+    failover_delay_ms: int = Field(
+        default=1_000, ge=0, validation_alias="activeConsumerFailoverDelayTimeMillis"
+    )
+    """Until a new active consumer of a Failover subscription is told."""
+    round_robin_messages: int = Field(
+        default=20, ge=1, validation_alias="dispatcherMaxRoundRobinBatchSize"
+    )
+    """Most messages for one Shared consumer before the next has its turn."""
+    acks_of_batch_indexes: bool = Field(
+        default=True, validation_alias="acknowledgmentAtBatchIndexLevelEnabled"
+    )
+    """Messages of a batch are acknowledged one by one."""
+    look_ahead_per_consumer: int = Field(
+        default=2_000,
+        ge=1,
+        validation_alias="keySharedLookAheadMsgInReplayThresholdPerConsumer",
+    )
+    look_ahead: int = Field(
+        default=20_000,
+        ge=1,
+        validation_alias="keySharedLookAheadMsgInReplayThresholdPerSubscription",
+    )
+    """Entries that Key_Shared reads past keys that must wait."""
+    strict_delivery_time: bool = Field(
+        default=False, validation_alias="isDelayedDeliveryDeliverAtTimeStrict"
+    )
+    """Delayed messages are never early."""
+    liveness_check_ms: int = Field(
+        default=5_000, ge=0, validation_alias="connectionLivenessCheckTimeoutMillis"
+    )
+    """How long a client has to answer when another one wants what it has."""
     message_store: MessageStoreKeys = MessageStoreKeys()
     """floodgateMessageStore and the keys that begin so."""
     import_directory: Path | None = None

@@ -133,7 +133,11 @@ class LoadedTopics:
     def policies_changed(self, scope: NamespaceName | TopicName | None) -> None:
         """Have the topics of a namespace, or one topic, or all, follow their policies."""
         for topic in self:
-            if scope is None or scope in (topic.name.namespace, topic.name, topic.name.partitioned_name):
+            if scope is None or scope in (
+                topic.name.namespace,
+                topic.name,
+                topic.name.partitioned_name,
+            ):
                 topic.policies_changed()
 
     # -- their end ----------------------------------------------------------------------------
