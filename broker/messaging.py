@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from broker.messages.loaded_topics import LoadedTopics, TopicParts
 from broker.messages.managed_ledger import MessageStoreError
-from broker.messages.no_subscriptions import NoSubscriptions
 from broker.messages.publishing.names import ProducerNames
 from broker.messages.publishing.rules import PublishRules
 from broker.messages.stores.open_store import message_store_for
 from broker.messages.topic_creation import CreationRules, TopicCreation
 from broker.subscriptions.context import SubscriptionRules
+from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 from broker.subscriptions.subscriptions import Subscriptions
 from server.errors import StartError
 
@@ -66,7 +66,6 @@ class Messaging(NamedTuple):
     producer_names: ProducerNames
     publish_rules: PublishRules
 
-
     async def open(self, exits: AsyncExitStack) -> None:
         """Open the store of messages; store and topics are closed with the exits.
 
@@ -99,7 +98,7 @@ def messaging_of(context: MessagingContext) -> Messaging:
             topics=context.topics,
             policies_of=context.policies.of,
             subscriptions_of=lambda topic: Subscriptions(topic, rules),
-            direct_subscriptions_of=NoSubscriptions,
+            direct_subscriptions_of=NonPersistentSubscriptions,
         )
     )
     context.policies.on_change(topics.policies_changed)
