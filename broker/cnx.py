@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from broker.messages.producer import Producer
     from broker.messages.publishing.names import ProducerNames
     from broker.messages.publishing.rules import PublishRules
+    from broker.policies.service import PolicyService
     from broker.subscriptions.consumer import Consumer
     from broker.topics.lookup import LookupHandler
     from broker.watches.service import TopicListService
@@ -34,10 +35,6 @@ if TYPE_CHECKING:
     from server.connection.command_table import CommandTable
     from server.connection.counters import ConnectionCounters
     from server.connection.flow_parts import FlowParts
-
-
-LIVENESS_SECONDS = 5.0
-"""connectionLivenessCheckTimeoutMillis of upstream."""
 
 
 class ServerCnxState(Enum):
@@ -63,6 +60,7 @@ class BrokerParts:
     namespace_named: Callable[[str], NamespaceName]
     lookup_handler: LookupHandler
     topics_handler: GetTopicsHandler
+    policies: PolicyService
     watches: TopicListService
     memory: ResponseMemory
     counters: ConnectionCounters
@@ -118,7 +116,7 @@ class ServerCnx(ServedConnection):
 
         For somebody else who wants what it has: a producer's name, an Exclusive subscription.
         """
-        return await self._liveness.lives(LIVENESS_SECONDS)
+        return await self._liveness.lives(self.parts.config.liveness_check_ms / 1000)
 
     def frame_received(self, frame: Frame) -> None:
         """Handle a frame; whatever it is, the client lives."""

@@ -130,10 +130,14 @@ class LoadedTopics:
         ledger = await parts.store.open_ledger(str(name))
         return PersistentTopic(name, self._context, ledger, parts.subscriptions_of)
 
-    def policies_changed(self, scope: NamespaceName | TopicName) -> None:
-        """Have the topics of a namespace, or one topic, follow their policies."""
+    def policies_changed(self, scope: NamespaceName | TopicName | None) -> None:
+        """Have the topics of a namespace, or one topic, or all, follow their policies."""
         for topic in self:
-            if scope in (topic.name.namespace, topic.name, topic.name.partitioned_name):
+            if scope is None or scope in (
+                topic.name.namespace,
+                topic.name,
+                topic.name.partitioned_name,
+            ):
                 topic.policies_changed()
 
     # -- their end ----------------------------------------------------------------------------

@@ -136,6 +136,9 @@ class ManagedLedger(Protocol):
         """Return stored entries from a position on, itself included where it exists.
 
         At least one if there is any, however large; fewer at the end of a ledger.
+
+        Raises:
+            MessageStoreError: The store cannot read them.
         """
 
     def entry(self, position: Position) -> Entry | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from broker.stores.store import MetadataStore, NamespaceSnapshot
     from broker.topics.rules import TopicRules
     from broker.topics.service import TopicService
-    from proto.names import TopicName
+    from proto.names import NamespaceName, TopicName
 
 _PENDING_ACK_SUFFIX = "__transaction_pending_ack"
 
@@ -36,7 +36,7 @@ class CreationRules(NamedTuple):
         address: Host and port of this broker's admin port, which refusals name.
     """
 
-    topics: Callable[[], TopicRules]
+    topics: Callable[[NamespaceName], TopicRules]
     owns: Callable[[TopicName], bool]
     address: Callable[[], str]
 
@@ -80,7 +80,7 @@ class TopicCreation:
         if name.endswith(_PENDING_ACK_SUFFIX):
             text = f"Can not create transaction system topic {name}"
             raise RequestError(pb.NotAllowedError, text)
-        if not create or not self._rules.topics().auto_creation:
+        if not create or not self._rules.topics(topic.namespace).auto_creation:
             raise topic_not_found(name)
         await self._create(topic)
 

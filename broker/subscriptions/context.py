@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from broker.configuration.config import BrokerConfig
     from broker.messages.managed_ledger import ManagedLedger
     from broker.policies.effective import EffectivePolicies
     from broker.subscriptions.cursor import ManagedCursor
@@ -37,6 +38,18 @@ class SubscriptionRules:
     look_ahead_per_consumer: int = 2_000
     look_ahead: int = 20_000
     strict_delivery_time: bool = False
+
+    @staticmethod
+    def of(config: BrokerConfig) -> SubscriptionRules:
+        """Return the rules of a configuration."""
+        return SubscriptionRules(
+            config.failover_delay_ms / 1000,
+            config.round_robin_messages,
+            config.acks_of_batch_indexes,
+            config.look_ahead_per_consumer,
+            config.look_ahead,
+            config.strict_delivery_time,
+        )
 
 
 class SubscribedTopic(Protocol):

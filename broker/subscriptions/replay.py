@@ -64,13 +64,13 @@ class ReplayQueue:
         answers: dict[int, bool] = {0: True}
         hash_of = self._hashes.get
         for position in islice(self._positions, search):
+            if len(found) == most:
+                break
             sticky_hash = hash_of(position, 0)
             if sticky_hash not in answers:
                 answers[sticky_hash] = accepts(sticky_hash)
             if answers[sticky_hash]:
                 found.append(position)
-                if len(found) == most:
-                    break
         return found
 
     def remove(self, position: Position) -> bool:

@@ -9,6 +9,7 @@ from broker.cnx import BrokerParts, ServerCnx, ServerCnxState
 from broker.commands.table import COMMANDS
 from broker.configuration.dynamic import DynamicConfiguration
 from broker.listing.lister import TopicLister
+from broker.policies.service import PolicyService
 from broker.service import BrokerService
 from broker.stores.memory import MemoryStore
 from broker.topics.rules import TopicRules
@@ -54,8 +55,10 @@ def parts(**keys: str) -> BrokerParts:
     service = BrokerService(broker_config(keys))
     service.store = MemoryStore()
     service.lister = TopicLister(service.store)
-    service.topics = TopicService(service.store, lambda: TopicRules.of(service.config))
     service.dynamic = DynamicConfiguration(service.config, service.store, lambda _: None)
+    service.policies = PolicyService(service.store, lambda: service.config.policies)
+    rules = TopicRules.of(service.config, service.config.policies)
+    service.topics = TopicService(service.store, lambda _: rules)
     return service._parts()
 
 
