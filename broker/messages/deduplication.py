@@ -128,7 +128,7 @@ class Deduplication:
             highest: The last number of a batch; else its own.
         """
         pushed = self._pushed.get(producer)
-        if pushed is not None and max(sequence_id, 0) <= pushed:
+        if pushed is not None and sequence_id <= pushed:
             stored = self._stored.get(producer)
             known = stored is not None and sequence_id <= stored
             return Verdict.DUPLICATE if known else Verdict.UNKNOWN
