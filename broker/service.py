@@ -214,6 +214,7 @@ class BrokerService(ServerService["ServerCnx"]):
             loaded_topics=messaging.loaded_topics,
             producer_names=messaging.producer_names,
             publish_rules=messaging.publish_rules,
+            publish_limits=messaging.publish_limits,
         )
 
     def _messaging(self) -> Messaging:

@@ -7,20 +7,36 @@ Source: upstream BacklogQuotaManager.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from broker.messages.errors import quota_exceeded
 from broker.policies.effective import QuotaAction
 
 if TYPE_CHECKING:
-    from broker.messages.topic import PersistentTopic, TopicSubscription
-    from broker.policies.effective import BacklogQuota
+    from broker.configuration.config import BrokerConfig
+    from broker.messages.managed_ledger import ManagedLedger
+    from broker.messages.producers import Producers
+    from broker.messages.subscribed import StoredSubscription, TopicSubscriptions
+    from broker.policies.effective import BacklogQuota, EffectivePolicies
+    from limiter.clock import Clock
+
+
+class QuotaTopic(Protocol):
+    """A topic, as far as quotas depend on it."""
+
+    config: BrokerConfig
+    clock: Clock
+    policies: EffectivePolicies
+    producers: Producers
+    ledger: ManagedLedger
+    subscriptions: TopicSubscriptions
+
 
 _KEPT_PART = 0.9
 """An eviction leaves this part of the limit (upstream: the target ratio of dropBacklog)."""
 
 
-def check_quota(topic: PersistentTopic) -> None:
+def check_quota(topic: QuotaTopic) -> None:
     """Refuse a producer of a topic whose backlog is above a quota.
 
     Raises:
@@ -31,7 +47,7 @@ def check_quota(topic: PersistentTopic) -> None:
             raise quota_exceeded(hold=quota.action is QuotaAction.HOLD)
 
 
-def enforce_quota(topic: PersistentTopic) -> None:
+def enforce_quota(topic: QuotaTopic) -> None:
     """Do what the exceeded quotas of a topic say: close its producers, or skip messages."""
     for quota in exceeded_quotas(topic):
         if quota.action is not QuotaAction.EVICT:
@@ -42,7 +58,7 @@ def enforce_quota(topic: PersistentTopic) -> None:
             _evict_by_age(topic, quota.limit)
 
 
-def exceeded_quotas(topic: PersistentTopic) -> list[BacklogQuota]:
+def exceeded_quotas(topic: QuotaTopic) -> list[BacklogQuota]:
     """Return the quotas of a topic that are exceeded now."""
     found = []
     size, age = topic.policies.size_quota, topic.policies.age_quota
@@ -55,13 +71,13 @@ def exceeded_quotas(topic: PersistentTopic) -> list[BacklogQuota]:
     return found
 
 
-def _oldest_seconds(topic: PersistentTopic) -> float:
+def _oldest_seconds(topic: QuotaTopic) -> float:
     """Return the age of the oldest message in a backlog, as far as the broker looks."""
     slowest = _slowest(topic)
     if slowest is None or not slowest.cursor.backlog:
         return 0.0
     first, now_ms = slowest.cursor.first_left, topic.clock.wall_ms()
-    if topic.config.precise_backlog_age:
+    if topic.config.publishing.precise_backlog_age:
         entry = topic.ledger.entry(first)
         return 0.0 if entry is None else (now_ms - entry.publish_time) / 1000
     # Only ledgers that are closed have a date; a message in the open one has no age.
@@ -70,11 +86,11 @@ def _oldest_seconds(topic: PersistentTopic) -> float:
     return (now_ms - closed_at) / 1000 if closed_at else 0.0
 
 
-def _slowest(topic: PersistentTopic) -> TopicSubscription | None:
+def _slowest(topic: QuotaTopic) -> StoredSubscription | None:
     return min(topic.subscriptions, key=lambda one: one.cursor.first_left, default=None)
 
 
-def _evict_by_size(topic: PersistentTopic, limit: int) -> None:
+def _evict_by_size(topic: QuotaTopic, limit: int) -> None:
     slowest = max(topic.subscriptions, key=lambda one: one.cursor.backlog_bytes, default=None)
     if slowest is None or not slowest.cursor.backlog:
         return
@@ -83,14 +99,14 @@ def _evict_by_size(topic: PersistentTopic, limit: int) -> None:
     slowest.skip(int((size - _KEPT_PART * limit) * entries / size))
 
 
-def _evict_by_age(topic: PersistentTopic, limit_seconds: int) -> None:
+def _evict_by_age(topic: QuotaTopic, limit_seconds: int) -> None:
     slowest = _slowest(topic)
     if slowest is not None:
         oldest_kept_ms = topic.clock.wall_ms() - int(limit_seconds * 1000 * _KEPT_PART)
         slowest.expire_older(oldest_kept_ms)
 
 
-def make_room(topic: PersistentTopic) -> None:
+def make_room(topic: QuotaTopic) -> None:
     """Drop what nobody needs, also of the open ledger; by policy also the oldest that is needed.
 
     The store has no room for another message of the topic.

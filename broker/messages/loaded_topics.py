@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
     from broker.messages.managed_ledger import MessageStore
     from broker.messages.position import Position
-    from broker.messages.topic import DirectSubscriptions, TopicSubscriptions
+    from broker.messages.subscribed import DirectSubscriptions, TopicSubscriptions
     from broker.messages.topic_creation import TopicCreation
     from broker.policies.effective import EffectivePolicies
     from broker.topics.service import TopicService

@@ -13,28 +13,27 @@ from broker.errors import RefusedError
 from broker.messages.backlog_quota import enforce_quota
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.topic import PersistentTopic
+from broker.policies.effective import DeleteMode
 from broker.stores.changes import StoreError
 from limiter.clock import clock_sleep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from broker.configuration.config import BrokerConfig
+    from broker.configuration.publishing_keys import PublishingConfig
     from broker.messages.loaded_topics import LoadedTopics
     from broker.messages.topic import Topic
     from limiter.clock import Clock
 
 logger = logging.getLogger(__name__)
 
-CAUGHT_UP = "delete_when_subscriptions_caught_up"
-"""The mode of brokerDeleteInactiveTopicsMode that minds no subscription without a backlog."""
 _TOPICS_AT_ONCE = 16
 
 
 class TopicMonitors:
     """Looks after the loaded topics."""
 
-    def __init__(self, topics: LoadedTopics, config: BrokerConfig, clock: Clock) -> None:
+    def __init__(self, topics: LoadedTopics, config: PublishingConfig, clock: Clock) -> None:
         self._topics = topics
         self._config = config
         self._clock = clock
@@ -43,13 +42,12 @@ class TopicMonitors:
     def start(self) -> None:
         """Begin; each monitor looks for the first time after its interval."""
         config = self._config
-        self._every(config.stats_update_seconds, self.update_rates)
-        self._every(config.message_expiry_check_minutes * 60, self.expire)
+        self._every(config.statistics_seconds, self.update_rates)
+        self._every(config.expiry_check_seconds, self.expire)
         self._every(config.retention_check_seconds, self.trim)
         self._every(config.dedup_snapshot_seconds, self.keep_sequence_ids)
-        if config.backlog_quota_check:
-            self._every(config.backlog_quota_check_seconds, self.enforce_quotas)
-        self._every(config.inactive_topics_check_seconds, self.delete_unused)
+        self._every(config.quota_check_seconds, self.enforce_quotas)
+        self._every(config.inactive_check_seconds, self.delete_unused)
 
     def _every(self, seconds: float, work: Callable[[], Coroutine[object, object, None]]) -> None:
         if seconds > 0:
@@ -88,7 +86,7 @@ class TopicMonitors:
 
     async def update_rates(self) -> None:
         """End a period of the statistics."""
-        await self._each(lambda topic: topic.update_rates(self._config.stats_update_seconds))
+        await self._each(lambda topic: topic.update_rates(self._config.statistics_seconds))
 
     async def expire(self) -> None:
         """Have messages older than their topic's TTL acknowledged."""
@@ -109,7 +107,9 @@ class TopicMonitors:
     async def delete_unused(self) -> None:
         """Delete topics that nobody has used for long, of those that came with their first use."""
         for topic in self._topics:
-            if self._is_unused(topic):
+            if topic.in_use:
+                topic.idle_since = self._clock.now()
+            elif self._is_unused(topic):
                 logger.info("deleting %s, which nobody uses", topic.name)
                 try:
                     await self._topics.delete(topic.name)
@@ -117,17 +117,13 @@ class TopicMonitors:
                     logger.info("%s is not deleted: %s", topic.name, error)
 
     def _is_unused(self, topic: Topic) -> bool:
-        wanted = topic.policies.inactive_topic_delete
-        if wanted is None:
-            wanted = self._config.delete_inactive_topics
-        if not wanted or not topic.made_by_use or topic.closing or topic.in_use:
+        rule = topic.policies.inactive_topics
+        if not rule.delete or not topic.made_by_use or topic.closing:
             return False
-        longest = self._config.inactive_topics_max_seconds
-        if self._clock.now() - topic.idle_since < longest:
+        if self._clock.now() - topic.idle_since < rule.after_seconds:
             return False
-        subscriptions = list(topic.subscriptions)
-        if self._config.inactive_topics_mode != CAUGHT_UP:
-            return not subscriptions
+        if rule.mode is not DeleteMode.CAUGHT_UP:
+            return not len(topic.subscriptions)
         return isinstance(topic, PersistentTopic) and not any(
             one.cursor.backlog for one in topic.subscriptions
         )

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from broker.messages.entry import Entry
-    from broker.messages.topic import Topic, TopicSubscription
+    from broker.messages.subscribed import StoredSubscription
+    from broker.messages.topic import Topic
 
 
 class NoSubscriptions:
@@ -27,7 +28,7 @@ class NoSubscriptions:
         """Nobody can subscribe yet."""
         raise RequestError(pb.NotAllowedError, "non-persistent topics have no consumers yet")
 
-    def __iter__(self) -> Iterator[TopicSubscription]:
+    def __iter__(self) -> Iterator[StoredSubscription]:
         return iter(())
 
     def __len__(self) -> int:
@@ -58,3 +59,9 @@ class NoSubscriptions:
 
     def clear_backlogs(self) -> None:
         """There are none."""
+
+    def moved(self) -> None:
+        """Nothing was needed."""
+
+    def update_rates(self, seconds: float) -> None:
+        """There are no rates."""

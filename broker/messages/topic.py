@@ -7,7 +7,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.backlog_quota import check_quota, make_room
@@ -17,21 +17,25 @@ from broker.messages.errors import quota_exceeded, terminated
 from broker.messages.managed_ledger import MessageStoreError, MessageStoreFullError
 from broker.messages.producers import Producers
 from broker.messages.publishing.entry_sizes import EntrySizes
-from broker.messages.publishing.latency import PublishLatency
 from broker.messages.publishing.statistics import PublishStatistics
 from broker.messages.publishing.throttling import PublishRate
 from broker.policies.effective import QuotaAction
 from server.configuration.common import Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sized
+    from collections.abc import Callable
 
-    import proto.PulsarApi_pb2 as pb
     from broker.configuration.config import BrokerConfig
     from broker.messages.managed_ledger import ManagedLedger
     from broker.messages.metadata import MessageDigest
     from broker.messages.position import Position
     from broker.messages.producer import Producer
+    from broker.messages.publishing.latency import PublishLatency
+    from broker.messages.subscribed import (
+        AnySubscriptions,
+        DirectSubscriptions,
+        TopicSubscriptions,
+    )
     from broker.policies.effective import EffectivePolicies
     from limiter.clock import Clock
     from proto.names import TopicName
@@ -46,109 +50,6 @@ MADE_BY_USE_PROPERTY = "made_by_use"
 FULL_SECONDS = 1.0
 """How long producers are refused after the store had no room for a message."""
 _UNKNOWN_STATUS = "the message was sent before, and whether it is stored is not known yet"
-
-
-class TopicSubscription(Protocol):
-    """A subscription, as far as its topic needs it.
-
-    Attributes:
-        name: Its own.
-        consumers: Those that are connected.
-    """
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def consumers(self) -> Sized:
-        """Its consumers."""
-
-
-class SubscriptionCursor(Protocol):
-    """A cursor, as far as the topic needs it."""
-
-    @property
-    def backlog(self) -> int:
-        """Entries that are not acknowledged."""
-
-    @property
-    def backlog_bytes(self) -> int:
-        """Theirs."""
-
-    @property
-    def first_left(self) -> Position:
-        """The first of them, or the next that will be stored."""
-
-
-class StoredSubscription(TopicSubscription, Protocol):
-    """A subscription of a topic whose messages are stored."""
-
-    @property
-    def cursor(self) -> SubscriptionCursor:
-        """What is acknowledged."""
-
-    def skip(self, entries: int) -> None:
-        """Acknowledge the next entries."""
-
-    def expire_older(self, than_ms: int) -> int:
-        """Acknowledge the entries that were published before a moment; return how many."""
-
-
-class AnySubscriptions(Protocol):
-    """The subscriptions of any topic, as far as their topic needs them."""
-
-    async def open(self, asked: pb.CommandSubscribe) -> Any:  # noqa: ANN401 - of another folder
-        """Return the subscription that a client names."""
-
-    def __iter__(self) -> Iterator[TopicSubscription]: ...
-
-    def __len__(self) -> int: ...
-
-    @property
-    def consumer_count(self) -> int:
-        """Consumers of all subscriptions."""
-
-    def close_consumers(self) -> None:
-        """Close all consumers at the broker's wish."""
-
-    def policies_changed(self) -> None:
-        """Follow the topic's policies."""
-
-    def update_rates(self, seconds: float) -> None:
-        """End a period of the statistics."""
-
-
-class TopicSubscriptions(AnySubscriptions, Protocol):
-    """The subscriptions of a topic whose messages are stored."""
-
-    def __iter__(self) -> Iterator[StoredSubscription]: ...
-
-    def moved(self) -> None:
-        """Drop ledgers that nobody needs any more, as far as retention allows."""
-
-    @property
-    def slowest(self) -> Position:
-        """The first entry that a subscription still needs."""
-
-    def entries_added(self) -> None:
-        """Entries were stored: dispatch them."""
-
-    def terminated(self) -> None:
-        """No more entries will come."""
-
-    def save(self) -> None:
-        """Keep all cursors in the ledger."""
-
-    def clear_backlogs(self) -> None:
-        """Move all cursors to the end."""
-
-
-class DirectSubscriptions(AnySubscriptions, Protocol):
-    """The subscriptions of a topic that stores nothing."""
-
-    def publish(self, entry: Entry) -> None:
-        """Hand an entry to those consumers that have permits for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +219,7 @@ class PersistentTopic(Topic):
         self.made_by_use = MADE_BY_USE_PROPERTY in ledger.properties
         self.full_since: float | None = None
         self.latency = context.latency
-        config = context.config
+        config = context.config.publishing
         self.deduplication = Deduplication(
             ledger, config.dedup_entries_interval, config.dedup_max_producers
         )

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from broker.policies.effective import Rate
 from limiter.flow.causes import PauseCause
 
 if TYPE_CHECKING:
-    from broker.policies.effective import Rate
+    from broker.configuration.publishing_keys import PublishingConfig
     from limiter.clock import Clock, TimerHandle
     from limiter.flow.read_gate import ReadGate
 
@@ -163,6 +164,13 @@ class PublishLimits(NamedTuple):
     buffer: PublishBuffer
     rate: PublishRate
     max_pending: int
+
+
+def publish_limits(config: PublishingConfig, clock: Clock) -> PublishLimits:
+    """Return the limits of a configuration."""
+    rate = Rate(config.broker_messages_per_second, config.broker_bytes_per_second)
+    buffer = PublishBuffer(config.buffer_bytes)
+    return PublishLimits(buffer, PublishRate(rate, clock), config.max_pending)
 
 
 class ConnectionPublishes:
