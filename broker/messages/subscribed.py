@@ -62,7 +62,7 @@ class StoredSubscription(TopicSubscription, Protocol):
 class AnySubscriptions(Protocol):
     """The subscriptions of any topic, as far as their topic needs them."""
 
-    async def open(self, asked: pb.CommandSubscribe) -> Any:
+    async def open(self, asked: pb.CommandSubscribe) -> Any:  # noqa: ANN401
         """Return the subscription that a client names."""
 
     def __iter__(self) -> Iterator[TopicSubscription]: ...
