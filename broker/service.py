@@ -21,9 +21,11 @@ from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister, open_lister
 from broker.listing.rules import AnswerRules
+from broker.messaging import Messaging, MessagingContext, open_messaging
 from broker.patterns.cache import ListingCache
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.workers import PatternWorkers
+from broker.policies.service import PolicyService
 from broker.stores.changes import StoreError
 from broker.stores.open_store import store_for_url
 from broker.topics.lookup import LookupHandler
@@ -81,8 +83,10 @@ class BrokerService(ServerService["ServerCnx"]):
         self.store: MetadataStore
         self.lister: TopicLister
         self.dynamic: DynamicConfiguration
+        self.policies: PolicyService
         self.topics: TopicService
         self.watches: TopicListService
+        self.messaging: Messaging
 
     @property
     def overdue_calls(self) -> int:
@@ -96,6 +100,7 @@ class BrokerService(ServerService["ServerCnx"]):
         opened = open_lister(self.store, config, self._clock)
         self.lister = await self._exits.enter_async_context(opened)
         await self._take_dynamic_configuration()
+        await self._open_messaging()
         routes = [
             *import_routes(lambda: self.store, config.import_directory),
             *admin_routes(self._admin_context()),
@@ -123,16 +128,25 @@ class BrokerService(ServerService["ServerCnx"]):
 
     async def _take_dynamic_configuration(self) -> None:
         self.dynamic = DynamicConfiguration(self.config, self.store, self._put_in_force)
+        self.policies = PolicyService(self.store, lambda: self.dynamic.config.policies)
         try:
             await self.dynamic.start()
+            await self.policies.start()
         except StoreError as error:
             raise StartError(str(error)) from None
         self._exits.push_async_callback(self.dynamic.close)
-        self.topics = TopicService(self.store, lambda: TopicRules.of(self.dynamic.config))
+        self._exits.push_async_callback(self.policies.close)
+        self.topics = TopicService(self.store, self._topic_rules)
+        self.topics.on_deleted(self.policies.forget)
+
+    def _topic_rules(self, namespace: NamespaceName) -> TopicRules:
+        """Return the rules by which topics of a namespace are created now."""
+        return TopicRules.of(self.dynamic.config, self.policies.of_namespace(namespace))
 
     def _put_in_force(self, config: BrokerConfig) -> None:
         """Put a configuration that was changed at run time in force."""
         self._server_config = config
+        self.policies.configuration_changed()
         limits = config.topic_list_limits
         for limit_type, limit in (
             (LimitType.HEAP_MEMORY, limits.heap),
@@ -152,6 +166,7 @@ class BrokerService(ServerService["ServerCnx"]):
             lister=self.lister,
             topics=self.topics,
             properties=TopicProperties(self.store),
+            message_policies=self.policies,
             dynamic=self.dynamic,
             listings=self._admin_listings,
             service_url=lambda: self.service_url,
@@ -177,7 +192,7 @@ class BrokerService(ServerService["ServerCnx"]):
             yield metrics.plugin_metrics(cluster, self.lister.calls)
 
     def _parts(self) -> BrokerParts:
-        config = self.config
+        config, messaging = self.config, self.messaging
         listing = self._listing_parts()
         watches = self.watches = self._topic_list_service(listing)
         watches.start()
@@ -190,11 +205,28 @@ class BrokerService(ServerService["ServerCnx"]):
             namespace_named=named_or_closed if self._pulsar_compatible else named_or_refused,
             lookup_handler=self._lookup_handler(),
             topics_handler=self._topics_handler(listing),
+            policies=self.policies,
             watches=watches,
             memory=listing.memory,
             counters=self.connection_counters,
             connections=self.connections,
+            loaded_topics=messaging.loaded_topics,
+            producer_names=messaging.producer_names,
+            publish_rules=messaging.publish_rules,
         )
+
+    async def _open_messaging(self) -> None:
+        context = MessagingContext(
+            config=self.config,
+            clock=self._clock,
+            metadata=self.store,
+            topics=self.topics,
+            topic_rules=self._topic_rules,
+            policies=self.policies,
+            owns=lambda _: True,
+            address=lambda: self.web_service_url.removeprefix("http://"),
+        )
+        self.messaging = await open_messaging(context, self._exits)
 
     def _listing_parts(self) -> WatchContext:
         """Make what listings and watches have in common."""

@@ -11,6 +11,9 @@ from proxy.brokers import Address, BrokerConnections, connect_options
 from proxy.cnx import ProxyConnection, ProxyParts, ProxyRules
 from proxy.commands.table import COMMANDS
 from proxy.errors import ErrorForms, ErrorTranslation, PulsarErrorTranslation
+from proxy.forwarding.forwarder import Forwarder, ForwardingRules
+from proxy.forwarding.metrics import ForwardingMetrics
+from proxy.forwarding.routes import PLACES, forwarding_routes
 from proxy.listing.exact_charging import ExactCharging
 from proxy.listing.flights import Flights
 from proxy.listing.pulsar_charging import PulsarCharging
@@ -55,10 +58,18 @@ class ProxyService(ServerService["ProxyConnection"]):
             answer_limit_bytes=self._frame_limit_bytes,
         )
         self._pool = ConnectionPool(options, self._clock)
+        self._targets = BrokerTargets(config)
+        self.forwarder = Forwarder(self._targets, self._forwarding_rules(), self._clock)
 
     async def _start(self) -> None:
         self._exits.push_async_callback(self._pool.close)
-        await self._serve_http("pulsar_proxy", [self._metrics()])
+        self._exits.push_async_callback(self.forwarder.close)
+        config = self.config
+        routes = forwarding_routes(
+            self.forwarder, config.broker_web_service_url, config.http_reverse_proxies
+        )
+        forwarding = ForwardingMetrics(config.cluster_name, self.forwarder)
+        await self._serve_http("pulsar_proxy", [self._metrics(), forwarding], routes, PLACES)
         parts = self._parts()
         await self._serve_clients(
             lambda: ProxyConnection(parts), self.config.service_port, "servicePort"
@@ -113,11 +124,20 @@ class ProxyService(ServerService["ProxyConnection"]):
 
     def _direct_handler(self) -> DirectProxyHandler:
         return DirectProxyHandler(
-            BrokerTargets(self.config),
+            self._targets,
             self.flow.process,
             self._clock,
             self.config.broker_proxy_connect_timeout_seconds,
             like_pulsar=self._pulsar_compatible,
+        )
+
+    def _forwarding_rules(self) -> ForwardingRules:
+        config = self.config
+        return ForwardingRules(
+            timeout_seconds=config.http_proxy_timeout_seconds,
+            connect_timeout_seconds=config.broker_proxy_connect_timeout_seconds,
+            max_requests=config.max_concurrent_http_requests,
+            max_replay_bytes=config.http_input_max_replay_buffer_size,
         )
 
     def _flights(self) -> Flights:

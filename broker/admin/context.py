@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
     from broker.configuration.dynamic import DynamicConfiguration
     from broker.listing.lister import TopicLister
+    from broker.policies.service import PolicyService
     from broker.stores.store import MetadataStore, NamespacePolicies, NamespaceSnapshot
     from broker.topics.properties import TopicProperties
     from broker.topics.service import TopicService
@@ -69,6 +70,7 @@ class AdminContext:
     lister: TopicLister
     topics: TopicService
     properties: TopicProperties
+    message_policies: PolicyService
     dynamic: DynamicConfiguration
     listings: ListingResponses
     service_url: Callable[[], str]

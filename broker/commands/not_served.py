@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 
 Type = pb.BaseCommand
 NOT_SERVED = (
-    Type.PRODUCER,
-    Type.SUBSCRIBE,
-    Type.UNSUBSCRIBE,
-    Type.SEEK,
-    Type.CLOSE_PRODUCER,
-    Type.CLOSE_CONSUMER,
-    Type.GET_LAST_MESSAGE_ID,
-    Type.CONSUMER_STATS,
     Type.GET_SCHEMA,
     Type.GET_OR_CREATE_SCHEMA,
     Type.NEW_TXN,

@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING, Self
 from pydantic import Field, InstanceOf
 
 from broker.bundles import MAX_BUNDLES
+from broker.configuration.message_store_keys import MessageStoreKeys, message_store_keys
 from broker.configuration.plugin_keys import (
     DEFAULT_CLASS_NAME,
     PropertyBounds,
     property_bounds,
     resources_class_name,
 )
+from broker.configuration.policy_keys import default_policies
 from broker.patterns.pattern import RegexImplementation
+from broker.policies.effective import DEFAULTS, EffectivePolicies
 from broker.stores.store_url import (
     EXPECTED_STORES,
     OUR_STORES,
@@ -99,6 +102,10 @@ class BrokerConfig(ServerConfig):
         default=50_000, ge=0, validation_alias="maxConcurrentLookupRequest"
     )
     """Lookups, metadata requests and listings that may be in progress at once."""
+    max_concurrent_topic_loads: int = Field(
+        default=5_000, ge=1, validation_alias="maxConcurrentTopicLoadRequest"
+    )
+    """Topics that are loaded at once; others wait for their turn."""
     enable_broker_side_subscription_pattern_evaluation: bool = Field(
         default=True, validation_alias="enableBrokerSideSubscriptionPatternEvaluation"
     )
@@ -159,8 +166,43 @@ class BrokerConfig(ServerConfig):
     """floodgateListingCacheMB: results of patterns and columns that are remembered; 0 is none."""
     pattern_timeout_seconds: float = Field(default=1.0, gt=0)
     """floodgatePatternTimeoutMs: for what only a backtracking engine can compile, a listing."""
+    failover_delay_ms: int = Field(
+        default=1_000, ge=0, validation_alias="activeConsumerFailoverDelayTimeMillis"
+    )
+    """Until a new active consumer of a Failover subscription is told."""
+    round_robin_messages: int = Field(
+        default=20, ge=1, validation_alias="dispatcherMaxRoundRobinBatchSize"
+    )
+    """Most messages for one Shared consumer before the next has its turn."""
+    acks_of_batch_indexes: bool = Field(
+        default=True, validation_alias="acknowledgmentAtBatchIndexLevelEnabled"
+    )
+    """Messages of a batch are acknowledged one by one."""
+    look_ahead_per_consumer: int = Field(
+        default=2_000,
+        ge=1,
+        validation_alias="keySharedLookAheadMsgInReplayThresholdPerConsumer",
+    )
+    look_ahead: int = Field(
+        default=20_000,
+        ge=1,
+        validation_alias="keySharedLookAheadMsgInReplayThresholdPerSubscription",
+    )
+    """Entries that Key_Shared reads past keys that must wait."""
+    strict_delivery_time: bool = Field(
+        default=False, validation_alias="isDelayedDeliveryDeliverAtTimeStrict"
+    )
+    """Delayed messages are never early."""
+    liveness_check_ms: int = Field(
+        default=5_000, ge=0, validation_alias="connectionLivenessCheckTimeoutMillis"
+    )
+    """How long a client has to answer when another one wants what it has."""
+    message_store: MessageStoreKeys = MessageStoreKeys()
+    """floodgateMessageStore and the keys that begin so."""
     import_directory: Path | None = None
     """floodgateImportDirectory: where imports asked for at run time may read from."""
+    policies: InstanceOf[EffectivePolicies] = DEFAULTS
+    """The policies about messages where neither topic nor namespace has its own."""
     given: InstanceOf[GivenKeys] = GivenKeys()
     """The keys as they were given; what is set at run time is read together with them."""
 
@@ -213,6 +255,8 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
         "pulsar_resources_extended_class_name": resources_class_name(checked),
         "resources_timeout_seconds": checked.seconds("floodgateResourcesTimeoutMs"),
         "listing_properties": property_bounds(checked),
+        "policies": default_policies(checked),
+        "message_store": message_store_keys(checked),
         "import_directory": Path(import_directory) if import_directory else None,
     }
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from broker.messages.position import Position
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from broker.messages.entry import Entry
     from broker.messages.metadata import MessageDigest
+    from broker.messages.position import Position
 
 
 class MessageStoreError(Exception):
@@ -115,9 +114,10 @@ class ManagedLedger(Protocol):
 
     @property
     def last_confirmed(self) -> Position:
-        """The last stored entry; (open ledger, -1) if the open one is the only and empty one.
+        """The last stored entry, also when its ledger was dropped since.
 
-        After an unload, when the open ledger is empty, the last entry of the ledger before it.
+        When the topic is opened it is looked for: after an unload the last entry of the ledger
+        before the open one; (open ledger, -1) if that is the only one.
         """
 
     @property
@@ -136,6 +136,9 @@ class ManagedLedger(Protocol):
         """Return stored entries from a position on, itself included where it exists.
 
         At least one if there is any, however large; fewer at the end of a ledger.
+
+        Raises:
+            MessageStoreError: The store cannot read them.
         """
 
     def entry(self, position: Position) -> Entry | None:
@@ -172,8 +175,10 @@ class ManagedLedger(Protocol):
 
         Args:
             before: The first entry that a subscription still needs.
-            keep_bytes: Retention by size: kept while all ledgers have no more; -1 keeps all.
-            keep_since: Retention by time, in ms since 1970: kept if closed since then.
+            keep_bytes: Retention by size: dropped while the ledgers behind have as much; -1 is
+                no bound by size, 0 no retention.
+            keep_since: Retention by time, in ms since 1970: dropped if closed before; 0 is no
+                bound by time.
         """
 
     def truncate(self) -> None:

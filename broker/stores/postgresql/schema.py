@@ -44,6 +44,11 @@ CREATE TABLE floodgate.tenants (
 CREATE TABLE floodgate.configuration (key bytea PRIMARY KEY, value bytea NOT NULL);
 INSERT INTO floodgate.marks VALUES ('first_version', 0), ('schema', 1);
 """
+_LATER_TABLES = """
+CREATE TABLE IF NOT EXISTS floodgate.message_policies (
+    name bytea NOT NULL, key text NOT NULL, value text NOT NULL, PRIMARY KEY (name, key));
+"""
+"""Tables that came later, beside which brokers that do not know them still work."""
 
 
 class UnknownSchemaError(Exception):
@@ -60,6 +65,8 @@ async def make_tables(connection: Connection) -> None:
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _CREATION_LOCK)
         if await connection.fetchval("SELECT to_regclass('floodgate.marks') IS NULL"):
             await connection.execute(_TABLES)
+        if await connection.fetchval("SELECT to_regclass('floodgate.message_policies') IS NULL"):
+            await connection.execute(_LATER_TABLES)
         query = "SELECT value FROM floodgate.marks WHERE name = 'schema'"
         found = await connection.fetchval(query)
         if found != SCHEMA_VERSION:

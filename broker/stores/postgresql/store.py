@@ -14,6 +14,7 @@ from broker.stores.cached_store import CachedStore
 from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.name_locks import to_its_end
 from broker.stores.postgresql import namespaces as rows
+from broker.stores.postgresql import policies as policy_rows
 from broker.stores.postgresql.connections import PostgresqlConnections
 from broker.stores.postgresql.listener import NotificationListener
 from broker.stores.postgresql.reading import read_properties, read_version, select_names
@@ -53,11 +54,13 @@ class PostgresqlStore(CachedStore):
             {
                 "floodgate_topics": self._namespaces.notified,
                 "floodgate_configuration": self._configured,
+                policy_rows.CHANNEL: self._policies_changed,
             },
             self._reconnected,
             clock,
         )
         self._configuration_callbacks: list[Callable[[], None]] = []
+        self._policy_callbacks: list[Callable[[str], None]] = []
         self._name = uuid.uuid4().hex
 
     def __repr__(self) -> str:
@@ -181,6 +184,33 @@ class PostgresqlStore(CachedStore):
         async with self._use() as connection:
             await rows.remember_import(connection, fingerprint)
 
+    # -- policies about messages --------------------------------------------------------------
+
+    async def policy_documents(self, name: str | None = None) -> dict[str, dict[str, object]]:
+        """Return the policies of namespaces and topics, or those of one."""
+        async with self._use() as connection:
+            return await policy_rows.read_policies(connection, name)
+
+    async def set_policy(self, name: str, key: str, value: object | None) -> None:
+        """Keep one policy; None removes it."""
+        async with self._use() as connection:
+            await policy_rows.write_policy(connection, name, key, value, self._name)
+
+    async def delete_policies(self, names: Sequence[str]) -> None:
+        """Forget all policies of some namespaces and topics."""
+        async with self._use() as connection:
+            await policy_rows.delete_policies(connection, names, self._name)
+
+    def on_policies(self, callback: Callable[[str], None]) -> None:
+        """Register a callback for policies changed, certainly or possibly, by other brokers."""
+        self._policy_callbacks.append(callback)
+
+    def _policies_changed(self, payload: str) -> None:
+        sender, _, name = payload.partition(" ")
+        if sender != self._name:
+            for callback in self._policy_callbacks:
+                callback(name)
+
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:
@@ -205,6 +235,7 @@ class PostgresqlStore(CachedStore):
     def _reconnected(self) -> None:
         self._namespaces.reconnected()
         self._configured("somebody, perhaps")
+        self._policies_changed("somebody")
 
 
 def _remedy(error: StoreError) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import sqlite3
 from contextlib import contextmanager
 from functools import partial
@@ -46,6 +47,9 @@ CREATE TABLE IF NOT EXISTS tenants (
     name TEXT PRIMARY KEY, roles TEXT NOT NULL, clusters TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS configuration (
     key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS message_policies (
+    name TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
+    PRIMARY KEY (name, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS marks (
     name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 INSERT OR IGNORE INTO marks VALUES ('first_version', 0);
@@ -134,6 +138,30 @@ class SqliteFile:
             self._changed_rows("DELETE FROM configuration WHERE key=?", key)
         else:
             self._changed_rows("INSERT OR REPLACE INTO configuration VALUES (?, ?)", key, value)
+
+    def policy_documents(self, name: str | None) -> dict[str, dict[str, object]]:
+        """Return policies by key, of all or of one name."""
+        query = "SELECT name, key, value FROM message_policies"
+        rows = self._rows(query) if name is None else self._rows(f"{query} WHERE name=?", name)
+        found: dict[str, dict[str, object]] = {}
+        for of, key, value in rows:
+            found.setdefault(of, {})[key] = json.loads(value)
+        return found
+
+    def set_policy(self, name: str, key: str, value: object | None) -> None:
+        """Keep a policy, or remove it."""
+        if value is None:
+            query = "DELETE FROM message_policies WHERE name=? AND key=?"
+            self._changed_rows(query, name, key)
+        else:
+            query = "INSERT OR REPLACE INTO message_policies VALUES (?, ?, ?)"
+            self._changed_rows(query, name, key, json.dumps(value))
+
+    def delete_policies(self, names: Sequence[str]) -> None:
+        """Remove all policies of some names."""
+        rows = [(name,) for name in names]
+        with self._transaction():
+            self._connection.executemany("DELETE FROM message_policies WHERE name=?", rows)
 
     def has_imported(self, fingerprint: str) -> bool:
         """Tell whether an import was remembered."""

@@ -175,6 +175,23 @@ class SqliteStore(CachedStore):
         """Note that all of a file with this content was imported."""
         await self._run(SqliteFile.remember_import, fingerprint)
 
+    # -- policies about messages --------------------------------------------------------------
+
+    async def policy_documents(self, name: str | None = None) -> dict[str, dict[str, object]]:
+        """Return the policies of namespaces and topics, or those of one."""
+        return await self._run(SqliteFile.policy_documents, name)
+
+    async def set_policy(self, name: str, key: str, value: object | None) -> None:
+        """Keep one policy; None removes it."""
+        await self._run(SqliteFile.set_policy, name, key, value)
+
+    async def delete_policies(self, names: Sequence[str]) -> None:
+        """Forget all policies of some namespaces and topics."""
+        await self._run(SqliteFile.delete_policies, names)
+
+    def on_policies(self, callback: Callable[[str], None]) -> None:
+        """Do nothing: no other process shares this file."""
+
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:

@@ -86,7 +86,7 @@ async def test_updates_of_properties_on_both_are_both_kept(postgresql_url: str) 
     # Given
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, TopicChanges([topic("p-partition-0")], partitioned={base("p"): 1}))
-        name, grown = TopicName.parse(base("p")), TopicService(other, TopicRules)
+        name, grown = TopicName.parse(base("p")), TopicService(other, lambda _: TopicRules())
 
         async def meanwhile() -> None:
             await TopicProperties(other).update(name, {"b": "2"})

@@ -7,7 +7,9 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.cnx import BrokerParts, ServerCnx, ServerCnxState
 from broker.commands.table import COMMANDS
+from broker.configuration.dynamic import DynamicConfiguration
 from broker.listing.lister import TopicLister
+from broker.policies.service import PolicyService
 from broker.service import BrokerService
 from broker.stores.memory import MemoryStore
 from broker.topics.rules import TopicRules
@@ -28,16 +30,16 @@ LEGAL = {
         Type.GET_TOPICS_OF_NAMESPACE: "ERROR",
         Type.WATCH_TOPIC_LIST: "ERROR",
         Type.WATCH_TOPIC_LIST_CLOSE: "SUCCESS",
+        Type.PRODUCER: "ERROR",
+        Type.CLOSE_PRODUCER: "SUCCESS",
     },
     FAILED: {},
 }
 """What is legal, and what comes of it (``x`` is no namespace: hence the ERROR)."""
 REFUSED = {
-    Type.PRODUCER,
     Type.SUBSCRIBE,
     Type.UNSUBSCRIBE,
     Type.SEEK,
-    Type.CLOSE_PRODUCER,
     Type.CLOSE_CONSUMER,
     Type.GET_LAST_MESSAGE_ID,
     Type.CONSUMER_STATS,
@@ -53,7 +55,10 @@ def parts(**keys: str) -> BrokerParts:
     service = BrokerService(broker_config(keys))
     service.store = MemoryStore()
     service.lister = TopicLister(service.store)
-    service.topics = TopicService(service.store, lambda: TopicRules.of(service.config))
+    service.dynamic = DynamicConfiguration(service.config, service.store, lambda _: None)
+    service.policies = PolicyService(service.store, lambda: service.config.policies)
+    rules = TopicRules.of(service.config, service.config.policies)
+    service.topics = TopicService(service.store, lambda _: rules)
     return service._parts()
 
 

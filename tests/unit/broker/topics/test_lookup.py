@@ -30,7 +30,7 @@ async def handler(
     store = MemoryStore()
     await store.apply(NAMESPACE, TOPICS)
     rules = TopicRules(auto_creation=allowed, auto_partitions=partitions)
-    topics = TopicService(store, lambda: rules)
+    topics = TopicService(store, lambda _: rules)
     return LookupHandler(store, lambda: url, topics, pulsar_compatible=as_shipped)
 
 

@@ -1,0 +1,43 @@
+"""Frees what is no longer needed a little at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broker.messages.stores.memory_ledger import MemoryLedger
+
+TURN_SECONDS = 0.002
+"""Seconds for which memory is freed in one turn of the event loop."""
+
+
+class Disposal:
+    """Frees ledgers block by block.
+
+    To let go of a gigabyte at once would hold the loop for a quarter of a second.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[MemoryLedger] = deque()
+
+    @property
+    def is_done(self) -> bool:
+        """True if nothing waits to be freed."""
+        return not self._waiting
+
+    def free(self, ledger: MemoryLedger) -> None:
+        """Free the entries of a ledger that nobody uses any more."""
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self._take_turn)
+        self._waiting.append(ledger)
+
+    def _take_turn(self) -> None:
+        end = perf_counter() + TURN_SECONDS
+        while self._waiting and perf_counter() < end:
+            if not self._waiting[0].free_block():
+                self._waiting.popleft()
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._take_turn)

@@ -1,0 +1,203 @@
+"""The ledgers of a topic in a row, and how positions lie in them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from operator import attrgetter
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from broker.messages.position import Position
+from broker.messages.stores.columns import LedgerColumns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LedgerT = TypeVar("LedgerT", bound=LedgerColumns)
+
+_first_rank = attrgetter("first_rank")
+
+
+class LedgerRow(Generic[LedgerT]):
+    """The ledgers of a topic in a row, the open one last.
+
+    Every entry has a rank, which counts through all ledgers: distances are differences of ranks.
+
+    Attributes:
+        last_confirmed: The last stored entry. It is remembered when its ledger is dropped, and
+            looked for again when the topic is opened.
+    """
+
+    def __init__(self, ledgers: list[LedgerT]) -> None:
+        self._ledgers = ledgers
+        self._ids = [ledger.ledger_id for ledger in ledgers]
+        self.last_confirmed = Position(-1, -1)
+        self.look_for_last()
+
+    def __iter__(self) -> Iterator[LedgerT]:
+        return iter(self._ledgers)
+
+    @property
+    def open(self) -> LedgerT:
+        """The ledger that entries are added to."""
+        return self._ledgers[-1]
+
+    # -- the row changes ----------------------------------------------------------------------
+
+    def close(self, closed_at: int) -> LedgerT | None:
+        """Close the open ledger; an empty one leaves the row, and is returned."""
+        ledger = self._ledgers[-1]
+        ledger.closed_at = closed_at
+        if len(ledger):
+            return None
+        self._ids.pop()
+        return self._ledgers.pop()
+
+    def add(self, ledger: LedgerT) -> None:
+        """Open a ledger behind all others."""
+        if self._ledgers:
+            before = self._ledgers[-1]
+            ledger.first_rank = before.first_rank + len(before)
+            ledger.first_bytes = before.first_bytes + before.bytes_before(len(before))
+        self._ledgers.append(ledger)
+        self._ids.append(ledger.ledger_id)
+
+    def look_for_last(self) -> None:
+        """Set the last confirmed entry from the ledgers there are, as when a topic is opened."""
+        if self._ledgers:
+            total = self._total
+            self.last_confirmed = self._of_rank(total - 1) if self.entries else self.open.last
+
+    def take_consumed(self, before: Position, keep_bytes: int, keep_since: int) -> list[LedgerT]:
+        """Remove and return the closed ledgers that ``trim`` drops."""
+        size_bytes = self.size_bytes
+        count = 0
+        for ledger in self._ledgers[:-1]:
+            over_size = 0 <= keep_bytes <= size_bytes - ledger.bytes_before(len(ledger))
+            over_time = ledger.closed_at < keep_since
+            if ledger.last >= before or not (over_size or over_time) or self._is_under_way(ledger):
+                break
+            size_bytes -= ledger.bytes_before(len(ledger))
+            count += 1
+        return self._take(count)
+
+    def take_closed(self) -> list[LedgerT]:
+        """Remove and return all closed ledgers that have nothing under way."""
+        count = 0
+        for ledger in self._ledgers[:-1]:
+            if self._is_under_way(ledger):
+                break
+            count += 1
+        return self._take(count)
+
+    def _take(self, count: int) -> list[LedgerT]:
+        taken = self._ledgers[:count]
+        del self._ledgers[:count], self._ids[:count]
+        return taken
+
+    @staticmethod
+    def _is_under_way(ledger: LedgerT) -> bool:
+        return ledger.confirmed < len(ledger)
+
+    # -- positions ----------------------------------------------------------------------------
+
+    @property
+    def entries(self) -> int:
+        """Stored entries in all ledgers."""
+        return self._total - self._ledgers[0].first_rank
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the stored entries in all ledgers."""
+        last = self._ledgers[-1]
+        return self._bytes_upto(last.last) - self._ledgers[0].first_bytes
+
+    def holding(self, position: Position) -> tuple[LedgerT, int] | None:
+        """Return the ledger and number of a stored entry; None if there is none."""
+        index = bisect_right(self._ids, position.ledger_id) - 1
+        if index < 0 or self._ids[index] != position.ledger_id:
+            return None
+        ledger = self._ledgers[index]
+        return (ledger, position.entry_id) if 0 <= position.entry_id < ledger.confirmed else None
+
+    def following(self, position: Position) -> Position:
+        """Return the first position behind this one that holds an entry, or will."""
+        index = bisect_right(self._ids, position.ledger_id) - 1
+        if index >= 0:
+            ledger = self._ledgers[index]
+            number = max(position.entry_id, -1) + 1
+            if ledger.ledger_id == position.ledger_id and number < len(ledger):
+                return Position(ledger.ledger_id, number)
+        behind = index + 1
+        if behind < len(self._ledgers):
+            return Position(self._ids[behind], 0)
+        return Position(self.open.ledger_id, len(self.open))
+
+    def preceding(self, position: Position) -> Position:
+        """Return the last entry before this one; before the first: (its ledger, -1)."""
+        rank = self.rank(Position(position.ledger_id, position.entry_id - 1))
+        if rank > self._ledgers[0].first_rank:
+            return self._of_rank(rank - 1)
+        known = position.ledger_id in self._ids
+        return Position(position.ledger_id if known else self._ids[0], -1)
+
+    def count(self, after: Position, last: Position) -> int:
+        """Return how many entries there are behind ``after`` up to and including ``last``."""
+        return max(0, self.rank(last) - self.rank(after))
+
+    def size_between(self, after: Position, last: Position) -> int:
+        """Return how many bytes those entries have."""
+        return max(0, self._bytes_upto(last) - self._bytes_upto(after))
+
+    def at(self, after: Position, count: int) -> Position:
+        """Return the position of the ``count``-th entry behind ``after``; the last at most."""
+        start = self.rank(after)
+        rank = min(start + count, self._total)
+        return self._of_rank(rank - 1) if rank > start else after
+
+    def published_at(self, publish_time: int) -> Position:
+        """Return the first entry whose publish time is not before this one, by halving."""
+        low, high = self._ledgers[0].first_rank, self._total
+        while low < high:
+            middle = (low + high) // 2
+            ledger = self._ledger_of(middle)
+            if ledger.publish_times[middle - ledger.first_rank] < publish_time:
+                low = middle + 1
+            else:
+                high = middle
+        return self._of_rank(low) if low < self._total else self.following(self.last_confirmed)
+
+    def rank(self, position: Position) -> int:
+        """Return how many entries there are up to a position, since the topic was opened."""
+        index = bisect_right(self._ids, position.ledger_id) - 1
+        if index < 0:
+            return self._ledgers[0].first_rank
+        ledger = self._ledgers[index]
+        return ledger.first_rank + self._number_upto(ledger, position)
+
+    def _bytes_upto(self, position: Position) -> int:
+        index = bisect_right(self._ids, position.ledger_id) - 1
+        if index < 0:
+            return self._ledgers[0].first_bytes
+        ledger = self._ledgers[index]
+        return ledger.first_bytes + ledger.bytes_before(self._number_upto(ledger, position))
+
+    @staticmethod
+    def _number_upto(ledger: LedgerT, position: Position) -> int:
+        if ledger.ledger_id != position.ledger_id:
+            return ledger.confirmed
+        return max(0, min(position.entry_id + 1, ledger.confirmed))
+
+    @property
+    def _total(self) -> int:
+        # Ledgers are confirmed in order: behind the first with something under way is nothing.
+        for ledger in reversed(self._ledgers):
+            if ledger.confirmed or ledger is self._ledgers[0]:
+                return ledger.first_rank + ledger.confirmed
+        return 0
+
+    def _ledger_of(self, rank: int) -> LedgerT:
+        return self._ledgers[bisect_right(self._ledgers, rank, key=_first_rank) - 1]
+
+    def _of_rank(self, rank: int) -> Position:
+        ledger = self._ledger_of(rank)
+        return Position(ledger.ledger_id, rank - ledger.first_rank)

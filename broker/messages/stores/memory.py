@@ -1,0 +1,189 @@
+"""Messages in memory: they end with the process."""
+
+from __future__ import annotations
+
+import time
+from itertools import count
+from typing import TYPE_CHECKING
+
+from broker.messages.position import Position
+from broker.messages.stores.disposal import Disposal
+from broker.messages.stores.ledger_row import LedgerRow
+from broker.messages.stores.memory_ledger import MemoryLedger
+from broker.messages.stores.room import NO_BOUNDS, StoreRoom
+from broker.messages.stores.topic_ledger import StoredTopic, TopicLedger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from broker.messages.managed_ledger import CursorState, ManagedLedger
+    from broker.messages.metadata import MessageDigest
+    from broker.messages.stores.room import StoreBounds, TopicRoom
+
+MAX_ENTRIES_PER_LEDGER = 50_000
+"""managedLedgerMaxEntriesPerLedger as shipped."""
+
+
+def wall_clock_ms() -> int:
+    """Return the time in ms since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class MemoryMessageStore:
+    """Keeps messages and cursors in memory (``floodgateMessageStore=memory``).
+
+    Args:
+        bounds: Most bytes a topic, a namespace and all together may take.
+        max_entries_per_ledger: A ledger with so many is closed, and the next opened.
+        now_ms: The time in ms since 1970.
+    """
+
+    def __init__(
+        self,
+        bounds: StoreBounds = NO_BOUNDS,
+        max_entries_per_ledger: int = MAX_ENTRIES_PER_LEDGER,
+        now_ms: Callable[[], int] = wall_clock_ms,
+    ) -> None:
+        self.room = StoreRoom(bounds)
+        self.max_entries_per_ledger = max_entries_per_ledger
+        self.now_ms = now_ms
+        self.disposal = Disposal()
+        self._next_id = count(1).__next__
+        self._topics: dict[str, StoredTopic[MemoryLedger]] = {}
+        self._rooms: dict[str, TopicRoom] = {}
+        self._open: dict[str, MemoryManagedLedger] = {}
+
+    async def open(self) -> None:
+        """Nothing is to be recovered."""
+
+    async def close(self) -> None:
+        """Take nothing more."""
+        for ledger in self._open.values():
+            ledger.close("the message store is closed")
+        self._open.clear()
+
+    def next_id(self) -> int:
+        """Return a number that was never given before."""
+        return self._next_id()
+
+    async def open_ledger(self, name: str) -> ManagedLedger:
+        """Return the ledger of a topic, empty at first; the same one until it is closed."""
+        found = self._open.get(name)
+        if found is not None:
+            return found
+        topic = self._topics.get(name)
+        if topic is None:
+            topic = StoredTopic(name, LedgerRow([MemoryLedger(self.next_id())]))
+            self._topics[name] = topic
+            self._rooms[name] = self.room.of_topic(name)
+            ledger = MemoryManagedLedger(topic, self._rooms[name], self)
+        else:
+            ledger = MemoryManagedLedger(topic, self._rooms[name], self)
+            ledger.roll()
+            topic.row.look_for_last()
+        self._open[name] = ledger
+        return ledger
+
+    def close_ledger(self, name: str) -> None:
+        """Take no more for a topic, and keep what is stored; it opens with a new ledger."""
+        ledger = self._open.pop(name, None)
+        if ledger is not None:
+            ledger.close(f"the ledger of {name} is closed")
+
+    async def delete_ledger(self, name: str) -> None:
+        """Delete the messages and cursors of a topic; nothing happens if there are none."""
+        self.close_ledger(name)
+        topic = self._topics.pop(name, None)
+        if topic is not None:
+            self._rooms.pop(name).leave()
+            for ledger in topic.row:
+                self.disposal.free(ledger)
+
+    def holds(self, name: str) -> bool:
+        """Tell whether anything is stored for a topic."""
+        return name in self._topics
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of all entries that are stored."""
+        return self.room.taken.data_bytes
+
+    @property
+    def on_full(self) -> Callable[[str], None] | None:
+        """Called with a topic's name when an append was refused for want of room."""
+        return self.room.on_full
+
+    @on_full.setter
+    def on_full(self, callback: Callable[[str], None] | None) -> None:
+        self.room.on_full = callback
+
+
+class MemoryManagedLedger(TopicLedger[MemoryLedger]):
+    """The messages of one topic in memory; see ManagedLedger."""
+
+    def __init__(
+        self, topic: StoredTopic[MemoryLedger], room: TopicRoom, store: MemoryMessageStore
+    ) -> None:
+        super().__init__(topic)
+        self._room = room
+        self._store = store
+
+    def append(self, data: bytes, digest: MessageDigest) -> Position:
+        """Add an entry, which is stored at once.
+
+        Raises:
+            MessageStoreFullError: There is no room for it.
+            MessageStoreError: The ledger takes no more.
+        """
+        self._check_open()
+        size = len(data)
+        self._room.take(size)
+        ledger = self._row.open
+        position = Position(ledger.ledger_id, ledger.store(data, digest))
+        self._row.last_confirmed = position
+        self._added_entries += 1
+        self._added_bytes += size
+        if ledger.confirmed >= self._store.max_entries_per_ledger:
+            self.roll()
+        if self.listener is not None:
+            self.listener.confirmed(position)
+        return position
+
+    def save_cursor(self, subscription: str, state: CursorState) -> None:
+        """Keep a subscription's state."""
+        self._check_open()
+        self._topic.cursors[subscription] = state
+
+    def delete_cursor(self, subscription: str) -> None:
+        """Forget a subscription."""
+        self._check_open()
+        self._topic.cursors.pop(subscription, None)
+
+    def set_property(self, key: str, value: str | None) -> None:
+        """Keep a property of the topic; None removes it."""
+        self._check_open()
+        if value is None:
+            self._topic.properties.pop(key, None)
+        else:
+            self._topic.properties[key] = value
+
+    async def flushed(self) -> None:
+        """Return at once: nothing is more durable than memory here.
+
+        Raises:
+            MessageStoreError: The ledger is closed.
+        """
+        self._check_open()
+
+    def roll(self) -> None:
+        """Close the open ledger and open the next; an empty one is replaced."""
+        self._row.close(self._store.now_ms())
+        self._row.add(MemoryLedger(self._store.next_id()))
+
+    def _data(self, ledger: MemoryLedger, first: int, end: int) -> Sequence[bytes]:
+        return ledger.data(first, end)
+
+    def _drop(self, ledgers: Sequence[MemoryLedger]) -> None:
+        for ledger in ledgers:
+            self._room.charge(-len(ledger), -ledger.bytes_before(len(ledger)))
+            self._store.disposal.free(ledger)

@@ -1,0 +1,25 @@
+"""The choice of a message store by ``floodgateMessageStore``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.messages.stores.memory import MemoryMessageStore
+from broker.messages.stores.room import StoreBounds
+
+if TYPE_CHECKING:
+    from broker.configuration.config import BrokerConfig
+    from broker.messages.managed_ledger import MessageStore
+    from limiter.clock import Clock
+
+
+def message_store_for(config: BrokerConfig, clock: Clock) -> MessageStore:
+    """Return the store that is configured, not yet opened.
+
+    Args:
+        config: The broker's configuration.
+        clock: For what is done at most once a second.
+    """
+    keys = config.message_store
+    bounds = StoreBounds(keys.max_topic_bytes, keys.max_namespace_bytes, keys.max_bytes)
+    return MemoryMessageStore(bounds, keys.max_entries_per_ledger)

@@ -1,0 +1,160 @@
+"""What the ledgers of all stores have in common: reading, and where positions lie."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Generic
+
+from broker.messages.entry import Entry
+from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.stores.ledger_row import LedgerRow, LedgerT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from broker.messages.managed_ledger import CursorState, LedgerInfo, LedgerListener
+    from broker.messages.metadata import MessageDigest
+    from broker.messages.position import Position
+
+
+class StoredTopic(Generic[LedgerT]):
+    """All that a store keeps of a topic, whether it is open or not.
+
+    Attributes:
+        name: The topic's full name.
+        row: Its ledgers.
+        cursors: Its durable subscriptions.
+        properties: Its own properties.
+    """
+
+    __slots__ = ("cursors", "name", "properties", "row")
+
+    def __init__(self, name: str, row: LedgerRow[LedgerT]) -> None:
+        self.name = name
+        self.row = row
+        self.cursors: dict[str, CursorState] = {}
+        self.properties: dict[str, str] = {}
+
+
+class TopicLedger(ABC, Generic[LedgerT]):
+    """The messages of an open topic; stores add where the bytes are. See ManagedLedger."""
+
+    def __init__(self, topic: StoredTopic[LedgerT]) -> None:
+        self.name = topic.name
+        self.listener: LedgerListener | None = None
+        self.cursors: Mapping[str, CursorState] = MappingProxyType(topic.cursors)
+        self.properties: Mapping[str, str] = MappingProxyType(topic.properties)
+        self._topic = topic
+        self._row = topic.row
+        self._added_entries = 0
+        self._added_bytes = 0
+        self._error: MessageStoreError | None = None
+
+    # -- writing ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def append(self, data: bytes, digest: MessageDigest) -> Position:
+        """Add an entry; the listener hears when it is stored."""
+
+    def close(self, reason: str) -> None:
+        """Take nothing more."""
+        self._error = self._error or MessageStoreError(reason)
+
+    def _check_open(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    # -- reading ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _data(self, ledger: LedgerT, first: int, end: int) -> Sequence[bytes]:
+        """Return the bytes of consecutive stored entries."""
+
+    @property
+    def last_confirmed(self) -> Position:
+        """The last stored entry."""
+        return self._row.last_confirmed
+
+    @property
+    def ledgers(self) -> Sequence[LedgerInfo]:
+        """The ledgers in order, the open one last."""
+        return [ledger.info for ledger in self._row]
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the entries in all ledgers."""
+        return self._row.size_bytes
+
+    @property
+    def added(self) -> tuple[int, int]:
+        """Entries and bytes appended since it was opened."""
+        return self._added_entries, self._added_bytes
+
+    def read(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
+        """Return stored entries from a position on, itself included where it exists."""
+        found = self._row.holding(first)
+        if found is None:
+            found = self._row.holding(self._row.following(first))
+            if found is None:
+                return []
+        ledger, number = found
+        end = ledger.end_of_read(number, max_entries, max_bytes)
+        ledger_id, digest = ledger.ledger_id, ledger.digest
+        return [
+            Entry(ledger_id, entry_id, data, digest(entry_id))
+            for entry_id, data in enumerate(self._data(ledger, number, end), number)
+        ]
+
+    def entry(self, position: Position) -> Entry | None:
+        """Return one stored entry; None if there is none (any more)."""
+        found = self._row.holding(position)
+        if found is None:
+            return None
+        ledger, number = found
+        (data,) = self._data(ledger, number, number + 1)
+        return Entry(ledger.ledger_id, number, data, ledger.digest(number))
+
+    def following(self, position: Position) -> Position:
+        """Return the first position behind this one that holds an entry, or will."""
+        return self._row.following(position)
+
+    def preceding(self, position: Position) -> Position:
+        """Return the last entry before this one; before the first: (its ledger, -1)."""
+        return self._row.preceding(position)
+
+    def count(self, after: Position, last: Position) -> int:
+        """Return how many entries there are behind ``after`` up to and including ``last``."""
+        return self._row.count(after, last)
+
+    def size_between(self, after: Position, last: Position) -> int:
+        """Return how many bytes those entries have."""
+        return self._row.size_between(after, last)
+
+    def at(self, after: Position, count: int) -> Position:
+        """Return the position of the ``count``-th entry behind ``after``; the last at most."""
+        return self._row.at(after, count)
+
+    def published_at(self, publish_time: int) -> Position:
+        """Return the first entry whose publish time is not before this one, by halving."""
+        return self._row.published_at(publish_time)
+
+    # -- ledgers ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def roll(self) -> None:
+        """Close the open ledger and open the next."""
+
+    @abstractmethod
+    def _drop(self, ledgers: Sequence[LedgerT]) -> None:
+        """Free what ledgers held that have left the row."""
+
+    def trim(self, before: Position, keep_bytes: int, keep_since: int) -> None:
+        """Drop closed ledgers all of whose entries lie before a position."""
+        if self._error is None:
+            self._drop(self._row.take_consumed(before, keep_bytes, keep_since))
+
+    def truncate(self) -> None:
+        """Drop all closed ledgers."""
+        if self._error is None:
+            self._drop(self._row.take_closed())
