@@ -67,19 +67,24 @@ class Messaging(NamedTuple):
     publish_rules: PublishRules
 
 
-async def open_messaging(context: MessagingContext, exits: AsyncExitStack) -> Messaging:
-    """Open the store of messages, and return what serves them until the exits are closed.
+    async def open(self, exits: AsyncExitStack) -> None:
+        """Open the store of messages; store and topics are closed with the exits.
 
-    Raises:
-        StartError: The store cannot be opened; one sentence.
-    """
+        Raises:
+            StartError: The store cannot be opened; one sentence.
+        """
+        try:
+            await self.store.open()
+        except MessageStoreError as error:
+            raise StartError(str(error)) from None
+        exits.push_async_callback(self.store.close)
+        exits.push_async_callback(self.loaded_topics.close)
+
+
+def messaging_of(context: MessagingContext) -> Messaging:
+    """Put the parts together that serve messages; they are opened next."""
     config, clock = context.config, context.clock
     store = message_store_for(config, clock)
-    try:
-        await store.open()
-    except MessageStoreError as error:
-        raise StartError(str(error)) from None
-    exits.push_async_callback(store.close)
     rules = SubscriptionRules.of(config)
     topics = LoadedTopics(
         TopicParts(
@@ -97,7 +102,6 @@ async def open_messaging(context: MessagingContext, exits: AsyncExitStack) -> Me
             direct_subscriptions_of=NoSubscriptions,
         )
     )
-    exits.push_async_callback(topics.close)
     context.policies.on_change(topics.policies_changed)
     names = ProducerNames(config.cluster_name, clock.wall_ms())
     return Messaging(store, topics, names, PublishRules.of(config))
