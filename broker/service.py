@@ -179,6 +179,7 @@ class BrokerService(ServerService["ServerCnx"]):
             topics=self.topics,
             properties=TopicProperties(self.store),
             message_policies=self.policies,
+            schemas=self.schemas,
             dynamic=self.dynamic,
             listings=self._admin_listings,
             service_url=lambda: self.service_url,

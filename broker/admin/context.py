@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from broker.configuration.dynamic import DynamicConfiguration
     from broker.listing.lister import TopicLister
     from broker.policies.service import PolicyService
+    from broker.schemas.registry import SchemaRegistry
     from broker.stores.store import MetadataStore, NamespacePolicies, NamespaceSnapshot
     from broker.topics.properties import TopicProperties
     from broker.topics.service import TopicService
@@ -71,6 +72,7 @@ class AdminContext:
     topics: TopicService
     properties: TopicProperties
     message_policies: PolicyService
+    schemas: SchemaRegistry
     dynamic: DynamicConfiguration
     listings: ListingResponses
     service_url: Callable[[], str]

@@ -13,6 +13,7 @@ from broker.admin.resources.brokers import BrokerAdmin
 from broker.admin.resources.lookup import LookupAdmin
 from broker.admin.resources.namespaces import NamespaceAdmin
 from broker.admin.resources.not_implemented import NotImplementedAdmin
+from broker.admin.resources.schemas import SchemaAdmin
 from broker.admin.resources.tenants import TenantAdmin
 from broker.admin.resources.topics import TopicAdmin
 from server.front_page import Place
@@ -33,6 +34,7 @@ ADMIN_PLACES = (
     Place("/admin/v2/tenants", "Pulsar's admin REST: tenants"),
     Place("/admin/v2/namespaces/{tenant}", "their namespaces"),
     Place("/admin/v2/persistent/{tenant}/{namespace}", "their topics"),
+    Place("/admin/v2/schemas/{tenant}/{namespace}/{topic}/schema", "a topic's schema"),
     Place("/lookup/v2/topic/persistent/{tenant}/{namespace}/{topic}", "who serves a topic"),
 )
 """Examples of paths on the front page."""
@@ -54,6 +56,7 @@ def _endpoints(context: AdminContext) -> list[Endpoint]:
         *TenantAdmin(context, namespaces).endpoints(),
         *namespaces.endpoints(),
         *topics.endpoints(),
+        *SchemaAdmin(context).endpoints(),
         *LookupAdmin(context).endpoints(),
         *NotImplementedAdmin(context, topics).endpoints(),
     ]

@@ -215,6 +215,27 @@ class SchemaRegistry:
             return known[-1] if known else None
         return next((one for one in known if one.version == version), None)
 
+    async def history(self, topic: TopicName) -> Sequence[StoredSchema]:
+        """Return all versions, deletions included, in order."""
+        return await self._schemas.of(schema_name(topic))
+
+    async def version_of(self, topic: TopicName, schema: Schema) -> int | None:
+        """Return the version that is the same schema; None if none is, or it cannot be read."""
+        try:
+            return await self._checks.version_of(schema, await self.in_force(topic), None)
+        except (SchemaRefusedError, TruncatedKeyValueError):
+            return None
+
+    async def test(self, topic: TopicName, schema: Schema, policies: EffectivePolicies) -> None:
+        """Check whether a schema could become a version.
+
+        Raises:
+            SchemaRefusedError: It could not.
+            TruncatedKeyValueError: It is a KEY_VALUE whose data ends too early.
+        """
+        existing = await self.in_force(topic)
+        await self._checks.version_of(schema, existing, policies.schema_strategy)
+
     async def offer(
         self,
         topic: TopicName,
