@@ -21,7 +21,7 @@ from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister, open_lister
 from broker.listing.rules import AnswerRules
-from broker.messaging import Messaging, MessagingContext, open_messaging
+from broker.messaging import Messaging, MessagingContext, messaging_of
 from broker.patterns.cache import ListingCache
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.workers import PatternWorkers
@@ -103,7 +103,8 @@ class BrokerService(ServerService["ServerCnx"]):
         opened = open_lister(self.store, config, self._clock)
         self.lister = await self._exits.enter_async_context(opened)
         await self._take_dynamic_configuration()
-        await self._open_messaging()
+        self.messaging = self._messaging()
+        await self.messaging.open(self._exits)
         routes = [
             *import_routes(lambda: self.store, config.import_directory),
             *admin_routes(self._admin_context()),
@@ -227,9 +228,10 @@ class BrokerService(ServerService["ServerCnx"]):
             producer_names=messaging.producer_names,
             publish_rules=messaging.publish_rules,
             schemas=self.schemas,
+            publish_limits=messaging.publish_limits,
         )
 
-    async def _open_messaging(self) -> None:
+    def _messaging(self) -> Messaging:
         context = MessagingContext(
             config=self.config,
             clock=self._clock,
@@ -240,7 +242,7 @@ class BrokerService(ServerService["ServerCnx"]):
             owns=lambda _: True,
             address=lambda: self.web_service_url.removeprefix("http://"),
         )
-        self.messaging = await open_messaging(context, self._exits)
+        return messaging_of(context)
 
     def _listing_parts(self) -> WatchContext:
         """Make what listings and watches have in common."""
