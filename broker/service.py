@@ -181,6 +181,7 @@ class BrokerService(ServerService["ServerCnx"]):
             properties=TopicProperties(self.store),
             message_policies=self.policies,
             messaging=self.messaging,
+            schemas=self.schemas,
             dynamic=self.dynamic,
             listings=self._admin_listings,
             service_url=lambda: self.service_url,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from broker.listing.lister import TopicLister
     from broker.messaging import Messaging
     from broker.policies.service import PolicyService
+    from broker.schemas.registry import SchemaRegistry
     from broker.stores.store import MetadataStore, NamespacePolicies, NamespaceSnapshot
     from broker.topics.properties import TopicProperties
     from broker.topics.service import TopicService
@@ -76,6 +77,7 @@ class AdminContext:
     properties: TopicProperties
     message_policies: PolicyService
     messaging: Messaging
+    schemas: SchemaRegistry
     dynamic: DynamicConfiguration
     listings: ListingResponses
     service_url: Callable[[], str]

@@ -23,6 +23,7 @@ from broker.admin.resources.policies.endpoints import policy_endpoints
 from broker.admin.resources.policies.others import OtherPolicyAdmin
 from broker.admin.resources.policies.permissions import PermissionAdmin
 from broker.admin.resources.policies.quotas import QuotaAdmin
+from broker.admin.resources.schemas import SchemaAdmin
 from broker.admin.resources.tenants import TenantAdmin
 from broker.admin.resources.topics import TopicAdmin
 from server.front_page import Place
@@ -43,6 +44,7 @@ ADMIN_PLACES = (
     Place("/admin/v2/tenants", "Pulsar's admin REST: tenants"),
     Place("/admin/v2/namespaces/{tenant}", "their namespaces"),
     Place("/admin/v2/persistent/{tenant}/{namespace}", "their topics"),
+    Place("/admin/v2/schemas/{tenant}/{namespace}/{topic}/schema", "a topic's schema"),
     Place("/lookup/v2/topic/persistent/{tenant}/{namespace}/{topic}", "who serves a topic"),
 )
 """Examples of paths on the front page."""
@@ -64,6 +66,7 @@ def _endpoints(context: AdminContext) -> list[Endpoint]:
         *TenantAdmin(context, namespaces).endpoints(),
         *namespaces.endpoints(),
         *topics.endpoints(),
+        *SchemaAdmin(context).endpoints(),
         *LookupAdmin(context).endpoints(),
         *SubscriptionAdmin(context).endpoints(),
         *CursorAdmin(context).endpoints(),
