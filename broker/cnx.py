@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from broker.messages.producer import Producer
     from broker.messages.publishing.names import ProducerNames
     from broker.messages.publishing.rules import PublishRules
+    from broker.ownership.ownership import Ownership
     from broker.policies.service import PolicyService
     from broker.subscriptions.consumer import Consumer
     from broker.topics.lookup import LookupHandler
@@ -65,6 +66,7 @@ class BrokerParts:
     memory: ResponseMemory
     counters: ConnectionCounters
     connections: set[ServerCnx]
+    ownership: Ownership
     loaded_topics: LoadedTopics
     producer_names: ProducerNames
     publish_rules: PublishRules
@@ -119,7 +121,11 @@ class ServerCnx(ServedConnection):
         return await self._liveness.lives(self.parts.config.liveness_check_ms / 1000)
 
     def frame_received(self, frame: Frame) -> None:
-        """Handle a frame; whatever it is, the client lives."""
+        """Handle a frame; whatever it is, the client lives.
+
+        This broker may have been stopped, and own nothing any more: that is noticed first.
+        """
+        self.parts.ownership.notice()
         self._liveness.heard()
         super().frame_received(frame)
 

@@ -68,8 +68,9 @@ class ProxyService(ServerService["ProxyConnection"]):
         routes = forwarding_routes(
             self.forwarder, config.broker_web_service_url, config.http_reverse_proxies
         )
+        places = PLACES if config.broker_web_service_url else ()
         forwarding = ForwardingMetrics(config.cluster_name, self.forwarder)
-        await self._serve_http("pulsar_proxy", [self._metrics(), forwarding], routes, PLACES)
+        await self._serve_http("pulsar_proxy", [self._metrics(), forwarding], routes, places)
         parts = self._parts()
         await self._serve_clients(
             lambda: ProxyConnection(parts), self.config.service_port, "servicePort"

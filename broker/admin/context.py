@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
     from broker.configuration.dynamic import DynamicConfiguration
     from broker.listing.lister import TopicLister
+    from broker.ownership.ownership import Ownership
     from broker.policies.service import PolicyService
     from broker.stores.store import MetadataStore, NamespacePolicies, NamespaceSnapshot
     from broker.topics.properties import TopicProperties
@@ -73,6 +74,7 @@ class AdminContext:
     message_policies: PolicyService
     dynamic: DynamicConfiguration
     listings: ListingResponses
+    ownership: Ownership
     service_url: Callable[[], str]
     web_service_url: Callable[[], str]
     rules: AdminRules
