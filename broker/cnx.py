@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from broker.messages.publishing.rules import PublishRules
     from broker.ownership.ownership import Ownership
     from broker.policies.service import PolicyService
+    from broker.schemas.registry import SchemaRegistry
     from broker.subscriptions.consumer import Consumer
     from broker.topics.lookup import LookupHandler
     from broker.watches.service import TopicListService
@@ -70,6 +71,7 @@ class BrokerParts:
     loaded_topics: LoadedTopics
     producer_names: ProducerNames
     publish_rules: PublishRules
+    schemas: SchemaRegistry
 
 
 class ServerCnx(ServedConnection):

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from broker.messages.loaded_topics import LoadedTopics, TopicParts
 from broker.messages.managed_ledger import MessageStoreError
-from broker.messages.no_subscriptions import NoSubscriptions
 from broker.messages.publishing.names import ProducerNames
 from broker.messages.publishing.rules import PublishRules
 from broker.messages.stores.open_store import message_store_for
 from broker.messages.topic_creation import CreationRules, TopicCreation
 from broker.subscriptions.context import SubscriptionRules
+from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 from broker.subscriptions.subscriptions import Subscriptions
 from server.errors import StartError
 
@@ -67,20 +67,24 @@ class Messaging(NamedTuple):
     producer_names: ProducerNames
     publish_rules: PublishRules
 
+    async def open(self, exits: AsyncExitStack) -> None:
+        """Open the store of messages; store and topics are closed with the exits.
 
-async def open_messaging(context: MessagingContext, exits: AsyncExitStack) -> Messaging:
-    """Open the store of messages, and return what serves them until the exits are closed.
+        Raises:
+            StartError: The store cannot be opened; one sentence.
+        """
+        try:
+            await self.store.open()
+        except MessageStoreError as error:
+            raise StartError(str(error)) from None
+        exits.push_async_callback(self.store.close)
+        exits.push_async_callback(self.loaded_topics.close)
 
-    Raises:
-        StartError: The store cannot be opened; one sentence.
-    """
+
+def messaging_of(context: MessagingContext) -> Messaging:
+    """Put the parts together that serve messages; they are opened next."""
     config, clock = context.config, context.clock
     store = message_store_for(config, clock)
-    try:
-        await store.open()
-    except MessageStoreError as error:
-        raise StartError(str(error)) from None
-    exits.push_async_callback(store.close)
     rules = SubscriptionRules.of(config)
     topics = LoadedTopics(
         TopicParts(
@@ -96,10 +100,9 @@ async def open_messaging(context: MessagingContext, exits: AsyncExitStack) -> Me
             topics=context.topics,
             policies_of=context.policies.of,
             subscriptions_of=lambda topic: Subscriptions(topic, rules),
-            direct_subscriptions_of=NoSubscriptions,
+            direct_subscriptions_of=NonPersistentSubscriptions,
         )
     )
-    exits.push_async_callback(topics.close)
     context.policies.on_change(topics.policies_changed)
     context.ownership.on_lost(lambda bundle: topics.let_go(bundle.holds))
     context.ownership.on_moved(lambda bundle: topics.forget(bundle.holds))

@@ -21,12 +21,15 @@ from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister, open_lister
 from broker.listing.rules import AnswerRules
-from broker.messaging import Messaging, MessagingContext, open_messaging
+from broker.messaging import Messaging, MessagingContext, messaging_of
 from broker.ownership.open_ownership import is_shared, shared_ownership, sole_ownership
 from broker.patterns.cache import ListingCache
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.workers import PatternWorkers
 from broker.policies.service import PolicyService
+from broker.schemas.avro.judge import ProcessJudge
+from broker.schemas.checks import SchemaChecks
+from broker.schemas.registry import FLOODGATE_SCHEMAS, PULSAR_SCHEMAS, SchemaRegistry
 from broker.stores.changes import StoreError
 from broker.stores.open_store import store_for_url
 from broker.topics.lookup import LookupHandler
@@ -106,7 +109,8 @@ class BrokerService(ServerService["ServerCnx"]):
         self.lister = await self._exits.enter_async_context(opened)
         self._choose_ownership()
         await self._take_dynamic_configuration()
-        await self._open_messaging()
+        self.messaging = self._messaging()
+        await self.messaging.open(self._exits)
         routes = [
             *import_routes(lambda: self.store, config.import_directory),
             *admin_routes(self._admin_context()),
@@ -162,10 +166,19 @@ class BrokerService(ServerService["ServerCnx"]):
         self._exits.push_async_callback(self.policies.close)
         self.topics = TopicService(self.store, self._topic_rules)
         self.topics.on_deleted(self.policies.forget)
+        self.schemas = self._schema_registry()
+        self.topics.on_deleted(self.schemas.forget)
 
     def _topic_rules(self, namespace: NamespaceName) -> TopicRules:
         """Return the rules by which topics of a namespace are created now."""
         return TopicRules.of(self.dynamic.config, self.policies.of_namespace(namespace))
+
+    def _schema_registry(self) -> SchemaRegistry:
+        judge = ProcessJudge(self._clock)
+        self._exits.push_async_callback(judge.close)
+        rules = PULSAR_SCHEMAS if self._pulsar_compatible else FLOODGATE_SCHEMAS
+        checks = SchemaChecks(judge)
+        return SchemaRegistry(self.store.schemas, checks, self._clock.wall_ms, rules)
 
     def _put_in_force(self, config: BrokerConfig) -> None:
         """Put a configuration that was changed at run time in force."""
@@ -241,9 +254,10 @@ class BrokerService(ServerService["ServerCnx"]):
             loaded_topics=messaging.loaded_topics,
             producer_names=messaging.producer_names,
             publish_rules=messaging.publish_rules,
+            schemas=self.schemas,
         )
 
-    async def _open_messaging(self) -> None:
+    def _messaging(self) -> Messaging:
         context = MessagingContext(
             config=self.config,
             clock=self._clock,
@@ -254,7 +268,7 @@ class BrokerService(ServerService["ServerCnx"]):
             ownership=self.ownership,
             address=lambda: self.web_service_url.removeprefix("http://"),
         )
-        self.messaging = await open_messaging(context, self._exits)
+        return messaging_of(context)
 
     def _listing_parts(self) -> WatchContext:
         """Make what listings and watches have in common."""

@@ -18,7 +18,7 @@ from broker.messages.publishing.statistics import PublishStatistics
 from server.configuration.common import Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sized
+    from collections.abc import Callable, Collection, Iterator
 
     import proto.PulsarApi_pb2 as pb
     from broker.configuration.config import BrokerConfig
@@ -36,6 +36,14 @@ EPOCH_PROPERTY, TERMINATED_PROPERTY = "topic_epoch", "terminated"
 """Names under which a ledger keeps the topic epoch, and that the topic is terminated."""
 
 
+class TopicConsumer(Protocol):
+    """A consumer, as far as its topic needs it."""
+
+    @property
+    def takes_any_schema(self) -> bool:
+        """True if it reads whatever schema there is (AUTO_CONSUME)."""
+
+
 class TopicSubscription(Protocol):
     """A subscription, as far as its topic needs it.
 
@@ -49,7 +57,7 @@ class TopicSubscription(Protocol):
         """Its name."""
 
     @property
-    def consumers(self) -> Sized:
+    def consumers(self) -> Collection[TopicConsumer]:
         """Its consumers."""
 
 

@@ -20,6 +20,7 @@ from broker.stores.postgresql.listener import NotificationListener
 from broker.stores.postgresql.reading import read_properties, read_version, select_names
 from broker.stores.postgresql.schema import UnknownSchemaError, make_tables
 from broker.stores.postgresql.shared_namespaces import SharedNamespaces
+from broker.stores.postgresql.topic_schemas import PostgresqlTopicSchemas
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
 from limiter.clock import Clock, LoopClock
 from proto.names import NamespaceName
@@ -62,6 +63,7 @@ class PostgresqlStore(CachedStore):
         self._configuration_callbacks: list[Callable[[], None]] = []
         self._policy_callbacks: list[Callable[[str], None]] = []
         self._name = uuid.uuid4().hex
+        self.schemas = PostgresqlTopicSchemas(self.use)
 
     def __repr__(self) -> str:
         shown = self._connections.shown_url
