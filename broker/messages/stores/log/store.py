@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.stores.ledger_row import LedgerRow
 from broker.messages.stores.log.cleaner import Cleaner
-from broker.messages.stores.log.identity import identity_of
+from broker.messages.stores.log.files import identity_of
 from broker.messages.stores.log.items import Items
 from broker.messages.stores.log.log_ledger import LogLedger
 from broker.messages.stores.log.managed_ledger import LogManagedLedger, LogTopic
