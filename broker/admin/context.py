@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from broker.configuration.dynamic import DynamicConfiguration
     from broker.listing.lister import TopicLister
     from broker.messaging import Messaging
+    from broker.ownership.ownership import Ownership
     from broker.policies.service import PolicyService
     from broker.schemas.registry import SchemaRegistry
     from broker.stores.store import MetadataStore, NamespacePolicies, NamespaceSnapshot
@@ -80,6 +81,7 @@ class AdminContext:
     schemas: SchemaRegistry
     dynamic: DynamicConfiguration
     listings: ListingResponses
+    ownership: Ownership
     service_url: Callable[[], str]
     web_service_url: Callable[[], str]
     rules: AdminRules

@@ -19,6 +19,7 @@ from broker.admin.resources.messages.reading import ReadingAdmin
 from broker.admin.resources.messages.subscriptions import SubscriptionAdmin
 from broker.admin.resources.namespaces import NamespaceAdmin
 from broker.admin.resources.not_implemented import NotImplementedAdmin
+from broker.admin.resources.ownership import OwnershipAdmin
 from broker.admin.resources.policies.endpoints import policy_endpoints
 from broker.admin.resources.policies.others import OtherPolicyAdmin
 from broker.admin.resources.policies.permissions import PermissionAdmin
@@ -63,6 +64,7 @@ def _endpoints(context: AdminContext) -> list[Endpoint]:
     namespaces, topics = NamespaceAdmin(context), TopicAdmin(context)
     return [
         *BrokerAdmin(context).endpoints(),
+        *OwnershipAdmin(context).endpoints(),
         *TenantAdmin(context, namespaces).endpoints(),
         *namespaces.endpoints(),
         *topics.endpoints(),
