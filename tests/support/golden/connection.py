@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Self
 from google.protobuf.message import DecodeError
 
 from proto import PulsarApi_pb2 as pb
-from tests.support.golden.exchange import RECORDED_BROKER, Close, Expect, Rest, Send, Silence, with_address
+from tests.support.golden.exchange import (
+    RECORDED_BROKER,
+    Close,
+    Expect,
+    Rest,
+    Send,
+    Silence,
+    with_address,
+)
 from tests.support.golden.masks import Difference, differences
 from tests.support.golden.message_frames import (
     LedgerIds,
