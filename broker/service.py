@@ -180,6 +180,7 @@ class BrokerService(ServerService["ServerCnx"]):
             topics=self.topics,
             properties=TopicProperties(self.store),
             message_policies=self.policies,
+            messaging=self.messaging,
             dynamic=self.dynamic,
             listings=self._admin_listings,
             service_url=lambda: self.service_url,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
     from broker.configuration.dynamic import DynamicConfiguration
     from broker.listing.lister import TopicLister
+    from broker.messaging import Messaging
     from broker.policies.service import PolicyService
     from broker.stores.store import MetadataStore, NamespacePolicies, NamespaceSnapshot
     from broker.topics.properties import TopicProperties
@@ -74,6 +75,7 @@ class AdminContext:
     topics: TopicService
     properties: TopicProperties
     message_policies: PolicyService
+    messaging: Messaging
     dynamic: DynamicConfiguration
     listings: ListingResponses
     service_url: Callable[[], str]

@@ -11,6 +11,12 @@ from broker.admin.paths import PathTable
 from broker.admin.requests import answered
 from broker.admin.resources.brokers import BrokerAdmin
 from broker.admin.resources.lookup import LookupAdmin
+from broker.admin.resources.messages.cursors import CursorAdmin
+from broker.admin.resources.messages.deletion import DeletionAdmin
+from broker.admin.resources.messages.lifecycle import LifecycleAdmin
+from broker.admin.resources.messages.namespaces import NamespaceMessageAdmin
+from broker.admin.resources.messages.reading import ReadingAdmin
+from broker.admin.resources.messages.subscriptions import SubscriptionAdmin
 from broker.admin.resources.namespaces import NamespaceAdmin
 from broker.admin.resources.not_implemented import NotImplementedAdmin
 from broker.admin.resources.policies.endpoints import policy_endpoints
@@ -59,6 +65,12 @@ def _endpoints(context: AdminContext) -> list[Endpoint]:
         *namespaces.endpoints(),
         *topics.endpoints(),
         *LookupAdmin(context).endpoints(),
+        *SubscriptionAdmin(context).endpoints(),
+        *CursorAdmin(context).endpoints(),
+        *ReadingAdmin(context).endpoints(),
+        *LifecycleAdmin(context).endpoints(),
+        *DeletionAdmin(context).endpoints(),
+        *NamespaceMessageAdmin(context).endpoints(),
         *policy_endpoints(context),
         *QuotaAdmin(context).endpoints(),
         *PermissionAdmin(context).endpoints(),
