@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from broker.errors import Refusal, RefusedError
+from broker.messages.compaction.compactor import Compactor
+from broker.messages.compaction.topic_compaction import delete_compacted
 from broker.messages.errors import fenced
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.publishing.latency import PublishLatency
@@ -71,6 +73,7 @@ class LoadedTopics:
         self._context = TopicContext(
             parts.config, parts.clock, parts.policies_of, self._broken, self.latency
         )
+        self._compactor = Compactor(parts.store)
         self._topics: dict[str, Topic] = {}
         self._locks: NameLocks[str] = NameLocks()
         self._loads = asyncio.Semaphore(parts.config.max_concurrent_topic_loads)
@@ -144,6 +147,7 @@ class LoadedTopics:
         topic = PersistentTopic(name, self._context, ledger, parts.subscriptions_of)
         if made:
             topic.mark_made_by_use()
+        await topic.compaction.open(self._compactor)
         await topic.recover()
         return topic
 
@@ -206,6 +210,7 @@ class LoadedTopics:
 
     async def _keep(self, topic: PersistentTopic) -> None:
         """Have what a topic stored made durable, and close its ledger."""
+        await topic.compaction.close()
         try:
             await topic.ledger.flushed()
             topic.deduplication.save()
@@ -261,7 +266,9 @@ class LoadedTopics:
             del self._topics[topic.full_name]
             if isinstance(topic, PersistentTopic):
                 topic.forget_pending()
+                await topic.compaction.close()
         if name.persistent:
+            await delete_compacted(self._parts.store, str(name))
             await self._parts.store.delete_ledger(str(name))
         for deleted in self._when_deleted:
             await deleted(name)
