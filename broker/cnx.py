@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from broker.messages.publishing.rules import PublishRules
     from broker.messages.publishing.throttling import PublishLimits
     from broker.policies.service import PolicyService
+    from broker.schemas.registry import SchemaRegistry
     from broker.subscriptions.consumer import Consumer
     from broker.topics.lookup import LookupHandler
     from broker.watches.service import TopicListService
@@ -71,6 +72,7 @@ class BrokerParts:
     producer_names: ProducerNames
     publish_rules: PublishRules
     publish_limits: PublishLimits
+    schemas: SchemaRegistry
 
 
 class ServerCnx(ServedConnection):

@@ -26,6 +26,9 @@ from broker.patterns.cache import ListingCache
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.workers import PatternWorkers
 from broker.policies.service import PolicyService
+from broker.schemas.avro.judge import ProcessJudge
+from broker.schemas.checks import SchemaChecks
+from broker.schemas.registry import FLOODGATE_SCHEMAS, PULSAR_SCHEMAS, SchemaRegistry
 from broker.stores.changes import StoreError
 from broker.stores.open_store import store_for_url
 from broker.topics.lookup import LookupHandler
@@ -139,10 +142,19 @@ class BrokerService(ServerService["ServerCnx"]):
         self._exits.push_async_callback(self.policies.close)
         self.topics = TopicService(self.store, self._topic_rules)
         self.topics.on_deleted(self.policies.forget)
+        self.schemas = self._schema_registry()
+        self.topics.on_deleted(self.schemas.forget)
 
     def _topic_rules(self, namespace: NamespaceName) -> TopicRules:
         """Return the rules by which topics of a namespace are created now."""
         return TopicRules.of(self.dynamic.config, self.policies.of_namespace(namespace))
+
+    def _schema_registry(self) -> SchemaRegistry:
+        judge = ProcessJudge(self._clock)
+        self._exits.push_async_callback(judge.close)
+        rules = PULSAR_SCHEMAS if self._pulsar_compatible else FLOODGATE_SCHEMAS
+        checks = SchemaChecks(judge)
+        return SchemaRegistry(self.store.schemas, checks, self._clock.wall_ms, rules)
 
     def _put_in_force(self, config: BrokerConfig) -> None:
         """Put a configuration that was changed at run time in force."""
@@ -215,6 +227,7 @@ class BrokerService(ServerService["ServerCnx"]):
             producer_names=messaging.producer_names,
             publish_rules=messaging.publish_rules,
             publish_limits=messaging.publish_limits,
+            schemas=self.schemas,
         )
 
     def _messaging(self) -> Messaging:

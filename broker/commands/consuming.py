@@ -6,6 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from broker.commands.schemas import take_schema
+from broker.commands.transactions import refused_ack
 from broker.messages.position import from_wire, to_wire
 from broker.subscriptions.last_message import last_message
 from broker.subscriptions.subscribing import (
@@ -66,6 +68,7 @@ async def _subscribe(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
 async def _subscription(cnx: ServerCnx, asked: pb.CommandSubscribe) -> Subscription:
     name = topic_named(asked.topic)
     topic = await _topic(cnx, name, create=asked.force_topic_creation)
+    await take_schema(cnx, topic, asked)
     opened: Subscription = await topic.subscriptions.open(asked)
     return opened
 
@@ -123,7 +126,7 @@ def ack(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     """Acknowledge messages; never refused (recorded), and of a consumer that is gone ignored."""
     asked = with_body(command, "ack").ack
     consumer = cnx.consumers.get(asked.consumer_id)
-    if consumer is None:
+    if consumer is None or refused_ack(cnx, asked):
         return
     if asked.ack_type == pb.CommandAck.Individual:
         consumer.subscription.acknowledge(consumer, asked.message_id)

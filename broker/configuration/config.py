@@ -22,10 +22,10 @@ from broker.configuration.plugin_keys import (
     property_bounds,
     resources_class_name,
 )
-from broker.configuration.policy_keys import default_policies
+from broker.configuration.policy_keys import default_policies, persistence
 from broker.configuration.publishing_keys import PublishingConfig, publishing_config
 from broker.patterns.pattern import RegexImplementation
-from broker.policies.effective import DEFAULTS, EffectivePolicies
+from broker.policies.effective import DEFAULTS, EffectivePolicies, Persistence
 from broker.stores.store_url import (
     EXPECTED_STORES,
     OUR_STORES,
@@ -206,6 +206,8 @@ class BrokerConfig(ServerConfig):
     """The policies about messages where neither topic nor namespace has its own."""
     publishing: InstanceOf[PublishingConfig] = PublishingConfig()
     """What publishing may take, and how often topics are looked after."""
+    persistence: Persistence = Persistence()
+    """managedLedgerDefault...: shown by the admin REST, and without effect here."""
     given: InstanceOf[GivenKeys] = GivenKeys()
     """The keys as they were given; what is set at run time is read together with them."""
 
@@ -260,6 +262,7 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
         "listing_properties": property_bounds(checked),
         "publishing": publishing_config(checked),
         "policies": default_policies(checked),
+        "persistence": persistence(checked),
         "message_store": message_store_keys(checked),
         "import_directory": Path(import_directory) if import_directory else None,
     }

@@ -17,7 +17,7 @@ from broker.stores.name_locks import NameLocks, to_its_end
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Callable, Iterator
 
     from broker.configuration.config import BrokerConfig
     from broker.messages.managed_ledger import MessageStore
@@ -72,7 +72,6 @@ class LoadedTopics:
         self._locks: NameLocks[str] = NameLocks()
         self._loads = asyncio.Semaphore(parts.config.max_concurrent_topic_loads)
         self._unloads: set[asyncio.Task[None]] = set()
-        self._when_deleted: list[Callable[[TopicName], Awaitable[object]]] = []
         self.loads = 0
 
     def __len__(self) -> int:
@@ -88,10 +87,6 @@ class LoadedTopics:
     def loaded(self, name: TopicName) -> Topic | None:
         """Return a topic if it is loaded."""
         return self._topics.get(str(name))
-
-    def when_deleted(self, callback: Callable[[TopicName], Awaitable[object]]) -> None:
-        """Have what else belongs to a topic deleted with it."""
-        self._when_deleted.append(callback)
 
     # -- loading ------------------------------------------------------------------------------
 
@@ -230,8 +225,6 @@ class LoadedTopics:
                 topic.forget_pending()
         if name.persistent:
             await self._parts.store.delete_ledger(str(name))
-        for deleted in self._when_deleted:
-            await deleted(name)
 
     async def terminate(self, name: TopicName) -> Position:
         """Have a topic take no more messages; return the position of the last.

@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sized
+    from collections.abc import Collection, Iterator
 
     import proto.PulsarApi_pb2 as pb
     from broker.messages.entry import Entry
     from broker.messages.position import Position
+
+
+class TopicConsumer(Protocol):
+    """A consumer, as far as its topic needs it."""
+
+    @property
+    def takes_any_schema(self) -> bool:
+        """True if it reads whatever schema there is (AUTO_CONSUME)."""
 
 
 class TopicSubscription(Protocol):
@@ -25,7 +33,7 @@ class TopicSubscription(Protocol):
         """Its name."""
 
     @property
-    def consumers(self) -> Sized:
+    def consumers(self) -> Collection[TopicConsumer]:
         """Its consumers."""
 
 
@@ -87,6 +95,9 @@ class TopicSubscriptions(AnySubscriptions, Protocol):
     """The subscriptions of a topic whose messages are stored."""
 
     def __iter__(self) -> Iterator[StoredSubscription]: ...
+
+    def create(self, name: str) -> StoredSubscription:
+        """Create a durable subscription behind the last entry."""
 
     def moved(self) -> None:
         """Drop ledgers that nobody needs any more, as far as retention allows."""

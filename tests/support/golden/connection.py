@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Self
 from google.protobuf.message import DecodeError
 
 from proto import PulsarApi_pb2 as pb
-from tests.support.golden.exchange import RECORDED_BROKER, Close, Expect, Rest, Send, Silence, with_address
+from tests.support.golden.exchange import (
+    RECORDED_BROKER,
+    Close,
+    Expect,
+    Rest,
+    Send,
+    Silence,
+    with_address,
+)
 from tests.support.golden.masks import Difference, differences
 from tests.support.golden.message_frames import (
     LedgerIds,
@@ -186,13 +194,15 @@ def replay(case: Case, place: Place) -> list[Difference]:
 class Replay:
     """One case on its connections, each opened when it is first used."""
 
-    def __init__(self, case: Case, place: Place, exits: ExitStack) -> None:
+    def __init__(
+        self, case: Case, place: Place, exits: ExitStack, ledgers: LedgerIds | None = None
+    ) -> None:
         self._case = case
         self._place = place
         self._exits = exits
         self._connections: list[GoldenConnection] = []
         self._watched = WatchedTopics()
-        self._ledgers = LedgerIds()
+        self._ledgers = ledgers or LedgerIds()
         self._found: list[Difference] = []
 
     def run(self) -> list[Difference]:
@@ -210,6 +220,11 @@ class Replay:
             index += max(len(updates), len(answers), 1)
         self._surplus()
         return self._found
+
+    def play(self, case: Case) -> list[Difference]:
+        """Take the steps of another case on the same connections; return what differs."""
+        self._case, self._found = case, []
+        return self.run()
 
     def _step(self, index: int, step: Step) -> None:
         if isinstance(step, Rest):

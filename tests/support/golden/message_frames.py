@@ -123,4 +123,3 @@ def delayed_send(now_ms: int, milliseconds: int) -> bytes:
     summed = struct.pack(">I", len(head)) + head + b"later"
     behind = _MAGIC + struct.pack(">I", google_crc32c.value(summed)) + summed
     return struct.pack(">II", 4 + len(body) + len(behind), len(body)) + body + behind
-
