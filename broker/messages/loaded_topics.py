@@ -188,7 +188,9 @@ class LoadedTopics:
             task.add_done_callback(self._unloads.discard)
 
     async def _unload_broken(self, topic: Topic) -> None:
-        await self.unload(topic.name)
+        async with self._locks.of(topic.full_name):
+            if self._topics.get(topic.full_name) is topic:  # Else the next client was faster.
+                await to_its_end(self._unload(topic))
 
     async def delete(self, name: TopicName, *, force: bool = False) -> None:
         """Delete a topic with its messages.
