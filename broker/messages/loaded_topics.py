@@ -20,7 +20,7 @@ from proto.names import TopicName
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Callable, Iterator
 
     from broker.configuration.config import BrokerConfig
     from broker.messages.managed_ledger import MessageStore
@@ -78,7 +78,6 @@ class LoadedTopics:
         self._locks: NameLocks[str] = NameLocks()
         self._loads = asyncio.Semaphore(parts.config.max_concurrent_topic_loads)
         self._unloads: set[asyncio.Task[None]] = set()
-        self._when_deleted: list[Callable[[TopicName], Awaitable[object]]] = []
         self.loads = 0
 
     def __len__(self) -> int:
@@ -94,10 +93,6 @@ class LoadedTopics:
     def loaded(self, name: TopicName) -> Topic | None:
         """Return a topic if it is loaded."""
         return self._topics.get(str(name))
-
-    def when_deleted(self, callback: Callable[[TopicName], Awaitable[object]]) -> None:
-        """Have what else belongs to a topic deleted with it."""
-        self._when_deleted.append(callback)
 
     # -- loading ------------------------------------------------------------------------------
 
@@ -231,7 +226,9 @@ class LoadedTopics:
             task.add_done_callback(self._unloads.discard)
 
     async def _unload_broken(self, topic: Topic) -> None:
-        await self.unload(topic.name)
+        async with self._locks.of(topic.full_name):
+            if self._topics.get(topic.full_name) is topic:  # Else the next client was faster.
+                await to_its_end(self._unload(topic))
 
     async def delete(self, name: TopicName, *, force: bool = False) -> None:
         """Delete a topic with its messages.
@@ -270,8 +267,6 @@ class LoadedTopics:
         if name.persistent:
             await delete_compacted(self._parts.store, str(name))
             await self._parts.store.delete_ledger(str(name))
-        for deleted in self._when_deleted:
-            await deleted(name)
 
     async def terminate(self, name: TopicName) -> Position:
         """Have a topic take no more messages; return the position of the last.

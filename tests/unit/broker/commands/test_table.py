@@ -61,6 +61,7 @@ def parts(**keys: str) -> BrokerParts:
     service.topics = TopicService(service.store, lambda _: rules)
     service._choose_ownership()
     service.messaging = service._messaging()
+    service.schemas = service._schema_registry()
     return service._parts()
 
 
