@@ -10,6 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from broker.messages.publishing.closed_producers import LEAST_GRACE_SECONDS, ClosedProducers
+from broker.messages.publishing.throttling import ConnectionPublishes
 from server.connection.liveness_check import LivenessCheck
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.served_connection import ServedConnection
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from broker.messages.producer import Producer
     from broker.messages.publishing.names import ProducerNames
     from broker.messages.publishing.rules import PublishRules
+    from broker.messages.publishing.throttling import PublishLimits
     from broker.policies.service import PolicyService
     from broker.schemas.registry import SchemaRegistry
     from broker.subscriptions.consumer import Consumer
@@ -70,6 +72,7 @@ class BrokerParts:
     producer_names: ProducerNames
     publish_rules: PublishRules
     schemas: SchemaRegistry
+    publish_limits: PublishLimits
 
 
 class ServerCnx(ServedConnection):
@@ -84,6 +87,7 @@ class ServerCnx(ServedConnection):
         consumers: Its consumers by id.
         subscribing: Ids of consumers whose SUBSCRIBE is under way.
         turn_writer: Sends receipts and messages, those of a turn at once.
+        publishes: What it publishes, and why it is not read.
         closed_by_broker: Its producers that this broker closed lately, by id: what they still
             send is ignored.
 
@@ -106,6 +110,7 @@ class ServerCnx(ServedConnection):
         self.closed_by_broker = ClosedProducers(
             parts.flow.clock, max(parts.flow.keep_alive_seconds, LEAST_GRACE_SECONDS)
         )
+        self.publishes = ConnectionPublishes(self.gate, parts.publish_limits)
         self.when_lost(ServerCnx._end_producers)
 
     def send(self, command: pb.BaseCommand) -> None:
@@ -144,6 +149,7 @@ class ServerCnx(ServedConnection):
         self.closed_by_broker.add(producer_id)
 
     def _end_producers(self) -> None:
+        self.publishes.lost()
         for producer in tuple(self.producers.values()):
             producer.connection_lost()
 

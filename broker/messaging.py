@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from broker.messages.loaded_topics import LoadedTopics, TopicParts
 from broker.messages.managed_ledger import MessageStoreError
-from broker.messages.no_subscriptions import NoSubscriptions
+from broker.messages.monitors import TopicMonitors
 from broker.messages.publishing.names import ProducerNames
 from broker.messages.publishing.rules import PublishRules
+from broker.messages.publishing.throttling import PublishLimits, publish_limits
 from broker.messages.stores.open_store import message_store_for
 from broker.messages.topic_creation import CreationRules, TopicCreation
 from broker.subscriptions.context import SubscriptionRules
+from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 from broker.subscriptions.subscriptions import Subscriptions
 from server.errors import StartError
 
@@ -58,14 +60,17 @@ class Messaging(NamedTuple):
         store: What is stored.
         loaded_topics: The topics in use.
         producer_names: Names for producers that have none.
-        publish_rules: The bounds of what is published.
+        publish_rules: The bounds of one message.
+        publish_limits: The bounds of what all publish.
+        monitors: They look after the loaded topics.
     """
 
     store: MessageStore
     loaded_topics: LoadedTopics
     producer_names: ProducerNames
     publish_rules: PublishRules
-
+    publish_limits: PublishLimits
+    monitors: TopicMonitors
 
     async def open(self, exits: AsyncExitStack) -> None:
         """Open the store of messages; store and topics are closed with the exits.
@@ -79,6 +84,8 @@ class Messaging(NamedTuple):
             raise StartError(str(error)) from None
         exits.push_async_callback(self.store.close)
         exits.push_async_callback(self.loaded_topics.close)
+        self.monitors.start()
+        exits.push_async_callback(self.monitors.close)
 
 
 def messaging_of(context: MessagingContext) -> Messaging:
@@ -99,9 +106,11 @@ def messaging_of(context: MessagingContext) -> Messaging:
             topics=context.topics,
             policies_of=context.policies.of,
             subscriptions_of=lambda topic: Subscriptions(topic, rules),
-            direct_subscriptions_of=NoSubscriptions,
+            direct_subscriptions_of=NonPersistentSubscriptions,
         )
     )
     context.policies.on_change(topics.policies_changed)
     names = ProducerNames(config.cluster_name, clock.wall_ms())
-    return Messaging(store, topics, names, PublishRules.of(config))
+    limits = publish_limits(config.publishing, clock)
+    monitors = TopicMonitors(topics, config.publishing, clock)
+    return Messaging(store, topics, names, PublishRules.of(config), limits, monitors)

@@ -227,6 +227,7 @@ class BrokerService(ServerService["ServerCnx"]):
             producer_names=messaging.producer_names,
             publish_rules=messaging.publish_rules,
             schemas=self.schemas,
+            publish_limits=messaging.publish_limits,
         )
 
     def _messaging(self) -> Messaging:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from broker.commands.schemas import take_schema
 from broker.commands.transactions import refused_ack
-from broker.messages.position import from_wire, to_wire
+from broker.messages.position import EARLIEST, from_wire, to_wire
 from broker.subscriptions.last_message import last_message
 from broker.subscriptions.subscribing import (
     attach,
@@ -199,7 +199,7 @@ def seek(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 def _target(consumer: Consumer, asked: pb.CommandSeek) -> Position:
     topic = consumer.subscription.topic
     if not topic.name.persistent:
-        raise RequestError(pb.MetadataError, "Seek is not supported for a non-persistent topic")
+        return EARLIEST  # Nothing is stored, so there is nowhere to go; it succeeds (recorded).
     if asked.HasField("message_id"):
         return from_wire(asked.message_id.ledgerId, asked.message_id.entryId)
     if asked.HasField("message_publish_time"):

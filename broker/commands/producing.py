@@ -145,4 +145,8 @@ def _publish(cnx: ServerCnx, sender: Producer, sent: pb.CommandSend, data: bytes
         sender.refused(sent.sequence_id, *refusal)
         return
     highest = sent.highest_sequence_id
-    topic.publish(sender, sent.sequence_id, highest, data, digest_of(metadata))
+    whole = True
+    if sent.is_chunk:
+        sender.statistics.chunked_messages += metadata.chunk_id == 0
+        whole = metadata.chunk_id == metadata.num_chunks_from_msg - 1
+    topic.publish(sender, sent.sequence_id, highest, data, digest_of(metadata), whole=whole)

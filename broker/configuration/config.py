@@ -23,6 +23,7 @@ from broker.configuration.plugin_keys import (
     resources_class_name,
 )
 from broker.configuration.policy_keys import default_policies, persistence
+from broker.configuration.publishing_keys import PublishingConfig, publishing_config
 from broker.patterns.pattern import RegexImplementation
 from broker.policies.effective import DEFAULTS, EffectivePolicies, Persistence
 from broker.stores.store_url import (
@@ -205,6 +206,8 @@ class BrokerConfig(ServerConfig):
     """The policies about messages where neither topic nor namespace has its own."""
     persistence: Persistence = Persistence()
     """managedLedgerDefault...: shown by the admin REST, and without effect here."""
+    publishing: InstanceOf[PublishingConfig] = PublishingConfig()
+    """What publishing may take, and how often topics are looked after."""
     given: InstanceOf[GivenKeys] = GivenKeys()
     """The keys as they were given; what is set at run time is read together with them."""
 
@@ -257,6 +260,7 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
         "pulsar_resources_extended_class_name": resources_class_name(checked),
         "resources_timeout_seconds": checked.seconds("floodgateResourcesTimeoutMs"),
         "listing_properties": property_bounds(checked),
+        "publishing": publishing_config(checked),
         "policies": default_policies(checked),
         "persistence": persistence(checked),
         "message_store": message_store_keys(checked),

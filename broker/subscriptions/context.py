@@ -52,16 +52,12 @@ class SubscriptionRules:
         )
 
 
-class SubscribedTopic(Protocol):
-    """A topic, as far as its subscriptions depend on it."""
+class TopicWithPolicies(Protocol):
+    """A topic of any kind, as far as its subscriptions depend on it."""
 
     @property
     def name(self) -> TopicName:
         """Its name."""
-
-    @property
-    def ledger(self) -> ManagedLedger:
-        """Its messages."""
 
     @property
     def policies(self) -> EffectivePolicies:
@@ -70,6 +66,14 @@ class SubscribedTopic(Protocol):
     @property
     def clock(self) -> Clock:
         """Time."""
+
+
+class SubscribedTopic(TopicWithPolicies, Protocol):
+    """A topic that stores messages, as far as its subscriptions depend on it."""
+
+    @property
+    def ledger(self) -> ManagedLedger:
+        """Its messages."""
 
     @property
     def terminated(self) -> bool:
