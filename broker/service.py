@@ -178,6 +178,7 @@ class BrokerService(ServerService["ServerCnx"]):
             store=self.store,
             lister=self.lister,
             topics=self.topics,
+            loaded_topics=self.messaging.loaded_topics,
             properties=TopicProperties(self.store),
             message_policies=self.policies,
             dynamic=self.dynamic,

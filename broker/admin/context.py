@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
     from broker.configuration.dynamic import DynamicConfiguration
     from broker.listing.lister import TopicLister
+    from broker.messages.loaded_topics import LoadedTopics
     from broker.policies.service import PolicyService
     from broker.stores.store import MetadataStore, NamespacePolicies, NamespaceSnapshot
     from broker.topics.properties import TopicProperties
@@ -72,6 +73,7 @@ class AdminContext:
     store: MetadataStore
     lister: TopicLister
     topics: TopicService
+    loaded_topics: LoadedTopics
     properties: TopicProperties
     message_policies: PolicyService
     dynamic: DynamicConfiguration

@@ -68,7 +68,8 @@ def namespace(broker: Broker) -> Iterator[str]:
 @pytest.fixture
 def client(broker: Broker) -> Iterator[pulsar.Client]:
     """Have a client."""
-    client = pulsar.Client(broker.service_url)
+    quiet = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
+    client = pulsar.Client(broker.service_url, logger=quiet)
     yield client
     client.close()
 
