@@ -75,8 +75,8 @@ def client(broker: Broker) -> Iterator[pulsar.Client]:
 
 
 @pytest.fixture
-def clean_default(broker: Broker) -> Iterator[str]:
+def clean_default(broker: Broker) -> str:
     """Have an empty public/default, for code that names its topics itself."""
     broker.admin("DELETE", "namespaces/public/default?force=true")
     broker.admin("PUT", "namespaces/public/default")
-    yield "public/default"
+    return "public/default"
