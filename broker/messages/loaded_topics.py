@@ -20,7 +20,7 @@ from proto.names import TopicName
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from broker.configuration.config import BrokerConfig
     from broker.messages.managed_ledger import MessageStore
@@ -257,7 +257,12 @@ class LoadedTopics:
             if topic is not None:
                 topic.closing = False
             raise
+        await self._drop(name, topic)
+
+    async def _drop(self, name: TopicName, topic: Topic | None) -> None:
+        """Close a topic that is deleted already, and delete its messages."""
         if topic is not None:
+            topic.closing = True
             topic.subscriptions.close_consumers()
             topic.producers.disconnect(fenced())
             del self._topics[topic.full_name]
@@ -267,6 +272,28 @@ class LoadedTopics:
         if name.persistent:
             await delete_compacted(self._parts.store, str(name))
             await self._parts.store.delete_ledger(str(name))
+
+    async def drop_namespace(
+        self, namespace: NamespaceName, blocks: Iterable[Iterable[bytes]]
+    ) -> None:
+        """Close the topics of a namespace that was deleted, and delete their messages.
+
+        Args:
+            namespace: It is gone already, so that clients who come back find nothing.
+            blocks: The full names of its persistent topics, as many at a time as may hold the loop.
+
+        Raises:
+            MessageStoreError: The message store failed.
+        """
+        for topic in self.within(namespace):
+            async with self._locks.of(topic.full_name):
+                if self._topics.get(topic.full_name) is topic:
+                    await to_its_end(self._drop(topic.name, topic))
+        for block in blocks:
+            for name in map(bytes.decode, block):
+                if self._parts.store.holds(name):
+                    await self._parts.store.delete_ledger(name)
+            await asyncio.sleep(0)
 
     async def terminate(self, name: TopicName) -> Position:
         """Have a topic take no more messages; return the position of the last.
