@@ -10,6 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from broker.messages.publishing.closed_producers import LEAST_GRACE_SECONDS, ClosedProducers
+from broker.messages.publishing.throttling import ConnectionPublishes
 from server.connection.liveness_check import LivenessCheck
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.served_connection import ServedConnection
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from broker.messages.producer import Producer
     from broker.messages.publishing.names import ProducerNames
     from broker.messages.publishing.rules import PublishRules
+    from broker.messages.publishing.throttling import PublishLimits
     from broker.policies.service import PolicyService
+    from broker.schemas.registry import SchemaRegistry
     from broker.subscriptions.consumer import Consumer
     from broker.topics.lookup import LookupHandler
     from broker.watches.service import TopicListService
@@ -35,10 +38,6 @@ if TYPE_CHECKING:
     from server.connection.command_table import CommandTable
     from server.connection.counters import ConnectionCounters
     from server.connection.flow_parts import FlowParts
-
-
-LIVENESS_SECONDS = 5.0
-"""connectionLivenessCheckTimeoutMillis of upstream."""
 
 
 class ServerCnxState(Enum):
@@ -72,6 +71,8 @@ class BrokerParts:
     loaded_topics: LoadedTopics
     producer_names: ProducerNames
     publish_rules: PublishRules
+    schemas: SchemaRegistry
+    publish_limits: PublishLimits
 
 
 class ServerCnx(ServedConnection):
@@ -86,6 +87,7 @@ class ServerCnx(ServedConnection):
         consumers: Its consumers by id.
         subscribing: Ids of consumers whose SUBSCRIBE is under way.
         turn_writer: Sends receipts and messages, those of a turn at once.
+        publishes: What it publishes, and why it is not read.
         closed_by_broker: Its producers that this broker closed lately, by id: what they still
             send is ignored.
 
@@ -108,6 +110,7 @@ class ServerCnx(ServedConnection):
         self.closed_by_broker = ClosedProducers(
             parts.flow.clock, max(parts.flow.keep_alive_seconds, LEAST_GRACE_SECONDS)
         )
+        self.publishes = ConnectionPublishes(self.gate, parts.publish_limits)
         self.when_lost(ServerCnx._end_producers)
 
     def send(self, command: pb.BaseCommand) -> None:
@@ -120,7 +123,7 @@ class ServerCnx(ServedConnection):
 
         For somebody else who wants what it has: a producer's name, an Exclusive subscription.
         """
-        return await self._liveness.lives(LIVENESS_SECONDS)
+        return await self._liveness.lives(self.parts.config.liveness_check_ms / 1000)
 
     def frame_received(self, frame: Frame) -> None:
         """Handle a frame; whatever it is, the client lives."""
@@ -146,6 +149,7 @@ class ServerCnx(ServedConnection):
         self.closed_by_broker.add(producer_id)
 
     def _end_producers(self) -> None:
+        self.publishes.lost()
         for producer in tuple(self.producers.values()):
             producer.connection_lost()
 

@@ -21,20 +21,16 @@ from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister, open_lister
 from broker.listing.rules import AnswerRules
-from broker.messages.loaded_topics import LoadedTopics, TopicParts
-from broker.messages.no_subscriptions import NoSubscriptions
-from broker.messages.publishing.names import ProducerNames
-from broker.messages.publishing.rules import PublishRules
-from broker.messages.stores.memory import MemoryMessageStore
-from broker.messages.topic_creation import CreationRules, TopicCreation
+from broker.messaging import Messaging, MessagingContext, messaging_of
 from broker.patterns.cache import ListingCache
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.workers import PatternWorkers
 from broker.policies.service import PolicyService
+from broker.schemas.avro.judge import ProcessJudge
+from broker.schemas.checks import SchemaChecks
+from broker.schemas.registry import FLOODGATE_SCHEMAS, PULSAR_SCHEMAS, SchemaRegistry
 from broker.stores.changes import StoreError
 from broker.stores.open_store import store_for_url
-from broker.subscriptions.context import SubscriptionRules
-from broker.subscriptions.subscriptions import Subscriptions
 from broker.topics.lookup import LookupHandler
 from broker.topics.properties import TopicProperties
 from broker.topics.rules import TopicRules
@@ -93,7 +89,7 @@ class BrokerService(ServerService["ServerCnx"]):
         self.policies: PolicyService
         self.topics: TopicService
         self.watches: TopicListService
-        self.loaded_topics: LoadedTopics
+        self.messaging: Messaging
 
     @property
     def overdue_calls(self) -> int:
@@ -107,6 +103,8 @@ class BrokerService(ServerService["ServerCnx"]):
         opened = open_lister(self.store, config, self._clock)
         self.lister = await self._exits.enter_async_context(opened)
         await self._take_dynamic_configuration()
+        self.messaging = self._messaging()
+        await self.messaging.open(self._exits)
         routes = [
             *import_routes(lambda: self.store, config.import_directory),
             *admin_routes(self._admin_context()),
@@ -142,11 +140,21 @@ class BrokerService(ServerService["ServerCnx"]):
             raise StartError(str(error)) from None
         self._exits.push_async_callback(self.dynamic.close)
         self._exits.push_async_callback(self.policies.close)
-        self.topics = TopicService(
-            self.store,
-            lambda name: TopicRules.of(self.dynamic.config, self.policies.of_namespace(name)),
-        )
+        self.topics = TopicService(self.store, self._topic_rules)
         self.topics.on_deleted(self.policies.forget)
+        self.schemas = self._schema_registry()
+        self.topics.on_deleted(self.schemas.forget)
+
+    def _topic_rules(self, namespace: NamespaceName) -> TopicRules:
+        """Return the rules by which topics of a namespace are created now."""
+        return TopicRules.of(self.dynamic.config, self.policies.of_namespace(namespace))
+
+    def _schema_registry(self) -> SchemaRegistry:
+        judge = ProcessJudge(self._clock)
+        self._exits.push_async_callback(judge.close)
+        rules = PULSAR_SCHEMAS if self._pulsar_compatible else FLOODGATE_SCHEMAS
+        checks = SchemaChecks(judge)
+        return SchemaRegistry(self.store.schemas, checks, self._clock.wall_ms, rules)
 
     def _put_in_force(self, config: BrokerConfig) -> None:
         """Put a configuration that was changed at run time in force."""
@@ -197,7 +205,7 @@ class BrokerService(ServerService["ServerCnx"]):
             yield metrics.plugin_metrics(cluster, self.lister.calls)
 
     def _parts(self) -> BrokerParts:
-        config = self.config
+        config, messaging = self.config, self.messaging
         listing = self._listing_parts()
         watches = self.watches = self._topic_list_service(listing)
         watches.start()
@@ -215,32 +223,25 @@ class BrokerService(ServerService["ServerCnx"]):
             memory=listing.memory,
             counters=self.connection_counters,
             connections=self.connections,
-            loaded_topics=self._loaded_topics(),
-            producer_names=ProducerNames(config.cluster_name, self._clock.wall_ms()),
-            publish_rules=PublishRules.of(config),
+            loaded_topics=messaging.loaded_topics,
+            producer_names=messaging.producer_names,
+            publish_rules=messaging.publish_rules,
+            schemas=self.schemas,
+            publish_limits=messaging.publish_limits,
         )
 
-    def _loaded_topics(self) -> LoadedTopics:
-        rules = CreationRules(
-            lambda name: TopicRules.of(self.dynamic.config, self.policies.of_namespace(name)),
-            lambda _: True,
-            lambda: self.web_service_url.removeprefix("http://"),
+    def _messaging(self) -> Messaging:
+        context = MessagingContext(
+            config=self.config,
+            clock=self._clock,
+            metadata=self.store,
+            topics=self.topics,
+            topic_rules=self._topic_rules,
+            policies=self.policies,
+            owns=lambda _: True,
+            address=lambda: self.web_service_url.removeprefix("http://"),
         )
-        self.loaded_topics = LoadedTopics(
-            TopicParts(
-                config=self.config,
-                clock=self._clock,
-                store=MemoryMessageStore(now_ms=self._clock.wall_ms),
-                creation=TopicCreation(self.store, self.topics, rules),
-                topics=self.topics,
-                policies_of=self.policies.of,
-                subscriptions_of=lambda topic: Subscriptions(topic, SubscriptionRules()),
-                direct_subscriptions_of=NoSubscriptions,
-            )
-        )
-        self._exits.push_async_callback(self.loaded_topics.close)
-        self.policies.on_change(self.loaded_topics.policies_changed)
-        return self.loaded_topics
+        return messaging_of(context)
 
     def _listing_parts(self) -> WatchContext:
         """Make what listings and watches have in common."""

@@ -51,6 +51,15 @@ class LoopClock:
         return asyncio.get_running_loop().call_at(when, callback, *args)
 
 
+def elapsed_seconds() -> float:
+    """Return seconds since the machine was started, read at this very moment.
+
+    For what must not be done too late, even if the process was stopped: a loop's clock stands still
+    within a turn, and does not count while the machine sleeps.
+    """
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
 @asynccontextmanager
 async def deadline(clock: Clock, seconds: float | None) -> AsyncIterator[None]:
     """Bound a block of waiting by ``seconds`` of ``clock``; ``None`` waits without end.

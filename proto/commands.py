@@ -46,6 +46,27 @@ def partitions_failed(
     )
 
 
+def get_schema_failed(
+    request_id: int, error: pb.ServerError.ValueType, message: str
+) -> pb.BaseCommand:
+    """Build a failed GET_SCHEMA_RESPONSE: the C++ client does not accept ERROR for it."""
+    response = pb.CommandGetSchemaResponse(
+        request_id=request_id, error_code=error, error_message=excerpt(message)
+    )
+    return pb.BaseCommand(type=Type.GET_SCHEMA_RESPONSE, getSchemaResponse=response)
+
+
+def get_or_create_schema_failed(
+    request_id: int, error: pb.ServerError.ValueType, message: str
+) -> pb.BaseCommand:
+    """Build a failed GET_OR_CREATE_SCHEMA_RESPONSE."""
+    response = pb.CommandGetOrCreateSchemaResponse(
+        request_id=request_id, error_code=error, error_message=excerpt(message)
+    )
+    kind = Type.GET_OR_CREATE_SCHEMA_RESPONSE
+    return pb.BaseCommand(type=kind, getOrCreateSchemaResponse=response)
+
+
 def with_body(command: pb.BaseCommand, field: str) -> pb.BaseCommand:
     """Return the command if it carries its body.
 

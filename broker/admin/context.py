@@ -39,6 +39,8 @@ class AdminRules:
         missing_namespace_has_bundle: Topics of a missing namespace lie in its only bundle.
         forgets_non_persistent: A namespace of non-persistent topics only is deleted with them.
         creates_used_partitions: A partition of a non-persistent topic is created by its first use.
+        keeps_shown_quotas: The backlog quotas that are shown as applied to a topic become its
+            namespace's own.
         accepts_no_property: A request without any property succeeds and changes nothing.
     """
 
@@ -49,11 +51,12 @@ class AdminRules:
     missing_namespace_has_bundle: bool
     forgets_non_persistent: bool
     creates_used_partitions: bool
+    keeps_shown_quotas: bool
     accepts_no_property: bool
 
 
-PULSAR_ADMIN = AdminRules(*[True] * 8)
-FLOODGATE_ADMIN = AdminRules(*[False] * 8)
+PULSAR_ADMIN = AdminRules(*[True] * 9)
+FLOODGATE_ADMIN = AdminRules(*[False] * 9)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,10 @@ from broker.admin.resources.brokers import BrokerAdmin
 from broker.admin.resources.lookup import LookupAdmin
 from broker.admin.resources.namespaces import NamespaceAdmin
 from broker.admin.resources.not_implemented import NotImplementedAdmin
+from broker.admin.resources.policies.endpoints import policy_endpoints
+from broker.admin.resources.policies.others import OtherPolicyAdmin
+from broker.admin.resources.policies.permissions import PermissionAdmin
+from broker.admin.resources.policies.quotas import QuotaAdmin
 from broker.admin.resources.tenants import TenantAdmin
 from broker.admin.resources.topics import TopicAdmin
 from server.front_page import Place
@@ -55,6 +59,10 @@ def _endpoints(context: AdminContext) -> list[Endpoint]:
         *namespaces.endpoints(),
         *topics.endpoints(),
         *LookupAdmin(context).endpoints(),
+        *policy_endpoints(context),
+        *QuotaAdmin(context).endpoints(),
+        *PermissionAdmin(context).endpoints(),
+        *OtherPolicyAdmin(context).endpoints(),
         *NotImplementedAdmin(context, topics).endpoints(),
     ]
 

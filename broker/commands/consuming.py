@@ -6,7 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.position import from_wire, to_wire
+from broker.commands.schemas import take_schema
+from broker.commands.transactions import refused_ack
+from broker.messages.position import EARLIEST, from_wire, to_wire
 from broker.subscriptions.last_message import last_message
 from broker.subscriptions.subscribing import (
     attach,
@@ -66,6 +68,7 @@ async def _subscribe(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
 async def _subscription(cnx: ServerCnx, asked: pb.CommandSubscribe) -> Subscription:
     name = topic_named(asked.topic)
     topic = await _topic(cnx, name, create=asked.force_topic_creation)
+    await take_schema(cnx, topic, asked)
     opened: Subscription = await topic.subscriptions.open(asked)
     return opened
 
@@ -123,7 +126,7 @@ def ack(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     """Acknowledge messages; never refused (recorded), and of a consumer that is gone ignored."""
     asked = with_body(command, "ack").ack
     consumer = cnx.consumers.get(asked.consumer_id)
-    if consumer is None:
+    if consumer is None or refused_ack(cnx, asked):
         return
     if asked.ack_type == pb.CommandAck.Individual:
         consumer.subscription.acknowledge(consumer, asked.message_id)
@@ -196,7 +199,7 @@ def seek(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 def _target(consumer: Consumer, asked: pb.CommandSeek) -> Position:
     topic = consumer.subscription.topic
     if not topic.name.persistent:
-        raise RequestError(pb.MetadataError, "Seek is not supported for a non-persistent topic")
+        return EARLIEST  # Nothing is stored, so there is nowhere to go; it succeeds (recorded).
     if asked.HasField("message_id"):
         return from_wire(asked.message_id.ledgerId, asked.message_id.entryId)
     if asked.HasField("message_publish_time"):

@@ -16,7 +16,7 @@ from proto.commands import error_command, with_body
 from proto.errors import RemoteProtocolError
 from proto.frames import split_body, verify_checksum
 from proto.names import InvalidNameError, TopicName
-from server.connection.request_errors import RequestError
+from server.connection.request_errors import RequestError, UnansweredRequestError
 
 if TYPE_CHECKING:
     from broker.cnx import ServerCnx
@@ -56,6 +56,8 @@ async def _open(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -> 
     except RequestError as error:
         if made.state is ProducerState.OPENING:
             made.fail(error)
+    except UnansweredRequestError as error:
+        cnx.parts.permits.unanswered.left(request.topic, cnx.peer, str(error))
     except BaseException:
         made.dropped()
         raise
@@ -69,6 +71,8 @@ async def _opened(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -
     topic = await cnx.parts.loaded_topics.get(name)
     if topic.policies.encryption_required and not made.encrypted:
         raise encryption_required(topic.full_name)
+    schema = request.schema if request.HasField("schema") else None
+    made.schema_version = await cnx.parts.schemas.for_producer(name, schema, topic.policies)
     await _displace_dead(cnx, topic, made)
     _join(cnx, topic, made)
 
@@ -141,4 +145,8 @@ def _publish(cnx: ServerCnx, sender: Producer, sent: pb.CommandSend, data: bytes
         sender.refused(sent.sequence_id, *refusal)
         return
     highest = sent.highest_sequence_id
-    topic.publish(sender, sent.sequence_id, highest, data, digest_of(metadata))
+    whole = True
+    if sent.is_chunk:
+        sender.statistics.chunked_messages += metadata.chunk_id == 0
+        whole = metadata.chunk_id == metadata.num_chunks_from_msg - 1
+    topic.publish(sender, sent.sequence_id, highest, data, digest_of(metadata), whole=whole)

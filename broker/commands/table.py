@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import proto.PulsarApi_pb2 as pb
 from broker.cnx import ServerCnxState
-from broker.commands import consuming, listing, metadata, not_served, producing, session, watching
+from broker.commands import (
+    consuming,
+    listing,
+    metadata,
+    producing,
+    schemas,
+    session,
+    transactions,
+    watching,
+)
 from server.connection.command_table import CommandTable, FrameRow, Row
 from server.connection.served_connection import ping, pong
 
@@ -34,8 +43,20 @@ COMMANDS = CommandTable(
         Row(Type.SEEK, consuming.seek, CONNECTED),
         Row(Type.GET_LAST_MESSAGE_ID, consuming.last_message_id, CONNECTED),
         Row(Type.CONSUMER_STATS, consuming.consumer_stats, CONNECTED),
+        Row(Type.GET_SCHEMA, schemas.get_schema, CONNECTED),
+        Row(Type.GET_OR_CREATE_SCHEMA, schemas.get_or_create_schema, CONNECTED),
+        Row(Type.NEW_TXN, transactions.refusal("newTxn"), CONNECTED),
+        Row(Type.ADD_PARTITION_TO_TXN, transactions.refusal("addPartitionToTxn"), CONNECTED),
+        Row(Type.ADD_SUBSCRIPTION_TO_TXN, transactions.refusal("addSubscriptionToTxn"), CONNECTED),
+        Row(Type.END_TXN, transactions.refusal("endTxn"), CONNECTED),
+        Row(Type.END_TXN_ON_PARTITION, transactions.end_on_partition, CONNECTED),
+        Row(Type.END_TXN_ON_SUBSCRIPTION, transactions.end_on_subscription, CONNECTED),
+        Row(
+            Type.TC_CLIENT_CONNECT_REQUEST,
+            transactions.refusal("tcClientConnectRequest"),
+            CONNECTED,
+        ),
     ),
     handshake=START,
-    refuse=not_served.refuse,
     frame_rows=(FrameRow(Type.SEND, producing.send, CONNECTED),),
 )

@@ -22,9 +22,10 @@ from broker.configuration.plugin_keys import (
     property_bounds,
     resources_class_name,
 )
-from broker.configuration.policy_keys import default_policies
+from broker.configuration.policy_keys import default_policies, persistence
+from broker.configuration.publishing_keys import PublishingConfig, publishing_config
 from broker.patterns.pattern import RegexImplementation
-from broker.policies.effective import DEFAULTS, EffectivePolicies
+from broker.policies.effective import DEFAULTS, EffectivePolicies, Persistence
 from broker.stores.store_url import (
     EXPECTED_STORES,
     OUR_STORES,
@@ -166,12 +167,47 @@ class BrokerConfig(ServerConfig):
     """floodgateListingCacheMB: results of patterns and columns that are remembered; 0 is none."""
     pattern_timeout_seconds: float = Field(default=1.0, gt=0)
     """floodgatePatternTimeoutMs: for what only a backtracking engine can compile, a listing."""
+    failover_delay_ms: int = Field(
+        default=1_000, ge=0, validation_alias="activeConsumerFailoverDelayTimeMillis"
+    )
+    """Until a new active consumer of a Failover subscription is told."""
+    round_robin_messages: int = Field(
+        default=20, ge=1, validation_alias="dispatcherMaxRoundRobinBatchSize"
+    )
+    """Most messages for one Shared consumer before the next has its turn."""
+    acks_of_batch_indexes: bool = Field(
+        default=True, validation_alias="acknowledgmentAtBatchIndexLevelEnabled"
+    )
+    """Messages of a batch are acknowledged one by one."""
+    look_ahead_per_consumer: int = Field(
+        default=2_000,
+        ge=1,
+        validation_alias="keySharedLookAheadMsgInReplayThresholdPerConsumer",
+    )
+    look_ahead: int = Field(
+        default=20_000,
+        ge=1,
+        validation_alias="keySharedLookAheadMsgInReplayThresholdPerSubscription",
+    )
+    """Entries that Key_Shared reads past keys that must wait."""
+    strict_delivery_time: bool = Field(
+        default=False, validation_alias="isDelayedDeliveryDeliverAtTimeStrict"
+    )
+    """Delayed messages are never early."""
+    liveness_check_ms: int = Field(
+        default=5_000, ge=0, validation_alias="connectionLivenessCheckTimeoutMillis"
+    )
+    """How long a client has to answer when another one wants what it has."""
     message_store: MessageStoreKeys = MessageStoreKeys()
     """floodgateMessageStore and the keys that begin so."""
     import_directory: Path | None = None
     """floodgateImportDirectory: where imports asked for at run time may read from."""
     policies: InstanceOf[EffectivePolicies] = DEFAULTS
     """The policies about messages where neither topic nor namespace has its own."""
+    persistence: Persistence = Persistence()
+    """managedLedgerDefault...: shown by the admin REST, and without effect here."""
+    publishing: InstanceOf[PublishingConfig] = PublishingConfig()
+    """What publishing may take, and how often topics are looked after."""
     given: InstanceOf[GivenKeys] = GivenKeys()
     """The keys as they were given; what is set at run time is read together with them."""
 
@@ -224,7 +260,9 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
         "pulsar_resources_extended_class_name": resources_class_name(checked),
         "resources_timeout_seconds": checked.seconds("floodgateResourcesTimeoutMs"),
         "listing_properties": property_bounds(checked),
+        "publishing": publishing_config(checked),
         "policies": default_policies(checked),
+        "persistence": persistence(checked),
         "message_store": message_store_keys(checked),
         "import_directory": Path(import_directory) if import_directory else None,
     }

@@ -12,6 +12,7 @@ from broker.policies.effective import (
     DeleteMode,
     EffectivePolicies,
     InactiveTopics,
+    Persistence,
     QuotaAction,
     Rate,
     Retention,
@@ -46,6 +47,11 @@ def default_policies(checked: CheckedKeys) -> EffectivePolicies:
         ),
         dispatch_rate=_dispatch_rate(checked, "Topic"),
         subscription_dispatch_rate=_dispatch_rate(checked, "Subscription"),
+        subscribe_rate=Rate(
+            number("subscribeThrottlingRatePerConsumer"),
+            period_seconds=number("subscribeRatePeriodPerConsumerInSecond"),
+        ),
+        replicator_dispatch_rate=_dispatch_rate(checked, "Replicator"),
         size_quota=BacklogQuota(_quota_bytes(checked), action),
         age_quota=BacklogQuota(number("backlogQuotaDefaultLimitSecond"), action),
         retention=Retention(
@@ -66,6 +72,17 @@ def default_policies(checked: CheckedKeys) -> EffectivePolicies:
         auto_subscription_creation=flag("allowAutoSubscriptionCreation"),
         inactive_topics=_inactive_topics(checked),
         subscription_expiration_minutes=number("subscriptionExpirationTimeMinutes"),
+    )
+
+
+def persistence(checked: CheckedKeys) -> Persistence:
+    """Return the numbers of copies that upstream stores."""
+    rate = checked.value("managedLedgerDefaultMarkDeleteRateLimit")
+    return Persistence(
+        checked.integer("managedLedgerDefaultEnsembleSize"),
+        checked.integer("managedLedgerDefaultWriteQuorum"),
+        checked.integer("managedLedgerDefaultAckQuorum"),
+        rate if isinstance(rate, float) else 1.0,
     )
 
 

@@ -11,6 +11,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.errors import Refusal, RefusedError
 from broker.messages.errors import fenced
 from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.publishing.latency import PublishLatency
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
 from broker.stores.name_locks import NameLocks, to_its_end
 from server.connection.request_errors import RequestError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
     from broker.messages.managed_ledger import MessageStore
     from broker.messages.position import Position
-    from broker.messages.topic import DirectSubscriptions, TopicSubscriptions
+    from broker.messages.subscribed import DirectSubscriptions, TopicSubscriptions
     from broker.messages.topic_creation import TopicCreation
     from broker.policies.effective import EffectivePolicies
     from broker.topics.service import TopicService
@@ -63,7 +64,10 @@ class LoadedTopics:
 
     def __init__(self, parts: TopicParts) -> None:
         self._parts = parts
-        self._context = TopicContext(parts.config, parts.clock, parts.policies_of, self._broken)
+        self.latency = PublishLatency()
+        self._context = TopicContext(
+            parts.config, parts.clock, parts.policies_of, self._broken, self.latency
+        )
         self._topics: dict[str, Topic] = {}
         self._locks: NameLocks[str] = NameLocks()
         self._loads = asyncio.Semaphore(parts.config.max_concurrent_topic_loads)
@@ -114,26 +118,36 @@ class LoadedTopics:
         if broken is not None:
             await self._unload(broken)
         async with self._loads:
-            await self._parts.creation.ensure(name, create=create)
+            made = await self._parts.creation.ensure(name, create=create)
             try:
-                topic = await self._opened(name)
+                topic = await self._opened(name, made=made)
             except MessageStoreError as error:
                 raise RequestError(pb.PersistenceError, str(error)) from None
             self._topics[topic.full_name] = topic
             self.loads += 1
             return topic
 
-    async def _opened(self, name: TopicName) -> Topic:
+    async def _opened(self, name: TopicName, *, made: bool) -> Topic:
         parts = self._parts
         if not name.persistent:
-            return NonPersistentTopic(name, self._context, parts.direct_subscriptions_of)
+            direct = NonPersistentTopic(name, self._context, parts.direct_subscriptions_of)
+            direct.made_by_use = made
+            return direct
         ledger = await parts.store.open_ledger(str(name))
-        return PersistentTopic(name, self._context, ledger, parts.subscriptions_of)
+        topic = PersistentTopic(name, self._context, ledger, parts.subscriptions_of)
+        if made:
+            topic.mark_made_by_use()
+        await topic.recover()
+        return topic
 
     def policies_changed(self, scope: NamespaceName | TopicName | None) -> None:
         """Have the topics of a namespace, or one topic, or all, follow their policies."""
         for topic in self:
-            if scope is None or scope in (topic.name.namespace, topic.name, topic.name.partitioned_name):
+            if scope is None or scope in (
+                topic.name.namespace,
+                topic.name,
+                topic.name.partitioned_name,
+            ):
                 topic.policies_changed()
 
     # -- their end ----------------------------------------------------------------------------
@@ -160,10 +174,13 @@ class LoadedTopics:
     async def _keep(self, topic: PersistentTopic) -> None:
         """Have what a topic stored made durable, and close its ledger."""
         try:
+            await topic.ledger.flushed()
+            topic.deduplication.save()
             topic.subscriptions.save()
             await topic.ledger.flushed()
         except MessageStoreError as error:
             logger.warning("what %s stored last may be lost: %s", topic.name, error)
+        topic.forget_pending()
         topic.ledger.listener = None
         self._parts.store.close_ledger(topic.full_name)
 
@@ -209,6 +226,8 @@ class LoadedTopics:
             topic.subscriptions.close_consumers()
             topic.producers.disconnect(fenced())
             del self._topics[topic.full_name]
+            if isinstance(topic, PersistentTopic):
+                topic.forget_pending()
         if name.persistent:
             await self._parts.store.delete_ledger(str(name))
         for deleted in self._when_deleted:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from broker.messages.metadata import MessageDigest
+    from broker.messages.publishing.throttling import ConnectionPublishes
     from broker.policies.effective import EffectivePolicies
     from server.connection.request_errors import RequestError
     from server.connection.turn_writer import TurnWriter
@@ -29,11 +30,13 @@ class ProducerConnection(Protocol):
         peer: Its address.
         producers: Its producers by id, those that are being made included.
         turn_writer: Sends receipts.
+        publishes: What it publishes, and why it is not read.
     """
 
     peer: str
     producers: dict[int, Producer]
     turn_writer: TurnWriter
+    publishes: ConnectionPublishes
 
     def send(self, command: pb.BaseCommand) -> None:
         """Queue a command."""
@@ -63,6 +66,8 @@ class ProducedTopic(Protocol):
         highest_sequence_id: int,
         data: bytes,
         digest: MessageDigest,
+        *,
+        whole: bool = True,
     ) -> None:
         """Take a message."""
 

@@ -7,98 +7,49 @@ import logging
 from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
+import proto.PulsarApi_pb2 as pb
+from broker.messages.backlog_quota import check_quota, make_room
+from broker.messages.deduplication import Deduplication, Verdict
 from broker.messages.entry import Entry
 from broker.messages.errors import quota_exceeded, terminated
 from broker.messages.managed_ledger import MessageStoreError, MessageStoreFullError
 from broker.messages.producers import Producers
 from broker.messages.publishing.entry_sizes import EntrySizes
 from broker.messages.publishing.statistics import PublishStatistics
+from broker.messages.publishing.throttling import PublishRate
+from broker.policies.effective import QuotaAction
 from server.configuration.common import Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sized
+    from collections.abc import Callable
 
-    import proto.PulsarApi_pb2 as pb
     from broker.configuration.config import BrokerConfig
     from broker.messages.managed_ledger import ManagedLedger
     from broker.messages.metadata import MessageDigest
     from broker.messages.position import Position
     from broker.messages.producer import Producer
+    from broker.messages.publishing.latency import PublishLatency
+    from broker.messages.subscribed import (
+        AnySubscriptions,
+        DirectSubscriptions,
+        TopicSubscriptions,
+    )
     from broker.policies.effective import EffectivePolicies
     from limiter.clock import Clock
     from proto.names import TopicName
+    from server.connection.request_errors import RequestError
 
 logger = logging.getLogger(__name__)
 
 EPOCH_PROPERTY, TERMINATED_PROPERTY = "topic_epoch", "terminated"
 """Names under which a ledger keeps the topic epoch, and that the topic is terminated."""
-
-
-class TopicSubscription(Protocol):
-    """A subscription, as far as its topic needs it.
-
-    Attributes:
-        name: Its own.
-        consumers: Those that are connected.
-    """
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def consumers(self) -> Sized:
-        """Its consumers."""
-
-
-class AnySubscriptions(Protocol):
-    """The subscriptions of any topic, as far as their topic needs them."""
-
-    async def open(self, asked: pb.CommandSubscribe) -> Any:  # noqa: ANN401 - of another folder
-        """Return the subscription that a client names."""
-
-    def __iter__(self) -> Iterator[TopicSubscription]: ...
-
-    def __len__(self) -> int: ...
-
-    @property
-    def consumer_count(self) -> int:
-        """Consumers of all subscriptions."""
-
-    def close_consumers(self) -> None:
-        """Close all consumers at the broker's wish."""
-
-    def policies_changed(self) -> None:
-        """Follow the topic's policies."""
-
-
-class TopicSubscriptions(AnySubscriptions, Protocol):
-    """The subscriptions of a topic whose messages are stored."""
-
-    @property
-    def slowest(self) -> Position:
-        """The first entry that a subscription still needs."""
-
-    def entries_added(self) -> None:
-        """Entries were stored: dispatch them."""
-
-    def terminated(self) -> None:
-        """No more entries will come."""
-
-    def save(self) -> None:
-        """Keep all cursors in the ledger."""
-
-    def clear_backlogs(self) -> None:
-        """Move all cursors to the end."""
-
-
-class DirectSubscriptions(AnySubscriptions, Protocol):
-    """The subscriptions of a topic that stores nothing."""
-
-    def publish(self, entry: Entry) -> None:
-        """Hand an entry to those consumers that have permits for it."""
+MADE_BY_USE_PROPERTY = "made_by_use"
+"""Name under which it keeps that the topic came with its first client."""
+FULL_SECONDS = 1.0
+"""How long producers are refused after the store had no room for a message."""
+_UNKNOWN_STATUS = "the message was sent before, and whether it is stored is not known yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +59,14 @@ class TopicContext:
     Attributes:
         policies_of: Returns the policies in force for a topic.
         broken: Told of a topic whose ledger failed: it must be unloaded.
+        latency: How long messages of all topics took to be stored.
     """
 
     config: BrokerConfig
     clock: Clock
     policies_of: Callable[[TopicName], EffectivePolicies]
     broken: Callable[[Topic], object]
+    latency: PublishLatency
 
 
 class Topic(ABC):
@@ -128,7 +81,10 @@ class Topic(ABC):
         sizes: How large the entries were.
         terminated: It takes no more messages.
         closing: It is being unloaded or deleted.
-        idle_since: The clock's time at which the last producer or consumer had left.
+        idle_since: The clock's time at which the last producer had left, or a monitor last saw
+            a client.
+        made_by_use: It came with its first client: nobody made it by REST, nor by an import.
+        rate: Its publish rate.
     """
 
     subscriptions: AnySubscriptions
@@ -150,7 +106,9 @@ class Topic(ABC):
         self.sizes = EntrySizes()
         self.terminated = False
         self.closing = False
+        self.made_by_use = False
         self.idle_since = self.clock.now()
+        self.rate = PublishRate(self.policies.publish_rate, self.clock)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.full_name}>"
@@ -167,6 +125,8 @@ class Topic(ABC):
         highest_sequence_id: int,
         data: bytes,
         digest: MessageDigest,
+        *,
+        whole: bool = True,
     ) -> None:
         """Take a message; its producer is sent the receipt once it is stored.
 
@@ -176,6 +136,7 @@ class Topic(ABC):
             highest_sequence_id: Of a batch: the last of its numbers; 0 for none.
             data: Checksum, metadata and payload.
             digest: What of the metadata is kept.
+            whole: It is no chunk, or the last of its message.
         """
 
     @property
@@ -191,23 +152,41 @@ class Topic(ABC):
     def policies_changed(self) -> None:
         """Follow the policies in force."""
         self.policies = self._context.policies_of(self.name)
+        self.rate.change(self.policies.publish_rate)
         self.subscriptions.policies_changed()
 
-    def _count(self, producer: Producer, data: bytes, messages: int) -> None:
-        size = len(data)
+    def update_rates(self, seconds: float) -> None:
+        """End a period of the statistics."""
+        self.statistics.period_ended(seconds)
+        for producer in self.producers:
+            producer.statistics.period_ended(seconds)
+        self.subscriptions.update_rates(seconds)
+
+    def _count(self, producer: Producer, size: int, messages: int) -> None:
         for counted in (self.statistics, producer.statistics):
             counted.messages += messages
             counted.size_bytes += size
         self.sizes.add(size)
+        if self.rate.limits:
+            self.rate.published(producer.cnx.publishes, messages, size)
+        producer.cnx.publishes.published(messages, size)
 
 
 class _Pending(NamedTuple):
-    """A message that is not stored yet."""
+    """A message that is not stored yet.
+
+    Attributes:
+        deduplicated: Its highest sequence id is kept once it is stored.
+        begun_at: The clock's time.
+    """
 
     position: Position
     producer: Producer
     sequence_id: int
     highest_sequence_id: int
+    size_bytes: int
+    deduplicated: bool
+    begun_at: float
 
 
 class PersistentTopic(Topic):
@@ -216,7 +195,10 @@ class PersistentTopic(Topic):
     Attributes:
         ledger: Its messages.
         subscriptions: Its subscriptions.
-        full_since: The clock's time at which its store had no room for a message; None if it has.
+        deduplication: Its producers' sequence ids.
+        latency: How long messages took to be stored.
+        full_since: The clock's time at which its store last had no room for a message; None if it
+            always had.
 
     Source: upstream PersistentTopic.
     """
@@ -234,13 +216,28 @@ class PersistentTopic(Topic):
         super().__init__(name, context, None if epoch is None else int(epoch))
         self.ledger = ledger
         self.terminated = TERMINATED_PROPERTY in ledger.properties
+        self.made_by_use = MADE_BY_USE_PROPERTY in ledger.properties
         self.full_since: float | None = None
+        self.latency = context.latency
+        config = context.config.publishing
+        self.deduplication = Deduplication(
+            ledger, config.dedup_entries_interval, config.dedup_max_producers
+        )
         self._pending: deque[_Pending] = deque()
         self._confirmed = ledger.last_confirmed
         self._appending = False
         self._telling = False
         ledger.listener = self
         self.subscriptions = subscriptions_of(self)
+
+    async def recover(self) -> None:
+        """Read what has to be known before the first producer comes."""
+        await self.deduplication.recover(on=self.policies.deduplication)
+
+    def mark_made_by_use(self) -> None:
+        """Keep that it came with its first client."""
+        self.made_by_use = True
+        self.ledger.set_property(MADE_BY_USE_PROPERTY, "true")
 
     def _epoch_changed(self, epoch: int) -> None:
         self.ledger.set_property(EPOCH_PROPERTY, str(epoch))
@@ -254,23 +251,65 @@ class PersistentTopic(Topic):
         highest_sequence_id: int,
         data: bytes,
         digest: MessageDigest,
+        *,
+        whole: bool = True,
     ) -> None:
         """Store a message; its producer is sent the receipt once it is stored."""
+        deduplicated = whole and self.deduplication.enabled
+        if deduplicated and not self._is_new(producer, sequence_id, highest_sequence_id):
+            return
+        position = self._append(data, digest)
+        if position is None:
+            return
+        size = len(data)
+        if position <= self._confirmed and not self._pending:
+            # In memory, as mostly: nothing to wait for.
+            if deduplicated:
+                self._keep_sequence_id(producer, sequence_id, highest_sequence_id, position)
+            ledger_id, entry_id = position
+            producer.received(sequence_id, ledger_id, entry_id, highest_sequence_id)
+            self.latency.observe(0.0)
+        else:
+            producer.pending += 1
+            producer.cnx.publishes.begun(size)
+            now, highest = self.clock.now(), highest_sequence_id
+            pending = _Pending(position, producer, sequence_id, highest, size, deduplicated, now)
+            self._pending.append(pending)
+            self._settle()
+        self._count(producer, size, digest.message_count)
+
+    def _append(self, data: bytes, digest: MessageDigest) -> Position | None:
+        """Store an entry; None if that failed, which the producers hear."""
         self._appending = True
         try:
-            position = self.ledger.append(data, digest)
+            try:
+                return self.ledger.append(data, digest)
+            except MessageStoreFullError:
+                make_room(self)
+                return self.ledger.append(data, digest)
         except MessageStoreFullError as error:
             self._full(error)
-            return
         except MessageStoreError as error:
             self.failed(error)
-            return
         finally:
             self._appending = False
-        producer.pending += 1
-        self._count(producer, data, digest.message_count)
-        self._pending.append(_Pending(position, producer, sequence_id, highest_sequence_id))
-        self._settle()
+        return None
+
+    def _is_new(self, producer: Producer, sequence_id: int, highest_sequence_id: int) -> bool:
+        """Judge a message by its number; one that is not new is answered."""
+        highest = max(sequence_id, highest_sequence_id)
+        verdict = self.deduplication.judge(producer.name, sequence_id, highest)
+        if verdict is Verdict.DUPLICATE:
+            producer.received(sequence_id, -1, -1, highest_sequence_id)
+        elif verdict is Verdict.UNKNOWN:
+            producer.refused(sequence_id, pb.PersistenceError, _UNKNOWN_STATUS)
+        return verdict is Verdict.NEW
+
+    def _keep_sequence_id(
+        self, producer: Producer, sequence_id: int, highest_sequence_id: int, position: Position
+    ) -> None:
+        highest = max(sequence_id, highest_sequence_id)
+        self.deduplication.stored(producer.name, highest, position)
 
     def confirmed(self, last: Position) -> None:
         """Send the receipts up to here, and have the entries dispatched when the turn ends."""
@@ -284,10 +323,24 @@ class PersistentTopic(Topic):
 
     def _settle(self) -> None:
         pending, confirmed = self._pending, self._confirmed
+        if not pending or pending[0].position > confirmed:
+            return
+        now = self.clock.now()
         while pending and pending[0].position <= confirmed:
-            (ledger_id, entry_id), producer, sequence_id, highest = pending.popleft()
-            producer.received(sequence_id, ledger_id, entry_id, highest)
-            producer.settled()
+            one = pending.popleft()
+            (ledger_id, entry_id), producer = one.position, one.producer
+            if one.deduplicated:
+                self._keep_sequence_id(
+                    producer, one.sequence_id, one.highest_sequence_id, one.position
+                )
+            if not producer.gone:
+                producer.received(one.sequence_id, ledger_id, entry_id, one.highest_sequence_id)
+            self.latency.observe(now - one.begun_at)
+            self._let_go(one)
+
+    def _let_go(self, one: _Pending) -> None:
+        one.producer.cnx.publishes.ended(one.size_bytes)
+        one.producer.settled()
 
     def _tell(self) -> None:
         self._telling = False
@@ -297,20 +350,42 @@ class PersistentTopic(Topic):
     def failed(self, error: MessageStoreError) -> None:
         """Have the topic unloaded: its clients come back, and send again what was not stored."""
         logger.warning("unloading %s, whose messages cannot be stored: %s", self.name, error)
-        self._forget_pending()
+        self.forget_pending()
         self._context.broken(self)
 
-    def _forget_pending(self) -> None:
+    def forget_pending(self) -> None:
+        """Give up the messages that are not stored: their producers are not told."""
         pending, self._pending = self._pending, deque()
         for lost in pending:
-            lost.producer.settled()
+            self._let_go(lost)
+        self.deduplication.lost()
 
     def _full(self, error: MessageStoreFullError) -> None:
-        """Close the producers: they come back, and are refused while there is no room."""
-        if self.full_since is None:
+        """Close the producers: they come back, and are refused for a while."""
+        if not self.full:
             logger.warning("%s takes no more messages: %s", self.name, error)
         self.full_since = self.clock.now()
-        self.producers.disconnect(quota_exceeded(hold=True))
+        self.deduplication.lost()
+        self.producers.disconnect(self._quota_exceeded())
+
+    def _quota_exceeded(self) -> RequestError:
+        return quota_exceeded(hold=self.policies.size_quota.action is not QuotaAction.EXCEPTION)
+
+    @property
+    def full(self) -> bool:
+        """True if its store had no room for a message a moment ago."""
+        since = self.full_since
+        return since is not None and self.clock.now() - since < FULL_SECONDS
+
+    def check_room(self) -> None:
+        """Refuse a producer while there is no room for what it would send.
+
+        Raises:
+            RequestError: The store has no room, or a backlog is above its quota.
+        """
+        if self.full:
+            raise self._quota_exceeded()
+        check_quota(self)
 
     # -- its life -----------------------------------------------------------------------------
 
@@ -326,6 +401,11 @@ class PersistentTopic(Topic):
         """Forget the backlogs, and drop what is in closed ledgers."""
         self.subscriptions.clear_backlogs()
         self.ledger.truncate()
+
+    def policies_changed(self) -> None:
+        """Follow the policies in force."""
+        super().policies_changed()
+        self.deduplication.switch(on=self.policies.deduplication)
 
 
 class NonPersistentTopic(Topic):
@@ -355,8 +435,10 @@ class NonPersistentTopic(Topic):
         highest_sequence_id: int,
         data: bytes,
         digest: MessageDigest,
+        *,
+        whole: bool = True,
     ) -> None:
         """Hand a message on; its receipt always names (0, 0)."""
-        self._count(producer, data, digest.message_count)
+        self._count(producer, len(data), digest.message_count)
         producer.received(sequence_id, 0, 0, highest_sequence_id)
         self.subscriptions.publish(Entry(0, 0, data, digest))

@@ -52,8 +52,8 @@ class TopicCreation:
         self._topics = topics
         self._rules = rules
 
-    async def ensure(self, topic: TopicName, *, create: bool) -> None:
-        """Return if the topic exists, or was made now.
+    async def ensure(self, topic: TopicName, *, create: bool) -> bool:
+        """Return true if the topic was made now, false if it exists.
 
         Args:
             topic: A topic, or one partition.
@@ -63,11 +63,11 @@ class TopicCreation:
             RequestError: It is not served here, does not exist, or cannot.
         """
         try:
-            await self._ensure(topic, create=create)
+            return await self._ensure(topic, create=create)
         except StoreError as error:
             raise RequestError(pb.MetadataError, str(error)) from None
 
-    async def _ensure(self, topic: TopicName, *, create: bool) -> None:
+    async def _ensure(self, topic: TopicName, *, create: bool) -> bool:
         snapshot = await self._store.snapshot(topic.namespace)
         if snapshot is None or not self._rules.owns(topic):
             raise await self._not_served(topic)
@@ -75,14 +75,14 @@ class TopicCreation:
         if name in snapshot.partitioned:
             raise partitioned_base(name)
         if snapshot.holds(name.encode()):
-            return
+            return False
         self._check_partition(topic, snapshot)
         if name.endswith(_PENDING_ACK_SUFFIX):
             text = f"Can not create transaction system topic {name}"
             raise RequestError(pb.NotAllowedError, text)
         if not create or not self._rules.topics(topic.namespace).auto_creation:
             raise topic_not_found(name)
-        await self._create(topic)
+        return await self._create(topic)
 
     async def _not_served(self, topic: TopicName) -> RequestError:
         policies = await self._store.policies(topic.namespace)
@@ -101,13 +101,14 @@ class TopicCreation:
         if index >= count:
             raise topic_not_found(str(topic))
 
-    async def _create(self, topic: TopicName) -> None:
+    async def _create(self, topic: TopicName) -> bool:
         try:
-            await self._topics.create(topic, {})
+            await self._topics.create_for_client(topic)
         except RefusedError as error:
             snapshot = await self._store.snapshot(topic.namespace)
             if snapshot is not None and snapshot.holds(str(topic).encode()):
-                return  # Another client was faster.
+                return False  # Another client was faster.
             if error.refusal is Refusal.NOT_FOUND:
                 raise await self._not_served(topic) from None
             raise RequestError(pb.NotAllowedError, error.reason) from None
+        return True

@@ -110,6 +110,12 @@ _READ: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     },
     "autoTopicCreationOverride": _auto_topics,
     "backlog_quota_map": _quotas,
+    "clusterSubscribeRate": lambda value: {
+        "subscribe_rate": Rate(
+            value["subscribeThrottlingRatePerConsumer"],
+            period_seconds=value["ratePeriodInSecond"],
+        )
+    },
     "delayed_delivery_policies": _delayed,
     "dispatch_rates": lambda value: {
         "dispatch_rates": {name: _dispatch_rate(rate) for name, rate in value.items()}

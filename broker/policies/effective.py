@@ -86,7 +86,17 @@ class AutoTopicCreation(NamedTuple):
     partitions: int = 0
 
 
+class Persistence(NamedTuple):
+    """The copies of messages that upstream stores; there is one here."""
+
+    ensemble: int = 2
+    write_quorum: int = 2
+    ack_quorum: int = 2
+    mark_delete_rate: float = 1.0
+
+
 NO_RATE, NO_QUOTA, NO_RETENTION = Rate(), BacklogQuota(), Retention()
+NO_SUBSCRIBE_RATE = Rate(period_seconds=30)
 NO_DELETION, PLAIN_TOPICS = InactiveTopics(), AutoTopicCreation()
 ALL_TYPES = frozenset(("Exclusive", "Failover", "Shared", "Key_Shared"))
 
@@ -108,6 +118,10 @@ class EffectivePolicies:
     subscription_dispatch_rate: Rate = NO_RATE
     dispatch_rates: Mapping[str, Rate] = field(default_factory=dict, hash=False)
     """Of single subscriptions, by name; they come before ``subscription_dispatch_rate``."""
+    subscribe_rate: Rate = NO_SUBSCRIBE_RATE
+    """Subscriptions of one consumer."""
+    replicator_dispatch_rate: Rate = NO_RATE
+    """Shown only: nothing is replicated here."""
     size_quota: BacklogQuota = NO_QUOTA
     age_quota: BacklogQuota = NO_QUOTA
     retention: Retention = NO_RETENTION

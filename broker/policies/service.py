@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker.errors import Refusal, RefusedError
 from broker.policies.documents import in_force
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 MAX_DOCUMENTS = 100_000
 """Namespaces and topics that may have policies of their own; more are refused."""
-_NONE: Mapping[str, object] = {}
+_NONE: Mapping[str, Any] = {}
 
 
 class PolicyService:
@@ -98,7 +98,7 @@ class PolicyService:
         """The broker's own."""
         return self._defaults()
 
-    def document(self, of: NamespaceName | TopicName) -> Mapping[str, object]:
+    def document(self, of: NamespaceName | TopicName) -> Mapping[str, Any]:
         """Return what was set for a namespace or topic, by key."""
         return self._documents.get(str(of), _NONE)
 

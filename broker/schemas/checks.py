@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Protocol
 
-from broker.schemas.errors import SchemaRefusal, SchemaRefusedError, other_kind
+from broker.schemas.errors import (
+    SchemaRefusal,
+    SchemaRefusedError,
+    other_halves,
+    other_kind,
+    other_root,
+    unreadable_native,
+)
+from broker.schemas.key_value import KEY_VALUE, halves
+from broker.schemas.protobuf_native import PROTOBUF_NATIVE, root_message, unreadable
+from broker.schemas.schema import Schema
+from broker.stores.topic_schemas import StoredSchema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from broker.schemas.schema import Schema
-    from broker.stores.topic_schemas import StoredSchema
-
 AVRO_KINDS = frozenset(("AVRO", "JSON", "PROTOBUF"))
 """Types whose definition is that of an Avro schema."""
 CLIENT_SIDE_KINDS = frozenset(("AUTO", "AUTO_CONSUME", "AUTO_PUBLISH"))
-FREE_KINDS = frozenset(("NONE", "BYTES", "EXTERNAL", "PROTOBUF_NATIVE", "KEY_VALUE"))
+FREE_KINDS = frozenset(("NONE", "BYTES", "EXTERNAL", PROTOBUF_NATIVE, KEY_VALUE))
 ALWAYS_COMPATIBLE = "ALWAYS_COMPATIBLE"
 ALWAYS_INCOMPATIBLE = "ALWAYS_INCOMPATIBLE"
 
@@ -65,6 +74,7 @@ class SchemaChecks:
 
         Raises:
             SchemaRefusedError: It cannot be read, or is not compatible.
+            TruncatedKeyValueError: It is a KEY_VALUE whose data ends too early.
         """
         same = _same_bytes(existing, schema)
         if same is not None:
@@ -76,6 +86,7 @@ class SchemaChecks:
 
         Raises:
             SchemaRefusedError: It cannot be read, or is not compatible.
+            TruncatedKeyValueError: It is a KEY_VALUE whose data ends too early.
         """
         await self._judged(schema, existing, strategy, identical=False)
 
@@ -87,17 +98,49 @@ class SchemaChecks:
         *,
         identical: bool,
     ) -> int | None:
-        check_readable(schema)
+        await self._check_readable(schema)
         refusal = None if strategy is None else _refusal_of_kinds(schema, existing, strategy)
+        compared = () if refusal or strategy is None else _compared(existing, strategy)
         if schema.kind in AVRO_KINDS:
             alike = [one for one in existing if one.kind == schema.kind] if identical else []
-            compared = () if refusal or strategy is None else _compared(existing, strategy)
             place = await self._avro.judge(schema, alike, compared, strategy or "")
             if place is not None:
                 return alike[place].version
         if refusal is not None:
             raise SchemaRefusedError(refusal)
+        for one in compared:
+            await self._compare(schema, one, strategy or "")
         return None
+
+    async def _check_readable(self, schema: Schema) -> None:
+        check_readable(schema)
+        if schema.kind == KEY_VALUE:
+            for half in halves(schema):
+                await self._judged(half, (), None, identical=False)
+        elif schema.kind == PROTOBUF_NATIVE:
+            reason = await asyncio.to_thread(unreadable, schema.data)
+            if reason:
+                raise SchemaRefusedError(unreadable_native(reason))
+
+    async def _compare(self, schema: Schema, existing: StoredSchema, strategy: str) -> None:
+        """Compare two schemas of the same type, which is not one of AVRO_KINDS."""
+        old = Schema(existing.kind, existing.data, existing.properties)
+        if schema.kind == KEY_VALUE:
+            before, now = halves(old), halves(schema)
+            kinds = [(one.kind, other.kind) for one, other in zip(before, now, strict=True)]
+            if any(one != other for one, other in kinds):
+                raise SchemaRefusedError(other_halves(kinds[0], kinds[1]))
+            for one, other in zip(before, now, strict=True):
+                half = StoredSchema(existing.version, one.kind, one.data)
+                await self._judged(other, (half,), strategy, identical=False)
+        elif schema.kind == PROTOBUF_NATIVE:
+            roots = await asyncio.to_thread(lambda: (_root(old), _root(schema)))
+            if roots[0] != roots[1]:
+                raise SchemaRefusedError(other_root(strategy, *roots))
+
+
+def _root(schema: Schema) -> str:
+    return root_message(schema.data)
 
 
 def check_readable(schema: Schema) -> None:

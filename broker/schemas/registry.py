@@ -6,30 +6,53 @@ Source: upstream SchemaRegistryServiceImpl.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from broker.schemas.errors import (
     NO_AUTO_UPDATE,
     SCHEMA_ENFORCED,
+    TRUNCATED_KEY_VALUE,
     SchemaRefusal,
     SchemaRefusedError,
     active_without_schema,
+    plain_text,
     producer_text,
 )
+from broker.schemas.key_value import TruncatedKeyValueError
 from broker.schemas.schema import Schema
+from broker.stores.changes import StoreError
 from broker.stores.name_locks import NameLocks
 from broker.stores.topic_schemas import StoredSchema
-from server.connection.request_errors import RequestError
+from server.connection.request_errors import RequestError, UnansweredRequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from broker.policies.effective import EffectivePolicies
     from broker.schemas.checks import SchemaChecks
     from broker.stores.topic_schemas import TopicSchemas
     from proto.names import TopicName
 
+
+class SchemaRules(NamedTuple):
+    """What the profiles differ in.
+
+    Attributes:
+        refuses_by_name: A KEY_VALUE schema whose data ends too early is refused by name, as are
+            versions and names that cannot be read; else a producer never hears of it, a consumer
+            hears no reason, and the connection closes.
+        checks_first_consumer: The schema of a topic's first consumer has to be readable; else an
+            unreadable one is left out.
+    """
+
+    refuses_by_name: bool
+    checks_first_consumer: bool
+
+
+PULSAR_SCHEMAS = SchemaRules(refuses_by_name=False, checks_first_consumer=False)
+FLOODGATE_SCHEMAS = SchemaRules(refuses_by_name=True, checks_first_consumer=True)
 _VERSION = struct.Struct(">q")
 MAX_TOPIC_BYTES = 64 * 1024 * 1024
 """Definitions of one topic, all versions together; each costs VERSION_BYTES besides."""
@@ -44,8 +67,23 @@ def version_bytes(version: int) -> bytes:
     return _VERSION.pack(version)
 
 
+def version_of_bytes(data: bytes) -> int:
+    """Return the version in the first 8 bytes; more are ignored, as recorded.
+
+    Raises:
+        RequestError: They are fewer.
+    """
+    if len(data) < _VERSION.size:
+        raise RequestError(pb.IncompatibleSchema, f"a schema version has {_VERSION.size} bytes")
+    version: int = _VERSION.unpack_from(data)[0]
+    return version
+
+
 class SchemaRegistry:
     """The schemas of all topics. Partitions share those of their topic.
+
+    Attributes:
+        rules: Those of the profile.
 
     Bound: MAX_TOPIC_BYTES for each topic; a schema beyond is refused.
 
@@ -53,14 +91,20 @@ class SchemaRegistry:
         schemas: The store.
         checks: Judge definitions and their compatibility.
         now_ms: Returns the time in ms since 1970.
+        rules: Those of the profile.
     """
 
     def __init__(
-        self, schemas: TopicSchemas, checks: SchemaChecks, now_ms: Callable[[], int]
+        self,
+        schemas: TopicSchemas,
+        checks: SchemaChecks,
+        now_ms: Callable[[], int],
+        rules: SchemaRules = FLOODGATE_SCHEMAS,
     ) -> None:
         self._schemas = schemas
         self._checks = checks
         self._now_ms = now_ms
+        self.rules = rules
         self._locks: NameLocks[str] = NameLocks()
 
     # -- for commands -------------------------------------------------------------------------
@@ -71,18 +115,39 @@ class SchemaRegistry:
         """Return the version that a producer's messages carry; empty without a schema.
 
         Raises:
-            RequestError: The schema is refused.
+            RequestError: The schema is refused, or the store failed.
             UnansweredRequestError: Profile pulsar never answers.
-            StoreError: The store failed.
         """
-        if schema is None:
-            if policies.schema_validation_enforced and await self.get(topic) is not None:
-                raise RequestError(pb.IncompatibleSchema, SCHEMA_ENFORCED)
-            return NO_VERSION
-        try:
-            return version_bytes(await self.offer(topic, Schema.of(schema), policies))
-        except SchemaRefusedError as error:
-            raise RequestError(pb.IncompatibleSchema, producer_text(error.refusal)) from None
+        with _refusals(producer_text):
+            if schema is None:
+                if policies.schema_validation_enforced and await self.get(topic) is not None:
+                    raise RequestError(pb.IncompatibleSchema, SCHEMA_ENFORCED)
+                return NO_VERSION
+            try:
+                return version_bytes(await self.offer(topic, Schema.of(schema), policies))
+            except TruncatedKeyValueError:
+                if self.rules.refuses_by_name:
+                    raise SchemaRefusedError(TRUNCATED_KEY_VALUE) from None
+                raise UnansweredRequestError("a KEY_VALUE schema ends too early") from None
+
+    async def for_request(
+        self, topic: TopicName, schema: pb.Schema, policies: EffectivePolicies
+    ) -> bytes:
+        """Return the version of a schema, which is added if need be: GET_OR_CREATE_SCHEMA.
+
+        Raises:
+            RequestError: The schema is refused, or the store failed.
+        """
+        offered = Schema.of(schema)
+        if offered.kind == "NONE":
+            return await self.for_producer(topic, None, policies)
+        with _refusals(producer_text):
+            try:
+                return version_bytes(await self.offer(topic, offered, policies))
+            except TruncatedKeyValueError:
+                if self.rules.refuses_by_name:
+                    raise SchemaRefusedError(TRUNCATED_KEY_VALUE) from None
+                raise RequestError(pb.UnknownError, "java.nio.BufferUnderflowException") from None
 
     async def for_consumer(
         self,
@@ -102,16 +167,17 @@ class SchemaRegistry:
                 consume with AUTO_CONSUME.
 
         Raises:
-            RequestError: The schema is refused.
-            UnansweredRequestError: Profile pulsar never answers.
-            StoreError: The store failed.
+            RequestError: The schema is refused, or the store failed.
         """
         if schema is None or schema.type == pb.Schema.AutoConsume:
             return
-        try:
-            await self._consume(topic, Schema.of(schema), policies, active=active)
-        except SchemaRefusedError as error:
-            raise RequestError(pb.IncompatibleSchema, error.refusal.text) from None
+        with _refusals(plain_text):
+            try:
+                await self._consume(topic, Schema.of(schema), policies, active=active)
+            except TruncatedKeyValueError:
+                if self.rules.refuses_by_name:
+                    raise SchemaRefusedError(TRUNCATED_KEY_VALUE) from None
+                raise RequestError(pb.UnknownError, "") from None
 
     async def _consume(
         self, topic: TopicName, schema: Schema, policies: EffectivePolicies, *, active: bool
@@ -125,7 +191,16 @@ class SchemaRegistry:
         elif active:
             raise SchemaRefusedError(active_without_schema(schema.kind))
         else:
+            await self._offer_first(topic, schema, policies)
+
+    async def _offer_first(
+        self, topic: TopicName, schema: Schema, policies: EffectivePolicies
+    ) -> None:
+        try:
             await self.offer(topic, schema, policies)
+        except SchemaRefusedError as error:
+            if self.rules.checks_first_consumer or not error.refusal.invalid:
+                raise
 
     # -- versions -----------------------------------------------------------------------------
 
@@ -158,7 +233,7 @@ class SchemaRegistry:
 
         Raises:
             SchemaRefusedError: It is not taken.
-            UnansweredRequestError: Profile pulsar never answers.
+            TruncatedKeyValueError: It is a KEY_VALUE whose data ends too early.
             StoreError: The store failed.
         """
         name = schema_name(topic)
@@ -199,11 +274,31 @@ class SchemaRegistry:
                 if await self._schemas.add(name, gone):
                     return version
 
+    async def forget(self, topic: TopicName) -> None:
+        """Forget the schemas of a topic that was deleted; those of a partition stay."""
+        if topic.partition_index < 0:
+            await self.delete(topic)
+
     async def delete(self, topic: TopicName) -> None:
-        """Forget all versions, as when the topic is deleted; the next one is 0."""
+        """Forget all versions; the next one is 0.
+
+        Raises:
+            StoreError: The store failed.
+        """
         name = schema_name(topic)
         async with self._locks.of(name):
             await self._schemas.delete(name)
+
+
+@contextmanager
+def _refusals(text_of: Callable[[SchemaRefusal], str]) -> Iterator[None]:
+    """Turn what goes wrong in a block into the errors of requests."""
+    try:
+        yield
+    except SchemaRefusedError as error:
+        raise RequestError(pb.IncompatibleSchema, text_of(error.refusal)) from None
+    except StoreError as error:
+        raise RequestError(pb.MetadataError, str(error)) from None
 
 
 def schema_name(topic: TopicName) -> str:

@@ -10,6 +10,8 @@ import proto.PulsarApi_pb2 as pb
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from broker.stores.topic_schemas import StoredSchema
+
 KINDS = {
     pb.Schema.String: "STRING",
     pb.Schema.Json: "JSON",
@@ -32,11 +34,15 @@ KINDS = {
     pb.Schema.LocalDateTime: "LOCAL_DATE_TIME",
     pb.Schema.ProtobufNative: "PROTOBUF_NATIVE",
     pb.Schema.AutoConsume: "AUTO_CONSUME",
+    pb.Schema.External: "EXTERNAL",
     getattr(pb.Schema, "None"): "NONE",
 }
 """The types of the wire, as the REST API calls them (upstream: SchemaType)."""
 TYPES = {kind: number for number, kind in KINDS.items()}
-AUTO_CONSUME = "AUTO_CONSUME"
+REST_KINDS = {**{kind: kind for kind in TYPES}, "BYTES": "NONE"} | {
+    kind: kind for kind in ("AUTO", "AUTO_PUBLISH")
+}
+"""The types that the REST API takes, and as what they are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +64,11 @@ class Schema:
         """Return the schema of a command."""
         properties = {pair.key: pair.value for pair in sent.properties}
         return Schema(KINDS[sent.type], sent.schema_data, properties)
+
+
+def as_sent(name: str, stored: StoredSchema) -> pb.Schema:
+    """Return a stored schema as a command carries it."""
+    properties = [pb.KeyValue(key=key, value=value) for key, value in stored.properties.items()]
+    return pb.Schema(
+        name=name, schema_data=stored.data, type=TYPES[stored.kind], properties=properties
+    )

@@ -17,6 +17,7 @@ from broker.stores.feed import Change, ChangeFeed, ChangeFeeds
 from broker.stores.name_locks import NameLocks, to_its_end
 from broker.stores.snapshots.namespace_properties import NamespaceProperties
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
+from broker.stores.topic_schemas import MemoryTopicSchemas
 from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
 from server.tasks.cooperative import Steps
 
@@ -41,6 +42,7 @@ class MemoryStore:
         self._configuration: dict[str, str] = {}
         self._documents: dict[str, dict[str, object]] = {}
         self._imported: set[str] = set()
+        self.schemas = MemoryTopicSchemas()
         self._feeds = ChangeFeeds()
         self._steps = Steps()
         self._locks: NameLocks[NamespaceName] = NameLocks()
@@ -122,6 +124,7 @@ class MemoryStore:
                 return False
             if not snapshot.empty:
                 raise NamespaceNotEmptyError
+            self.schemas.delete_namespace(namespace)
             del self._snapshots[namespace], self._policies[namespace], self._properties[namespace]
             version = snapshot.version + 1
             self._first_version = max(self._first_version, version)

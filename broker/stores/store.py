@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from broker.stores.changes import TopicChanges
     from broker.stores.feed import ChangeFeed
     from broker.stores.snapshots.snapshot import Mode as Mode
+    from broker.stores.topic_schemas import TopicSchemas
     from broker.topic_lists.listing import TopicListing
     from proto.names import NamespaceName
 
@@ -72,6 +73,10 @@ class MetadataStore(Protocol):
     @property
     def cached_bytes(self) -> int:
         """Bytes of the snapshots kept (floodgateSnapshotCacheMB); 0 where they are the store."""
+
+    @property
+    def schemas(self) -> TopicSchemas:
+        """The schemas of topics."""
 
     async def open(self) -> None:
         """Make the store ready.

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from proto.names import NamespaceName
+
 
 @dataclass(frozen=True, slots=True)
 class StoredSchema:
@@ -31,7 +33,10 @@ class StoredSchema:
 
 
 class TopicSchemas(Protocol):
-    """The part of a store that keeps schemas, by the topic's name ``tenant/namespace/topic``."""
+    """The part of a store that keeps schemas, by the topic's name ``tenant/namespace/topic``.
+
+    They go with their namespace. Topics that have no message yet may have schemas.
+    """
 
     async def of(self, topic: str) -> Sequence[StoredSchema]:
         """Return all versions of a topic, in order; none for a topic without a schema."""
@@ -67,3 +72,9 @@ class MemoryTopicSchemas:
     async def delete(self, topic: str) -> None:
         """Forget all versions of a topic."""
         self._topics.pop(topic, None)
+
+    def delete_namespace(self, namespace: NamespaceName) -> None:
+        """Forget the schemas of a namespace."""
+        prefix = f"{namespace}/"
+        for topic in [name for name in self._topics if name.startswith(prefix)]:
+            del self._topics[topic]

@@ -89,6 +89,7 @@ class ConsumerOptions:
         epoch: Of an Exclusive or Failover consumer; -1 for none.
         key_shared: How keys are shared out; None for none given.
         metadata: Shown by REST.
+        takes_any_schema: It reads whatever schema there is (AUTO_CONSUME).
     """
 
     consumer_id: int
@@ -100,6 +101,7 @@ class ConsumerOptions:
     read_compacted: bool = False
     durable: bool = True
     metadata: Mapping[str, str] = field(default_factory=dict)
+    takes_any_schema: bool = False
 
 
 class Consumer:
@@ -169,6 +171,11 @@ class Consumer:
         self.rates = Rates()
         self.connected_since = datetime.now(UTC)
         self._frames = MessageFrames(options.consumer_id, partition)
+
+    @property
+    def takes_any_schema(self) -> bool:
+        """True if it reads whatever schema there is (AUTO_CONSUME)."""
+        return self.options.takes_any_schema
 
     def __repr__(self) -> str:
         return f"Consumer{{name={self.name!r}, id={self.consumer_id}, {self.cnx.peer}}}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from broker.configuration.config import BrokerConfig
     from broker.messages.managed_ledger import ManagedLedger
     from broker.policies.effective import EffectivePolicies
     from broker.subscriptions.cursor import ManagedCursor
@@ -38,17 +39,25 @@ class SubscriptionRules:
     look_ahead: int = 20_000
     strict_delivery_time: bool = False
 
+    @staticmethod
+    def of(config: BrokerConfig) -> SubscriptionRules:
+        """Return the rules of a configuration."""
+        return SubscriptionRules(
+            config.failover_delay_ms / 1000,
+            config.round_robin_messages,
+            config.acks_of_batch_indexes,
+            config.look_ahead_per_consumer,
+            config.look_ahead,
+            config.strict_delivery_time,
+        )
 
-class SubscribedTopic(Protocol):
-    """A topic, as far as its subscriptions depend on it."""
+
+class TopicWithPolicies(Protocol):
+    """A topic of any kind, as far as its subscriptions depend on it."""
 
     @property
     def name(self) -> TopicName:
         """Its name."""
-
-    @property
-    def ledger(self) -> ManagedLedger:
-        """Its messages."""
 
     @property
     def policies(self) -> EffectivePolicies:
@@ -57,6 +66,14 @@ class SubscribedTopic(Protocol):
     @property
     def clock(self) -> Clock:
         """Time."""
+
+
+class SubscribedTopic(TopicWithPolicies, Protocol):
+    """A topic that stores messages, as far as its subscriptions depend on it."""
+
+    @property
+    def ledger(self) -> ManagedLedger:
+        """Its messages."""
 
     @property
     def terminated(self) -> bool:

@@ -40,6 +40,7 @@ def options_of(asked: pb.CommandSubscribe) -> ConsumerOptions:
         read_compacted=asked.read_compacted,
         durable=asked.durable,
         metadata={one.key: one.value for one in asked.metadata},
+        takes_any_schema=asked.HasField("schema") and asked.schema.type == pb.Schema.AutoConsume,
     )
 
 

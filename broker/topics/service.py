@@ -77,9 +77,26 @@ class TopicService:
                 partition that cannot be, or there are too many topics.
             StoreError: The store failed.
         """
+        base = partitioned_of(topic)
+        await self._create(topic, base, properties)
+
+    async def create_for_client(self, topic: TopicName) -> None:
+        """Create a topic that a producer or consumer asks for, or a partition.
+
+        A name like that of a partition, which is none, is a name as any other here (recorded).
+
+        Raises:
+            RefusedError: As ``create``.
+            StoreError: The store failed.
+        """
+        base = topic.partitioned_name if topic.partition_index >= 0 else None
+        await self._create(topic, base, {})
+
+    async def _create(
+        self, topic: TopicName, base: TopicName | None, properties: Mapping[str, str]
+    ) -> None:
         check_name(topic)
         await self._check_room(topic, 1)
-        base = partitioned_of(topic)
         if base is not None:
             check_partition(topic, base, await self._snapshot(topic))
         name = str(topic)

@@ -64,6 +64,25 @@ class LedgerColumns:
             self._deliver_at.append(deliver_at)
         return number
 
+    def fill(
+        self,
+        ends: array[int],
+        publish_times: array[int],
+        message_counts: array[int],
+        deliver_at: array[int],
+    ) -> None:
+        """Take over the columns of an empty ledger, as they were found."""
+        self._ends = ends
+        self.publish_times = publish_times
+        self._message_counts = message_counts
+        self._deliver_at = deliver_at if any(deliver_at) else None
+
+    def forget_behind(self, count: int) -> None:
+        """Keep the first ``count`` entries only."""
+        for column in (self._ends, self.publish_times, self._message_counts, self._deliver_at):
+            if column is not None:
+                del column[count:]
+
     def digest(self, number: int) -> MessageDigest:
         """Return an entry's message count, publish time and time of delivery."""
         delayed = self._deliver_at

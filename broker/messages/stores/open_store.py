@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.messages.stores.log.files import DiskFiles
+from broker.messages.stores.log.store import LogMessageStore, LogOptions
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.stores.room import StoreBounds
 
 if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
-    from broker.messages.managed_ledger import MessageStore
     from limiter.clock import Clock
 
 
-def message_store_for(config: BrokerConfig, clock: Clock) -> MessageStore:
+def message_store_for(config: BrokerConfig, clock: Clock) -> MemoryMessageStore | LogMessageStore:
     """Return the store that is configured, not yet opened.
 
     Args:
@@ -22,4 +23,7 @@ def message_store_for(config: BrokerConfig, clock: Clock) -> MessageStore:
     """
     keys = config.message_store
     bounds = StoreBounds(keys.max_topic_bytes, keys.max_namespace_bytes, keys.max_bytes)
-    return MemoryMessageStore(bounds, keys.max_entries_per_ledger)
+    if keys.log_directory is None:
+        return MemoryMessageStore(bounds, keys.max_entries_per_ledger)
+    options = LogOptions(keys.fsync, keys.drop_damaged, keys.max_entries_per_ledger)
+    return LogMessageStore(DiskFiles(keys.log_directory), clock, bounds, options)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.stores.postgresql import topic_schemas
+
 if TYPE_CHECKING:
     from broker.stores.postgresql.driver import Connection
 
@@ -74,3 +76,5 @@ async def make_tables(connection: Connection) -> None:
                 f"its schema floodgate has version {found}, this broker knows {SCHEMA_VERSION}; "
                 "use another database"
             )
+        # Later tables join a database that an earlier Floodgate made.
+        await connection.execute(topic_schemas.TABLE)

@@ -7,7 +7,7 @@ import json
 import sqlite3
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from broker.stores.changes import NamespaceNotEmptyError, StoreError, TopicState
 from broker.stores.conditions import (
@@ -18,14 +18,17 @@ from broker.stores.conditions import (
     properties_to_keep,
     settled,
 )
+from broker.stores.sqlite import topic_schemas
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from io import FileIO
     from pathlib import Path
 
     from broker.stores.changes import TopicChanges
+
+T = TypeVar("T")
 
 PAGE_CACHE_KIB = 65_536
 """Memory for pages of the file: imports write all over the index of properties."""
@@ -56,7 +59,7 @@ INSERT OR IGNORE INTO marks VALUES ('first_version', 0);
 INSERT OR IGNORE INTO tenants
     SELECT DISTINCT substr(name, 1, instr(name, '/') - 1), '[]', '[]' FROM namespaces;
 """
-_NAMESPACE_TABLES = ("topics", "partitioned", "properties", "policies")
+_NAMESPACE_TABLES = ("topics", "partitioned", "properties", "policies", "schemas")
 
 
 class SqliteFile:
@@ -90,6 +93,10 @@ class SqliteFile:
 
     def _changed_rows(self, query: str, *values: object) -> int:
         return self._connection.execute(query, values).rowcount
+
+    def do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Return what some work with the file returns."""
+        return work(self._connection)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -324,7 +331,7 @@ def _connected(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute(f"PRAGMA cache_size=-{PAGE_CACHE_KIB}")
-        connection.executescript(_SCHEMA)
+        connection.executescript(_SCHEMA + topic_schemas.TABLE)
     except BaseException:
         connection.close()
         raise

@@ -17,6 +17,7 @@ from broker.stores.conditions import feed_change
 from broker.stores.feed import Change
 from broker.stores.name_locks import to_its_end
 from broker.stores.sqlite.file import SqliteFile
+from broker.stores.sqlite.topic_schemas import SqliteTopicSchemas
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
 from proto.names import NamespaceName
 
@@ -45,6 +46,7 @@ class SqliteStore(CachedStore):
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite")
         self._file: SqliteFile | None = None
         self._lock = asyncio.Lock()
+        self.schemas = SqliteTopicSchemas(self._do)
 
     def __repr__(self) -> str:
         return f"<SqliteStore {self._path}, {len(self._cache)} namespaces cached>"
@@ -206,6 +208,9 @@ class SqliteStore(CachedStore):
         """Do nothing: no other process shares this file."""
 
     # -- the store's thread -------------------------------------------------------------------
+
+    async def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        return await self._run(lambda file: file.do(work))
 
     async def _run(
         self, work: Callable[Concatenate[SqliteFile, P], T], *args: P.args, **kwargs: P.kwargs

@@ -129,10 +129,18 @@ class Dispatcher(ABC):
     def cursor_moved(self) -> None:
         """Forget what was acknowledged otherwise: the cursor was moved by skip, expiry or REST."""
 
+    @abstractmethod
     def acknowledged(
         self, consumer: Consumer, position: Position, newly: int, *, done: bool
     ) -> None:
-        """Follow an acknowledgement of messages that were delivered."""
+        """Follow an acknowledgement.
+
+        Args:
+            consumer: Who acknowledged.
+            position: The entry.
+            newly: Messages of it that were not acknowledged before.
+            done: None is left.
+        """
 
     def entries_added(self) -> None:
         """Deliver what was stored."""

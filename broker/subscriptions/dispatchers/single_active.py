@@ -31,6 +31,7 @@ class SingleActiveDispatcher(Dispatcher):
     def __init__(self, context: SubscriptionContext) -> None:
         super().__init__(context)
         self.active: Consumer | None = None
+        self._waits_for_entry = False
 
     def _deliver(self, most: int) -> int:
         active, cursor, handled = self.active, self._cursor, 0
@@ -40,18 +41,24 @@ class SingleActiveDispatcher(Dispatcher):
             entries = self._read(active)
             if not entries:
                 break
+            self._waits_for_entry = False
             handled += len(entries)
             for entry in entries:
                 if not active.cnx.outbound.writable:
                     break
                 self._send(active, entry)
                 cursor.read_position = self._ledger.following(entry.position)
+        self._waits_for_entry = active.permits > 0 and cursor.at_end
         self._call_when_writable((active,))
         return handled
 
     def _read(self, active: Consumer) -> list[Entry]:
-        """Read as many entries as there are permits, also if they turn out to be batches."""
-        allowed = self._allowed(min(READ_ENTRIES, active.permits))
+        """Read as many entries as there are permits, also if they turn out to be batches.
+
+        After a wait only the first that came: upstream's read ends with it (recorded).
+        """
+        most = 1 if self._waits_for_entry else READ_ENTRIES
+        allowed = self._allowed(min(most, active.permits))
         if not allowed:
             return []
         return self._ledger.read(self._cursor.read_position, allowed, READ_BYTES)
@@ -89,6 +96,11 @@ class SingleActiveDispatcher(Dispatcher):
         if consumer is self.active:
             self._cursor.rewind()
             self.wake()
+
+    def acknowledged(
+        self, consumer: Consumer, position: Position, newly: int, *, done: bool
+    ) -> None:
+        """Note nothing: what was delivered is not counted here (recorded)."""
 
     def cursor_moved(self) -> None:
         """Read on behind what was skipped."""

@@ -1,0 +1,94 @@
+"""Cursors and topics as bytes of the log."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.messages.managed_ledger import CursorState
+from broker.messages.position import Position
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_WORD_RANGE = 1 << 64
+
+
+class TopicState(NamedTuple):
+    """A topic as it is stored.
+
+    Attributes:
+        name: Its full name.
+        ledgers: Id, time of closing (0 for the open one), entries (of a closed one) of each.
+    """
+
+    name: str
+    ledgers: Sequence[tuple[int, int, int]]
+
+
+def topic_bytes(state: TopicState) -> bytes:
+    """Return a topic's state as bytes."""
+    return json.dumps([state.name, list(chain.from_iterable(state.ledgers))]).encode()
+
+
+def topic_state(value: bytes) -> TopicState:
+    """Return a topic's state from its bytes."""
+    name, figures = json.loads(value)
+    return TopicState(name, list(zip(figures[::3], figures[1::3], figures[2::3], strict=True)))
+
+
+def cursor_bytes(state: CursorState) -> bytes:
+    """Return a cursor's state as bytes: a line of JSON, then columns.
+
+    A cursor can have a bitmap for each of many ledgers and tens of thousands of batches, and is
+    written in one turn of the event loop.
+    """
+    words: array[int]
+    try:
+        words, kind = array("q", chain.from_iterable(state.batches.values())), "q"
+    except OverflowError:
+        unsigned = (word % _WORD_RANGE for word in chain.from_iterable(state.batches.values()))
+        words, kind = array("Q", unsigned), "Q"
+    bitmaps = state.acknowledged.values()
+    head = [
+        list(state.mark_delete),
+        dict(state.properties),
+        list(state.acknowledged),
+        [len(bitmap) for bitmap in bitmaps],
+        len(state.batches),
+        kind,
+    ]
+    positions = array("q", chain.from_iterable(state.batches))
+    lengths = array("I", [len(batch) for batch in state.batches.values()])
+    columns = (positions.tobytes(), lengths.tobytes(), words.tobytes(), *bitmaps)
+    return b"\n".join((json.dumps(head).encode(), b"".join(columns)))
+
+
+def cursor_state(value: bytes) -> CursorState:
+    """Return a cursor's state from its bytes."""
+    line, _, rest = value.partition(b"\n")
+    mark_delete, properties, ledger_ids, bitmap_sizes, batches, kind = json.loads(line)
+    positions, lengths, words = array("q"), array("I"), array(kind)
+    rest = _taken(positions, 2 * batches, rest)
+    rest = _taken(lengths, batches, rest)
+    rest = _taken(words, sum(lengths), rest)
+    acknowledged: dict[int, bytes] = {}
+    for ledger_id, size in zip(ledger_ids, bitmap_sizes, strict=True):
+        acknowledged[ledger_id], rest = rest[:size], rest[size:]
+    word = iter(words)
+    left = {
+        Position(ledger_id, entry_id): tuple(next(word) for _ in range(length))
+        for ledger_id, entry_id, length in zip(
+            positions[::2], positions[1::2], lengths, strict=True
+        )
+    }
+    return CursorState(Position(*mark_delete), acknowledged, left, properties)
+
+
+def _taken(column: array[int], count: int, data: bytes) -> bytes:
+    """Fill a column from the beginning of some bytes; return the rest."""
+    size = count * column.itemsize
+    column.frombytes(data[:size])
+    return data[size:]
