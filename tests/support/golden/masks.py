@@ -35,7 +35,7 @@ _TEXT_MASKS = (
     # The client end of a connection: its port is of the moment. The server end is compared.
     (re.compile(r'"local":"[^"]*"'), '"local":"<address>"'),
     # A consumer in words: the connection that it is on.
-    (re.compile(r"address=\[id: .*\]"), "address=<address>"),
+    (re.compile(r"address=\[.*\]"), "address=<address>"),
     (re.compile(r"\bstandalone-\d+-\d+\b"), "<producer_name>"),
     (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?"), "<date>"),
 )
