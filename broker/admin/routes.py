@@ -11,8 +11,15 @@ from broker.admin.paths import PathTable
 from broker.admin.requests import answered
 from broker.admin.resources.brokers import BrokerAdmin
 from broker.admin.resources.lookup import LookupAdmin
+from broker.admin.resources.messages.cursors import CursorAdmin
+from broker.admin.resources.messages.deletion import DeletionAdmin
+from broker.admin.resources.messages.lifecycle import LifecycleAdmin
+from broker.admin.resources.messages.namespaces import NamespaceMessageAdmin
+from broker.admin.resources.messages.reading import ReadingAdmin
+from broker.admin.resources.messages.subscriptions import SubscriptionAdmin
 from broker.admin.resources.namespaces import NamespaceAdmin
 from broker.admin.resources.not_implemented import NotImplementedAdmin
+from broker.admin.resources.ownership import OwnershipAdmin
 from broker.admin.resources.policies.endpoints import policy_endpoints
 from broker.admin.resources.policies.others import OtherPolicyAdmin
 from broker.admin.resources.policies.permissions import PermissionAdmin
@@ -57,11 +64,18 @@ def _endpoints(context: AdminContext) -> list[Endpoint]:
     namespaces, topics = NamespaceAdmin(context), TopicAdmin(context)
     return [
         *BrokerAdmin(context).endpoints(),
+        *OwnershipAdmin(context).endpoints(),
         *TenantAdmin(context, namespaces).endpoints(),
         *namespaces.endpoints(),
         *topics.endpoints(),
         *SchemaAdmin(context).endpoints(),
         *LookupAdmin(context).endpoints(),
+        *SubscriptionAdmin(context).endpoints(),
+        *CursorAdmin(context).endpoints(),
+        *ReadingAdmin(context).endpoints(),
+        *LifecycleAdmin(context).endpoints(),
+        *DeletionAdmin(context).endpoints(),
+        *NamespaceMessageAdmin(context).endpoints(),
         *policy_endpoints(context),
         *QuotaAdmin(context).endpoints(),
         *PermissionAdmin(context).endpoints(),
