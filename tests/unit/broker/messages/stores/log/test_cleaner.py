@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -97,6 +98,60 @@ async def test_a_deleted_cursor_does_not_come_back_from_an_older_segment() -> No
     # Then
     async with opened(log_store(files)) as store:
         assert not (await store.open_ledger(TOPIC)).cursors
+
+
+async def test_a_segment_goes_only_when_the_disk_has_what_replaces_it() -> None:
+    # Given: without fsync, so that only old entries are on the disk for certain.
+    files = SimulatedFiles()
+    async with opened(log_store(files)) as store:
+        kept, dead = await store.open_ledger(TOPIC), await store.open_ledger(OTHER_TOPIC)
+        for number in range(10):
+            await filled(kept, 1, first=number)
+            await filled(dead, 30)
+        await store.parts.writer.synced()
+        dead.trim(LATEST, 0, 0)
+        await cleaned(store)
+        # When
+        left = files.after_power_loss(NothingMore())
+    # Then
+    async with opened(log_store(left)) as store:
+        kept = await store.open_ledger(TOPIC)
+        assert [entry.data for entry in everything(kept)] == [b"entry %d" % n for n in range(10)]
+
+
+async def test_a_ledger_may_go_while_it_is_copied() -> None:
+    # Given
+    files = SimulatedFiles()
+    async with opened(log_store(files)) as store:
+        copied, dead = await store.open_ledger(TOPIC), await store.open_ledger(OTHER_TOPIC)
+        await filled(copied, 8)
+        await filled(dead, 200)
+        copied.roll()
+        await copied.flushed()
+        # When
+        files.on_reached = lambda _: copied.truncate()
+        dead.trim(LATEST, 0, 0)
+        await cleaned(store)
+        files.on_reached = None
+        await cleaned(store)
+        # Then
+        assert sum(segment.live for segment in store.parts.segments) == sum(
+            sum(segment.items.values()) + sum(segment.ledgers.values())
+            for segment in store.parts.segments
+        )
+        assert not any(segment.ledgers for segment in store.parts.segments)
+
+
+class NothingMore(Random):
+    """Of what was not synced the disk has nothing."""
+
+    def random(self) -> float:
+        """Take the later branch everywhere."""
+        return 0.9
+
+    def randint(self, a: int, b: int) -> int:
+        """Keep no byte."""
+        return a
 
 
 def everything(ledger):

@@ -30,8 +30,8 @@ def test_records_are_read_as_they_were_written() -> None:
             start_record(4),
             entry_record(1, 2, b"data", DIGEST),
             b"data",
-            item_record(KEY, 9, b"value"),
-            item_record(KEY, 10, None),
+            item_record(KEY, b"value"),
+            item_record(KEY, None),
             synced_record(4, 100),
         )
     )
@@ -41,15 +41,15 @@ def test_records_are_read_as_they_were_written() -> None:
     assert records == [
         StartRecord(1, 4),
         EntryRecord(1, 2, DIGEST, 4),
-        ItemRecord(KEY, 9, b"value"),
-        ItemRecord(KEY, 10, None),
+        ItemRecord(KEY, b"value"),
+        ItemRecord(KEY, None),
         SyncedRecord(4, 100),
     ]
 
 
 def test_what_lies_between_whole_records_is_damaged() -> None:
     # Given
-    first, second = item_record(KEY, 1, b"x" * 50), item_record(KEY, 2, b"y")
+    first, second = item_record(KEY, b"x" * 50), item_record(KEY, b"y")
     damaged = bytearray(first)
     damaged[-3] ^= 1
     # When

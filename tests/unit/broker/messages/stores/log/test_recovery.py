@@ -8,10 +8,17 @@ import logging
 import pytest
 
 from broker.messages.managed_ledger import CursorState, MessageStoreError
-from broker.messages.position import EARLIEST, Position
+from broker.messages.position import EARLIEST, LATEST, Position
 from broker.messages.stores.log import records
 from broker.messages.stores.log.segments import segment_name
-from tests.support.stores.message_stores import OTHER_TOPIC, TOPIC, filled, log_store, opened
+from tests.support.stores.message_stores import (
+    OTHER_TOPIC,
+    TOPIC,
+    digest,
+    filled,
+    log_store,
+    opened,
+)
 from tests.support.stores.simulated_files import SimulatedFiles
 
 FIRST = segment_name(1)
@@ -59,6 +66,9 @@ async def test_a_torn_end_is_cut_with_one_line(caplog) -> None:
             ledger = await store.open_ledger(TOPIC)
             # Then
             assert ledger.last_confirmed == positions[1]
+            await filled(ledger, 1)
+        async with opened(log_store(left)) as store:
+            assert (await store.open_ledger(TOPIC)).count(EARLIEST, LATEST) == 3
     assert len(caplog.records) == 1
     assert "cut off behind the last whole record of segment 1" in caplog.text
 
@@ -136,3 +146,27 @@ async def test_ids_are_never_given_again() -> None:
         # Then
         assert store.next_id() > given[-1]
         assert ledger.last_confirmed > Position(given[-1], 0)
+
+
+async def test_what_was_never_confirmed_stays_away_though_the_disk_brings_it_back() -> None:
+    # Given: a sync fails, what was written is cut off, and the topic goes on in another ledger.
+    files = SimulatedFiles()
+    async with opened(log_store(files, fsync=True)) as store:
+        ledger = await store.open_ledger(TOPIC)
+        await filled(ledger, 2)
+        contents: list[bytes] = []
+        files.on_reached = lambda _: contents.append(bytes(files.files[FIRST].content))
+        files.fails_to_sync = True
+        ledger.append(b"lost", digest())
+        with pytest.raises(MessageStoreError, match="not synced"):
+            await ledger.flushed()
+        files.on_reached, files.fails_to_sync = None, False
+        store.close_ledger(TOPIC)
+        await filled(await store.open_ledger(TOPIC), 1, first=2)
+    # When: the cut itself is lost with the power.
+    files.files[FIRST].content[:] = contents[0]
+    async with opened(log_store(files)) as store:
+        ledger = await store.open_ledger(TOPIC)
+        # Then
+        assert [info.entries for info in ledger.ledgers] == [2, 1, 0]
+        assert store.stored_bytes == 3 * 7
