@@ -207,6 +207,8 @@ class BrokerService(ServerService["ServerCnx"]):
             topics=self.topics,
             properties=TopicProperties(self.store),
             message_policies=self.policies,
+            messaging=self.messaging,
+            schemas=self.schemas,
             dynamic=self.dynamic,
             listings=self._admin_listings,
             ownership=self.ownership,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from broker.errors import Refusal, RefusedError
+from broker.messages.compaction.compactor import Compactor
+from broker.messages.compaction.topic_compaction import delete_compacted
 from broker.messages.errors import fenced
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.publishing.latency import PublishLatency
@@ -18,7 +20,7 @@ from proto.names import TopicName
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from broker.configuration.config import BrokerConfig
     from broker.messages.managed_ledger import MessageStore
@@ -71,11 +73,11 @@ class LoadedTopics:
         self._context = TopicContext(
             parts.config, parts.clock, parts.policies_of, self._broken, self.latency
         )
+        self._compactor = Compactor(parts.store)
         self._topics: dict[str, Topic] = {}
         self._locks: NameLocks[str] = NameLocks()
         self._loads = asyncio.Semaphore(parts.config.max_concurrent_topic_loads)
         self._unloads: set[asyncio.Task[None]] = set()
-        self._when_deleted: list[Callable[[TopicName], Awaitable[object]]] = []
         self.loads = 0
 
     def __len__(self) -> int:
@@ -91,10 +93,6 @@ class LoadedTopics:
     def loaded(self, name: TopicName) -> Topic | None:
         """Return a topic if it is loaded."""
         return self._topics.get(str(name))
-
-    def when_deleted(self, callback: Callable[[TopicName], Awaitable[object]]) -> None:
-        """Have what else belongs to a topic deleted with it."""
-        self._when_deleted.append(callback)
 
     # -- loading ------------------------------------------------------------------------------
 
@@ -144,6 +142,7 @@ class LoadedTopics:
         topic = PersistentTopic(name, self._context, ledger, parts.subscriptions_of)
         if made:
             topic.mark_made_by_use()
+        await topic.compaction.open(self._compactor)
         await topic.recover()
         return topic
 
@@ -206,6 +205,7 @@ class LoadedTopics:
 
     async def _keep(self, topic: PersistentTopic) -> None:
         """Have what a topic stored made durable, and close its ledger."""
+        await topic.compaction.close()
         try:
             await topic.ledger.flushed()
             topic.deduplication.save()
@@ -226,7 +226,9 @@ class LoadedTopics:
             task.add_done_callback(self._unloads.discard)
 
     async def _unload_broken(self, topic: Topic) -> None:
-        await self.unload(topic.name)
+        async with self._locks.of(topic.full_name):
+            if self._topics.get(topic.full_name) is topic:  # Else the next client was faster.
+                await to_its_end(self._unload(topic))
 
     async def delete(self, name: TopicName, *, force: bool = False) -> None:
         """Delete a topic with its messages.
@@ -255,16 +257,43 @@ class LoadedTopics:
             if topic is not None:
                 topic.closing = False
             raise
+        await self._drop(name, topic)
+
+    async def _drop(self, name: TopicName, topic: Topic | None) -> None:
+        """Close a topic that is deleted already, and delete its messages."""
         if topic is not None:
+            topic.closing = True
             topic.subscriptions.close_consumers()
             topic.producers.disconnect(fenced())
             del self._topics[topic.full_name]
             if isinstance(topic, PersistentTopic):
                 topic.forget_pending()
+                await topic.compaction.close()
         if name.persistent:
+            await delete_compacted(self._parts.store, str(name))
             await self._parts.store.delete_ledger(str(name))
-        for deleted in self._when_deleted:
-            await deleted(name)
+
+    async def drop_namespace(
+        self, namespace: NamespaceName, blocks: Iterable[Iterable[bytes]]
+    ) -> None:
+        """Close the topics of a namespace that was deleted, and delete their messages.
+
+        Args:
+            namespace: It is gone already, so that clients who come back find nothing.
+            blocks: The full names of its persistent topics, as many at a time as may hold the loop.
+
+        Raises:
+            MessageStoreError: The message store failed.
+        """
+        for topic in self.within(namespace):
+            async with self._locks.of(topic.full_name):
+                if self._topics.get(topic.full_name) is topic:
+                    await to_its_end(self._drop(topic.name, topic))
+        for block in blocks:
+            for name in map(bytes.decode, block):
+                if self._parts.store.holds(name):
+                    await self._parts.store.delete_ledger(name)
+            await asyncio.sleep(0)
 
     async def terminate(self, name: TopicName) -> Position:
         """Have a topic take no more messages; return the position of the last.

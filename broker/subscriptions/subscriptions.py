@@ -267,7 +267,10 @@ def check_policies(
 
 
 def _check_durability(found: Subscription, *, durable: bool) -> None:
-    if found.durable is not durable:
+    # After a SEEK that closed the last consumer of one that is not durable any may have it: a real
+    # broker has forgotten the subscription then, and found its cursor again (recorded).
+    left = not found.durable and found.awaits_return and not found.consumers
+    if found.durable is not durable and not left:
         kind = "Durable" if found.durable else "NonDurable"
         text = f"{kind} subscription with the same name already exists."
         raise RequestError(pb.NotAllowedError, text)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import fcntl
 import os
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
 from broker.messages.managed_ledger import MessageStoreError
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
     from pathlib import Path
 
 LOCK_NAME = "lock"
+# One writes and syncs, and one reads what is copied.
+_THREADS = 2
 IDENTITY_NAME = "identity"
 _IDENTITY_BYTES = 32
 
@@ -48,7 +52,13 @@ class LogFile(Protocol):
 
 
 class LogFiles(Protocol):
-    """A directory of such files."""
+    """A directory of such files.
+
+    Attributes:
+        executor: Runs calls that block; those of one file in any order.
+    """
+
+    executor: Executor
 
     def lock(self) -> None:
         """Keep every other process out until this one ends or releases it.
@@ -115,6 +125,7 @@ class DiskFiles:
     """A directory on disk; it is made when it is locked."""
 
     def __init__(self, directory: Path) -> None:
+        self.executor: Executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="message-log")
         self._directory = directory
         self._lock: int | None = None
 
@@ -144,6 +155,7 @@ class DiskFiles:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+        self.executor.shutdown(wait=False)
 
     def names(self) -> list[str]:
         """Return the names of all files, sorted."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -41,7 +40,6 @@ IDS_AT_ONCE = 1_000
 """Ids are reserved in the log so many at a time; a restart leaves a gap."""
 
 _IDS_KEY = ItemKey(0, IDS, "")
-_THREADS = 2
 
 
 class LogOptions(NamedTuple):
@@ -86,7 +84,7 @@ class LogMessageStore:
         self._clock = clock
         self._options = options
         self._now_ms = now_ms
-        self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="message-log")
+        self._is_open = False
         self._topics: dict[str, LogTopic] = {}
         self._by_id: dict[int, LogTopic] = {}
         self._open: dict[str, LogManagedLedger] = {}
@@ -107,7 +105,7 @@ class LogMessageStore:
             self.identity = identity_of(self._files)
             recovery = Recovery(self._files)
             run = loop.run_in_executor(
-                self._executor, lambda: recovery.run(drop_damaged=self._options.drop_damaged)
+                self._files.executor, lambda: recovery.run(drop_damaged=self._options.drop_damaged)
             )
             self._take_over(await run)
         except OSError as error:
@@ -118,15 +116,14 @@ class LogMessageStore:
         except MessageStoreError:
             self._files.release()
             raise
+        self._is_open = True
         self.parts.cleaner.start()
 
     def _take_over(self, found: Found) -> None:
         segments = found.segments
-        writer = LogWriter(
-            self._files, segments, self._clock, self._executor, fsync=self._options.fsync
-        )
+        writer = LogWriter(self._files, segments, self._clock, fsync=self._options.fsync)
         items = Items(segments, writer, self._value_of, self._clock)
-        cleaner = Cleaner(self._files, segments, writer, items, self._executor)
+        cleaner = Cleaner(self._files, segments, writer, items)
         writer.on_unsaved, writer.on_settled = items.unsaved, cleaner.wake
         self.parts = LogParts(
             segments=segments,
@@ -172,6 +169,9 @@ class LogMessageStore:
 
     async def close(self) -> None:
         """Write what waits, and release the files."""
+        if not self._is_open:
+            return
+        self._is_open = False
         for ledger in self._open.values():
             ledger.close("the message store is closed")
         self._open.clear()
@@ -181,7 +181,6 @@ class LogMessageStore:
         for segment in self.parts.segments:
             if segment.file is not None:
                 segment.file.close()
-        self._executor.shutdown(wait=False)
         self._files.release()
 
     # -- topics -------------------------------------------------------------------------------

@@ -60,7 +60,9 @@ def parts(**keys: str) -> BrokerParts:
     rules = TopicRules.of(service.config, service.config.policies)
     service.topics = TopicService(service.store, lambda _: rules)
     service._choose_ownership()
+    service.schemas = service._schema_registry()
     service.messaging = service._messaging()
+    service.schemas = service._schema_registry()
     return service._parts()
 
 
