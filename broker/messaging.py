@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from broker.messages.loaded_topics import LoadedTopics, TopicParts
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.monitors import TopicMonitors
-from broker.messages.no_subscriptions import NoSubscriptions
 from broker.messages.publishing.names import ProducerNames
 from broker.messages.publishing.rules import PublishRules
 from broker.messages.publishing.throttling import PublishLimits, publish_limits
 from broker.messages.stores.open_store import message_store_for
 from broker.messages.topic_creation import CreationRules, TopicCreation
 from broker.subscriptions.context import SubscriptionRules
+from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 from broker.subscriptions.subscriptions import Subscriptions
 from server.errors import StartError
 
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
     from broker.configuration.config import BrokerConfig
     from broker.messages.managed_ledger import MessageStore
+    from broker.ownership.ownership import Ownership
     from broker.policies.service import PolicyService
     from broker.stores.store import MetadataStore
     from broker.topics.rules import TopicRules
     from broker.topics.service import TopicService
     from limiter.clock import Clock
-    from proto.names import NamespaceName, TopicName
+    from proto.names import NamespaceName
 
 
 class MessagingContext(NamedTuple):
@@ -39,7 +40,7 @@ class MessagingContext(NamedTuple):
         topics: Creates and deletes them.
         topic_rules: Returns the rules of creation in a namespace.
         policies: Those in force for a topic.
-        owns: Tells whether this broker serves a topic.
+        ownership: Knows which topics this broker serves.
         address: Returns host and port of this broker's admin API.
     """
 
@@ -49,7 +50,7 @@ class MessagingContext(NamedTuple):
     topics: TopicService
     topic_rules: Callable[[NamespaceName], TopicRules]
     policies: PolicyService
-    owns: Callable[[TopicName], bool]
+    ownership: Ownership
     address: Callable[[], str]
 
 
@@ -101,15 +102,18 @@ def messaging_of(context: MessagingContext) -> Messaging:
             creation=TopicCreation(
                 context.metadata,
                 context.topics,
-                CreationRules(context.topic_rules, context.owns, context.address),
+                CreationRules(context.topic_rules, context.ownership.owns, context.address),
             ),
+            owns=context.ownership.owns,
             topics=context.topics,
             policies_of=context.policies.of,
             subscriptions_of=lambda topic: Subscriptions(topic, rules),
-            direct_subscriptions_of=NoSubscriptions,
+            direct_subscriptions_of=NonPersistentSubscriptions,
         )
     )
     context.policies.on_change(topics.policies_changed)
+    context.ownership.on_lost(lambda bundle: topics.let_go(bundle.holds))
+    context.ownership.on_moved(lambda bundle: topics.forget(bundle.holds))
     names = ProducerNames(config.cluster_name, clock.wall_ms())
     limits = publish_limits(config.publishing, clock)
     monitors = TopicMonitors(topics, config.publishing, clock)

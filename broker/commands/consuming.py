@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from broker.commands.schemas import take_schema
 from broker.commands.transactions import refused_ack
-from broker.messages.position import from_wire, to_wire
+from broker.messages.position import EARLIEST, from_wire, to_wire
 from broker.subscriptions.last_message import last_message
 from broker.subscriptions.subscribing import (
     attach,
@@ -55,7 +55,7 @@ async def _subscribe(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
     try:
         check_subscribe(asked)
         subscription = await _subscription(cnx, asked)
-        await displace_dead(subscription, cnx)
+        await displace_dead(subscription, cnx, asked)
         attach(subscription, cnx, options_of(asked))
     except RequestError as error:
         refuse(cnx, asked.request_id, error)
@@ -198,12 +198,12 @@ def seek(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 def _target(consumer: Consumer, asked: pb.CommandSeek) -> Position:
     topic = consumer.subscription.topic
-    if not topic.name.persistent:
-        raise RequestError(pb.MetadataError, "Seek is not supported for a non-persistent topic")
     if asked.HasField("message_id"):
         return from_wire(asked.message_id.ledgerId, asked.message_id.entryId)
     if asked.HasField("message_publish_time"):
-        return topic.ledger.published_at(asked.message_publish_time)
+        # Where nothing is stored there is nowhere to go, and it succeeds (recorded).
+        stored = topic.name.persistent
+        return topic.ledger.published_at(asked.message_publish_time) if stored else EARLIEST
     raise RequestError(pb.MetadataError, "Message id and message publish time were not present")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
+    from broker.messages.compaction.topic_compaction import TopicCompaction
     from broker.messages.managed_ledger import ManagedLedger
     from broker.policies.effective import EffectivePolicies
     from broker.subscriptions.cursor import ManagedCursor
@@ -52,16 +53,12 @@ class SubscriptionRules:
         )
 
 
-class SubscribedTopic(Protocol):
-    """A topic, as far as its subscriptions depend on it."""
+class TopicWithPolicies(Protocol):
+    """A topic of any kind, as far as its subscriptions depend on it."""
 
     @property
     def name(self) -> TopicName:
         """Its name."""
-
-    @property
-    def ledger(self) -> ManagedLedger:
-        """Its messages."""
 
     @property
     def policies(self) -> EffectivePolicies:
@@ -70,6 +67,18 @@ class SubscribedTopic(Protocol):
     @property
     def clock(self) -> Clock:
         """Time."""
+
+
+class SubscribedTopic(TopicWithPolicies, Protocol):
+    """A topic that stores messages, as far as its subscriptions depend on it."""
+
+    @property
+    def ledger(self) -> ManagedLedger:
+        """Its messages."""
+
+    @property
+    def compaction(self) -> TopicCompaction:
+        """What compaction has left of them."""
 
     @property
     def terminated(self) -> bool:

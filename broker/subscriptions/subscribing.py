@@ -44,12 +44,18 @@ def options_of(asked: pb.CommandSubscribe) -> ConsumerOptions:
     )
 
 
-async def displace_dead(subscription: Subscription, cnx: ClientConnection) -> None:
-    """Ask the connection of an Exclusive consumer whether it lives, and end it if it does not."""
+async def displace_dead(
+    subscription: Subscription, cnx: ClientConnection, asked: pb.CommandSubscribe
+) -> None:
+    """Ask the connection of an Exclusive consumer whether it lives, and end it if it does not.
+
+    One that asks for another type is refused without that (recorded).
+    """
     exclusive = pb.CommandSubscribe.Exclusive
-    for consumer in list(subscription.consumers):
-        if subscription.type == exclusive and consumer.cnx is not cnx:
-            await consumer.cnx.answers_ping()
+    if subscription.type == exclusive == asked.subType:
+        for consumer in list(subscription.consumers):
+            if consumer.cnx is not cnx:
+                await consumer.cnx.answers_ping()
 
 
 def attach(subscription: Subscription, cnx: ClientConnection, options: ConsumerOptions) -> Consumer:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from broker.messages.position import Position
+    from broker.policies.effective import EffectivePolicies
     from broker.subscriptions.consumer import ClientConnection, ConsumerOptions
     from broker.subscriptions.context import SubscribedTopic, SubscriptionRules
     from broker.subscriptions.cursor import ManagedCursor
@@ -109,8 +110,8 @@ class Subscription:
         if self.dispatcher is None or not self.dispatcher.consumers:
             self._change_type(options)
         assert self.dispatcher is not None
-        self._check_type(options)
-        self._check_count()
+        check_type(self.type, options.type)
+        check_count(self.topic.policies, self.consumers)
         consumer = Consumer(cnx, options, self, self.topic.name.partition_index)
         self.dispatcher.add(consumer)
         self.awaits_return = False
@@ -131,21 +132,6 @@ class Subscription:
         else:
             dispatcher = KeySharedDispatcher(context, options.key_shared)
         self.type, self.dispatcher = options.type, dispatcher
-
-    def _check_type(self, options: ConsumerOptions) -> None:
-        if self.type == options.type:
-            return
-        ours, theirs = (SubType.Name(one) for one in (self.type or Exclusive, options.type))
-        raise RequestError(
-            pb.ConsumerBusy,
-            f"Subscription is of different type. Active subscription type of '{ours}' is different "
-            f"than the connecting consumer's type '{theirs}'.",
-        )
-
-    def _check_count(self) -> None:
-        most = self.topic.policies.max_consumers_per_subscription
-        if 0 < most <= len(self.consumers):
-            raise RequestError(pb.ConsumerBusy, "Subscription reached max consumers limit")
 
     def remove_consumer(self, consumer: Consumer) -> None:
         """Disconnect a consumer; what it did not acknowledge is delivered again."""
@@ -217,7 +203,9 @@ class Subscription:
                 cursor.acknowledge_through(self.topic.ledger.preceding(position))
                 self._acknowledge_part(position, one.ack_set)
         elif not one.ack_set:
-            cursor.acknowledge_through(position)
+            left = self.topic.compaction.compacted if consumer.options.read_compacted else None
+            compacted = left is not None and left.holds(position)
+            cursor.acknowledge_through(position, compacted=compacted)
         self._after_ack(ledger_before)
 
     def _after_ack(self, ledger_before: int) -> None:
@@ -327,3 +315,28 @@ class Subscription:
         """End its timers."""
         if self.dispatcher is not None:
             self.dispatcher.close()
+
+
+def check_type(ours: SubType.ValueType | None, theirs: SubType.ValueType) -> None:
+    """Refuse a consumer of another type than those that are connected.
+
+    Raises:
+        RequestError: It is.
+    """
+    if ours != theirs:
+        raise RequestError(
+            pb.ConsumerBusy,
+            "Subscription is of different type. Active subscription type of "
+            f"'{SubType.Name(ours or Exclusive)}' is different than the connecting consumer's type "
+            f"'{SubType.Name(theirs)}'.",
+        )
+
+
+def check_count(policies: EffectivePolicies, consumers: Sequence[Consumer]) -> None:
+    """Refuse a consumer of a subscription that has as many as it may have.
+
+    Raises:
+        RequestError: It has.
+    """
+    if 0 < policies.max_consumers_per_subscription <= len(consumers):
+        raise RequestError(pb.ConsumerBusy, "Subscription reached max consumers limit")

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from broker.subscriptions.consumer import Consumer
-    from broker.subscriptions.context import SubscribedTopic, SubscriptionRules
+    from broker.subscriptions.context import (
+        SubscribedTopic,
+        SubscriptionRules,
+        TopicWithPolicies,
+    )
     from limiter.clock import TimerHandle
 
 SAVE_SECONDS = 1.0
@@ -61,7 +65,7 @@ class Subscriptions:
         Raises:
             RequestError: It may not be created, or the policies of the topic refuse it.
         """
-        self._check(asked)
+        check_policies(self._topic, self.consumer_count, asked)
         found = self._by_name.get(asked.subscription)
         if found is not None:
             _check_durability(found, durable=asked.durable)
@@ -78,14 +82,6 @@ class Subscriptions:
         if asked.durable:
             await self._topic.ledger.flushed()
         return self._by_name.get(asked.subscription) or created
-
-    def _check(self, asked: pb.CommandSubscribe) -> None:
-        policies, type_name = self._topic.policies, SubType.Name(asked.subType)
-        if type_name not in policies.subscription_types:
-            text = f"Topic[{{{self._topic.name}}}] doesn't support {type_name} sub type!"
-            raise RequestError(pb.NotAllowedError, text)
-        if 0 < policies.max_consumers <= self.consumer_count:
-            raise RequestError(pb.ConsumerBusy, "Topic reached max consumers limit")
 
     def _start(self, asked: pb.CommandSubscribe) -> Position | None:
         """Return the entry that a new subscription begins with, if it says so otherwise."""
@@ -249,8 +245,32 @@ class Subscriptions:
             subscription.close()
 
 
+def check_policies(
+    topic: TopicWithPolicies, consumer_count: int, asked: pb.CommandSubscribe
+) -> None:
+    """Refuse a consumer that the policies of its topic do not allow.
+
+    Args:
+        topic: Its topic.
+        consumer_count: As many consumers the topic has.
+        asked: What its client asks for.
+
+    Raises:
+        RequestError: Its type is not allowed, or there are too many.
+    """
+    policies, type_name = topic.policies, SubType.Name(asked.subType)
+    if type_name not in policies.subscription_types:
+        text = f"Topic[{{{topic.name}}}] doesn't support {type_name} sub type!"
+        raise RequestError(pb.NotAllowedError, text)
+    if 0 < policies.max_consumers <= consumer_count:
+        raise RequestError(pb.ConsumerBusy, "Topic reached max consumers limit")
+
+
 def _check_durability(found: Subscription, *, durable: bool) -> None:
-    if found.durable is not durable:
+    # After a SEEK that closed the last consumer of one that is not durable any may have it: a real
+    # broker has forgotten the subscription then, and found its cursor again (recorded).
+    left = not found.durable and found.awaits_return and not found.consumers
+    if found.durable is not durable and not left:
         kind = "Durable" if found.durable else "NonDurable"
         text = f"{kind} subscription with the same name already exists."
         raise RequestError(pb.NotAllowedError, text)

@@ -63,7 +63,7 @@ class PostgresqlStore(CachedStore):
         self._configuration_callbacks: list[Callable[[], None]] = []
         self._policy_callbacks: list[Callable[[str], None]] = []
         self._name = uuid.uuid4().hex
-        self.schemas = PostgresqlTopicSchemas(self._use)
+        self.schemas = PostgresqlTopicSchemas(self.use)
 
     def __repr__(self) -> str:
         shown = self._connections.shown_url

@@ -116,11 +116,14 @@ func tableView(place *Place) Result {
 		put(fmt.Sprintf("key-%d", number%5), fmt.Sprintf("value-%d", number))
 	}
 	view := must(client.CreateTableView(pulsar.TableViewOptions{
-		Topic: place.topic(""), Schema: kind, SchemaValueType: reflect.TypeOf(""),
+		Topic: place.topic(""), Schema: kind, SchemaValueType: reflect.TypeOf((*string)(nil)),
 	}))
 	get := func(key string) []byte {
-		if value, is := view.Get(key).(*string); is && value != nil {
+		switch value := view.Get(key).(type) {
+		case *string:
 			return []byte(*value)
+		case **string:
+			return []byte(**value)
 		}
 		return nil
 	}
