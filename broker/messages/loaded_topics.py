@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from broker.errors import Refusal, RefusedError
+from broker.messages.compaction.compactor import Compactor
+from broker.messages.compaction.topic_compaction import delete_compacted
 from broker.messages.errors import fenced
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.publishing.latency import PublishLatency
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
 from broker.stores.name_locks import NameLocks, to_its_end
+from proto.names import TopicName
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from broker.policies.effective import EffectivePolicies
     from broker.topics.service import TopicService
     from limiter.clock import Clock
-    from proto.names import NamespaceName, TopicName
+    from proto.names import NamespaceName
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +41,7 @@ class TopicParts(NamedTuple):
     Attributes:
         store: The messages.
         creation: Says which topics there are.
+        owns: Tells whether this broker serves a topic, at this moment.
         topics: Deletes them.
         policies_of: Returns the policies in force for a topic.
         subscriptions_of: Makes the subscriptions of a topic from what its ledger has.
@@ -48,6 +52,7 @@ class TopicParts(NamedTuple):
     clock: Clock
     store: MessageStore
     creation: TopicCreation
+    owns: Callable[[TopicName], bool]
     topics: TopicService
     policies_of: Callable[[TopicName], EffectivePolicies]
     subscriptions_of: Callable[[PersistentTopic], TopicSubscriptions]
@@ -68,6 +73,7 @@ class LoadedTopics:
         self._context = TopicContext(
             parts.config, parts.clock, parts.policies_of, self._broken, self.latency
         )
+        self._compactor = Compactor(parts.store)
         self._topics: dict[str, Topic] = {}
         self._locks: NameLocks[str] = NameLocks()
         self._loads = asyncio.Semaphore(parts.config.max_concurrent_topic_loads)
@@ -123,6 +129,10 @@ class LoadedTopics:
                 topic = await self._opened(name, made=made)
             except MessageStoreError as error:
                 raise RequestError(pb.PersistenceError, str(error)) from None
+            if not self._parts.owns(name):  # Not any more: the bundle was lost meanwhile.
+                if name.persistent:
+                    self._parts.store.close_ledger(str(name))
+                raise fenced()
             self._topics[topic.full_name] = topic
             self.loads += 1
             return topic
@@ -137,6 +147,7 @@ class LoadedTopics:
         topic = PersistentTopic(name, self._context, ledger, parts.subscriptions_of)
         if made:
             topic.mark_made_by_use()
+        await topic.compaction.open(self._compactor)
         await topic.recover()
         return topic
 
@@ -161,6 +172,32 @@ class LoadedTopics:
             await to_its_end(self._unload(topic))
             return True
 
+    def let_go(self, belongs: Callable[[TopicName], bool]) -> Awaitable[object]:
+        """Close topics that this broker serves no more: nothing is published from now on.
+
+        Args:
+            belongs: Says which.
+
+        Returns:
+            What ends when all of them are closed.
+        """
+        gone = [topic for topic in self if belongs(topic.name)]
+        for topic in gone:
+            topic.closing = True
+            topic.producers.disconnect(fenced())
+        return asyncio.get_running_loop().create_task(self._unload_all(gone))
+
+    async def _unload_all(self, topics: list[Topic]) -> None:
+        for topic in topics:
+            await self.unload(topic.name)
+
+    async def forget(self, belongs: Callable[[TopicName], bool]) -> None:
+        """Delete what is stored of topics that others served meanwhile; none of them is loaded."""
+        for name in self._parts.store.names():
+            if belongs(TopicName.parse(name)):
+                await self._parts.store.delete_ledger(name)
+            await asyncio.sleep(0)
+
     async def _unload(self, topic: Topic) -> None:
         topic.closing = True
         try:
@@ -173,6 +210,7 @@ class LoadedTopics:
 
     async def _keep(self, topic: PersistentTopic) -> None:
         """Have what a topic stored made durable, and close its ledger."""
+        await topic.compaction.close()
         try:
             await topic.ledger.flushed()
             topic.deduplication.save()
@@ -233,7 +271,9 @@ class LoadedTopics:
             del self._topics[topic.full_name]
             if isinstance(topic, PersistentTopic):
                 topic.forget_pending()
+                await topic.compaction.close()
         if name.persistent:
+            await delete_compacted(self._parts.store, str(name))
             await self._parts.store.delete_ledger(str(name))
         for deleted in self._when_deleted:
             await deleted(name)

@@ -59,6 +59,7 @@ def parts(**keys: str) -> BrokerParts:
     service.policies = PolicyService(service.store, lambda: service.config.policies)
     rules = TopicRules.of(service.config, service.config.policies)
     service.topics = TopicService(service.store, lambda _: rules)
+    service._choose_ownership()
     service.messaging = service._messaging()
     return service._parts()
 
