@@ -55,7 +55,7 @@ async def _subscribe(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
     try:
         check_subscribe(asked)
         subscription = await _subscription(cnx, asked)
-        await displace_dead(subscription, cnx, asked)
+        await displace_dead(subscription, asked)
         attach(subscription, cnx, options_of(asked))
     except RequestError as error:
         refuse(cnx, asked.request_id, error)
