@@ -198,12 +198,12 @@ def seek(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 def _target(consumer: Consumer, asked: pb.CommandSeek) -> Position:
     topic = consumer.subscription.topic
-    if not topic.name.persistent:
-        return EARLIEST  # Nothing is stored, so there is nowhere to go; it succeeds (recorded).
     if asked.HasField("message_id"):
         return from_wire(asked.message_id.ledgerId, asked.message_id.entryId)
     if asked.HasField("message_publish_time"):
-        return topic.ledger.published_at(asked.message_publish_time)
+        # Where nothing is stored there is nowhere to go, and it succeeds (recorded).
+        stored = topic.name.persistent
+        return topic.ledger.published_at(asked.message_publish_time) if stored else EARLIEST
     raise RequestError(pb.MetadataError, "Message id and message publish time were not present")
 
 

@@ -96,6 +96,9 @@ class TopicSubscriptions(AnySubscriptions, Protocol):
 
     def __iter__(self) -> Iterator[StoredSubscription]: ...
 
+    def create(self, name: str) -> StoredSubscription:
+        """Create a durable subscription behind the last entry."""
+
     def moved(self) -> None:
         """Drop ledgers that nobody needs any more, as far as retention allows."""
 

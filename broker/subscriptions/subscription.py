@@ -203,7 +203,9 @@ class Subscription:
                 cursor.acknowledge_through(self.topic.ledger.preceding(position))
                 self._acknowledge_part(position, one.ack_set)
         elif not one.ack_set:
-            cursor.acknowledge_through(position)
+            left = self.topic.compaction.compacted if consumer.options.read_compacted else None
+            compacted = left is not None and left.holds(position)
+            cursor.acknowledge_through(position, compacted=compacted)
         self._after_ack(ledger_before)
 
     def _after_ack(self, ledger_before: int) -> None:

@@ -124,12 +124,15 @@ class NamespaceAdmin:
                 await self._remove(
                     namespace, TopicChanges((), list(block.names()), creates_namespace=False)
                 )
-                await asyncio.sleep(0)
         if forgotten:
             await self._remove(
                 namespace, TopicChanges(partitioned=forgotten, creates_namespace=False)
             )
-        return await self._delete(namespace)
+        deleted = await self._delete(namespace)
+        if deleted:
+            blocks = (block.names() for block in snapshot.persistent.blocks())
+            await self._context.messaging.loaded_topics.drop_namespace(namespace, blocks)
+        return deleted
 
     async def _has_non_persistent_only(self, namespace: NamespaceName) -> bool:
         """Tell whether a namespace has only non-persistent topics, which upstream ignores."""

@@ -61,7 +61,7 @@ class Party:
 
     async def open(self) -> None:
         await self.store.open()
-        self.ownership.open(self.registration)
+        self.ownership.open(*self.registration)
         await self.session.ready()
 
     async def close(self) -> None:

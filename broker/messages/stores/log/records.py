@@ -132,7 +132,8 @@ def body_at(data: bytes, offset: int) -> bytes | None:
         return None
     magic, size, checksum = _HEADER.unpack_from(data, offset)
     start = offset + HEADER_BYTES
-    if magic != MAGIC or start + size > len(data):
+    # Nothing at all has the checksum 0: zeros behind a magic number are no record.
+    if magic != MAGIC or not size or start + size > len(data):
         return None
     body = data[start : start + size]
     return body if google_crc32c.value(body) == checksum else None

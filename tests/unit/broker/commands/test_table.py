@@ -59,7 +59,10 @@ def parts(**keys: str) -> BrokerParts:
     service.policies = PolicyService(service.store, lambda: service.config.policies)
     rules = TopicRules.of(service.config, service.config.policies)
     service.topics = TopicService(service.store, lambda _: rules)
+    service._choose_ownership()
+    service.schemas = service._schema_registry()
     service.messaging = service._messaging()
+    service.schemas = service._schema_registry()
     return service._parts()
 
 
