@@ -256,7 +256,7 @@ def consumer_stats(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         msgThroughputOut=consumer.rates.current.bytes_out,
         msgRateRedeliver=consumer.rates.current.redelivered,
         consumerName=consumer.name,
-        availablePermits=max(0, consumer.permits),
+        availablePermits=to_wire(consumer.permits),
         unackedMessages=consumer.unacked,
         blockedConsumerOnUnackedMsgs=consumer.blocked,
         address=f"/{cnx.peer}",
