@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.admin.requests import segment, topic_name
+from broker.messages.position import EARLIEST, Position
 from broker.messages.topic import PersistentTopic, Topic
 from broker.subscriptions.subscriptions import Subscriptions
 from broker.topics.rules import no_namespace, not_found, partition_name
@@ -121,6 +122,18 @@ def persistent(topic: Topic) -> PersistentTopic:
     if not isinstance(topic, PersistentTopic):
         raise RestError(500, f"{topic.name} stores no messages: it is non-persistent")
     return topic
+
+
+def last_id(topic: PersistentTopic) -> Position:
+    """Return the position of the last message; where that is gone (-1, -1).
+
+    Of a terminated topic it is the end of the last ledger then.
+    """
+    ledger = topic.ledger
+    last = ledger.last_confirmed
+    if last.entry_id < 0 or ledger.entry(last) is not None:
+        return last
+    return Position(ledger.ledgers[-1].ledger_id, -1) if topic.terminated else EARLIEST
 
 
 def subscription_name(request: web.Request) -> str:
