@@ -46,11 +46,11 @@ class StatsAdmin:
 
     async def partitioned_stats(self, request: web.Request) -> web.Response:
         """Return the statistics of a partitioned topic, and of each partition if asked."""
-        topics, wanted = await self._partitions(request), _wanted(request)
+        (count, topics), wanted = await self._partitions(request), _wanted(request)
         owner = self._context.broker_id
         shown = {str(topic.name): topic_stats(topic, wanted, owner) for topic in topics}
         one_by_one = request.query.get("perPartition", "true").lower() == "true"
-        return json_response(partitioned_stats(shown, len(topics), one_by_one=one_by_one))
+        return json_response(partitioned_stats(shown, count, one_by_one=one_by_one))
 
     async def internal_stats(self, request: web.Request) -> web.Response:
         """Return the ledgers and cursors of a topic, or of one partition."""
@@ -59,9 +59,9 @@ class StatsAdmin:
 
     async def partitioned_insides(self, request: web.Request) -> web.Response:
         """Return the ledgers and cursors of each partition."""
-        topics = await self._partitions(request)
+        count, topics = await self._partitions(request)
         shown = {str(topic.name): internal_stats(topic, metadata=False) for topic in topics}
-        metadata = {"partitions": len(topics), "deleted": False}
+        metadata = {"partitions": count, "deleted": False}
         return json_response({"metadata": metadata, "partitions": shown})
 
     async def internal_info(self, request: web.Request) -> web.Response:
@@ -73,11 +73,12 @@ class StatsAdmin:
         shown = {str(one.name): internal_info(one) for one in topics}
         return json_response({"version": 0, "partitions": shown})
 
-    async def _partitions(self, request: web.Request) -> list[Topic]:
+    async def _partitions(self, request: web.Request) -> tuple[int, list[Topic]]:
         topic = topic_name(request)
-        if await self._topics.partitions(topic) is None:
+        count = await self._topics.partitions(topic)
+        if count is None:
             raise RestError(404, f"Partitioned Topic {topic} not found")
-        return await self._topics.all(request)
+        return count, await self._topics.all(request)
 
 
 def _wanted(request: web.Request) -> Wanted:

@@ -93,7 +93,7 @@ class MessageTopics:
         return persistent(await self.one(request, refusal))
 
     async def names(self, request: web.Request) -> list[TopicName]:
-        """Return the topic in the path, or its partitions.
+        """Return the topic in the path, or those of its partitions that are there.
 
         Raises:
             RefusedError: It does not exist.
@@ -102,11 +102,13 @@ class MessageTopics:
         count = await self.partitions(topic)
         if count is None:
             return [topic]
-        return [TopicName.parse(partition_name(topic, index)) for index in range(count)]
+        snapshot = await self._context.snapshot(topic.namespace)
+        names = [partition_name(topic, index) for index in range(count)]
+        return [TopicName.parse(name) for name in names if snapshot.holds(name.encode())]
 
     async def all(self, request: web.Request) -> list[Topic]:
-        """Return the topic in the path, or its partitions."""
-        return [await self.load(name, create=True) for name in await self.names(request)]
+        """Return the topic in the path, or those of its partitions that are there."""
+        return [await self.load(name) for name in await self.names(request)]
 
     async def all_stored(self, request: web.Request) -> list[PersistentTopic]:
         """Return the persistent topic in the path, or its partitions."""
