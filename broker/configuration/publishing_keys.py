@@ -32,6 +32,7 @@ class PublishingConfig(NamedTuple):
         retention_check_seconds: retentionCheckIntervalInSeconds.
         statistics_seconds: statsUpdateFrequencyInSecs.
         inactive_check_seconds: brokerDeleteInactiveTopicsFrequencySeconds.
+        compaction_check_seconds: brokerServiceCompactionMonitorIntervalInSeconds.
     """
 
     max_pending: int = 1_000
@@ -47,6 +48,7 @@ class PublishingConfig(NamedTuple):
     retention_check_seconds: int = 120
     statistics_seconds: int = 60
     inactive_check_seconds: int = 60
+    compaction_check_seconds: int = 60
 
 
 def publishing_config(checked: CheckedKeys) -> PublishingConfig:
@@ -72,4 +74,5 @@ def publishing_config(checked: CheckedKeys) -> PublishingConfig:
         retention_check_seconds=checked.integer("retentionCheckIntervalInSeconds"),
         statistics_seconds=checked.integer("statsUpdateFrequencyInSecs"),
         inactive_check_seconds=checked.integer("brokerDeleteInactiveTopicsFrequencySeconds"),
+        compaction_check_seconds=checked.integer("brokerServiceCompactionMonitorIntervalInSeconds"),
     )

@@ -1,6 +1,6 @@
 """The monitors of topics: what is done to all that are loaded, again and again.
 
-Expiry, retention, backlog quotas, unused topics, snapshots of sequence ids, and rates.
+Expiry, retention, backlog quotas, unused topics, snapshots of sequence ids, compaction, and rates.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ class TopicMonitors:
         self._every(config.dedup_snapshot_seconds, self.keep_sequence_ids)
         self._every(config.quota_check_seconds, self.enforce_quotas)
         self._every(config.inactive_check_seconds, self.delete_unused)
+        self._every(config.compaction_check_seconds, self.compact)
 
     def _every(self, seconds: float, work: Callable[[], Coroutine[object, object, None]]) -> None:
         if seconds > 0:
@@ -104,6 +105,10 @@ class TopicMonitors:
         """Do what exceeded backlog quotas say."""
         await self._each(_enforce_quota)
 
+    async def compact(self) -> None:
+        """Compact the topics of which more is uncompacted than their policies allow."""
+        await self._each(_compact)
+
     async def delete_unused(self) -> None:
         """Delete topics that nobody has used for long, of those that came with their first use."""
         for topic in self._topics:
@@ -145,6 +150,11 @@ def _trim(topic: Topic) -> None:
 def _keep_sequence_ids(topic: Topic) -> None:
     if isinstance(topic, PersistentTopic):
         topic.deduplication.save()
+
+
+def _compact(topic: Topic) -> None:
+    if isinstance(topic, PersistentTopic):
+        topic.compaction.start_if_due()
 
 
 def _enforce_quota(topic: Topic) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.backlog_quota import check_quota, make_room
+from broker.messages.compaction.topic_compaction import TopicCompaction
 from broker.messages.deduplication import Deduplication, Verdict
 from broker.messages.entry import Entry
 from broker.messages.errors import quota_exceeded, terminated
@@ -235,6 +236,7 @@ class PersistentTopic(Topic):
         self._appending = False
         self._telling = False
         ledger.listener = self
+        self.compaction = TopicCompaction(self)
         self.subscriptions = subscriptions_of(self)
 
     def _created_at(self) -> int:

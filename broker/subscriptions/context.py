@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
+    from broker.messages.compaction.topic_compaction import TopicCompaction
     from broker.messages.managed_ledger import ManagedLedger
     from broker.policies.effective import EffectivePolicies
     from broker.subscriptions.cursor import ManagedCursor
@@ -74,6 +75,10 @@ class SubscribedTopic(TopicWithPolicies, Protocol):
     @property
     def ledger(self) -> ManagedLedger:
         """Its messages."""
+
+    @property
+    def compaction(self) -> TopicCompaction:
+        """What compaction has left of them."""
 
     @property
     def terminated(self) -> bool:

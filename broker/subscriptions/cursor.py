@@ -130,6 +130,8 @@ class ManagedCursor:
             self.mark_delete = position
             if self.acknowledged.count:
                 self._advance()
+            if self.read_position <= self.mark_delete:
+                self.rewind()  # It need not be read: it was acknowledged before.
         else:
             self.acknowledged.add(position)
 
@@ -152,11 +154,16 @@ class ManagedCursor:
             self.acknowledge(position)
         return newly, done
 
-    def acknowledge_through(self, position: Position) -> bool:
-        """Acknowledge everything up to an entry; false, without effect, if there is no such."""
+    def acknowledge_through(self, position: Position, *, compacted: bool = False) -> bool:
+        """Acknowledge everything up to an entry; false, without effect, if there is no such.
+
+        Args:
+            position: The entry.
+            compacted: It is one that compaction has left; its ledger may be gone.
+        """
         if position <= self.mark_delete or position > self._ledger.last_confirmed:
             return False
-        if self._ledger.entry(position) is None:
+        if not compacted and self._ledger.entry(position) is None:
             return False
         self._move_to(position)
         return True

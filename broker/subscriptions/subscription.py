@@ -144,6 +144,8 @@ class Subscription:
         if self.dispatcher is not None and consumer in self.dispatcher.consumers:
             consumer.cnx.outbound.forget_listener(self.dispatcher.wake)
             self.dispatcher.remove(consumer)
+            # Another consumer of the same connection may have waited for it too.
+            self.dispatcher.wake()
             self.messages_out += consumer.messages_out
             self.bytes_out += consumer.bytes_out
             if not self.dispatcher.consumers:
@@ -209,7 +211,9 @@ class Subscription:
                 cursor.acknowledge_through(self.topic.ledger.preceding(position))
                 self._acknowledge_part(position, one.ack_set)
         elif not one.ack_set:
-            cursor.acknowledge_through(position)
+            left = self.topic.compaction.compacted if consumer.options.read_compacted else None
+            compacted = left is not None and left.holds(position)
+            cursor.acknowledge_through(position, compacted=compacted)
         self._after_ack(ledger_before)
 
     def _note_advance(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.position import EARLIEST, Position
 from broker.subscriptions.dispatchers.dispatcher import READ_BYTES, READ_ENTRIES, Dispatcher
 from broker.subscriptions.failover import active_of
 from server.connection.request_errors import RequestError
@@ -12,8 +13,8 @@ from server.connection.request_errors import RequestError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from broker.messages.compaction.compacted_entries import CompactedEntries
     from broker.messages.entry import Entry
-    from broker.messages.position import Position
     from broker.subscriptions.consumer import Consumer
     from broker.subscriptions.context import SubscriptionContext
     from limiter.clock import TimerHandle
@@ -47,7 +48,7 @@ class SingleActiveDispatcher(Dispatcher):
                 if not active.cnx.outbound.writable:
                     break
                 self._send(active, entry)
-                cursor.read_position = self._ledger.following(entry.position)
+                cursor.read_position = self._behind(entry.position)
         self._waits_for_entry = active.permits > 0 and cursor.at_end
         self._call_when_writable((active,))
         return handled
@@ -61,7 +62,33 @@ class SingleActiveDispatcher(Dispatcher):
         allowed = self._allowed(min(most, active.permits))
         if not allowed:
             return []
-        return self._ledger.read(self._cursor.read_position, allowed, READ_BYTES)
+        cursor, compacted = self._cursor, self._compacted()
+        if compacted is not None and cursor.read_position <= compacted.horizon:
+            left = compacted.read(cursor.read_position, allowed, READ_BYTES)
+            if left:
+                return left
+            cursor.read_position = self._ledger.following(compacted.horizon)
+        return self._ledger.read(cursor.read_position, allowed, READ_BYTES)
+
+    def _compacted(self) -> CompactedEntries | None:
+        """Return what compaction has left of the topic, if the active consumer reads that."""
+        reads_it = self.active is not None and self.active.options.read_compacted
+        return self._context.topic.compaction.compacted if reads_it else None
+
+    def _behind(self, position: Position) -> Position:
+        """Return where to read on; of compacted entries the ledgers may be gone."""
+        if self._compacted() is not None:
+            return Position(position.ledger_id, position.entry_id + 1)
+        return self._ledger.following(position)
+
+    def _rewind(self) -> None:
+        """Read next the first entry that is not acknowledged."""
+        cursor = self._cursor
+        cursor.rewind()
+        if self._compacted() is not None:
+            mark = cursor.mark_delete
+            from_start = mark == self._ledger.preceding(EARLIEST)
+            cursor.read_position = EARLIEST if from_start else self._behind(mark)
 
     def _send(self, active: Consumer, entry: Entry) -> None:
         cursor = self._cursor
@@ -82,19 +109,19 @@ class SingleActiveDispatcher(Dispatcher):
             raise RequestError(pb.ConsumerBusy, "Exclusive consumer is already connected")
         self.consumers.append(consumer)
         self.active = consumer
-        self._cursor.rewind()
+        self._rewind()
 
     def remove(self, consumer: Consumer) -> None:
         """Let a consumer go; what it did not acknowledge is delivered again."""
         self.consumers.remove(consumer)
         if self.active is consumer:
             self.active = None
-            self._cursor.rewind()
+            self._rewind()
 
     def redeliver(self, consumer: Consumer, positions: Iterable[Position] | None) -> None:
         """Deliver everything again that is not acknowledged, whichever was asked for."""
         if consumer is self.active:
-            self._cursor.rewind()
+            self._rewind()
             self.wake()
 
     def acknowledged(
@@ -142,7 +169,7 @@ class FailoverDispatcher(SingleActiveDispatcher):
 
     def _changed(self) -> None:
         self._change = None
-        self._cursor.rewind()
+        self._rewind()
         for consumer in list(self.consumers):
             consumer.tell_active(is_active=consumer is self.active)
         self.wake()
@@ -156,16 +183,22 @@ class FailoverDispatcher(SingleActiveDispatcher):
             self._stop()
 
     def disconnect_active(self) -> Consumer | None:
-        """Let the active consumer go; nobody is until the next one comes (SEEK)."""
+        """Let the active consumer go; nobody is until the next one comes (SEEK).
+
+        A change that was about to be told is told, to those that are left (recorded).
+        """
         active = self.active
         if active is not None:
             self.consumers.remove(active)
+            self.active = None
+            self._cursor.rewind()
+        if not self.consumers:
             self._stop()
         return active
 
     def _stop(self) -> None:
         self.active = None
-        self._cursor.rewind()
+        self._rewind()
         if self._change is not None:
             self._change.cancel()
             self._change = None
