@@ -9,6 +9,7 @@ import pytest
 from broker.messages.managed_ledger import CursorState, MessageStoreError
 from broker.messages.position import EARLIEST
 from broker.messages.stores.log.items import RETRY_SECONDS
+from broker.messages.stores.log.records import ENTRY_DATA_OFFSET
 from broker.messages.stores.log.writer import SYNC_SECONDS
 from tests.support.stores.message_stores import (
     OTHER_TOPIC,
@@ -93,6 +94,7 @@ async def test_a_full_disk_fails_what_is_not_confirmed_and_nothing_else(*, fsync
         ledger.listener, other.listener = Noting(), Noting()
         positions = await filled(ledger, 3)
         stored = store.stored_bytes
+        entries_bytes = stored + 3 * ENTRY_DATA_OFFSET
         # When
         files.is_full = True
         ledger.append(b"lost", digest())
@@ -102,6 +104,7 @@ async def test_a_full_disk_fails_what_is_not_confirmed_and_nothing_else(*, fsync
         assert "cannot be written: No space left on device" in str(ledger.listener.error)
         assert other.listener.error is None
         assert store.stored_bytes == stored
+        assert sum(sum(one.ledgers.values()) for one in store.parts.segments) == entries_bytes
         assert ledger.last_confirmed == positions[-1]
         with pytest.raises(MessageStoreError):
             ledger.append(b"too", digest())
