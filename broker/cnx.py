@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from broker.messages.publishing.closed_producers import LEAST_GRACE_SECONDS, ClosedProducers
+from broker.messages.publishing.throttling import ConnectionPublishes
+from server.connection.liveness_check import LivenessCheck
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.served_connection import ServedConnection
 from server.connection.turn_writer import TurnWriter
@@ -19,11 +22,19 @@ if TYPE_CHECKING:
     import proto.PulsarApi_pb2 as pb
     from broker.configuration.config import BrokerConfig
     from broker.listing.handler import GetTopicsHandler
+    from broker.messages.loaded_topics import LoadedTopics
     from broker.messages.producer import Producer
+    from broker.messages.publishing.names import ProducerNames
+    from broker.messages.publishing.rules import PublishRules
+    from broker.messages.publishing.throttling import PublishLimits
+    from broker.ownership.ownership import Ownership
+    from broker.policies.service import PolicyService
+    from broker.schemas.registry import SchemaRegistry
     from broker.subscriptions.consumer import Consumer
     from broker.topics.lookup import LookupHandler
     from broker.watches.service import TopicListService
     from limiter.memory.response_memory import ResponseMemory
+    from proto.frames import Frame
     from proto.names import NamespaceName
     from server.connection.command_table import CommandTable
     from server.connection.counters import ConnectionCounters
@@ -53,10 +64,17 @@ class BrokerParts:
     namespace_named: Callable[[str], NamespaceName]
     lookup_handler: LookupHandler
     topics_handler: GetTopicsHandler
+    policies: PolicyService
     watches: TopicListService
     memory: ResponseMemory
     counters: ConnectionCounters
     connections: set[ServerCnx]
+    ownership: Ownership
+    loaded_topics: LoadedTopics
+    producer_names: ProducerNames
+    publish_rules: PublishRules
+    schemas: SchemaRegistry
+    publish_limits: PublishLimits
 
 
 class ServerCnx(ServedConnection):
@@ -69,7 +87,11 @@ class ServerCnx(ServedConnection):
         listed_in_chunk: The chunk from the socket in which a listing was answered at once.
         producers: Its producers by id, those that are being made included.
         consumers: Its consumers by id.
+        subscribing: Ids of consumers whose SUBSCRIBE is under way.
         turn_writer: Sends receipts and messages, those of a turn at once.
+        publishes: What it publishes, and why it is not read.
+        closed_by_broker: Its producers that this broker closed lately, by id: what they still
+            send is ignored.
 
     Source: upstream ServerCnx.
     """
@@ -83,12 +105,36 @@ class ServerCnx(ServedConnection):
         self.requests = PermittedRequests(self, parts.permits)
         self.producers: dict[int, Producer] = {}
         self.consumers: dict[int, Consumer] = {}
+        self.subscribing: set[int] = set()
+        self._liveness = LivenessCheck(self.ask_whether_it_reads, self.abort, parts.flow.clock)
+        self.when_lost(_consumers_leave)
         self.turn_writer = TurnWriter(self.enqueue)
+        self.closed_by_broker = ClosedProducers(
+            parts.flow.clock, max(parts.flow.keep_alive_seconds, LEAST_GRACE_SECONDS)
+        )
+        self.publishes = ConnectionPublishes(self.gate, parts.publish_limits)
+        self.when_lost(ServerCnx._end_producers)
 
     def send(self, command: pb.BaseCommand) -> None:
         """Queue a command behind the receipts and messages of this turn."""
         self.turn_writer.flush()
         super().send(command)
+
+    async def answers_ping(self) -> bool:
+        """Ask the client whether it lives, and end the connection if it does not answer.
+
+        For somebody else who wants what it has: a producer's name, an Exclusive subscription.
+        """
+        return await self._liveness.lives(self.parts.config.liveness_check_ms / 1000)
+
+    def frame_received(self, frame: Frame) -> None:
+        """Handle a frame; whatever it is, the client lives.
+
+        This broker may have been stopped, and own nothing any more: that is noticed first.
+        """
+        self.parts.ownership.notice()
+        self._liveness.heard()
+        super().frame_received(frame)
 
     def connected(self) -> None:
         """Count the connection."""
@@ -100,11 +146,28 @@ class ServerCnx(ServedConnection):
         """Count its end; those who hold something for it are told next (see ``when_lost``)."""
         super().lost(error)
         self.state = ServerCnxState.FAILED
+        self._liveness.lost()
         self.parts.connections.discard(self)
         self.parts.counters.closed()
+
+    def producer_was_closed(self, producer_id: int) -> None:
+        """Ignore the messages of a producer for a while: this broker closed it."""
+        self.closed_by_broker.add(producer_id)
+
+    def _end_producers(self) -> None:
+        self.publishes.lost()
+        for producer in tuple(self.producers.values()):
+            producer.connection_lost()
 
     async def drain(self) -> None:
         """Take no more requests, let those under way answer, then close."""
         self.take_no_more()
         await self.requests.tasks.finished()
         self.close()
+
+
+def _consumers_leave(cnx: ServerCnx) -> None:
+    """Let others have what a lost connection's consumers did not acknowledge."""
+    consumers, cnx.consumers = cnx.consumers, {}
+    for consumer in consumers.values():
+        consumer.subscription.remove_consumer(consumer)

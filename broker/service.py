@@ -21,9 +21,15 @@ from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister, open_lister
 from broker.listing.rules import AnswerRules
+from broker.messaging import Messaging, MessagingContext, messaging_of
+from broker.ownership.open_ownership import is_shared, shared_ownership, sole_ownership
 from broker.patterns.cache import ListingCache
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.workers import PatternWorkers
+from broker.policies.service import PolicyService
+from broker.schemas.avro.judge import ProcessJudge
+from broker.schemas.checks import SchemaChecks
+from broker.schemas.registry import FLOODGATE_SCHEMAS, PULSAR_SCHEMAS, SchemaRegistry
 from broker.stores.changes import StoreError
 from broker.stores.open_store import store_for_url
 from broker.topics.lookup import LookupHandler
@@ -48,6 +54,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from broker.configuration.config import BrokerConfig
+    from broker.ownership.ownership import Ownership
+    from broker.ownership.shared import SharedOwnership
     from broker.stores.store import MetadataStore
     from limiter.clock import Clock
     from server.imports import Imports
@@ -81,8 +89,12 @@ class BrokerService(ServerService["ServerCnx"]):
         self.store: MetadataStore
         self.lister: TopicLister
         self.dynamic: DynamicConfiguration
+        self.policies: PolicyService
         self.topics: TopicService
         self.watches: TopicListService
+        self.messaging: Messaging
+        self.ownership: Ownership
+        self._shared: SharedOwnership | None = None
 
     @property
     def overdue_calls(self) -> int:
@@ -95,7 +107,10 @@ class BrokerService(ServerService["ServerCnx"]):
         await self._open_store()
         opened = open_lister(self.store, config, self._clock)
         self.lister = await self._exits.enter_async_context(opened)
+        self._choose_ownership()
         await self._take_dynamic_configuration()
+        self.messaging = self._messaging()
+        await self.messaging.open(self._exits)
         routes = [
             *import_routes(lambda: self.store, config.import_directory),
             *admin_routes(self._admin_context()),
@@ -109,6 +124,12 @@ class BrokerService(ServerService["ServerCnx"]):
         await self._serve_clients(
             lambda: ServerCnx(parts), config.broker_service_port, "brokerServicePort"
         )
+        if self._shared is not None:
+            identity = self.messaging.store.identity
+            try:
+                await self._shared.open(self.service_url, self.web_service_url, identity)
+            except StoreError as error:
+                raise StartError(str(error)) from None
 
     async def _open_store(self) -> None:
         try:
@@ -121,18 +142,51 @@ class BrokerService(ServerService["ServerCnx"]):
         except StoreError as error:
             raise StartError(str(error)) from None
 
+    def _choose_ownership(self) -> None:
+        """Share the topics with other brokers of the same store, where there can be others."""
+        config = self.config
+        if is_shared(config.metadata_store_url):
+            lease_seconds = config.metadata_store_session_timeout_seconds
+            self._shared = shared_ownership(self.store, lease_seconds, self._clock)
+            self._exits.push_async_callback(self._shared.close)
+            self.ownership = self._shared
+        else:
+            self.ownership = sole_ownership(
+                self.store,
+                lambda: (self.service_url, self.web_service_url),
+                pulsar_compatible=self._pulsar_compatible,
+            )
+
     async def _take_dynamic_configuration(self) -> None:
         self.dynamic = DynamicConfiguration(self.config, self.store, self._put_in_force)
+        self.policies = PolicyService(self.store, lambda: self.dynamic.config.policies)
         try:
             await self.dynamic.start()
+            await self.policies.start()
         except StoreError as error:
             raise StartError(str(error)) from None
         self._exits.push_async_callback(self.dynamic.close)
-        self.topics = TopicService(self.store, lambda: TopicRules.of(self.dynamic.config))
+        self._exits.push_async_callback(self.policies.close)
+        self.topics = TopicService(self.store, self._topic_rules)
+        self.topics.on_deleted(self.policies.forget)
+        self.schemas = self._schema_registry()
+        self.topics.on_deleted(self.schemas.forget)
+
+    def _topic_rules(self, namespace: NamespaceName) -> TopicRules:
+        """Return the rules by which topics of a namespace are created now."""
+        return TopicRules.of(self.dynamic.config, self.policies.of_namespace(namespace))
+
+    def _schema_registry(self) -> SchemaRegistry:
+        judge = ProcessJudge(self._clock)
+        self._exits.push_async_callback(judge.close)
+        rules = PULSAR_SCHEMAS if self._pulsar_compatible else FLOODGATE_SCHEMAS
+        checks = SchemaChecks(judge)
+        return SchemaRegistry(self.store.schemas, checks, self._clock.wall_ms, rules)
 
     def _put_in_force(self, config: BrokerConfig) -> None:
         """Put a configuration that was changed at run time in force."""
         self._server_config = config
+        self.policies.configuration_changed()
         limits = config.topic_list_limits
         for limit_type, limit in (
             (LimitType.HEAP_MEMORY, limits.heap),
@@ -152,8 +206,12 @@ class BrokerService(ServerService["ServerCnx"]):
             lister=self.lister,
             topics=self.topics,
             properties=TopicProperties(self.store),
+            message_policies=self.policies,
+            messaging=self.messaging,
+            schemas=self.schemas,
             dynamic=self.dynamic,
             listings=self._admin_listings,
+            ownership=self.ownership,
             service_url=lambda: self.service_url,
             web_service_url=lambda: self.web_service_url,
             rules=PULSAR_ADMIN if self._pulsar_compatible else FLOODGATE_ADMIN,
@@ -173,11 +231,13 @@ class BrokerService(ServerService["ServerCnx"]):
         snapshot_bytes = self.config.snapshot_cache_max_bytes
         yield metrics.store_metrics(cluster, self.store, snapshot_bytes)
         yield metrics.admin_metrics(cluster, lambda: self._admin_listings.active)
+        if self._shared is not None:
+            yield metrics.ownership_metrics(cluster, self._shared)
         if self.lister.calls is not None:
             yield metrics.plugin_metrics(cluster, self.lister.calls)
 
     def _parts(self) -> BrokerParts:
-        config = self.config
+        config, messaging = self.config, self.messaging
         listing = self._listing_parts()
         watches = self.watches = self._topic_list_service(listing)
         watches.start()
@@ -190,11 +250,31 @@ class BrokerService(ServerService["ServerCnx"]):
             namespace_named=named_or_closed if self._pulsar_compatible else named_or_refused,
             lookup_handler=self._lookup_handler(),
             topics_handler=self._topics_handler(listing),
+            policies=self.policies,
             watches=watches,
             memory=listing.memory,
             counters=self.connection_counters,
             connections=self.connections,
+            ownership=self.ownership,
+            loaded_topics=messaging.loaded_topics,
+            producer_names=messaging.producer_names,
+            publish_rules=messaging.publish_rules,
+            schemas=self.schemas,
+            publish_limits=messaging.publish_limits,
         )
+
+    def _messaging(self) -> Messaging:
+        context = MessagingContext(
+            config=self.config,
+            clock=self._clock,
+            metadata=self.store,
+            topics=self.topics,
+            topic_rules=self._topic_rules,
+            policies=self.policies,
+            ownership=self.ownership,
+            address=lambda: self.web_service_url.removeprefix("http://"),
+        )
+        return messaging_of(context)
 
     def _listing_parts(self) -> WatchContext:
         """Make what listings and watches have in common."""
@@ -224,7 +304,7 @@ class BrokerService(ServerService["ServerCnx"]):
     def _lookup_handler(self) -> LookupHandler:
         return LookupHandler(
             self.store,
-            lambda: self.service_url,
+            self.ownership,
             self.topics,
             pulsar_compatible=self._pulsar_compatible,
         )

@@ -7,6 +7,7 @@ microsecond in tests, on any event loop (uvloop's own clock cannot be patched).
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -27,6 +28,9 @@ class Clock(Protocol):
     def now(self) -> float:
         """Return seconds since an arbitrary moment; never goes back."""
 
+    def wall_ms(self) -> int:
+        """Return milliseconds since 1970, as in messages; may go back."""
+
     def call_at(self, when: float, callback: Callable[..., object], *args: object) -> TimerHandle:
         """Call ``callback(*args)`` at the moment ``when`` of this clock."""
 
@@ -38,9 +42,22 @@ class LoopClock:
         """Return the loop's monotonic time in seconds."""
         return asyncio.get_running_loop().time()
 
+    def wall_ms(self) -> int:
+        """Return the system's time in milliseconds since 1970."""
+        return time.time_ns() // 1_000_000
+
     def call_at(self, when: float, callback: Callable[..., object], *args: object) -> TimerHandle:
         """Arm a timer on the running loop."""
         return asyncio.get_running_loop().call_at(when, callback, *args)
+
+
+def elapsed_seconds() -> float:
+    """Return seconds since the machine was started, read at this very moment.
+
+    For what must not be done too late, even if the process was stopped: a loop's clock stands still
+    within a turn, and does not count while the machine sleeps.
+    """
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 @asynccontextmanager

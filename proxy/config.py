@@ -7,6 +7,7 @@ the broker), except where a field says so.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -14,11 +15,13 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
+from client.pool import server_address
 from server.configuration.addresses import host_port
 from server.configuration.common import ServerConfig, shared_values
 from server.configuration.known_keys import (
     REFUSED_WHEN_SET,
     REFUSED_WHEN_TRUE,
+    REVERSE_PROXY_PREFIX,
     CheckedKeys,
     KnownKeys,
     refuse_set,
@@ -35,6 +38,21 @@ _NO_CREDENTIALS = "org.apache.pulsar.client.impl.auth.AuthenticationDisabled"
 _SCHEME, _DEFAULT_PORT = "pulsar://", 6650
 
 
+_REVERSE_PATH = re.compile(r"(/[\w.~-]+)+", re.ASCII)
+
+
+class ReverseProxy(NamedTuple):
+    """A path that is forwarded to a server of its own (upstream: HttpReverseProxyConfig).
+
+    Attributes:
+        path: Forwarded with all below it; the server is not told it.
+        proxy_to: ``http://host:port``, maybe with a path, of the server.
+    """
+
+    path: str
+    proxy_to: str
+
+
 class PortRange(NamedTuple):
     """Ports from ``first`` to ``last``, both included."""
 
@@ -48,7 +66,11 @@ class ProxyConfig(ServerConfig):
     service_port: int = Field(default=6650, ge=0, le=65535)
     """servicePort; 0 is any free port."""
     broker_service_url: str
-    """brokerServiceURL, as ``pulsar://host:port``; required."""
+    """brokerServiceURL, as ``pulsar://host:port``; required.
+
+    Differs: more brokers may follow, as in a client's service URL, ``pulsar://one:6650,two:6650``;
+    whichever can be reached is asked where a topic is served.
+    """
     max_concurrent_lookup_requests: int = Field(
         default=50_000, ge=0, validation_alias="maxConcurrentLookupRequests"
     )
@@ -72,6 +94,26 @@ class ProxyConfig(ServerConfig):
     """brokerProxyAllowedTargetPorts: ports a tunnel may lead to."""
     broker_proxy_connect_timeout_seconds: float = Field(default=10.0, ge=0)
     """brokerProxyConnectTimeoutMs."""
+    broker_web_service_url: str = ""
+    """brokerWebServiceURL, as ``http://host:port``; empty: no admin requests are forwarded."""
+    http_proxy_timeout_seconds: float = Field(default=300.0, gt=0)
+    """httpProxyTimeout: how long a forwarded request may take."""
+    http_input_max_replay_buffer_size: int = Field(
+        default=5_242_880, ge=1, validation_alias="httpInputMaxReplayBufferSize"
+    )
+    """Bytes of a forwarded request's body that are kept in case a broker redirects."""
+    max_concurrent_http_requests: int = Field(
+        default=1024, ge=1, validation_alias="maxConcurrentHttpRequests"
+    )
+    """Requests that are forwarded at once; upstream lets further ones wait."""
+    http_reverse_proxies: tuple[ReverseProxy, ...] = ()
+    """httpReverseProxy.NAME.path and httpReverseProxy.NAME.proxyTo, in pairs."""
+
+    @property
+    def broker_addresses(self) -> tuple[tuple[str, int], ...]:
+        """Host and port of each broker of brokerServiceURL."""
+        hosts = self.broker_service_url.removeprefix(_SCHEME).split(",")
+        return tuple(server_address(f"{_SCHEME}{host}") for host in hosts)
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> Self:
@@ -84,7 +126,8 @@ class ProxyConfig(ServerConfig):
         refuse_true(checked, _REFUSED_WHEN_TRUE)
         refuse_set(checked, _REFUSED_WHEN_SET)
         _refuse_credentials(checked)
-        return build_model(cls, _converted(checked), checked)
+        others = {"http_reverse_proxies": _reverse_proxies(checked, properties)}
+        return build_model(cls, {**_converted(checked), **others}, checked)
 
 
 @cache
@@ -103,6 +146,8 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
         "broker_proxy_allowed_ip_addresses": checked.names("brokerProxyAllowedIPAddresses"),
         "broker_proxy_allowed_target_ports": _target_ports(checked),
         "broker_proxy_connect_timeout_seconds": checked.seconds("brokerProxyConnectTimeoutMs"),
+        "broker_web_service_url": _broker_web_service_url(checked),
+        "http_proxy_timeout_seconds": checked.seconds("httpProxyTimeout"),
     }
 
 
@@ -114,7 +159,11 @@ def _broker_service_url(checked: CheckedKeys) -> str:
             "brokerServiceURL=pulsar://127.0.0.1:6650"
         )
         return ""
-    return _address(checked, url)
+    one, *others = url.split(",")
+    found = [
+        _address(checked, address) for address in (one, *(_SCHEME + other for other in others))
+    ]
+    return ",".join([found[0], *(address.removeprefix(_SCHEME) for address in found[1:])])
 
 
 def _address(checked: CheckedKeys, url: str) -> str:
@@ -133,6 +182,51 @@ def _address(checked: CheckedKeys, url: str) -> str:
     else:
         return f"{_SCHEME}{host_port(host, _DEFAULT_PORT if port is None else port)}"
     return ""
+
+
+def _broker_web_service_url(checked: CheckedKeys) -> str:
+    url = (checked.text("brokerWebServiceURL") or "").removesuffix("/")
+    if url and not (_is_http(url) and urlsplit(url).path == ""):
+        checked.refuse(f"brokerWebServiceURL={url!r}: expected one address, http://host:port")
+        return ""
+    return url
+
+
+def _is_http(url: str) -> bool:
+    """Return True for the URL of a server and, maybe, a path; TLS is not supported."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme == "http" and bool(parts.hostname) and _is_plain(url, parts.port)
+    except ValueError:
+        return False
+
+
+def _is_plain(url: str, port: int | None) -> bool:
+    return port != 0 and not any(character in url for character in ",@?# \t\r\n")
+
+
+def _reverse_proxies(
+    checked: CheckedKeys, properties: Mapping[str, str]
+) -> tuple[ReverseProxy, ...]:
+    """Return the paths of other servers; what is incomplete or no URL is a problem."""
+    named: dict[str, dict[str, str]] = {}
+    for key, value in properties.items():
+        if key.startswith(REVERSE_PROXY_PREFIX):
+            name, _, field = key.removeprefix(REVERSE_PROXY_PREFIX).partition(".")
+            named.setdefault(name, {})[field] = value.strip()
+    found = []
+    for name, fields in named.items():
+        path, proxy_to = fields.get("path", ""), fields.get("proxyTo", "").removesuffix("/")
+        if (
+            set(fields) == {"path", "proxyTo"}
+            and _REVERSE_PATH.fullmatch(path)
+            and _is_http(proxy_to)
+        ):
+            found.append(ReverseProxy(path, proxy_to))
+        else:
+            key = f"{REVERSE_PROXY_PREFIX}{name}"
+            checked.refuse(f"{key}: expected {key}.path=/path and {key}.proxyTo=http://host:port")
+    return tuple(found)
 
 
 def _only_an_address(url: str) -> bool:

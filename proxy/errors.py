@@ -72,11 +72,12 @@ def too_large_for_a_frame(total_size: int, limit_bytes: int) -> RequestError:
 
 @dataclass(frozen=True, slots=True)
 class ErrorForms:
-    """The forms of the three kinds of requests."""
+    """The forms of the four kinds of requests."""
 
     lookup: ErrorForm
     partitions: ErrorForm
     topics: ErrorForm
+    schema: ErrorForm
 
     @staticmethod
     def of_profile(*, pulsar_compatible: bool) -> ErrorForms:
@@ -87,6 +88,7 @@ class ErrorForms:
         return ErrorForms(
             ErrorForm(lookup_failed, crowded),
             ErrorForm(partitions_failed, no_permit, lookup_failed if pulsar_compatible else None),
+            ErrorForm(error_command, no_permit),
             ErrorForm(error_command, no_permit),
         )
 

@@ -1,4 +1,4 @@
-"""Forwards LOOKUP and PARTITIONED_METADATA, with request ids of the proxy's own.
+"""Forwards LOOKUP, PARTITIONED_METADATA and GET_SCHEMA, with request ids of the proxy's own.
 
 Source: upstream LookupProxyHandler.
 """
@@ -84,6 +84,32 @@ class LookupProxyHandler:
             failed = command.lookupTopicResponse if by_proxy else answer
             refusal = ServerResponseError(failed.error, failed.message)
             raise self._translation.of_partitions(refusal, broker)
+        answer.request_id = request.request_id
+        return answer
+
+    async def schema(
+        self, request: pb.CommandGetSchema, brokers: BrokerConnections
+    ) -> pb.CommandGetSchemaResponse:
+        """Return the broker's answer to a question for a schema under the client's request id.
+
+        That there is no such topic or schema is an answer, and passed on as it came.
+
+        Raises:
+            RequestError: The broker refused or cannot be reached.
+        """
+
+        def build(request_id: int) -> pb.BaseCommand:
+            command = pb.BaseCommand(type=pb.BaseCommand.GET_SCHEMA)
+            command.getSchema.CopyFrom(request)
+            command.getSchema.request_id = request_id
+            return command
+
+        broker: ClientCnx | None = None
+        try:
+            broker = await brokers.get(self._address)
+            answer = (await broker.request(build)).getSchemaResponse
+        except PulsarClientError as error:
+            raise self._translation.of(error, broker) from None
         answer.request_id = request.request_id
         return answer
 

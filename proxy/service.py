@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from client.pool import ConnectionPool, server_address
+from client.pool import ConnectionPool
 from limiter.memory.size_estimate import SizeEstimate
 from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES
-from proxy.brokers import Address, BrokerConnections, connect_options
+from proxy.brokers import Address, BrokerConnections, ServiceAddresses, connect_options
 from proxy.cnx import ProxyConnection, ProxyParts, ProxyRules
 from proxy.commands.table import COMMANDS
 from proxy.errors import ErrorForms, ErrorTranslation, PulsarErrorTranslation
+from proxy.forwarding.forwarder import Forwarder, ForwardingRules
+from proxy.forwarding.metrics import ForwardingMetrics
+from proxy.forwarding.routes import PLACES, forwarding_routes
 from proxy.listing.exact_charging import ExactCharging
 from proxy.listing.flights import Flights
 from proxy.listing.pulsar_charging import PulsarCharging
@@ -55,10 +58,20 @@ class ProxyService(ServerService["ProxyConnection"]):
             answer_limit_bytes=self._frame_limit_bytes,
         )
         self._pool = ConnectionPool(options, self._clock)
+        self._service = ServiceAddresses(config.broker_addresses, self._clock)
+        self._targets = BrokerTargets(config)
+        self.forwarder = Forwarder(self._targets, self._forwarding_rules(), self._clock)
 
     async def _start(self) -> None:
         self._exits.push_async_callback(self._pool.close)
-        await self._serve_http("pulsar_proxy", [self._metrics()])
+        self._exits.push_async_callback(self.forwarder.close)
+        config = self.config
+        routes = forwarding_routes(
+            self.forwarder, config.broker_web_service_url, config.http_reverse_proxies
+        )
+        places = PLACES if config.broker_web_service_url else ()
+        forwarding = ForwardingMetrics(config.cluster_name, self.forwarder)
+        await self._serve_http("pulsar_proxy", [self._metrics(), forwarding], routes, places)
         parts = self._parts()
         await self._serve_clients(
             lambda: ProxyConnection(parts), self.config.service_port, "servicePort"
@@ -76,16 +89,15 @@ class ProxyService(ServerService["ProxyConnection"]):
         )
 
     def _parts(self) -> ProxyParts:
-        address = server_address(self.config.broker_service_url)
         return ProxyParts(
             config=self.config,
             rules=self._rules(),
             commands=COMMANDS,
-            address=address,
+            address=self._service.first,
             permits=PermitRules(
                 self.lookups, self.unanswered, held_until_answered=not self._pulsar_compatible
             ),
-            lookup_handler=self._lookup_handler(address),
+            lookup_handler=self._lookup_handler(self._service.first),
             flights=self.flights,
             new_brokers=self._new_brokers,
             direct_handler=self._direct_handler(),
@@ -113,11 +125,20 @@ class ProxyService(ServerService["ProxyConnection"]):
 
     def _direct_handler(self) -> DirectProxyHandler:
         return DirectProxyHandler(
-            BrokerTargets(self.config),
+            self._targets,
             self.flow.process,
             self._clock,
             self.config.broker_proxy_connect_timeout_seconds,
             like_pulsar=self._pulsar_compatible,
+        )
+
+    def _forwarding_rules(self) -> ForwardingRules:
+        config = self.config
+        return ForwardingRules(
+            timeout_seconds=config.http_proxy_timeout_seconds,
+            connect_timeout_seconds=config.broker_proxy_connect_timeout_seconds,
+            max_requests=config.max_concurrent_http_requests,
+            max_replay_bytes=config.http_input_max_replay_buffer_size,
         )
 
     def _flights(self) -> Flights:
@@ -150,5 +171,5 @@ class ProxyService(ServerService["ProxyConnection"]):
             options = connect_options(
                 drain_oversized=False, keep_alive_seconds=self.config.flow.keep_alive_seconds
             )
-            return BrokerConnections(ConnectionPool(options, self._clock), own=True)
-        return BrokerConnections(self._pool)
+            return BrokerConnections(ConnectionPool(options, self._clock), self._service, own=True)
+        return BrokerConnections(self._pool, self._service)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from server.metrics.exposition import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
     from aiohttp.typedefs import Middleware
     from prometheus_client import CollectorRegistry
@@ -141,10 +142,38 @@ def _factory(runner: web.AppRunner) -> Callable[[], asyncio.Protocol]:
     return lambda: _Connection(server, loop=loop, access_log=no_log)
 
 
-class _Connection(web.RequestHandler):
-    """One client's connection: what is no HTTP costs one line of the log, without a stack."""
+@contextmanager
+def cancelled_when_client_leaves(request: web.Request) -> Iterator[None]:
+    """Cancel the task of a block in the turn in which the request's client has left."""
+    connection, task = request.protocol, asyncio.current_task()
+    if not isinstance(connection, _Connection) or task is None:
+        yield
+        return
+    connection.waiting.add(task)
+    try:
+        yield
+    finally:
+        connection.waiting.discard(task)
 
-    __slots__ = ()
+
+class _Connection(web.RequestHandler):
+    """One client's connection: what is no HTTP costs one line of the log, without a stack.
+
+    Attributes:
+        waiting: Tasks that end with it.
+    """
+
+    __slots__ = ("waiting",)
+
+    def __init__(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 - as aiohttp says
+        super().__init__(*args, **named)
+        self.waiting: set[asyncio.Task[Any]] = set()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Cancel what is done for a client that reads no answer any more."""
+        super().connection_lost(exc)
+        for task in list(self.waiting):
+            task.cancel()
 
     def handle_error(
         self,

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
     from broker.configuration.dynamic import DynamicConfiguration
     from broker.listing.lister import TopicLister
+    from broker.messaging import Messaging
+    from broker.ownership.ownership import Ownership
+    from broker.policies.service import PolicyService
+    from broker.schemas.registry import SchemaRegistry
     from broker.stores.store import MetadataStore, NamespacePolicies, NamespaceSnapshot
     from broker.topics.properties import TopicProperties
     from broker.topics.service import TopicService
@@ -38,6 +42,8 @@ class AdminRules:
         missing_namespace_has_bundle: Topics of a missing namespace lie in its only bundle.
         forgets_non_persistent: A namespace of non-persistent topics only is deleted with them.
         creates_used_partitions: A partition of a non-persistent topic is created by its first use.
+        keeps_shown_quotas: The backlog quotas that are shown as applied to a topic become its
+            namespace's own.
         accepts_no_property: A request without any property succeeds and changes nothing.
     """
 
@@ -48,11 +54,12 @@ class AdminRules:
     missing_namespace_has_bundle: bool
     forgets_non_persistent: bool
     creates_used_partitions: bool
+    keeps_shown_quotas: bool
     accepts_no_property: bool
 
 
-PULSAR_ADMIN = AdminRules(*[True] * 8)
-FLOODGATE_ADMIN = AdminRules(*[False] * 8)
+PULSAR_ADMIN = AdminRules(*[True] * 9)
+FLOODGATE_ADMIN = AdminRules(*[False] * 9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +76,12 @@ class AdminContext:
     lister: TopicLister
     topics: TopicService
     properties: TopicProperties
+    message_policies: PolicyService
+    messaging: Messaging
+    schemas: SchemaRegistry
     dynamic: DynamicConfiguration
     listings: ListingResponses
+    ownership: Ownership
     service_url: Callable[[], str]
     web_service_url: Callable[[], str]
     rules: AdminRules

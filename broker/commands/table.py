@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import proto.PulsarApi_pb2 as pb
 from broker.cnx import ServerCnxState
-from broker.commands import listing, metadata, not_served, session, watching
-from server.connection.command_table import CommandTable, Row
+from broker.commands import (
+    consuming,
+    listing,
+    metadata,
+    producing,
+    schemas,
+    session,
+    transactions,
+    watching,
+)
+from server.connection.command_table import CommandTable, FrameRow, Row
 from server.connection.served_connection import ping, pong
 
 Type = pb.BaseCommand
@@ -23,7 +32,31 @@ COMMANDS = CommandTable(
         Row(Type.GET_TOPICS_OF_NAMESPACE, listing.get_topics, CONNECTED),
         Row(Type.WATCH_TOPIC_LIST, watching.watch, CONNECTED),
         Row(Type.WATCH_TOPIC_LIST_CLOSE, watching.close, CONNECTED),
+        Row(Type.PRODUCER, producing.producer, CONNECTED),
+        Row(Type.CLOSE_PRODUCER, producing.close_producer, CONNECTED),
+        Row(Type.SUBSCRIBE, consuming.subscribe, CONNECTED),
+        Row(Type.FLOW, consuming.flow, CONNECTED),
+        Row(Type.ACK, consuming.ack, CONNECTED),
+        Row(Type.REDELIVER_UNACKNOWLEDGED_MESSAGES, consuming.redeliver, CONNECTED),
+        Row(Type.CLOSE_CONSUMER, consuming.close_consumer, CONNECTED),
+        Row(Type.UNSUBSCRIBE, consuming.unsubscribe, CONNECTED),
+        Row(Type.SEEK, consuming.seek, CONNECTED),
+        Row(Type.GET_LAST_MESSAGE_ID, consuming.last_message_id, CONNECTED),
+        Row(Type.CONSUMER_STATS, consuming.consumer_stats, CONNECTED),
+        Row(Type.GET_SCHEMA, schemas.get_schema, CONNECTED),
+        Row(Type.GET_OR_CREATE_SCHEMA, schemas.get_or_create_schema, CONNECTED),
+        Row(Type.NEW_TXN, transactions.refusal("newTxn"), CONNECTED),
+        Row(Type.ADD_PARTITION_TO_TXN, transactions.refusal("addPartitionToTxn"), CONNECTED),
+        Row(Type.ADD_SUBSCRIPTION_TO_TXN, transactions.refusal("addSubscriptionToTxn"), CONNECTED),
+        Row(Type.END_TXN, transactions.refusal("endTxn"), CONNECTED),
+        Row(Type.END_TXN_ON_PARTITION, transactions.end_on_partition, CONNECTED),
+        Row(Type.END_TXN_ON_SUBSCRIPTION, transactions.end_on_subscription, CONNECTED),
+        Row(
+            Type.TC_CLIENT_CONNECT_REQUEST,
+            transactions.refusal("tcClientConnectRequest"),
+            CONNECTED,
+        ),
     ),
     handshake=START,
-    refuse=not_served.refuse,
+    frame_rows=(FrameRow(Type.SEND, producing.send, CONNECTED),),
 )

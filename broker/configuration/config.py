@@ -22,7 +22,10 @@ from broker.configuration.plugin_keys import (
     property_bounds,
     resources_class_name,
 )
+from broker.configuration.policy_keys import default_policies, persistence
+from broker.configuration.publishing_keys import PublishingConfig, publishing_config
 from broker.patterns.pattern import RegexImplementation
+from broker.policies.effective import DEFAULTS, EffectivePolicies, Persistence
 from broker.stores.store_url import (
     EXPECTED_STORES,
     OUR_STORES,
@@ -100,6 +103,10 @@ class BrokerConfig(ServerConfig):
         default=50_000, ge=0, validation_alias="maxConcurrentLookupRequest"
     )
     """Lookups, metadata requests and listings that may be in progress at once."""
+    max_concurrent_topic_loads: int = Field(
+        default=5_000, ge=1, validation_alias="maxConcurrentTopicLoadRequest"
+    )
+    """Topics that are loaded at once; others wait for their turn."""
     enable_broker_side_subscription_pattern_evaluation: bool = Field(
         default=True, validation_alias="enableBrokerSideSubscriptionPatternEvaluation"
     )
@@ -149,6 +156,9 @@ class BrokerConfig(ServerConfig):
     """
     broker_shutdown_timeout_seconds: float = Field(default=60.0, ge=0)
     """brokerShutdownTimeoutMs: how long a drain may take."""
+    metadata_store_session_timeout_seconds: float = Field(default=30.0, ge=0.1)
+    """metadataStoreSessionTimeoutMillis: how long brokers on one store wait for one that is silent,
+    before its topics go to others."""
     snapshot_cache_max_bytes: int = Field(default=1024 * MEGABYTE_BYTES, ge=0)
     """floodgateSnapshotCacheMB."""
     topic_watch_max_bytes: int = Field(default=DEFAULT_WATCH_BYTES, ge=0)
@@ -160,10 +170,47 @@ class BrokerConfig(ServerConfig):
     """floodgateListingCacheMB: results of patterns and columns that are remembered; 0 is none."""
     pattern_timeout_seconds: float = Field(default=1.0, gt=0)
     """floodgatePatternTimeoutMs: for what only a backtracking engine can compile, a listing."""
+    failover_delay_ms: int = Field(
+        default=1_000, ge=0, validation_alias="activeConsumerFailoverDelayTimeMillis"
+    )
+    """Until a new active consumer of a Failover subscription is told."""
+    round_robin_messages: int = Field(
+        default=20, ge=1, validation_alias="dispatcherMaxRoundRobinBatchSize"
+    )
+    """Most messages for one Shared consumer before the next has its turn."""
+    acks_of_batch_indexes: bool = Field(
+        default=True, validation_alias="acknowledgmentAtBatchIndexLevelEnabled"
+    )
+    """Messages of a batch are acknowledged one by one."""
+    look_ahead_per_consumer: int = Field(
+        default=2_000,
+        ge=1,
+        validation_alias="keySharedLookAheadMsgInReplayThresholdPerConsumer",
+    )
+    look_ahead: int = Field(
+        default=20_000,
+        ge=1,
+        validation_alias="keySharedLookAheadMsgInReplayThresholdPerSubscription",
+    )
+    """Entries that Key_Shared reads past keys that must wait."""
+    strict_delivery_time: bool = Field(
+        default=False, validation_alias="isDelayedDeliveryDeliverAtTimeStrict"
+    )
+    """Delayed messages are never early."""
+    liveness_check_ms: int = Field(
+        default=5_000, ge=0, validation_alias="connectionLivenessCheckTimeoutMillis"
+    )
+    """How long a client has to answer when another one wants what it has."""
     message_store: MessageStoreKeys = MessageStoreKeys()
     """floodgateMessageStore and the keys that begin so."""
     import_directory: Path | None = None
     """floodgateImportDirectory: where imports asked for at run time may read from."""
+    policies: InstanceOf[EffectivePolicies] = DEFAULTS
+    """The policies about messages where neither topic nor namespace has its own."""
+    persistence: Persistence = Persistence()
+    """managedLedgerDefault...: shown by the admin REST, and without effect here."""
+    publishing: InstanceOf[PublishingConfig] = PublishingConfig()
+    """What publishing may take, and how often topics are looked after."""
     given: InstanceOf[GivenKeys] = GivenKeys()
     """The keys as they were given; what is set at run time is read together with them."""
 
@@ -209,6 +256,9 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
         "broker_service_port": checked.port("brokerServicePort"),
         "metadata_store_url": _metadata_store_url(checked),
         "broker_shutdown_timeout_seconds": checked.seconds("brokerShutdownTimeoutMs"),
+        "metadata_store_session_timeout_seconds": checked.seconds(
+            "metadataStoreSessionTimeoutMillis"
+        ),
         "snapshot_cache_max_bytes": checked.integer("floodgateSnapshotCacheMB") * MEGABYTE_BYTES,
         "listing_cache_max_bytes": checked.integer("floodgateListingCacheMB") * MEGABYTE_BYTES,
         "pattern_timeout_seconds": checked.seconds("floodgatePatternTimeoutMs"),
@@ -216,6 +266,9 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
         "pulsar_resources_extended_class_name": resources_class_name(checked),
         "resources_timeout_seconds": checked.seconds("floodgateResourcesTimeoutMs"),
         "listing_properties": property_bounds(checked),
+        "publishing": publishing_config(checked),
+        "policies": default_policies(checked),
+        "persistence": persistence(checked),
         "message_store": message_store_keys(checked),
         "import_directory": Path(import_directory) if import_directory else None,
     }

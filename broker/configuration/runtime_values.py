@@ -64,6 +64,7 @@ def _chosen_by_profile(config: BrokerConfig) -> dict[str, str]:
         "floodgateAdmissionPolicy": config.admission.policy.value,
         "floodgateSizeEstimate": config.size_estimate.value,
         "floodgateResponseBuffers": config.response_buffers.value,
+        "brokerDeleteInactiveTopicsEnabled": str(config.policies.inactive_topics.delete).lower(),
         PAUSE_KEY: str(flow.rules.pause_if_unwritable).lower(),
         GRACE_KEY: str(round(flow.slow_peers.grace_seconds * 1000)),
         MAX_UNWRITABLE_KEY: str(round(flow.slow_peers.max_unwritable_seconds)),

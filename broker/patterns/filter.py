@@ -27,12 +27,13 @@ from broker.patterns.pattern import (
     compiled_before,
     pattern_length,
 )
-from broker.patterns.workers import PatternWorkers, WorkerFailedError
+from broker.patterns.workers import PatternWorkers
 from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import Selection, TopicSequence
 from limiter.clock import Clock, LoopClock, deadline
 from server.tasks.cooperative import Steps
 from server.tasks.single_flight import SingleFlight
+from server.tasks.worker_processes import WorkerFailedError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator, Iterator

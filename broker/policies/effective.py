@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Rate(NamedTuple):
@@ -14,11 +17,13 @@ class Rate(NamedTuple):
         messages: Most messages in a period.
         size_bytes: Most bytes in a period.
         period_seconds: The period.
+        relative: Whether it comes on top of the rate of publishing.
     """
 
-    messages: int = -1
-    size_bytes: int = -1
+    messages: int = 0
+    size_bytes: int = 0
     period_seconds: int = 1
+    relative: bool = False
 
 
 class QuotaAction(Enum):
@@ -48,7 +53,51 @@ class Retention(NamedTuple):
     megabytes: int = 0
 
 
+class DeleteMode(Enum):
+    """A topic that nobody uses is deleted: in which case (upstream: InactiveTopicDeleteMode)."""
+
+    NO_SUBSCRIPTIONS = "delete_when_no_subscriptions"
+    CAUGHT_UP = "delete_when_subscriptions_caught_up"
+
+
+class InactiveTopics(NamedTuple):
+    """The deletion of topics that nobody uses.
+
+    Attributes:
+        delete: Whether it happens at all.
+        after_seconds: How long nobody used the topic.
+        mode: In which case.
+    """
+
+    delete: bool = False
+    after_seconds: int = 60
+    mode: DeleteMode = DeleteMode.NO_SUBSCRIPTIONS
+
+
+class AutoTopicCreation(NamedTuple):
+    """The creation of topics that a client asks for.
+
+    Attributes:
+        allowed: Whether it happens at all.
+        partitions: Partitions of such a topic; 0 for one without.
+    """
+
+    allowed: bool = True
+    partitions: int = 0
+
+
+class Persistence(NamedTuple):
+    """The copies of messages that upstream stores; there is one here."""
+
+    ensemble: int = 2
+    write_quorum: int = 2
+    ack_quorum: int = 2
+    mark_delete_rate: float = 1.0
+
+
 NO_RATE, NO_QUOTA, NO_RETENTION = Rate(), BacklogQuota(), Retention()
+NO_SUBSCRIBE_RATE = Rate(period_seconds=30)
+NO_DELETION, PLAIN_TOPICS = InactiveTopics(), AutoTopicCreation()
 ALL_TYPES = frozenset(("Exclusive", "Failover", "Shared", "Key_Shared"))
 
 
@@ -67,6 +116,12 @@ class EffectivePolicies:
     publish_rate: Rate = NO_RATE
     dispatch_rate: Rate = NO_RATE
     subscription_dispatch_rate: Rate = NO_RATE
+    dispatch_rates: Mapping[str, Rate] = field(default_factory=dict, hash=False)
+    """Of single subscriptions, by name; they come before ``subscription_dispatch_rate``."""
+    subscribe_rate: Rate = NO_SUBSCRIBE_RATE
+    """Subscriptions of one consumer."""
+    replicator_dispatch_rate: Rate = NO_RATE
+    """Shown only: nothing is replicated here."""
     size_quota: BacklogQuota = NO_QUOTA
     age_quota: BacklogQuota = NO_QUOTA
     retention: Retention = NO_RETENTION
@@ -74,6 +129,7 @@ class EffectivePolicies:
     deduplication: bool = False
     delayed_delivery: bool = True
     delayed_tick_ms: int = 1_000
+    delayed_strict: bool = False
     max_delivery_delay_ms: int = 0
     compaction_threshold_bytes: int = 0
     encryption_required: bool = False
@@ -81,7 +137,10 @@ class EffectivePolicies:
     schema_validation_enforced: bool = False
     allow_auto_update_schema: bool = True
     auto_subscription_creation: bool = True
-    inactive_topic_delete: bool | None = None
+    auto_topic_creation: AutoTopicCreation = PLAIN_TOPICS
+    max_topics: int = 0
+    """Topics that the namespace may have, partitions one by one."""
+    inactive_topics: InactiveTopics = NO_DELETION
     subscription_expiration_minutes: int = 0
 
 

@@ -17,6 +17,7 @@ from broker.stores.feed import Change, ChangeFeed, ChangeFeeds
 from broker.stores.name_locks import NameLocks, to_its_end
 from broker.stores.snapshots.namespace_properties import NamespaceProperties
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
+from broker.stores.topic_schemas import MemoryTopicSchemas
 from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
 from server.tasks.cooperative import Steps
 
@@ -39,7 +40,9 @@ class MemoryStore:
         self._properties: dict[NamespaceName, NamespaceProperties] = {}
         self._tenants: dict[str, TenantInfo] = {}
         self._configuration: dict[str, str] = {}
+        self._documents: dict[str, dict[str, object]] = {}
         self._imported: set[str] = set()
+        self.schemas = MemoryTopicSchemas()
         self._feeds = ChangeFeeds()
         self._steps = Steps()
         self._locks: NameLocks[NamespaceName] = NameLocks()
@@ -121,6 +124,7 @@ class MemoryStore:
                 return False
             if not snapshot.empty:
                 raise NamespaceNotEmptyError
+            self.schemas.delete_namespace(namespace)
             del self._snapshots[namespace], self._policies[namespace], self._properties[namespace]
             version = snapshot.version + 1
             self._first_version = max(self._first_version, version)
@@ -212,6 +216,31 @@ class MemoryStore:
     async def remember_import(self, fingerprint: str) -> None:
         """Note that all of a file with this content was imported, until the process ends."""
         self._imported.add(fingerprint)
+
+    # -- policies about messages --------------------------------------------------------------
+
+    async def policy_documents(self, name: str | None = None) -> dict[str, dict[str, object]]:
+        """Return the policies of namespaces and topics, or those of one."""
+        kept = self._documents
+        names = kept if name is None else kept.keys() & {name}
+        return {one: dict(kept[one]) for one in names}
+
+    async def set_policy(self, name: str, key: str, value: object | None) -> None:
+        """Keep one policy; None removes it."""
+        document = self._documents.setdefault(name, {})
+        document[key] = value
+        if value is None:
+            del document[key]
+        if not document:
+            del self._documents[name]
+
+    async def delete_policies(self, names: Sequence[str]) -> None:
+        """Forget all policies of some namespaces and topics."""
+        for name in names:
+            self._documents.pop(name, None)
+
+    def on_policies(self, callback: Callable[[str], None]) -> None:
+        """Do nothing: no other process shares this store."""
 
     # -- dynamic configuration ----------------------------------------------------------------
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from broker.stores.changes import TopicChanges
     from broker.stores.feed import ChangeFeed
     from broker.stores.snapshots.snapshot import Mode as Mode
+    from broker.stores.topic_schemas import TopicSchemas
     from broker.topic_lists.listing import TopicListing
     from proto.names import NamespaceName
 
@@ -72,6 +73,10 @@ class MetadataStore(Protocol):
     @property
     def cached_bytes(self) -> int:
         """Bytes of the snapshots kept (floodgateSnapshotCacheMB); 0 where they are the store."""
+
+    @property
+    def schemas(self) -> TopicSchemas:
+        """The schemas of topics."""
 
     async def open(self) -> None:
         """Make the store ready.
@@ -167,6 +172,27 @@ class MetadataStore(Protocol):
 
     async def remember_import(self, fingerprint: str) -> None:
         """Note that all of a file with this content was imported, as durably as topics."""
+
+    # -- policies about messages --------------------------------------------------------------
+
+    async def policy_documents(self, name: str | None = None) -> dict[str, dict[str, object]]:
+        """Return the policies of namespaces and topics: values of JSON by key, by full name.
+
+        Args:
+            name: A namespace or topic, to read its policies alone.
+        """
+
+    async def set_policy(self, name: str, key: str, value: object | None) -> None:
+        """Keep one policy of a namespace or topic, which need not exist; None removes it."""
+
+    async def delete_policies(self, names: Sequence[str]) -> None:
+        """Forget all policies of some namespaces and topics."""
+
+    def on_policies(self, callback: Callable[[str], None]) -> None:
+        """Register a callback for policies that another process changed.
+
+        It is called with the full name they are of, or with "" when they may be any.
+        """
 
     # -- dynamic configuration ----------------------------------------------------------------
 

@@ -10,14 +10,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from broker.configuration.config import TopicType
 from broker.errors import Refusal, RefusedError
-from proto.names import MAX_NAME_BYTES, PARTITION_SEPARATOR, TopicName
+from proto.names import MAX_NAME_BYTES, PARTITION_SEPARATOR, TopicName, is_transaction_topic
 from proto.names import MAX_PARTITIONS as MAX_PARTITIONS
 from server.configuration.common import Profile
 
 if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
+    from broker.policies.effective import EffectivePolicies
     from broker.stores.store import NamespaceSnapshot
 
 PARTITIONS_PER_CHANGE = 5_000
@@ -55,14 +55,12 @@ class TopicRules:
     lazy_non_persistent: bool = False
 
     @staticmethod
-    def of(config: BrokerConfig) -> TopicRules:
-        """Return the rules of a configuration."""
-        partitioned = config.allow_auto_topic_creation_type is TopicType.PARTITIONED
+    def of(config: BrokerConfig, policies: EffectivePolicies) -> TopicRules:
+        """Return the rules of a configuration, with the policies of a namespace."""
         return TopicRules(
-            config.allow_auto_topic_creation,
-            config.default_num_partitions if partitioned else 0,
+            *policies.auto_topic_creation,
             config.max_num_partitions_per_partitioned_topic,
-            config.max_topics_per_namespace,
+            policies.max_topics,
             config.profile is Profile.PULSAR,
         )
 
@@ -114,7 +112,7 @@ def check_name(topic: TopicName) -> None:
     """Refuse a name that a store may not be able to keep.
 
     Raises:
-        RefusedError: It is too long, or has a control character.
+        RefusedError: It is too long, has a control character, or is a transaction system topic's.
     """
     size = len(str(topic).encode())
     if size > MAX_NAME_BYTES:
@@ -125,6 +123,8 @@ def check_name(topic: TopicName) -> None:
         raise _precondition(
             "Topic name is not valid: it has a control character, such as an end of line"
         )
+    if is_transaction_topic(str(topic)):
+        raise RefusedError(Refusal.BAD_REQUEST, "Cannot create topic in system topic format!")
 
 
 def check_new_partitioned(topic: TopicName) -> None:

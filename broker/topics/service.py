@@ -46,10 +46,10 @@ from broker.topics.rules import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from broker.stores.store import MetadataStore, NamespaceSnapshot
-    from proto.names import TopicName
+    from proto.names import NamespaceName, TopicName
 
 
 class TopicService:
@@ -58,9 +58,14 @@ class TopicService:
     Source: upstream PersistentTopicsBase, BrokerService.checkMaxTopicsPerNamespace.
     """
 
-    def __init__(self, store: MetadataStore, rules: Callable[[], TopicRules]) -> None:
+    def __init__(self, store: MetadataStore, rules: Callable[[NamespaceName], TopicRules]) -> None:
         self._store = store
         self._rules = rules
+        self._deleted: list[Callable[[TopicName], Awaitable[None]]] = []
+
+    def on_deleted(self, callback: Callable[[TopicName], Awaitable[None]]) -> None:
+        """Register a function that forgets what belongs to a topic, which was just deleted."""
+        self._deleted.append(callback)
 
     # -- topics without partitions ------------------------------------------------------------
 
@@ -72,9 +77,26 @@ class TopicService:
                 partition that cannot be, or there are too many topics.
             StoreError: The store failed.
         """
+        base = partitioned_of(topic)
+        await self._create(topic, base, properties)
+
+    async def create_for_client(self, topic: TopicName) -> None:
+        """Create a topic that a producer or consumer asks for, or a partition.
+
+        A name like that of a partition, which is none, is a name as any other here (recorded).
+
+        Raises:
+            RefusedError: As ``create``.
+            StoreError: The store failed.
+        """
+        base = topic.partitioned_name if topic.partition_index >= 0 else None
+        await self._create(topic, base, {})
+
+    async def _create(
+        self, topic: TopicName, base: TopicName | None, properties: Mapping[str, str]
+    ) -> None:
         check_name(topic)
         await self._check_room(topic, 1)
-        base = partitioned_of(topic)
         if base is not None:
             check_partition(topic, base, await self._snapshot(topic))
         name = str(topic)
@@ -107,6 +129,7 @@ class TopicService:
         changes = TopicChanges((), [name.encode()], present=[name], creates_namespace=False)
         if not await self._applied(topic, changes) and not self._lazy(topic):
             raise not_found(topic)
+        await self._forget(topic)
 
     # -- partitioned topics -------------------------------------------------------------------
 
@@ -124,7 +147,7 @@ class TopicService:
         check_new_partitioned(topic)
         if await self._store.policies(topic.namespace) is None:
             raise no_namespace()
-        check_count(partitions, self._rules())
+        check_count(partitions, self._rules(topic.namespace))
         await self._check_room(topic, partitions)
         made = 0 if self._lazy(topic) else partitions
         first, *rest = in_changes(range(made), len(properties))
@@ -149,7 +172,7 @@ class TopicService:
         check_not_a_partition(topic)
         seen = await self._state(topic)
         while True:
-            check_growth(topic, seen.partitions, partitions, self._rules())
+            check_growth(topic, seen.partitions, partitions, self._rules(topic.namespace))
             if partitions == seen.partitions:
                 return
             await self._check_room(topic, partitions - seen.partitions)
@@ -185,7 +208,7 @@ class TopicService:
 
     def _lazy(self, topic: TopicName) -> bool:
         """Tell whether partitions come with their first use only."""
-        return self._rules().lazy_non_persistent and not topic.persistent
+        return self._rules(topic.namespace).lazy_non_persistent and not topic.persistent
 
     async def delete_partitioned(self, topic: TopicName) -> None:
         """Delete a partitioned topic with its partitions.
@@ -201,8 +224,13 @@ class TopicService:
             if snapshot is None or count is None:
                 raise not_partitioned(topic, snapshot)
             if await self._delete_partitioned(topic, snapshot, count):
+                await self._forget(topic)
                 return
         raise overtaken(topic)
+
+    async def _forget(self, topic: TopicName) -> None:
+        for callback in self._deleted:
+            await callback(topic)
 
     async def _delete_partitioned(
         self, topic: TopicName, snapshot: NamespaceSnapshot, count: int
@@ -245,7 +273,7 @@ class TopicService:
         count = snapshot.partitioned.get(str(topic), 0)
         if count or snapshot.contains(topic):
             return count
-        rules = self._rules()
+        rules = self._rules(topic.namespace)
         if not create or not rules.auto_creation:
             raise not_found(topic)
         return await self._auto_create(topic, rules.auto_partitions)
@@ -272,7 +300,7 @@ class TopicService:
         return snapshot
 
     async def _check_room(self, topic: TopicName, more: int) -> None:
-        rules = self._rules()
+        rules = self._rules(topic.namespace)
         if rules.max_topics > 0:
             check_room(await self._snapshot(topic), more, rules)
 

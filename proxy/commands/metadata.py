@@ -1,4 +1,4 @@
-"""LOOKUP and PARTITIONED_METADATA: forwarded to the broker."""
+"""LOOKUP, PARTITIONED_METADATA and GET_SCHEMA: forwarded to the broker."""
 
 from __future__ import annotations
 
@@ -43,3 +43,16 @@ async def _partitions(cnx: ProxyConnection, asked: pb.CommandPartitionedTopicMet
     response = await cnx.parts.lookup_handler.partitions(asked, cnx.brokers)
     kind = pb.BaseCommand.PARTITIONED_METADATA_RESPONSE
     cnx.send(pb.BaseCommand(type=kind, partitionMetadataResponse=response))
+
+
+def get_schema(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
+    """Forward a GET_SCHEMA; nobody knows how large the schema is until it has come."""
+    asked = with_body(command, "getSchema").getSchema
+    request = Request(asked.request_id, cnx.parts.error_forms.schema)
+    cnx.requests.start(request, partial(_schema, cnx, asked), expected_bytes=None)
+
+
+async def _schema(cnx: ProxyConnection, asked: pb.CommandGetSchema) -> None:
+    response = await cnx.parts.lookup_handler.schema(asked, cnx.brokers)
+    kind = pb.BaseCommand.GET_SCHEMA_RESPONSE
+    cnx.send(pb.BaseCommand(type=kind, getSchemaResponse=response))

@@ -24,6 +24,7 @@ ROWS = (
     Row(Type.PONG, pong, BOTH),
     Row(Type.LOOKUP, metadata.lookup, LOOKUPS),
     Row(Type.PARTITIONED_METADATA, metadata.partitioned_metadata, LOOKUPS),
+    Row(Type.GET_SCHEMA, metadata.get_schema, LOOKUPS),
     Row(Type.GET_TOPICS_OF_NAMESPACE, listing.get_topics, LOOKUPS),
 )
 

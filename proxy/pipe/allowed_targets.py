@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import socket
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -13,41 +15,61 @@ if TYPE_CHECKING:
     from proxy.brokers import Address
     from proxy.config import ProxyConfig
 
+_ALL = ("*",)
+
 
 class BrokerTargets:
-    """The allow-list: the configured broker, and loopback addresses on the allowed ports.
+    """The allow-list: the configured brokers, loopback addresses, and hosts that are named.
 
-    Source: upstream BrokerProxyValidator (brokerProxyAllowedHostNames, ...IPAddresses,
-    ...TargetPorts).
-    Differs: upstream's default allows every address; here a host that is neither the
-    configured broker's nor a loopback address is refused in this version.
+    A host is named by brokerProxyAllowedHostNames or brokerProxyAllowedIPAddresses, if at least one
+    of them is not ``*``; both must allow it, and brokerProxyAllowedTargetPorts its port. A name is
+    resolved only for a list of addresses, here, so that the proxy alone must know it.
+
+    Source: upstream BrokerProxyValidator.
+    Differs: upstream's default allows every address; here two lists of ``*`` allow the configured
+    broker and loopback addresses.
     """
 
     def __init__(self, config: ProxyConfig) -> None:
-        self._configured = server_address(config.broker_service_url)
+        self._configured = config.broker_addresses
         self._ports = config.broker_proxy_allowed_target_ports
         self._host_names = config.broker_proxy_allowed_host_names
         self._networks = config.broker_proxy_allowed_ip_addresses
 
-    def allowed(self, target: str) -> Address | None:
+    async def allowed(self, target: str) -> Address | None:
         """Return the address of a ``host:port`` that clients may be piped to, else None."""
         try:
             address = server_address(f"pulsar://{target}")
         except ConnectError:
             return None
-        if address == self._configured:
+        if address in self._configured:
             return address
         host, port = address
         if not any(ports.first <= port <= ports.last for ports in self._ports):
             return None
-        loopback = loopback_address(host)
-        if loopback is None or not self._listed(host, loopback):
-            return None
-        return address
+        found = await self._allowed_host(host)
+        return None if found is None else (found, port)
 
-    def _listed(self, host: str, loopback: str) -> bool:
-        named = any(fnmatchcase(host, pattern) for pattern in self._host_names)
-        return named and any(_in_network(loopback, network) for network in self._networks)
+    async def allows_host(self, host: str) -> bool:
+        """Return True if a broker's redirect to this host may be followed."""
+        configured = any(host == one for one, _ in self._configured)
+        return configured or await self._allowed_host(host) is not None
+
+    async def _allowed_host(self, host: str) -> str | None:
+        """Return the host, or the address of it that is allowed; None if there is none."""
+        loopback = loopback_address(host)
+        if loopback is None and self._host_names == self._networks == _ALL:
+            return None
+        if not any(fnmatchcase(host, pattern) for pattern in self._host_names):
+            return None
+        if self._networks == _ALL:
+            return host
+        if loopback is not None:
+            return host if self._in_networks(loopback) else None
+        return next((one for one in await _addresses(host) if self._in_networks(one)), None)
+
+    def _in_networks(self, address: str) -> bool:
+        return any(_in_network(address, network) for network in self._networks)
 
 
 def loopback_address(host: str) -> str | None:
@@ -58,6 +80,15 @@ def loopback_address(host: str) -> str | None:
         return host if ipaddress.ip_address(host).is_loopback else None
     except ValueError:
         return None
+
+
+async def _addresses(host: str) -> list[str]:
+    """Return the addresses of a host; none if it cannot be resolved."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return []
+    return [str(address[0]) for *_, address in found]
 
 
 def _in_network(address: str, network: str) -> bool:

@@ -148,7 +148,7 @@ class DirectProxyHandler:
         """
         if self._like_pulsar and ":" not in connect.proxy_to_broker_url:
             raise RequestError(pb.AuthenticationError, NO_TARGET)
-        address = self._targets.allowed(connect.proxy_to_broker_url)
+        address = await self._targets.allowed(connect.proxy_to_broker_url)
         if address is None:
             target = without_credentials(connect.proxy_to_broker_url)
             logger.warning("%s asked for a pipe to %r: not allowed", client.peer, target)

@@ -30,6 +30,9 @@ REFUSED_WHEN_SET = {"webServicePortTls": "TLS"}
 
 # Upstream hands keys with these prefixes on to its clients, whatever follows.
 PASSED_ON_PREFIXES = ("bookkeeper_", "brokerClient_")
+# The proxy's keys of this prefix are named by the operator.
+REVERSE_PROXY_PREFIX = "httpReverseProxy."
+_FREE_PREFIXES = (*PASSED_ON_PREFIXES, REVERSE_PROXY_PREFIX)
 
 # A log line names at most this many keys.
 MAX_KEYS_NAMED = 50
@@ -72,7 +75,7 @@ class KnownKeys:
             known = self._by_name.get(key)
             if known is not None:
                 checked.take(known, text)
-            elif not key.startswith(PASSED_ON_PREFIXES):
+            elif not key.startswith(_FREE_PREFIXES):
                 unknown.append(key)
         if unknown:
             # Suggestions are costly, so only the keys that are named get one.
@@ -85,7 +88,7 @@ class KnownKeys:
 
         In a file such a key is only warned of: it may be meant for somebody else.
         """
-        if key in self._by_name or key.startswith(PASSED_ON_PREFIXES):
+        if key in self._by_name or key.startswith(_FREE_PREFIXES):
             return None
         suggestion = self._suggestion(key)
         remedy = f"did you mean {suggestion}?" if suggestion else "correct or remove it"

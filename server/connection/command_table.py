@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Handler = Callable[[Any, pb.BaseCommand], object]
 """Handles a command of a connection, in the turn in which it came."""
+FrameHandler = Callable[[Any, "Frame"], object]
+"""Handles a command with its payload, unparsed."""
 
 
 class HasState(Protocol):
@@ -40,11 +42,26 @@ class Row(NamedTuple):
     states: Collection[Enum]
 
 
+class FrameRow(NamedTuple):
+    """One command that is handled with its payload, and parsed by its handler.
+
+    Attributes:
+        kind: Its type.
+        handler: Handles it.
+        states: The states of a connection in which it is legal.
+    """
+
+    kind: pb.BaseCommand.Type.ValueType
+    handler: FrameHandler
+    states: Collection[Enum]
+
+
 class CommandTable:
     """The commands that are legal in each state.
 
     Args:
         rows: The commands.
+        frame_rows: Those that are handled with their payload.
         handshake: The states before CONNECT is answered, the first of a connection first.
         refuse: Answers a command that is not legal, unparsed; by default its connection closes.
     """
@@ -54,15 +71,25 @@ class CommandTable:
         rows: Iterable[Row],
         handshake: tuple[Enum, ...],
         refuse: Callable[[Any, int, Frame], object] | None = None,
+        frame_rows: Iterable[FrameRow] = (),
     ) -> None:
         self.handshake = handshake
         self.refuse = refuse or close_for_illegal
         self._rows = tuple(rows)
+        self._frame_rows = tuple(frame_rows)
         self._legal = {state: self._legal_in(state) for state in type(handshake[0])}
+        self._legal_frames = {state: self._frames_in(state) for state in type(handshake[0])}
 
     def legal_in(self, state: Enum) -> Mapping[int, Handler]:
         """Return the handlers of the commands that are legal in a state, by type."""
         return self._legal[state]
+
+    def frames_in(self, state: Enum) -> Mapping[int, FrameHandler]:
+        """Return the handlers of the commands that are handled with their payload, by type."""
+        return self._legal_frames[state]
+
+    def _frames_in(self, state: Enum) -> dict[int, FrameHandler]:
+        return {row.kind: row.handler for row in self._frame_rows if state in row.states}
 
     def _legal_in(self, state: Enum) -> dict[int, Handler]:
         return {row.kind: row.handler for row in self._rows if state in row.states}

@@ -69,6 +69,7 @@ class ServedConnection(Connection):
     def state(self, state: Enum) -> None:
         self._state = state
         self._handlers = self._commands.legal_in(state)
+        self._frame_handlers = self._commands.frames_in(state)
 
     @property
     def handshake_finished(self) -> bool:
@@ -139,6 +140,11 @@ class ServedConnection(Connection):
         The state table is asked before anything is parsed, and again for the type that was.
         """
         kind = frame.command_type()
+        with_payload = self._frame_handlers.get(kind) if kind is not None else None
+        if kind is not None and with_payload is not None:
+            self._count(kind)
+            with_payload(self, frame)
+            return
         if kind is not None and kind not in self._handlers:
             self._count(kind)
             self._commands.refuse(self, kind, frame)

@@ -91,6 +91,9 @@ PROOFS = {
     "differential": Proof(
         "On random odd input, profile pulsar answers as a real Pulsar", "tests.proof.differential"
     ),
+    "official": Proof(
+        "Official clients work unmodified, directly and through the proxy", "tests.proof.official"
+    ),
     "random_properties": Proof(
         "Property tests hold with new examples", "tests.proof.random_properties"
     ),

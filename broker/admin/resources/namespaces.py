@@ -13,7 +13,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.admin.bodies import json_object
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag, namespace_name, tenant_name
-from broker.admin.resources.policies import policies_body, policies_of
+from broker.admin.resources.policies.namespace_body import policies_body, policies_of
 from broker.admin.resources.topics import with_system_topics
 from broker.bundles import boundaries
 from broker.stores.changes import NamespaceMissingError, NamespaceNotEmptyError, TopicChanges
@@ -56,8 +56,10 @@ class NamespaceAdmin:
 
     async def get_policies(self, request: web.Request) -> web.Response:
         """Return a namespace's policies."""
-        policies = await self._context.policies(namespace_name(request))
-        return json_response(policies_body(policies, self._context.config.cluster_name))
+        namespace = namespace_name(request)
+        policies = await self._context.policies(namespace)
+        document = self._context.message_policies.document(namespace)
+        return json_response(policies_body(policies, document, self._context.config.cluster_name))
 
     async def get_bundles(self, request: web.Request) -> web.Response:
         """Return the boundaries of a namespace's bundles."""
@@ -122,12 +124,15 @@ class NamespaceAdmin:
                 await self._remove(
                     namespace, TopicChanges((), list(block.names()), creates_namespace=False)
                 )
-                await asyncio.sleep(0)
         if forgotten:
             await self._remove(
                 namespace, TopicChanges(partitioned=forgotten, creates_namespace=False)
             )
-        return await self._delete(namespace)
+        deleted = await self._delete(namespace)
+        if deleted:
+            blocks = (block.names() for block in snapshot.persistent.blocks())
+            await self._context.messaging.loaded_topics.drop_namespace(namespace, blocks)
+        return deleted
 
     async def _has_non_persistent_only(self, namespace: NamespaceName) -> bool:
         """Tell whether a namespace has only non-persistent topics, which upstream ignores."""
@@ -140,9 +145,11 @@ class NamespaceAdmin:
 
     async def _delete(self, namespace: NamespaceName) -> bool:
         try:
-            return await self._context.store.delete_namespace(namespace)
+            deleted = await self._context.store.delete_namespace(namespace)
         except NamespaceNotEmptyError:
             raise RestError(409, "Cannot delete non empty namespace") from None
+        await self._context.message_policies.forget_namespace(namespace)
+        return deleted
 
     async def _check_room(self, namespace: NamespaceName) -> None:
         limit = self._context.config.max_namespaces_per_tenant

@@ -19,6 +19,7 @@ from broker.admin.requests import (
     segment,
     topic_name,
 )
+from broker.admin.resources.messages.subjects import MessageTopics
 from broker.bundles import bundle_named
 from broker.plugins.calls import ResourcesError
 from broker.stores.snapshots.snapshot import by_kind
@@ -50,6 +51,7 @@ class TopicAdmin:
 
     def __init__(self, context: AdminContext) -> None:
         self._context = context
+        self._messages = MessageTopics(context)
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
@@ -58,12 +60,10 @@ class TopicAdmin:
             Endpoint("GET", f"{NAMESPACE}/partitioned", self.list_partitioned),
             Endpoint("GET", _BUNDLE, self.list_bundle),
             Endpoint("PUT", TOPIC, self.create, Takes.JSON),
-            Endpoint("DELETE", TOPIC, self.delete),
             Endpoint("GET", f"{TOPIC}/partitions", self.get_partitions),
             Endpoint("PUT", f"{TOPIC}/partitions", self.create_with_metadata, Takes.METADATA),
             Endpoint("PUT", f"{TOPIC}/partitions", self.create_partitioned, Takes.NUMBER),
             Endpoint("POST", f"{TOPIC}/partitions", self.grow, Takes.NUMBER),
-            Endpoint("DELETE", f"{TOPIC}/partitions", self.delete_partitioned),
             Endpoint("GET", f"{TOPIC}/properties", self.get_properties),
             Endpoint("PUT", f"{TOPIC}/properties", self.update_properties, Takes.JSON),
             Endpoint("DELETE", f"{TOPIC}/properties", self.remove_property),
@@ -155,18 +155,15 @@ class TopicAdmin:
         await self._context.topics.create(topic, properties)
         return done()
 
-    async def delete(self, request: web.Request) -> web.Response:
-        """Delete a topic; no client is connected to one, so that force makes no difference."""
-        await self._context.topics.delete(topic_name(request))
-        return done()
-
     async def list_subscriptions(self, request: web.Request) -> web.Response:
-        """Return the subscriptions of a topic: it has none."""
+        """Return the subscriptions of a topic, those of all partitions together."""
         topic = topic_name(request)
         if self._context.rules.creates_used_partitions and topic.partition_index >= 0:
             await self._use_partition(request, topic)
-        await self.check_exists(topic)
-        return json_response([])
+        names: dict[str, None] = {}
+        for one in await self._messages.all(request):
+            names |= dict.fromkeys(subscription.name for subscription in one.subscriptions)
+        return json_response(list(names))
 
     async def _use_partition(self, request: web.Request, topic: TopicName) -> None:
         """Create a non-persistent partition that its topic counts, as upstream does by its use.
@@ -232,11 +229,6 @@ class TopicAdmin:
         """Give a partitioned topic more partitions."""
         count = await partition_count(request)
         await self._context.topics.grow(topic_name(request), count)
-        return done()
-
-    async def delete_partitioned(self, request: web.Request) -> web.Response:
-        """Delete a partitioned topic with its partitions."""
-        await self._context.topics.delete_partitioned(topic_name(request))
         return done()
 
     # -- properties ---------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,7 @@ class MemoryMessageStore:
         max_entries_per_ledger: int = MAX_ENTRIES_PER_LEDGER,
         now_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
+        self.identity = f"memory-{uuid.uuid4().hex}"
         self.room = StoreRoom(bounds)
         self.max_entries_per_ledger = max_entries_per_ledger
         self.now_ms = now_ms
@@ -104,6 +106,10 @@ class MemoryMessageStore:
     def holds(self, name: str) -> bool:
         """Tell whether anything is stored for a topic."""
         return name in self._topics
+
+    def names(self) -> Sequence[str]:
+        """Return the topics of which anything is stored."""
+        return list(self._topics)
 
     @property
     def stored_bytes(self) -> int:

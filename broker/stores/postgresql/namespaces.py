@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.stores.changes import NamespaceNotEmptyError
+from broker.stores.postgresql.topic_schemas import delete_schemas
 from broker.stores.postgresql.view import KnownNamespace
 from broker.stores.store import NamespacePolicies, TenantInfo
 from proto.names import is_system_topic
@@ -115,6 +116,7 @@ async def delete_namespace(
         system = await _system_topics(connection, gone.id)
         for table in _TABLES:
             await connection.execute(f"DELETE FROM floodgate.{table} WHERE namespace = $1", gone.id)
+        await delete_schemas(connection, namespace)
         await connection.execute("DELETE FROM floodgate.namespaces WHERE id = $1", gone.id)
         mark = "UPDATE floodgate.marks SET value = greatest(value, $1) WHERE name = 'first_version'"
         await connection.execute(mark, gone.version)

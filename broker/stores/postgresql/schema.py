@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.stores.postgresql import topic_schemas
+
 if TYPE_CHECKING:
     from broker.stores.postgresql.driver import Connection
 
@@ -44,6 +46,11 @@ CREATE TABLE floodgate.tenants (
 CREATE TABLE floodgate.configuration (key bytea PRIMARY KEY, value bytea NOT NULL);
 INSERT INTO floodgate.marks VALUES ('first_version', 0), ('schema', 1);
 """
+_LATER_TABLES = """
+CREATE TABLE IF NOT EXISTS floodgate.message_policies (
+    name bytea NOT NULL, key text NOT NULL, value text NOT NULL, PRIMARY KEY (name, key));
+"""
+"""Tables that came later, beside which brokers that do not know them still work."""
 
 
 class UnknownSchemaError(Exception):
@@ -60,6 +67,8 @@ async def make_tables(connection: Connection) -> None:
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _CREATION_LOCK)
         if await connection.fetchval("SELECT to_regclass('floodgate.marks') IS NULL"):
             await connection.execute(_TABLES)
+        if await connection.fetchval("SELECT to_regclass('floodgate.message_policies') IS NULL"):
+            await connection.execute(_LATER_TABLES)
         query = "SELECT value FROM floodgate.marks WHERE name = 'schema'"
         found = await connection.fetchval(query)
         if found != SCHEMA_VERSION:
@@ -67,3 +76,5 @@ async def make_tables(connection: Connection) -> None:
                 f"its schema floodgate has version {found}, this broker knows {SCHEMA_VERSION}; "
                 "use another database"
             )
+        # Later tables join a database that an earlier Floodgate made.
+        await connection.execute(topic_schemas.TABLE)

@@ -14,11 +14,13 @@ from broker.stores.cached_store import CachedStore
 from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.name_locks import to_its_end
 from broker.stores.postgresql import namespaces as rows
+from broker.stores.postgresql import policies as policy_rows
 from broker.stores.postgresql.connections import PostgresqlConnections
 from broker.stores.postgresql.listener import NotificationListener
 from broker.stores.postgresql.reading import read_properties, read_version, select_names
 from broker.stores.postgresql.schema import UnknownSchemaError, make_tables
 from broker.stores.postgresql.shared_namespaces import SharedNamespaces
+from broker.stores.postgresql.topic_schemas import PostgresqlTopicSchemas
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
 from limiter.clock import Clock, LoopClock
 from proto.names import NamespaceName
@@ -47,18 +49,21 @@ class PostgresqlStore(CachedStore):
         super().__init__(cache_bytes)
         clock = clock or LoopClock()
         self._connections = PostgresqlConnections(url, clock)
-        self._namespaces = SharedNamespaces(self._use, self._feeds, self._cache, clock)
+        self._namespaces = SharedNamespaces(self.use, self._feeds, self._cache, clock)
         self._listener = NotificationListener(
             self._connections.connect,
             {
                 "floodgate_topics": self._namespaces.notified,
                 "floodgate_configuration": self._configured,
+                policy_rows.CHANNEL: self._policies_changed,
             },
             self._reconnected,
             clock,
         )
         self._configuration_callbacks: list[Callable[[], None]] = []
+        self._policy_callbacks: list[Callable[[str], None]] = []
         self._name = uuid.uuid4().hex
+        self.schemas = PostgresqlTopicSchemas(self.use)
 
     def __repr__(self) -> str:
         shown = self._connections.shown_url
@@ -68,6 +73,14 @@ class PostgresqlStore(CachedStore):
     def connected(self) -> bool:
         """True if the database is in reach, as far as is known."""
         return self._listener.connected
+
+    async def connect(self) -> Connection:
+        """Return a connection of its own, outside the pool.
+
+        Raises:
+            StoreError: The database cannot be reached.
+        """
+        return await self._connections.connect()
 
     async def open(self) -> None:
         """Connect, and make the tables if they are missing.
@@ -96,7 +109,7 @@ class PostgresqlStore(CachedStore):
         await self._connections.close()
 
     @asynccontextmanager
-    async def _use(self) -> AsyncIterator[Connection]:
+    async def use(self) -> AsyncIterator[Connection]:
         """Take a connection, unless the database is known to be out of reach."""
         if not self._listener.connected:
             self._connections.refuse()
@@ -107,27 +120,27 @@ class PostgresqlStore(CachedStore):
 
     async def tenants(self) -> Mapping[str, TenantInfo]:
         """Return the tenants by name, in order."""
-        async with self._use() as connection:
+        async with self.use() as connection:
             return await rows.read_tenants(connection)
 
     async def create_tenant(self, name: str, info: TenantInfo) -> bool:
         """Create a tenant; false when it exists."""
-        async with self._use() as connection:
+        async with self.use() as connection:
             return await rows.insert_tenant(connection, name, info)
 
     async def change_tenant(self, name: str, info: TenantInfo) -> bool:
         """Replace a tenant's values; false when it does not exist."""
-        async with self._use() as connection:
+        async with self.use() as connection:
             return await rows.update_tenant(connection, name, info)
 
     async def delete_tenant(self, name: str) -> bool:
         """Delete a tenant without namespaces; false when it does not exist."""
-        async with self._use() as connection:
+        async with self.use() as connection:
             return await rows.delete_tenant(connection, name)
 
     async def namespaces(self) -> Sequence[NamespaceName]:
         """Return the namespaces that exist, in order."""
-        async with self._use() as connection:
+        async with self.use() as connection:
             return [NamespaceName.parse(name) for name in await rows.read_namespaces(connection)]
 
     async def create_namespace(
@@ -138,7 +151,7 @@ class PostgresqlStore(CachedStore):
 
     async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
         """Return a namespace's policies; None when it does not exist."""
-        async with self._use() as connection:
+        async with self.use() as connection:
             return await rows.read_policies(connection, str(namespace))
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
@@ -152,19 +165,19 @@ class PostgresqlStore(CachedStore):
         return await self._namespaces.snapshot(namespace)
 
     async def _version(self, namespace: NamespaceName) -> int:
-        async with self._use() as connection:
+        async with self.use() as connection:
             known = await read_version(connection, str(namespace))
         return known.version if known is not None else 0
 
     async def _names_with(
         self, namespace: NamespaceName, properties: Mapping[str, str]
     ) -> list[bytes]:
-        async with self._use() as connection:
+        async with self.use() as connection:
             return await select_names(connection, str(namespace), properties)
 
     async def properties(self, namespace: NamespaceName, name: str) -> Mapping[str, str]:
         """Return the properties of a topic or partitioned topic; empty without any."""
-        async with self._use() as connection:
+        async with self.use() as connection:
             return await read_properties(connection, str(namespace), name)
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
@@ -173,24 +186,51 @@ class PostgresqlStore(CachedStore):
 
     async def has_imported(self, fingerprint: str) -> bool:
         """Tell whether a file with this content was imported as a whole, by any broker."""
-        async with self._use() as connection:
+        async with self.use() as connection:
             return await rows.has_imported(connection, fingerprint)
 
     async def remember_import(self, fingerprint: str) -> None:
         """Note that all of a file with this content was imported."""
-        async with self._use() as connection:
+        async with self.use() as connection:
             await rows.remember_import(connection, fingerprint)
+
+    # -- policies about messages --------------------------------------------------------------
+
+    async def policy_documents(self, name: str | None = None) -> dict[str, dict[str, object]]:
+        """Return the policies of namespaces and topics, or those of one."""
+        async with self.use() as connection:
+            return await policy_rows.read_policies(connection, name)
+
+    async def set_policy(self, name: str, key: str, value: object | None) -> None:
+        """Keep one policy; None removes it."""
+        async with self.use() as connection:
+            await policy_rows.write_policy(connection, name, key, value, self._name)
+
+    async def delete_policies(self, names: Sequence[str]) -> None:
+        """Forget all policies of some namespaces and topics."""
+        async with self.use() as connection:
+            await policy_rows.delete_policies(connection, names, self._name)
+
+    def on_policies(self, callback: Callable[[str], None]) -> None:
+        """Register a callback for policies changed, certainly or possibly, by other brokers."""
+        self._policy_callbacks.append(callback)
+
+    def _policies_changed(self, payload: str) -> None:
+        sender, _, name = payload.partition(" ")
+        if sender != self._name:
+            for callback in self._policy_callbacks:
+                callback(name)
 
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:
         """Return the values that were set at run time, by key."""
-        async with self._use() as connection:
+        async with self.use() as connection:
             return await rows.read_configuration(connection)
 
     async def set_configuration(self, key: str, value: str | None) -> None:
         """Keep a value set at run time; None removes it."""
-        async with self._use() as connection:
+        async with self.use() as connection:
             await rows.write_configuration(connection, key, value, self._name)
 
     def on_configuration(self, callback: Callable[[], None]) -> None:
@@ -205,6 +245,7 @@ class PostgresqlStore(CachedStore):
     def _reconnected(self) -> None:
         self._namespaces.reconnected()
         self._configured("somebody, perhaps")
+        self._policies_changed("somebody")
 
 
 def _remedy(error: StoreError) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import sqlite3
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from broker.stores.changes import NamespaceNotEmptyError, StoreError, TopicState
 from broker.stores.conditions import (
@@ -17,14 +18,17 @@ from broker.stores.conditions import (
     properties_to_keep,
     settled,
 )
+from broker.stores.sqlite import topic_schemas
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from io import FileIO
     from pathlib import Path
 
     from broker.stores.changes import TopicChanges
+
+T = TypeVar("T")
 
 PAGE_CACHE_KIB = 65_536
 """Memory for pages of the file: imports write all over the index of properties."""
@@ -46,13 +50,16 @@ CREATE TABLE IF NOT EXISTS tenants (
     name TEXT PRIMARY KEY, roles TEXT NOT NULL, clusters TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS configuration (
     key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS message_policies (
+    name TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
+    PRIMARY KEY (name, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS marks (
     name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 INSERT OR IGNORE INTO marks VALUES ('first_version', 0);
 INSERT OR IGNORE INTO tenants
     SELECT DISTINCT substr(name, 1, instr(name, '/') - 1), '[]', '[]' FROM namespaces;
 """
-_NAMESPACE_TABLES = ("topics", "partitioned", "properties", "policies")
+_NAMESPACE_TABLES = ("topics", "partitioned", "properties", "policies", "schemas")
 
 
 class SqliteFile:
@@ -86,6 +93,10 @@ class SqliteFile:
 
     def _changed_rows(self, query: str, *values: object) -> int:
         return self._connection.execute(query, values).rowcount
+
+    def do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Return what some work with the file returns."""
+        return work(self._connection)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -134,6 +145,30 @@ class SqliteFile:
             self._changed_rows("DELETE FROM configuration WHERE key=?", key)
         else:
             self._changed_rows("INSERT OR REPLACE INTO configuration VALUES (?, ?)", key, value)
+
+    def policy_documents(self, name: str | None) -> dict[str, dict[str, object]]:
+        """Return policies by key, of all or of one name."""
+        query = "SELECT name, key, value FROM message_policies"
+        rows = self._rows(query) if name is None else self._rows(f"{query} WHERE name=?", name)
+        found: dict[str, dict[str, object]] = {}
+        for of, key, value in rows:
+            found.setdefault(of, {})[key] = json.loads(value)
+        return found
+
+    def set_policy(self, name: str, key: str, value: object | None) -> None:
+        """Keep a policy, or remove it."""
+        if value is None:
+            query = "DELETE FROM message_policies WHERE name=? AND key=?"
+            self._changed_rows(query, name, key)
+        else:
+            query = "INSERT OR REPLACE INTO message_policies VALUES (?, ?, ?)"
+            self._changed_rows(query, name, key, json.dumps(value))
+
+    def delete_policies(self, names: Sequence[str]) -> None:
+        """Remove all policies of some names."""
+        rows = [(name,) for name in names]
+        with self._transaction():
+            self._connection.executemany("DELETE FROM message_policies WHERE name=?", rows)
 
     def has_imported(self, fingerprint: str) -> bool:
         """Tell whether an import was remembered."""
@@ -296,7 +331,7 @@ def _connected(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute(f"PRAGMA cache_size=-{PAGE_CACHE_KIB}")
-        connection.executescript(_SCHEMA)
+        connection.executescript(_SCHEMA + topic_schemas.TABLE)
     except BaseException:
         connection.close()
         raise

@@ -17,6 +17,7 @@ from broker.stores.conditions import feed_change
 from broker.stores.feed import Change
 from broker.stores.name_locks import to_its_end
 from broker.stores.sqlite.file import SqliteFile
+from broker.stores.sqlite.topic_schemas import SqliteTopicSchemas
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
 from proto.names import NamespaceName
 
@@ -45,6 +46,7 @@ class SqliteStore(CachedStore):
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite")
         self._file: SqliteFile | None = None
         self._lock = asyncio.Lock()
+        self.schemas = SqliteTopicSchemas(self._do)
 
     def __repr__(self) -> str:
         return f"<SqliteStore {self._path}, {len(self._cache)} namespaces cached>"
@@ -175,6 +177,23 @@ class SqliteStore(CachedStore):
         """Note that all of a file with this content was imported."""
         await self._run(SqliteFile.remember_import, fingerprint)
 
+    # -- policies about messages --------------------------------------------------------------
+
+    async def policy_documents(self, name: str | None = None) -> dict[str, dict[str, object]]:
+        """Return the policies of namespaces and topics, or those of one."""
+        return await self._run(SqliteFile.policy_documents, name)
+
+    async def set_policy(self, name: str, key: str, value: object | None) -> None:
+        """Keep one policy; None removes it."""
+        await self._run(SqliteFile.set_policy, name, key, value)
+
+    async def delete_policies(self, names: Sequence[str]) -> None:
+        """Forget all policies of some namespaces and topics."""
+        await self._run(SqliteFile.delete_policies, names)
+
+    def on_policies(self, callback: Callable[[str], None]) -> None:
+        """Do nothing: no other process shares this file."""
+
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:
@@ -189,6 +208,9 @@ class SqliteStore(CachedStore):
         """Do nothing: no other process shares this file."""
 
     # -- the store's thread -------------------------------------------------------------------
+
+    async def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        return await self._run(lambda file: file.do(work))
 
     async def _run(
         self, work: Callable[Concatenate[SqliteFile, P], T], *args: P.args, **kwargs: P.kwargs

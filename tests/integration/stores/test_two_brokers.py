@@ -86,7 +86,7 @@ async def test_updates_of_properties_on_both_are_both_kept(postgresql_url: str) 
     # Given
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, TopicChanges([topic("p-partition-0")], partitioned={base("p"): 1}))
-        name, grown = TopicName.parse(base("p")), TopicService(other, TopicRules)
+        name, grown = TopicName.parse(base("p")), TopicService(other, lambda _: TopicRules())
 
         async def meanwhile() -> None:
             await TopicProperties(other).update(name, {"b": "2"})
@@ -194,7 +194,7 @@ async def test_what_the_log_has_no_more_is_told_as_one_change(postgresql_url: st
         other._namespaces._resyncs._resync = asyncio.Event().wait  # It hears, and does not look.
         for name in "bcd":
             await one.apply(A, changes(topic(name)))
-        async with one._use() as connection:
+        async with one.use() as connection:
             await connection.execute("DELETE FROM floodgate.changes WHERE version = 3")
         # When
         async with other._namespaces._locks.of(A):

@@ -35,6 +35,10 @@ class ManualClock:
         """Return the moment that was set."""
         return self._now
 
+    def wall_ms(self) -> int:
+        """Return milliseconds since 1970: the moment, as if this clock had started then."""
+        return round(self._now * 1000)
+
     def call_at(self, when: float, callback: Callable[..., object], *args: object) -> ManualTimer:
         """Arm a timer."""
         timer = ManualTimer(callback, args)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
@@ -15,9 +16,26 @@ from typing import TYPE_CHECKING, Self
 from google.protobuf.message import DecodeError
 
 from proto import PulsarApi_pb2 as pb
-from tests.support.golden.exchange import RECORDED_BROKER, Expect, Rest, Send, Silence, with_address
+from tests.support.golden.exchange import (
+    RECORDED_BROKER,
+    Close,
+    Expect,
+    Rest,
+    Send,
+    Silence,
+    with_address,
+)
 from tests.support.golden.masks import Difference, differences
-from tests.support.golden.rest import ask
+from tests.support.golden.message_frames import (
+    LedgerIds,
+    answers_in_a_row,
+    delayed_send,
+    is_about_messages,
+    is_message,
+    payload_difference,
+    rank,
+)
+from tests.support.golden.rest import RECORDED_WEB, ask
 from tests.support.golden.watches import WatchedTopics, updates_of_one_change, without_hash
 
 if TYPE_CHECKING:
@@ -32,18 +50,24 @@ ANSWER_SECONDS = 10.0
 SILENCE_SECONDS = 0.3
 """The time after which the answer is ``(nothing)``."""
 
+_PONG = pb.BaseCommand.PONG
 SURPLUS_SECONDS = 0.02
 """The time in which answers beyond the last recorded one are looked for."""
 
 
 class GoldenConnection:
-    """One connection of the replay, closed by the block it is used in."""
+    """One connection of the replay, closed by the block it is used in.
+
+    Attributes:
+        payload: What was behind the command of the last frame.
+    """
 
     def __init__(self, host: str, port: int) -> None:
         self._socket = socket.create_connection((host, port), timeout=ANSWER_SECONDS)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._received = bytearray()
         self._unsent = b""
+        self.payload = b""
 
     def __enter__(self) -> Self:
         return self
@@ -54,6 +78,10 @@ class GoldenConnection:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close this end."""
         self._socket.close()
 
     def send(self, step: Send, *, more_follows: bool = False) -> None:
@@ -62,7 +90,7 @@ class GoldenConnection:
         What follows at once goes in the same write: whether the server had time for an answer in
         between must not depend on the machine.
         """
-        data = self._unsent + (step.raw if step.command is None else frame(step.command))
+        data = self._unsent + _bytes(step)
         self._unsent = data if more_follows else b""
         if more_follows:
             return
@@ -78,18 +106,29 @@ class GoldenConnection:
     def receive(self, seconds: float) -> Answer:
         """Read the next answer within ``seconds``, else ``(nothing)``, or ``(closed)``.
 
+        The server's PING is answered, and is no answer.
+
         Raises:
             AssertionError: What came is not a frame with a command.
         """
         self._socket.settimeout(seconds)
         try:
-            (length,) = struct.unpack(">I", self._take(4))
-            return parse_frame(self._take(length))
+            command = self._command()
+            while command.type == pb.BaseCommand.PING:
+                self._socket.sendall(frame(pb.BaseCommand(type=_PONG, pong=pb.CommandPong())))
+                command = self._command()
         except TimeoutError:
             assert not self._received, f"half a frame came: {bytes(self._received)!r}"
             return Silence.NOTHING
         except (EOFError, ConnectionResetError, BrokenPipeError):
             return Silence.CLOSED
+        return command
+
+    def _command(self) -> pb.BaseCommand:
+        (length,) = struct.unpack(">I", self._take(4))
+        body = self._take(length)
+        self.payload = body[4 + int.from_bytes(body[:4], "big") :]
+        return parse_frame(body)
 
     def _take(self, count: int) -> bytes:
         while len(self._received) < count:
@@ -100,6 +139,12 @@ class GoldenConnection:
         taken = bytes(self._received[:count])
         del self._received[:count]
         return taken
+
+
+def _bytes(step: Send) -> bytes:
+    if step.delivered_in_ms:
+        return delayed_send(int(time.time() * 1_000), step.delivered_in_ms)
+    return step.raw if step.command is None else frame(step.command)
 
 
 def frame(command: pb.BaseCommand) -> bytes:
@@ -147,12 +192,15 @@ def replay(case: Case, place: Place) -> list[Difference]:
 class Replay:
     """One case on its connections, each opened when it is first used."""
 
-    def __init__(self, case: Case, place: Place, exits: ExitStack) -> None:
+    def __init__(
+        self, case: Case, place: Place, exits: ExitStack, ledgers: LedgerIds | None = None
+    ) -> None:
         self._case = case
         self._place = place
         self._exits = exits
         self._connections: list[GoldenConnection] = []
         self._watched = WatchedTopics()
+        self._ledgers = ledgers or LedgerIds()
         self._found: list[Difference] = []
 
     def run(self) -> list[Difference]:
@@ -160,13 +208,21 @@ class Replay:
         steps, index = self._case.steps, 0
         while index < len(steps):
             updates = updates_of_one_change(steps, index)
+            answers = answers_in_a_row(steps, index) if is_about_messages(self._case) else []
             if updates:
                 self._updates(index, updates)
+            elif answers:
+                self._answers(index, answers)
             else:
                 self._step(index, steps[index])
-            index += max(len(updates), 1)
+            index += max(len(updates), len(answers), 1)
         self._surplus()
         return self._found
+
+    def play(self, case: Case) -> list[Difference]:
+        """Take the steps of another case on the same connections; return what differs."""
+        self._case, self._found = case, []
+        return self.run()
 
     def _step(self, index: int, step: Step) -> None:
         if isinstance(step, Rest):
@@ -177,11 +233,32 @@ class Replay:
         elif isinstance(step, Send):
             connection, behind = self._connection(step.connection), self._case.steps[index + 1 :]
             more_follows = bool(behind) and _goes_with(step, behind[0])
-            connection.send(_to(step, self._place.broker), more_follows=more_follows)
-        else:
+            sent = _to(step, self._place.broker, self._ledgers)
+            connection.send(sent, more_follows=more_follows)
+        elif isinstance(step, Close):
+            self._connection(step.connection).close()
+        elif isinstance(step, Expect):
             answer = self._receive(step.connection, _patience(step))
             self._watched.take(step.connection, answer)
             self._found += differences(index, step.answer, answer)
+
+    def _answers(self, index: int, answers: Sequence[Expect]) -> None:
+        """Compare what must come on one connection: messages may come before or after answers."""
+        came: list[tuple[Answer, bytes]] = []
+        for step in answers:
+            answer = self._receive(step.connection, ANSWER_SECONDS)
+            came.append((answer, self._connection(step.connection).payload))
+            if isinstance(answer, Silence):
+                came += [(answer, b"")] * (len(answers) - len(came))
+                break
+        came.sort(key=lambda one: rank(one[0]))
+        for at, step in enumerate(sorted(answers, key=lambda one: rank(one.answer)), index):
+            answer, payload = came[at - index]
+            self._ledgers.learn(step.answer, answer)
+            self._watched.take(step.connection, answer)
+            self._found += differences(at, step.answer, answer)
+            if is_message(answer):
+                self._found += payload_difference(at, step.payload, payload)
 
     def _updates(self, index: int, updates: Sequence[Expect]) -> None:
         """Compare what one change brings: the store decides its order, each hash is the set's."""
@@ -196,7 +273,10 @@ class Replay:
             self._found += differences(at, *pair)
 
     def _receive(self, connection: int, seconds: float) -> Answer:
-        return _from(self._connection(connection).receive(seconds), self._place.broker)
+        while True:
+            answer = _from(self._connection(connection).receive(seconds), self._place)
+            if not (self._case.without_messages and is_message(answer)):
+                return answer
 
     def _connection(self, number: int) -> GoldenConnection:
         while len(self._connections) <= number:
@@ -238,16 +318,19 @@ def _patience(step: Expect) -> float:
     return SILENCE_SECONDS if step.answer is Silence.NOTHING else ANSWER_SECONDS
 
 
-def _to(step: Send, broker_address: str) -> Send:
+def _to(step: Send, broker_address: str, ledgers: LedgerIds) -> Send:
     if step.command is None:
         return step
     command = pb.BaseCommand()
     command.CopyFrom(step.command)
     with_address(command, RECORDED_BROKER, broker_address)
+    ledgers.put_into(command)
     return Send(command)
 
 
-def _from(answer: Answer, broker_address: str) -> Answer:
+def _from(answer: Answer, place: Place) -> Answer:
     if isinstance(answer, pb.BaseCommand):
-        with_address(answer, broker_address, RECORDED_BROKER)
+        with_address(answer, place.broker, RECORDED_BROKER)
+        if place.web:
+            with_address(answer, place.web, RECORDED_WEB)
     return answer

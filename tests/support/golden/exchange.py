@@ -3,8 +3,11 @@
 A recording is a file of JSON lines under ``tests/golden``. Each line is a case, and its
 ``exchange`` lists rows in order: ``["C", text]`` or ``["C", words, hex]`` is what the client sends,
 ``["S", text]`` what comes back. Text is protobuf text format of ``BaseCommand``, or ``(nothing)``,
-or ``(closed)``. ``["REST", request, status]`` is a call of the broker's admin in between, and
-``["second connection", row]`` happens on another connection. Files whose name begins with
+or ``(closed)``; behind ``+payload`` stand the bytes behind a MESSAGE, or how many they are.
+``["REST", request, status]`` is a call of the broker's admin in between, and ``["second connection",
+row]``, or the row's parts behind those words, happens on another connection. ``["NOTE", text]`` says
+that messages came that were not recorded one by one. ``["first connection", "closes"]`` was not
+recorded, but happened. Files whose name begins with
 ``broker`` are held against the broker, those that begin with ``proxy`` against the proxy; a later
 recording is added by dropping in a file.
 
@@ -52,6 +55,8 @@ _SILENCES = {
     "(closed)": Silence.CLOSED,
     "(closed: the rest was not sent)": Silence.CLOSED,
 }
+_DELAYED_SEND = re.compile(r"SEND deliver in (?P<seconds>[\d.]+) s")
+_PAYLOAD_SIZE = re.compile(r"(?P<size>\d+) bytes")
 
 
 @dataclass(frozen=True)
@@ -63,12 +68,14 @@ class Send:
         raw: The recorded bytes, empty when a command was recorded.
         one_byte_at_a_time: Whether each byte leaves in a write of its own.
         connection: Which of the case's connections, counted from 0.
+        delivered_in_ms: Of a SEND that is made at the moment: its delay.
     """
 
     command: pb.BaseCommand | None
     raw: bytes = b""
     one_byte_at_a_time: bool = False
     connection: int = 0
+    delivered_in_ms: int = 0
 
 
 @dataclass(frozen=True)
@@ -78,10 +85,12 @@ class Expect:
     Attributes:
         answer: What.
         connection: On which of the case's connections, counted from 0.
+        payload: The bytes behind the command, or their number; None where none were recorded.
     """
 
     answer: Answer
     connection: int = 0
+    payload: bytes | int | None = None
 
 
 @dataclass(frozen=True)
@@ -101,7 +110,19 @@ class Rest:
     status: int
 
 
-Step = Send | Expect | Rest
+@dataclass(frozen=True)
+class Note:
+    """Messages came on the case's connections that were not recorded one by one."""
+
+
+@dataclass(frozen=True)
+class Close:
+    """The client closes a connection."""
+
+    connection: int = 0
+
+
+Step = Send | Expect | Rest | Note | Close
 
 
 @dataclass(frozen=True)
@@ -122,6 +143,11 @@ class Case:
     def group(self) -> str:
         """The part of the name before the slash."""
         return self.name.partition("/")[0]
+
+    @property
+    def without_messages(self) -> bool:
+        """True if messages come that were not recorded."""
+        return any(isinstance(step, Note) for step in self.steps)
 
     @property
     def connects_first(self) -> bool:
@@ -198,18 +224,38 @@ def parse_row(row: list[Any]) -> Step:
         ValueError: The row is of no known form.
     """
     match row:
+        case ["C", text] if delay := _DELAYED_SEND.fullmatch(text):
+            return Send(None, delivered_in_ms=int(float(delay["seconds"]) * 1_000))
         case ["C", text]:
             return Send(parse_command(text))
         case ["C", words, digits]:
             return Send(None, bytes.fromhex(digits), "one byte at a time" in words)
         case ["S", text]:
-            return Expect(_SILENCES.get(text) or parse_command(text))
+            return _expect(text)
         case ["REST", request, status]:
             return parse_request(request, int(status))
+        case ["first connection", "closes"]:
+            return Close()
+        case ["NOTE", _]:
+            return Note()
         case ["second connection", ["C" | "S", *_] as inner]:
-            step = parse_row(inner)
-            return step if isinstance(step, Rest) else replace(step, connection=1)
+            return _on_the_second(inner)
+        case ["second connection", "C" | "S", *_]:
+            return _on_the_second(row[1:])
     raise ValueError(f"a row that is neither ['C', ...] nor ['S', text]: {row}")
+
+
+def _expect(text: str) -> Expect:
+    command, _, payload = text.partition(" +payload ")
+    if size := _PAYLOAD_SIZE.fullmatch(payload):
+        return Expect(parse_command(command), payload=int(size["size"]))
+    behind = bytes.fromhex(payload) if payload else None
+    return Expect(_SILENCES.get(text) or parse_command(command), payload=behind)
+
+
+def _on_the_second(row: list[Any]) -> Step:
+    step = parse_row(row)
+    return replace(step, connection=1) if isinstance(step, Send | Expect) else step
 
 
 def parse_request(text: str, status: int) -> Rest:

@@ -41,6 +41,7 @@ class RestAnswer:
     content_type: str | None = None
     location: str | None = None
     allow: tuple[str, ...] | None = None
+    pulsar_headers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ def ask(web_address: str, request: Rest, headers: Mapping[str, str] | None = Non
             answer.getheader("Content-Type"),
             answer.getheader("Location"),
             None if allow is None else tuple(sorted(allow.replace(" ", "").split(","))),
+            tuple(sorted(one for one in answer.getheaders() if one[0].startswith("X-Pulsar-"))),
         )
     finally:
         connection.close()

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tests.support.golden.exchange import Rest
+from tests.support.golden.rest import ask
 from tests.support.processes.server_process import running_server
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ LOCAL_NAMES = (
     *(f"parted-partition-{n}" for n in range(3)),
 )
 """Of ``public/gold``, which every exchange needs."""
+MESSAGING_NAMES = tuple(f"parted-partition-{n}" for n in range(3))
+"""Of ``public/msg``, in which exchanges about messages happen."""
 _AS_RECORDED = ["--set", "floodgateProfile=pulsar", "--set", "bindAddress=127.0.0.1"]
 _AS_RECORDED += ["--set", "webServicePort=0"]
 
@@ -49,13 +53,31 @@ def golden_broker(folder: Path) -> Iterator[Target]:
     if FOREIGN_BROKER:
         yield Target(FOREIGN_BROKER, FOREIGN_WEB)
         return
-    names = folder / "public-gold.txt"
-    names.write_text("".join(f"persistent://public/gold/{name}\n" for name in LOCAL_NAMES))
+    names = folder / "topics.txt"
+    topics = [f"gold/{name}" for name in LOCAL_NAMES] + [f"msg/{name}" for name in MESSAGING_NAMES]
+    names.write_text("".join(f"persistent://public/{name}\n" for name in topics))
     command = ["-m", "broker", *_AS_RECORDED, "--set", "brokerServicePort=0"]
+    command += ["--set", "brokerDeleteInactiveTopicsEnabled=false"]
     command += ["--set", "metadataStoreUrl=memory:local", "--import", str(names)]
     command += ["--set", "advertisedAddress=127.0.0.1", "--set", "clusterName=standalone"]
     with running_server(command, folder / "broker.log") as server:
         yield Target(server.address, server.web_url.removeprefix("http://"))
+
+
+def prepare_namespace(broker: Target, namespace: str) -> None:
+    """Make a namespace of one bundle and look it up: a broker serves what was looked up."""
+    made = ask(
+        broker.web,
+        Rest("PUT", f"/admin/v2/namespaces/{namespace}", '{"bundles":{"numBundles":1}}', 204),
+    )
+    assert made.status in (204, 409), made
+    look_up(broker, namespace)
+
+
+def look_up(broker: Target, namespace: str) -> None:
+    """Look up a topic of a namespace, so that the broker serves it."""
+    path = f"/lookup/v2/topic/persistent/{namespace}/looked-up"
+    assert ask(broker.web, Rest("GET", path, None, 200)).status == 200
 
 
 @contextmanager

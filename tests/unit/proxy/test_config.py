@@ -69,6 +69,7 @@ def test_the_broker_must_be_named() -> None:
         ("pulsar://broker", "pulsar://broker:6650"),
         ("pulsar://broker:7/", "pulsar://broker:7"),
         ("pulsar://[::1]:7", "pulsar://[::1]:7"),
+        ("pulsar://a,b:7", "pulsar://a:6650,b:7"),
     ],
 )
 def test_the_brokers_address_always_has_a_port(url: str, normal: str) -> None:
@@ -78,7 +79,7 @@ def test_the_brokers_address_always_has_a_port(url: str, normal: str) -> None:
 @pytest.mark.parametrize(
     "url",
     ["broker:6650", "http://b:1", "pulsar://", "pulsar://b:x", "pulsar://b:99999", "pulsar://[::1",
-     "pulsar://a:1,b:2", "pulsar://a,b", "pulsar://user@b:1", "pulsar://b:1/path", "pulsar+ssl://b:1"],
+     "pulsar://user@b:1", "pulsar://b:1/path", "pulsar+ssl://b:1"],
 )  # fmt: skip
 def test_an_address_that_is_not_one_plain_address_is_refused(url: str) -> None:
     # When
@@ -163,3 +164,56 @@ def test_plain_keys_reach_their_fields() -> None:
     assert made.topic_list_limits.direct_max_bytes == 1_048_576
     assert made.broker_proxy_allowed_host_names == ("*.example.com", "b")
     assert made.broker_proxy_connect_timeout_seconds == 2.5
+
+
+def test_the_keys_of_forwarded_requests() -> None:
+    # When
+    found = config(
+        brokerWebServiceURL="http://broker:8080/",
+        httpProxyTimeout="7000",
+        httpInputMaxReplayBufferSize="100",
+        maxConcurrentHttpRequests="3",
+    )
+    # Then
+    assert found.broker_web_service_url == "http://broker:8080"
+    assert found.http_proxy_timeout_seconds == 7.0
+    assert found.http_input_max_replay_buffer_size == 100
+    assert found.max_concurrent_http_requests == 3
+
+
+@pytest.mark.parametrize(
+    "url", ["https://broker:8443", "broker:8080", "http://a:1,b:2", "http://x/path", "http://[x"]
+)
+def test_a_web_service_url_that_is_not_spoken_to_is_a_problem(url: str) -> None:
+    assert "expected one address, http://host:port" in problems(brokerWebServiceURL=url)[0]
+
+
+def test_other_servers_behind_the_proxy_are_pairs_of_keys() -> None:
+    # When
+    found = config(
+        **{
+            "httpReverseProxy.one.path": "/one",
+            "httpReverseProxy.one.proxyTo": "http://127.0.0.1:9000/base/",
+            "httpReverseProxy.2.path": "/two/x",
+            "httpReverseProxy.2.proxyTo": "http://two",
+        }
+    )
+    # Then
+    assert found.http_reverse_proxies == (
+        ("/one", "http://127.0.0.1:9000/base"),
+        ("/two/x", "http://two"),
+    )
+    assert known_keys().refusal("httpReverseProxy.one.path") is None
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"httpReverseProxy.x.path": "/x"},
+        {"httpReverseProxy.x.path": "x", "httpReverseProxy.x.proxyTo": "http://h"},
+        {"httpReverseProxy.x.path": "/x", "httpReverseProxy.x.proxyTo": "https://h"},
+        {"httpReverseProxy.x": "/x"},
+    ],
+)
+def test_half_a_pair_is_a_problem(keys: dict[str, str]) -> None:
+    assert problems(**keys)[0].startswith("httpReverseProxy.x: expected")

@@ -1,4 +1,4 @@
-"""What the proxy makes of a broker's answers to lookups and partition queries."""
+"""What the proxy makes of a broker's answers to lookups, partition queries, schema questions."""
 
 from __future__ import annotations
 
@@ -59,6 +59,14 @@ class Broker:
     async def partitions(self, **fields: object) -> asyncio.Task[Partitions]:
         request = pb.CommandPartitionedTopicMetadata(topic=TOPIC, request_id=77, **fields)
         return await started(self.handler.partitions(request, self))
+
+    async def schema(self, **fields: object) -> asyncio.Task[pb.CommandGetSchemaResponse]:
+        request = pb.CommandGetSchema(topic=TOPIC, request_id=77, **fields)
+        return await started(self.handler.schema(request, self))
+
+    def say_schema(self, **fields: object) -> None:
+        response = pb.CommandGetSchemaResponse(**fields)
+        self.wire.say(pb.BaseCommand(type=Type.GET_SCHEMA_RESPONSE, getSchemaResponse=response))
 
     def say_lookup(self, **fields: object) -> None:
         response = Lookup(**fields)
@@ -228,3 +236,44 @@ async def test_in_profile_pulsar_the_proxy_knows_names_with_a_cluster(
     # When / Then
     with nullcontext() if known else pytest.raises(RemoteProtocolError):
         handler.check_topic(topic)
+
+
+async def test_a_schema_is_passed_on_under_the_clients_id() -> None:
+    # Given
+    broker = Broker()
+    asked = await broker.schema(schema_version=b"\0\1")
+    (question,) = broker.wire.answers()
+    schema = pb.Schema(name="s", schema_data=b"{}", type=pb.Schema.Json)
+    # When
+    broker.say_schema(request_id=0, schema=schema, schema_version=b"\0\1")
+    # Then
+    answer = await asked
+    assert (question.getSchema.topic, question.getSchema.schema_version) == (TOPIC, b"\0\1")
+    assert (answer.request_id, answer.schema, answer.schema_version) == (77, schema, b"\0\1")
+
+
+@pytest.mark.parametrize("pulsar", [True, False])
+async def test_no_schema_is_an_answer_and_not_an_error(pulsar: bool) -> None:
+    # Given
+    broker = Broker(pulsar=pulsar)
+    asked = await broker.schema()
+    # When
+    text = f"Topic not found or no-schema {TOPIC}"
+    broker.say_schema(request_id=0, error_code=pb.TopicNotFound, error_message=text)
+    # Then
+    answer = await asked
+    assert (answer.error_code, answer.error_message) == (pb.TopicNotFound, text)
+    assert answer.request_id == 77
+
+
+async def test_a_schema_that_a_broker_refuses_is_an_error() -> None:
+    # Given
+    broker = Broker()
+    asked = await broker.schema()
+    # When
+    error = pb.CommandError(request_id=0, error=pb.AuthorizationError, message="no")
+    broker.wire.say(pb.BaseCommand(type=Type.ERROR, error=error))
+    # Then
+    with pytest.raises(RequestError) as refused:
+        await asked
+    assert (refused.value.server_error, refused.value.message) == (pb.AuthorizationError, "no")

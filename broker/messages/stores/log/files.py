@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 LOCK_NAME = "lock"
 # One writes and syncs, and one reads what is copied.
 _THREADS = 2
+IDENTITY_NAME = "identity"
+_IDENTITY_BYTES = 32
 
 
 class LogFile(Protocol):
@@ -180,3 +183,36 @@ class DiskFiles:
 
     def __str__(self) -> str:
         return str(self._directory)
+
+
+def identity_of(files: LogFiles) -> str:
+    """Return a name that stays with a locked directory; the first time it is made, and on disk.
+
+    Brokers that share topics note by it who has the messages of a bundle.
+
+    Raises:
+        OSError: It cannot be read or made.
+    """
+    if IDENTITY_NAME in files.names():
+        found = _read_identity(files)
+        if len(found) == _IDENTITY_BYTES:
+            return found
+        # It was being made when the machine stopped: nobody has been told of it.
+        files.unlink(IDENTITY_NAME)
+    made = uuid.uuid4().hex
+    file = files.create(IDENTITY_NAME)
+    try:
+        file.append(made.encode())
+        file.sync()
+    finally:
+        file.close()
+    files.sync()
+    return made
+
+
+def _read_identity(files: LogFiles) -> str:
+    file = files.open(IDENTITY_NAME)
+    try:
+        return file.pread(_IDENTITY_BYTES, 0).decode("ascii", "replace")
+    finally:
+        file.close()

@@ -11,6 +11,7 @@ from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.stores.figures import room_figures
 from broker.messages.stores.ledger_row import LedgerRow
 from broker.messages.stores.log.cleaner import Cleaner
+from broker.messages.stores.log.files import identity_of
 from broker.messages.stores.log.items import Items
 from broker.messages.stores.log.log_ledger import LogLedger
 from broker.messages.stores.log.managed_ledger import LogManagedLedger, LogTopic
@@ -29,7 +30,7 @@ from broker.messages.stores.memory import MAX_ENTRIES_PER_LEDGER, wall_clock_ms
 from broker.messages.stores.room import NO_BOUNDS, StoreRoom
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from broker.messages.managed_ledger import ManagedLedger
     from broker.messages.stores.figures import StoreFigures
@@ -80,6 +81,7 @@ class LogMessageStore:
         options: LogOptions = NO_OPTIONS,
         now_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
+        self.identity = ""
         self.room = StoreRoom(bounds)
         self._files = files
         self._clock = clock
@@ -104,6 +106,7 @@ class LogMessageStore:
         recovery = Recovery(self._files)
         try:
             self._files.lock()
+            self.identity = identity_of(self._files)
             run = loop.run_in_executor(
                 self._files.executor, lambda: recovery.run(drop_damaged=self._options.drop_damaged)
             )
@@ -186,6 +189,10 @@ class LogMessageStore:
         self._files.release()
 
     # -- topics -------------------------------------------------------------------------------
+
+    def names(self) -> Sequence[str]:
+        """Return the topics of which anything is stored."""
+        return list(self._topics)
 
     def next_id(self) -> int:
         """Return a number that was never given before."""

@@ -42,7 +42,11 @@ def test_a_file_with_every_key_at_its_default_is_the_default_configuration(no_de
     # When
     from_file = BrokerConfig.from_properties(parse_properties(text, "broker.conf"))
     # Then: what is said in so many words holds, also where there is another default here
-    said = {"pulsarChannelPauseReceivingRequestsIfUnwritable": "false", "bindAddress": "0.0.0.0"}
+    said = {
+        "pulsarChannelPauseReceivingRequestsIfUnwritable": "false",
+        "bindAddress": "0.0.0.0",
+        "brokerDeleteInactiveTopicsEnabled": "true",
+    }
     assert from_file == config(**said)
     assert loud(from_file.notices) == []
 

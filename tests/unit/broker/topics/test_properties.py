@@ -32,7 +32,7 @@ class Broker:
     """What one broker does to topics; several may share a store."""
 
     def __init__(self, store: MetadataStore) -> None:
-        self.service = TopicService(store, TopicRules)
+        self.service = TopicService(store, lambda _: TopicRules())
         self.properties = TopicProperties(store)
 
 

@@ -47,7 +47,7 @@ class Topics:
     def __init__(self, rules: TopicRules) -> None:
         self.store = LateStore()
         self.rules = rules
-        self.service = TopicService(self.store, lambda: self.rules)
+        self.service = TopicService(self.store, lambda _: self.rules)
         self.properties = TopicProperties(self.store)
 
     async def snapshot(self) -> NamespaceSnapshot:

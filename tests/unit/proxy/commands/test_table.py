@@ -22,6 +22,7 @@ LEGAL = {
         Type.PONG: "",
         Type.LOOKUP: "",
         Type.PARTITIONED_METADATA: "",
+        Type.GET_SCHEMA: "",
         Type.GET_TOPICS_OF_NAMESPACE: "ERROR",
     },
     State.PROXY_CONNECTING_TO_BROKER: {},

@@ -8,10 +8,9 @@ from proxy.pipe.allowed_targets import BrokerTargets, loopback_address
 from tests.support.processes.cluster import proxy_config
 
 
-def allowed(target: str, **keys: str) -> tuple[str, int] | None:
-    return BrokerTargets(
-        proxy_config({"brokerServiceURL": "pulsar://10.0.0.9:7777", **keys})
-    ).allowed(target)
+async def allowed(target: str, **keys: str) -> tuple[str, int] | None:
+    config = proxy_config({"brokerServiceURL": "pulsar://10.0.0.9:7777", **keys})
+    return await BrokerTargets(config).allowed(target)
 
 
 @pytest.mark.parametrize(
@@ -35,10 +34,10 @@ def allowed(target: str, **keys: str) -> tuple[str, int] | None:
         ("", None),
     ],
 )
-def test_the_configured_broker_and_loopback_brokers_only(
+async def test_the_configured_broker_and_loopback_brokers_only(
     target: str, expected: tuple[str, int] | None
 ) -> None:
-    assert allowed(target) == expected
+    assert await allowed(target) == expected
 
 
 @pytest.mark.parametrize(
@@ -57,14 +56,16 @@ def test_the_configured_broker_and_loopback_brokers_only(
         ({"brokerProxyAllowedIPAddresses": "10.0.0.0/8, nonsense"}, set()),
     ],
 )
-def test_the_three_keys_narrow_and_widen_the_list(keys: dict[str, str], open_to: set[str]) -> None:
+async def test_the_three_keys_narrow_and_widen_the_list(
+    keys: dict[str, str], open_to: set[str]
+) -> None:
     # Given
     targets = ["127.0.0.1:6650", "localhost:6650", "127.0.0.1:80", "127.0.0.2:6651"]
     # When
-    found = {target for target in targets if allowed(target, **keys)}
+    found = {target for target in targets if await allowed(target, **keys)}
     # Then
     assert found == open_to
-    assert allowed("10.0.0.9:7777", **keys) is not None
+    assert await allowed("10.0.0.9:7777", **keys) is not None
 
 
 def test_a_loopback_address_is_told_without_asking_the_network() -> None:
@@ -72,3 +73,46 @@ def test_a_loopback_address_is_told_without_asking_the_network() -> None:
     assert loopback_address("127.1.2.3") == "127.1.2.3"
     assert loopback_address("10.0.0.1") is None
     assert loopback_address("anything") is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "target", "expected"),
+    [
+        ({"brokerProxyAllowedHostNames": "broker-*"}, "broker-2:6650", ("broker-2", 6650)),
+        ({"brokerProxyAllowedHostNames": "broker-*"}, "broker-2:22", None),
+        ({"brokerProxyAllowedHostNames": "broker-*"}, "other:6650", None),
+        ({"brokerProxyAllowedIPAddresses": "10.1.0.0/16"}, "10.1.2.3:6650", ("10.1.2.3", 6650)),
+        ({"brokerProxyAllowedIPAddresses": "10.1.0.0/16"}, "10.2.2.3:6650", None),
+        (
+            {"brokerProxyAllowedHostNames": "b*", "brokerProxyAllowedIPAddresses": "10.1.0.0/16"},
+            "10.1.2.3:6650",
+            None,
+        ),
+    ],
+)
+async def test_hosts_that_are_named_are_allowed(
+    keys: dict[str, str], target: str, expected: tuple[str, int] | None
+) -> None:
+    assert await allowed(target, **keys) == expected
+
+
+async def test_a_name_is_resolved_where_addresses_are_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    async def addresses(host: str) -> list[str]:
+        return {"broker-2": ["192.0.2.1", "10.1.2.3"], "broker-3": ["192.0.2.1"]}.get(host, [])
+
+    monkeypatch.setattr("proxy.pipe.allowed_targets._addresses", addresses)
+    keys = {"brokerProxyAllowedIPAddresses": "10.1.0.0/16"}
+    # Then: the address that was allowed is the one that is connected to
+    assert await allowed("broker-2:6650", **keys) == ("10.1.2.3", 6650)
+    assert await allowed("broker-3:6650", **keys) is None
+    assert await allowed("nowhere:6650", **keys) is None
+
+
+async def test_a_redirect_may_lead_to_hosts_that_pipes_may_lead_to() -> None:
+    targets = BrokerTargets(proxy_config({"brokerServiceURL": "pulsar://broker:6650"}))
+    assert await targets.allows_host("broker")
+    assert await targets.allows_host("127.0.0.1")
+    assert not await targets.allows_host("198.51.100.7")

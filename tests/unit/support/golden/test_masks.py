@@ -50,7 +50,7 @@ def test_equal_answers_do_not_differ() -> None:
             "type: SEND_RECEIPT send_receipt { producer_id: 1 sequence_id: 0 "
             "message_id { ledgerId: 3 entryId: 0 } }",
             "type: SEND_RECEIPT send_receipt { producer_id: 1 sequence_id: 0 "
-            "message_id { ledgerId: 9 entryId: 4 } }",
+            "message_id { ledgerId: 9 entryId: 0 } }",
         ),
     ],
     ids=["version", "order", "proxied", "java", "proxied java", "message id"],

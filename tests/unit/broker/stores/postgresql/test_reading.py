@@ -127,7 +127,7 @@ async def test_a_broker_that_is_behind_takes_the_log_some_changes_at_a_time(
     async with opened(postgresql(postgresql_url)) as store:
         for n in range(8):
             await store.apply(A, TopicChanges([topic(f"t{n}")]))
-        async with store._use() as connection:
+        async with store.use() as connection:
             newest = await reading.read_version(connection, str(A))
             # When
             log = await reading.read_log(connection, KnownNamespace(newest.id, 1), newest)

@@ -307,7 +307,7 @@ async def test_what_is_selected_is_found_by_indexes_whatever_the_statistics(
 
 async def test_no_plan_made_for_an_empty_table_outlives_it(postgresql_url: str) -> None:
     # Given: statements that ran while the database knew that there was nothing
-    async with opened(postgresql(postgresql_url)) as store, store._use() as used:
+    async with opened(postgresql(postgresql_url)) as store, store.use() as used:
         for table in ("topics", "partitioned", "properties"):
             await used.execute(f"VACUUM ANALYZE floodgate.{table}")
         for name, query in MANY_NAMED.items():
@@ -330,7 +330,7 @@ async def seen_by(
     store: PostgresqlStore, work: Coroutine[object, object, object]
 ) -> list[tuple[str, tuple[object, ...]]]:
     """The statements that some work sends, with their values."""
-    async with store._use() as connection:
+    async with store.use() as connection:
         recorded, use = Recorded(connection), store._connections.use
         store._connections.use = lambda: nullcontext(recorded)
         await work

@@ -96,6 +96,8 @@ async def test_what_is_damaged_is_dropped_when_asked_and_only_once(
     # Given: a segment that is copied for its damage alone.
     monkeypatch.setattr(cleaner, "NEARLY_DEAD_BYTES", -1)
     files, positions = await written()
+    async with opened(log_store(files)) as store:
+        await store.open_ledger(TOPIC)
     content = files.files[FIRST].content
     content[content.index(b"entry 6")] ^= 1
     # When
@@ -133,9 +135,8 @@ async def test_a_segment_that_somebody_deleted_is_missed() -> None:
     files, _ = await written()
     async with opened(log_store(files)) as store:
         await filled(await store.open_ledger(TOPIC), 2)
-    names = files.names()
     # When
-    del files.files[names[0]]
+    del files.files[FIRST]
     # Then
     with pytest.raises(MessageStoreError, match="is damaged"):
         await log_store(files).open()

@@ -10,6 +10,7 @@ from broker.messages.managed_ledger import CursorState, MessageStoreError
 from broker.messages.position import EARLIEST
 from broker.messages.stores.log.items import RETRY_SECONDS
 from broker.messages.stores.log.records import ENTRY_DATA_OFFSET
+from broker.messages.stores.log.segments import segment_name
 from broker.messages.stores.log.writer import SYNC_SECONDS
 from tests.support.stores.message_stores import (
     OTHER_TOPIC,
@@ -75,7 +76,7 @@ async def test_without_fsync_the_disk_is_told_a_second_later() -> None:
     store = log_store(files)
     async with opened(store):
         await filled(await store.open_ledger(TOPIC), 2)
-        (file,) = files.files.values()
+        file = files.files[segment_name(1)]
         before = len(file.synced)
         # When
         store._clock.advance(SYNC_SECONDS)

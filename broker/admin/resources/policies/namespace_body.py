@@ -1,4 +1,4 @@
-"""A namespace's policies as JSON: the number of bundles, and upstream's defaults for the rest.
+"""A namespace's policies as JSON: what was set, and upstream's defaults for the rest.
 
 Source: upstream Policies; the recorded body of ``GET /admin/v2/namespaces/{tenant}/{namespace}``.
 """
@@ -8,31 +8,42 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.admin.bodies import BadBodyError, strings, whole_number
+from broker.admin.resources.policies.permissions import no_permissions
+from broker.admin.resources.policies.rows import ROWS
 from broker.bundles import MAX_BUNDLES, boundaries
 from broker.stores.store import NamespacePolicies
 from server.http import RestError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from proto.names import NamespaceName
 
 
-def policies_body(policies: NamespacePolicies, cluster: str) -> dict[str, object]:
-    """Return the body of a namespace's policies."""
+def policies_body(
+    policies: NamespacePolicies, document: Mapping[str, object], cluster: str
+) -> dict[str, object]:
+    """Return the body of a namespace's policies.
+
+    Args:
+        policies: Its bundles.
+        document: The policies about messages that were set.
+        cluster: The broker's.
+    """
     return {
-        "auth_policies": {
-            "namespace_auth": {},
-            "destination_auth": {},
-            "subscription_auth_roles": {},
-        },
+        "auth_policies": no_permissions(),
         "replication_clusters": [cluster],
         "allowed_clusters": [],
         "bundles": {"boundaries": boundaries(policies.bundles), "numBundles": policies.bundles},
         **_DEFAULTS,
+        **{
+            key: {cluster: value} if key in _BY_CLUSTER else value
+            for key, value in document.items()
+        },
     }
 
 
+_BY_CLUSTER = frozenset(row.key for row in ROWS if row.per_cluster)
 _DEFAULTS: dict[str, object] = {
     "backlog_quota_map": {},
     "clusterDispatchRate": {},

@@ -1,0 +1,71 @@
+"""The entries that a subscription has left, counted and found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.messages.position import Position
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from broker.messages.managed_ledger import ManagedLedger
+    from broker.subscriptions.cursor import ManagedCursor
+
+MOST_ANALYZED = 10_000
+"""Entries after which an analysis ends (subscriptionBacklogScanMaxEntries)."""
+_READ_ENTRIES, _READ_BYTES = 100, 1024 * 1024
+
+
+def nth_left(cursor: ManagedCursor, ledger: ManagedLedger, place: int) -> Position | None:
+    """Return the n-th entry, from 1 on, that a cursor has not acknowledged; None for fewer."""
+    position, last = cursor.mark_delete, ledger.last_confirmed
+    left = place
+    while left:
+        if position >= last or ledger.count(position, last) < left:
+            return None
+        passed = ledger.at(position, left)
+        # Of those passed, some may be acknowledged already: go on by as many.
+        left = cursor.acknowledged.count_between(position, passed)
+        position = passed
+    return position
+
+
+def analyzed(
+    cursor: ManagedCursor, ledger: ManagedLedger
+) -> Generator[None, None, dict[str, object]]:
+    """Count the entries that a cursor has left, a step for each read.
+
+    Returns:
+        The body of the answer; ``aborted`` when there are more than MOST_ANALYZED.
+    """
+    position, last = cursor.first_left, ledger.last_confirmed
+    entries = messages = 0
+    first_read = last_read = Position(-1, -1)
+    while position <= last and entries < MOST_ANALYZED:
+        found = ledger.read(position, _READ_ENTRIES, _READ_BYTES)
+        if not found:
+            break
+        for entry in found:
+            if cursor.is_acknowledged(entry.position):
+                continue
+            first_read = entry.position if not entries else first_read
+            last_read = entry.position
+            entries += 1
+            messages += entry.message_count
+        position = ledger.following(found[-1].position)
+        yield
+    return {
+        "entries": entries,
+        "messages": messages,
+        "markerMessages": 0,
+        "filterRejectedEntries": 0,
+        "filterAcceptedEntries": entries,
+        "filterRescheduledEntries": 0,
+        "filterRejectedMessages": 0,
+        "filterAcceptedMessages": messages,
+        "filterRescheduledMessages": 0,
+        "aborted": position <= last and entries >= MOST_ANALYZED,
+        "firstMessageId": str(first_read),
+        "lastMessageId": str(last_read),
+    }

@@ -1,0 +1,146 @@
+"""The cursor of a subscription moved by REST: skipped, expired, reset.
+
+Source: upstream PersistentTopicsBase.internalSkipMessages, internalExpireMessages...,
+internalResetCursor...
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.admin.paths import Endpoint, Takes
+from broker.admin.requests import done, topic_name
+from broker.admin.resources.messages.message_ids import given_target, path_number
+from broker.admin.resources.messages.subjects import (
+    SUBSCRIPTION_PATH,
+    TOPIC_PATH,
+    MessageTopics,
+    no_subscription,
+    subscription_name,
+    subscription_of,
+    subscriptions_of,
+)
+from server.http import RestError
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from broker.admin.context import AdminContext
+    from broker.subscriptions.subscription import Subscription
+
+_CONSUMERS_CHECK = 1_000
+"""A backlog below this, under consumers, is expired only if its first message is old enough."""
+
+
+class CursorAdmin:
+    """Requests that move cursors."""
+
+    def __init__(self, context: AdminContext) -> None:
+        self._topics = MessageTopics(context)
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        expire, reset = f"{SUBSCRIPTION_PATH}/expireMessages", f"{SUBSCRIPTION_PATH}/resetcursor"
+        everywhere = f"{TOPIC_PATH}/all_subscription/expireMessages/{{expireTimeInSeconds}}"
+        return [
+            Endpoint("POST", f"{SUBSCRIPTION_PATH}/skip/{{numMessages}}", self.skip),
+            Endpoint("POST", f"{SUBSCRIPTION_PATH}/skip_all", self.skip_all),
+            Endpoint("POST", expire, self.expire_to_id, Takes.JSON),
+            Endpoint("POST", f"{expire}/{{expireTimeInSeconds}}", self.expire_older),
+            Endpoint("POST", everywhere, self.expire_all),
+            Endpoint("POST", reset, self.reset_to_id, Takes.JSON),
+            Endpoint("POST", f"{reset}/{{timestamp}}", self.reset_to_time),
+        ]
+
+    async def _subscription(self, request: web.Request, refusal: str) -> Subscription:
+        topic = await self._topics.stored(request, refusal)
+        return subscription_of(topic, subscription_name(request))
+
+    async def skip(self, request: web.Request) -> web.Response:
+        """Skip entries from the first that is not acknowledged on."""
+        count = path_number(request, "numMessages")
+        refusal = "Skip messages on a partitioned topic is not allowed"
+        (await self._subscription(request, refusal)).skip(count)
+        return done()
+
+    async def skip_all(self, request: web.Request) -> web.Response:
+        """Skip everything that is stored, in all partitions."""
+        topics, name = await self._topics.all_stored(request), subscription_name(request)
+        found = [one for topic in topics if (one := subscriptions_of(topic).get(name)) is not None]
+        if not found:
+            raise no_subscription(name, topic_name(request))
+        for subscription in found:
+            subscription.skip_through(subscription.topic.ledger.last_confirmed)
+        return done()
+
+    # -- expiry -------------------------------------------------------------------------------
+
+    async def expire_older(self, request: web.Request) -> web.Response:
+        """Expire what is older than some seconds, in all partitions."""
+        seconds = path_number(request, "expireTimeInSeconds")
+        topics, name = await self._topics.all_stored(request), subscription_name(request)
+        for subscription in [subscription_of(topic, name) for topic in topics]:
+            _expire(subscription, seconds)
+        return done()
+
+    async def expire_all(self, request: web.Request) -> web.Response:
+        """Expire what is older than some seconds, for all subscriptions in all partitions."""
+        seconds = path_number(request, "expireTimeInSeconds")
+        for topic in await self._topics.all_stored(request):
+            for subscription in subscriptions_of(topic):
+                _expire(subscription, seconds)
+        return done()
+
+    async def expire_to_id(self, request: web.Request) -> web.Response:
+        """Expire everything up to an entry."""
+        target = await given_target(request)
+        refusal = "Expire message at position is not supported for partitioned-topic"
+        subscription = await self._subscription(request, refusal)
+        ledger, position = subscription.topic.ledger, target.position
+        subscription.expire_through(ledger.preceding(position) if target.excluded else position)
+        return done()
+
+    # -- reset --------------------------------------------------------------------------------
+
+    async def reset_to_time(self, request: web.Request) -> web.Response:
+        """Make the first message of a time the next one, in all partitions."""
+        time_ms = path_number(request, "timestamp")
+        topics, name = await self._topics.all_stored(request), subscription_name(request)
+        for subscription in [subscription_of(topic, name) for topic in topics]:
+            subscription.seek(subscription.topic.ledger.published_at(time_ms))
+        return done()
+
+    async def reset_to_id(self, request: web.Request) -> web.Response:
+        """Make an entry the next one, or the one behind it."""
+        target = await given_target(request)
+        refusal = "Reset-cursor at position is not allowed for partitioned-topic"
+        subscription = await self._subscription(request, refusal)
+        ledger, position = subscription.topic.ledger, target.position
+        subscription.seek(ledger.following(position) if target.excluded else position)
+        return done()
+
+
+def _expire(subscription: Subscription, seconds: int) -> None:
+    """Expire what is older than some seconds.
+
+    Raises:
+        RestError: 409, there is nothing to expire.
+    """
+    than_ms = subscription.topic.clock.wall_ms() - seconds * 1_000
+    backlog = subscription.cursor.backlog
+    waits = subscription.consumers and backlog < _CONSUMERS_CHECK
+    if not backlog or (waits and not _first_is_older(subscription, than_ms)):
+        raise RestError(
+            409,
+            "Expire message by timestamp not issued on topic "
+            f"{subscription.topic.name} for subscription {subscription.name} due to ongoing "
+            "message expiration not finished or subscription almost catch  up. If it's performed "
+            "on a partitioned topic operation might succeeded on other partitions, please check "
+            "stats of individual partition.",
+        )
+    subscription.expire_older(than_ms)
+
+
+def _first_is_older(subscription: Subscription, than_ms: int) -> bool:
+    first = subscription.topic.ledger.entry(subscription.cursor.first_left)
+    return first is not None and first.publish_time < than_ms

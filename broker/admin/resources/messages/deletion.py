@@ -1,0 +1,69 @@
+"""Topics deleted by REST, with their messages and subscriptions.
+
+Source: upstream PersistentTopicsBase.internalDeleteTopicAsync, internalDeletePartitionedTopic.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.admin.paths import Endpoint
+from broker.admin.requests import done, flag, topic_name
+from broker.admin.resources.messages.subjects import TOPIC_PATH
+from broker.messages.loaded_topics import check_unused
+from broker.messages.managed_ledger import MessageStoreError
+from broker.topics.rules import partition_name
+from proto.names import TopicName
+from server.http import RestError
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from broker.admin.context import AdminContext
+
+
+class DeletionAdmin:
+    """Requests to delete topics."""
+
+    def __init__(self, context: AdminContext) -> None:
+        self._context = context
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        return [
+            Endpoint("DELETE", TOPIC_PATH, self.delete),
+            Endpoint("DELETE", f"{TOPIC_PATH}/partitions", self.delete_partitioned),
+        ]
+
+    async def delete(self, request: web.Request) -> web.Response:
+        """Delete a topic; with force also under its clients."""
+        await self._delete(topic_name(request), force=flag(request, "force"))
+        return done()
+
+    async def _delete(self, topic: TopicName, *, force: bool) -> None:
+        try:
+            await self._context.messaging.loaded_topics.delete(topic, force=force)
+        except MessageStoreError as error:
+            raise RestError(500, str(error)) from None
+
+    async def delete_partitioned(self, request: web.Request) -> web.Response:
+        """Delete a partitioned topic with its partitions; with force also under their clients."""
+        topic, messaging = topic_name(request), self._context.messaging
+        snapshot = await self._context.store.snapshot(topic.namespace)
+        count = snapshot.partitioned.get(str(topic), 0) if snapshot is not None else 0
+        partitions = [TopicName.parse(partition_name(topic, index)) for index in range(count)]
+        used = [one for one in partitions if self._is_used(one)]
+        for one in used:
+            loaded = messaging.loaded_topics.loaded(one)
+            if loaded is not None and not flag(request, "force"):
+                check_unused(loaded)
+        for one in used:
+            await self._delete(one, force=True)
+        await self._context.topics.delete_partitioned(topic)
+        return done()
+
+    def _is_used(self, topic: TopicName) -> bool:
+        messaging = self._context.messaging
+        return messaging.loaded_topics.loaded(topic) is not None or messaging.store.holds(
+            str(topic)
+        )

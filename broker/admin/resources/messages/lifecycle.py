@@ -1,0 +1,114 @@
+"""Topics ended, emptied and unloaded by REST.
+
+Source: upstream PersistentTopicsBase.internalTerminate, internalTruncateTopicAsync,
+internalUnloadTopic, internalTrimTopic and their neighbours.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.admin.paths import Endpoint, Takes
+from broker.admin.requests import done, topic_name
+from broker.admin.resources.messages.message_ids import given_target, message_id
+from broker.admin.resources.messages.subjects import (
+    TOPIC_PATH,
+    MessageTopics,
+    subscriptions_of,
+)
+from broker.messages.position import EARLIEST
+from broker.topics.rules import partition_name
+from server.http import RestError, json_response
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from broker.admin.context import AdminContext
+
+
+class LifecycleAdmin:
+    """Requests about the life of topics."""
+
+    def __init__(self, context: AdminContext) -> None:
+        self._context = context
+        self._topics = MessageTopics(context)
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        return [
+            Endpoint("POST", f"{TOPIC_PATH}/terminate", self.terminate),
+            Endpoint("POST", f"{TOPIC_PATH}/terminate/partitions", self.terminate_partitions),
+            Endpoint("DELETE", f"{TOPIC_PATH}/truncate", self.truncate),
+            Endpoint("PUT", f"{TOPIC_PATH}/unload", self.unload),
+            Endpoint("POST", f"{TOPIC_PATH}/trim", self.trim),
+            Endpoint("POST", f"{TOPIC_PATH}/createMissedPartitions", self.create_partitions),
+            Endpoint("GET", f"{TOPIC_PATH}/offload", self.offload_status),
+            Endpoint("PUT", f"{TOPIC_PATH}/offload", self.offload, Takes.JSON),
+        ]
+
+    async def terminate(self, request: web.Request) -> web.Response:
+        """Have a topic take no more messages; return the id of the last."""
+        refusal = "Termination of a partitioned topic is not allowed"
+        topic = await self._topics.stored(request, refusal)
+        return json_response(message_id(await self._topics.loaded.terminate(topic.name)))
+
+    async def terminate_partitions(self, request: web.Request) -> web.Response:
+        """Have all partitions of a topic take no more messages; return the ids of the last."""
+        if await self._topics.partitions(topic_name(request)) is None:
+            raise RestError(
+                405,
+                "Termination of a non-partitioned topic is not allowed using partitioned-terminate"
+                ", please use terminate commands",
+            )
+        last = {}
+        for topic in await self._topics.all_stored(request):
+            position = await self._topics.loaded.terminate(topic.name)
+            last[str(topic.name.partition_index)] = message_id(position)
+        return json_response(last)
+
+    async def truncate(self, request: web.Request) -> web.Response:
+        """Forget the backlogs of a topic, and what is in closed ledgers, in all partitions."""
+        for topic in await self._topics.all_stored(request):
+            topic.truncate()
+        return done()
+
+    async def unload(self, request: web.Request) -> web.Response:
+        """Close a topic, all its partitions; their clients come back."""
+        for name in await self._topics.names(request):
+            await self._topics.loaded.unload(name)
+        return done()
+
+    async def trim(self, request: web.Request) -> web.Response:
+        """Drop the ledgers of a topic that nobody needs, in all partitions."""
+        for topic in await self._topics.all_stored(request):
+            subscriptions_of(topic).moved()
+        return done(200)
+
+    async def create_partitions(self, request: web.Request) -> web.Response:
+        """Make the partitions that a partitioned topic lacks."""
+        topic = topic_name(request)
+        count = await self._topics.partitions(topic)
+        if count is None:
+            raise RestError(404, f"Topic {topic} does not exist")
+        snapshot = await self._context.snapshot(topic.namespace)
+        for index in range(count):
+            name = partition_name(topic, index)
+            if not snapshot.holds(name.encode()):
+                await self._context.topics.create(type(topic).parse(name), {})
+        return done()
+
+    # -- offload: there is nothing to offload to ----------------------------------------------
+
+    async def offload_status(self, request: web.Request) -> web.Response:
+        """Return that a topic was never offloaded."""
+        await self._topics.stored(request)
+        first = message_id(EARLIEST)
+        return json_response(
+            {"status": "NOT_RUN", "lastError": "", "firstUnoffloadedMessage": first}
+        )
+
+    async def offload(self, request: web.Request) -> web.Response:
+        """Refuse to offload a topic."""
+        await given_target(request)
+        await self._topics.stored(request)
+        raise RestError(412, "there is nothing to offload messages to")

@@ -1,0 +1,99 @@
+"""Message ids of JSON, as Pulsar's admin reads and shows them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.admin.bodies import BadBodyError, JsonNumber, json_body
+from broker.messages.position import EARLIEST, LATEST, Position
+from server.http import RestError
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+_LIMIT = 1 << 63
+_BY_NAME = {"earliest": EARLIEST, "latest": LATEST}
+
+
+class ResetTarget(NamedTuple):
+    """A message id in a body (upstream: ResetCursorData).
+
+    Attributes:
+        position: The entry.
+        excluded: Whether what follows it is meant.
+        properties: Of a subscription to be created there.
+    """
+
+    position: Position
+    excluded: bool = False
+    properties: object = None
+
+
+def message_id(position: Position, partition: int = -1) -> dict[str, int]:
+    """Return the body of an id."""
+    return {
+        "ledgerId": position.ledger_id,
+        "entryId": position.entry_id,
+        "partitionIndex": partition,
+        "batchSize": 0,
+        "batchIndex": -1,
+    }
+
+
+async def reset_target(request: web.Request) -> ResetTarget | None:
+    """Return the id in the body; None for an empty one.
+
+    Raises:
+        BadBodyError: It is something else.
+    """
+    value = await json_body(request)
+    if value is None:
+        return None
+    if isinstance(value, str) and not isinstance(value, JsonNumber):
+        found = _BY_NAME.get(value.lower())
+        if found is None:
+            raise BadBodyError(
+                f"Invalid value {value[:100]} for the position. Allowed values are "
+                "[latest, earliest]"
+            )
+        return ResetTarget(found)
+    if not isinstance(value, dict):
+        raise BadBodyError("the body should be a message id")
+    position = Position(_number(value, "ledgerId"), _number(value, "entryId"))
+    return ResetTarget(position, value.get("excluded") is True, value.get("properties"))
+
+
+async def given_target(request: web.Request) -> ResetTarget:
+    """Return the id in the body, which must have one.
+
+    Raises:
+        BadBodyError: It is empty, or something else.
+    """
+    found = await reset_target(request)
+    if found is None:
+        raise BadBodyError("the body should be a message id", upstream_status=500)
+    return found
+
+
+def _number(value: dict[str, object], name: str) -> int:
+    given = value.get(name, JsonNumber("0"))
+    try:
+        number = int(str(given)) if len(str(given)) <= len(str(_LIMIT)) else _LIMIT
+    except ValueError:
+        raise BadBodyError(f"{name} should be a whole number") from None
+    if not -_LIMIT <= number < _LIMIT:
+        raise BadBodyError(f"{name} should be a smaller number")
+    return number
+
+
+def path_number(request: web.Request, name: str) -> int:
+    """Return a whole number in the path.
+
+    Raises:
+        RestError: 404, as JAX-RS answers: it is something else.
+    """
+    text = request.match_info[name]
+    digits = text.removeprefix("-").removeprefix("+")
+    if not digits.isascii() or not digits.isdigit() or len(digits) > len(str(_LIMIT)):
+        raise RestError(404, f"{name}={text[:40]!r} should be a whole number")
+    return int(text)

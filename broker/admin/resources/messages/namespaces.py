@@ -1,0 +1,112 @@
+"""Messages of all loaded topics of a namespace, or of one of its bundles.
+
+Source: upstream NamespacesBase.internalClearNamespaceBacklog, internalUnsubscribeNamespace,
+internalUnloadNamespace and the same for bundles.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.admin.paths import Endpoint, Takes
+from broker.admin.requests import done, namespace_name, segment
+from broker.admin.resources.messages.subjects import subscriptions_of
+from broker.bundles import bundle_named
+from broker.messages.topic import PersistentTopic
+from broker.topics.rules import no_namespace
+from server.http import RestError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aiohttp import web
+
+    from broker.admin.context import AdminContext
+    from broker.messages.topic import Topic
+    from broker.subscriptions.subscription import Subscription
+
+_PATH = "/admin/v2/namespaces/{tenant}/{namespace}"
+
+
+class NamespaceMessageAdmin:
+    """Requests about the messages of a namespace."""
+
+    def __init__(self, context: AdminContext) -> None:
+        self._context = context
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints: each for a namespace, and for a bundle."""
+        calls = (
+            ("PUT", "unload", self.unload),
+            ("POST", "clearBacklog", self.clear),
+            ("POST", "clearBacklog/{subscription}", self.clear_one),
+            ("POST", "unsubscribe/{subscription}", self.unsubscribe),
+        )
+        return [
+            Endpoint(method, f"{below}/{path}", handler, Takes.APPLICATION_JSON)
+            for below in (_PATH, f"{_PATH}/{{bundle}}")
+            for method, path, handler in calls
+        ]
+
+    async def _topics(self, request: web.Request) -> list[Topic]:
+        """Return the loaded topics of the namespace, or of the bundle, in the path."""
+        namespace = namespace_name(request)
+        policies = await self._context.store.policies(namespace)
+        if policies is None:
+            raise no_namespace()
+        loaded = list(self._context.messaging.loaded_topics.within(namespace))
+        if "bundle" not in request.match_info:
+            return loaded
+        text = segment(request, "bundle")
+        bundle = bundle_named(text, policies.bundles)
+        if bundle is None:
+            raise RestError(412, f"Invalid bundle range: {text[:100]}")
+        return [topic for topic in loaded if bundle.holds(str(topic.name).encode())]
+
+    async def unload(self, request: web.Request) -> web.Response:
+        """Close all topics; their clients come back."""
+        for topic in await self._topics(request):
+            await self._context.messaging.loaded_topics.unload(topic.name)
+        return done()
+
+    async def clear(self, request: web.Request) -> web.Response:
+        """Move all subscriptions to the end."""
+        for topic in await self._topics(request):
+            if isinstance(topic, PersistentTopic):
+                topic.subscriptions.clear_backlogs()
+        return done()
+
+    async def clear_one(self, request: web.Request) -> web.Response:
+        """Move the subscriptions of a name to the end."""
+        strict = self._context.rules.fails_as_upstream
+        topics, name = await self._topics(request), segment(request, "subscription")
+        for topic in topics:
+            if isinstance(topic, PersistentTopic):
+                found = subscriptions_of(topic).get(name)
+                if found is not None:
+                    found.skip_through(topic.ledger.last_confirmed)
+                elif strict:
+                    raise RestError(500, "Cursor not found")
+        return done()
+
+    async def unsubscribe(self, request: web.Request) -> web.Response:
+        """Delete the subscriptions of a name.
+
+        Raises:
+            RestError: 412, one has consumers.
+        """
+        name = segment(request, "subscription")
+        found = list(_named(await self._topics(request), name))
+        if any(subscription.consumers for subscription in found):
+            raise RestError(412, "Subscription has active connected consumers")
+        for subscription in found:
+            subscription.delete()
+        return done()
+
+
+def _named(topics: list[Topic], name: str) -> Iterator[Subscription]:
+    for topic in topics:
+        if isinstance(topic, PersistentTopic):
+            found = subscriptions_of(topic).get(name)
+            if found is not None:
+                yield found

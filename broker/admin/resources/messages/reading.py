@@ -1,0 +1,161 @@
+"""Messages read by REST: by place, by id, by time, and what a backlog holds.
+
+Source: upstream PersistentTopicsBase.internalPeekNthMessageAsync, internalExamineMessageAsync,
+internalGetMessageById, internalAnalyzeSubscriptionBacklog and their neighbours.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.admin.paths import Endpoint, Takes
+from broker.admin.resources.messages.backlog import analyzed, nth_left
+from broker.admin.resources.messages.message_ids import given_target, message_id, path_number
+from broker.admin.resources.messages.stored_message import message_response
+from broker.admin.resources.messages.subjects import (
+    SUBSCRIPTION_PATH,
+    TOPIC_PATH,
+    MessageTopics,
+    subscription_name,
+    subscription_of,
+    subscriptions_of,
+)
+from broker.messages.position import EARLIEST, Position
+from server.http import RestError, json_response
+from server.tasks.cooperative import Steps
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from broker.admin.context import AdminContext
+    from broker.messages.managed_ledger import ManagedLedger
+
+_NONE = "Message not found"
+
+
+class ReadingAdmin:
+    """Requests for messages and their ids."""
+
+    def __init__(self, context: AdminContext) -> None:
+        self._context = context
+        self._topics = MessageTopics(context)
+        self._steps = Steps()
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        analyze = f"{SUBSCRIPTION_PATH}/analyzeBacklog"
+        return [
+            Endpoint("GET", f"{SUBSCRIPTION_PATH}/position/{{messagePosition}}", self.peek),
+            Endpoint("POST", analyze, self.analyze, Takes.JSON),
+            Endpoint("GET", f"{TOPIC_PATH}/examinemessage", self.examine),
+            Endpoint("GET", f"{TOPIC_PATH}/messageid/{{timestamp}}", self.id_at_time),
+            Endpoint("GET", f"{TOPIC_PATH}/getMessageIdByIndex", self.id_by_index),
+            Endpoint("GET", f"{TOPIC_PATH}/ledger/{{ledgerId}}/entry/{{entryId}}", self.by_id),
+            Endpoint("GET", f"{TOPIC_PATH}/lastMessageId", self.last_id),
+            Endpoint("PUT", f"{TOPIC_PATH}/backlogSize", self.backlog_size, Takes.JSON),
+        ]
+
+    def _message(self, ledger: ManagedLedger, position: Position) -> web.Response:
+        entry = ledger.entry(position)
+        if entry is None:
+            raise RestError(404, _NONE)
+        return message_response(entry, self._context.config.max_message_size)
+
+    async def peek(self, request: web.Request) -> web.Response:
+        """Return the n-th message that a subscription has left; as upstream, a missing one is made.
+
+        Raises:
+            RestError: 404, it has fewer.
+        """
+        place = path_number(request, "messagePosition")
+        refusal = "Peek messages on a partitioned topic is not allowed"
+        topic = await self._topics.stored(request, refusal)
+        if place < 1:
+            status = 500 if self._context.rules.fails_as_upstream else 412
+            raise RestError(status, f"messagePosition={place} should be 1 or more")
+        subscriptions, name = subscriptions_of(topic), subscription_name(request)
+        subscription = subscriptions.get(name) or subscriptions.create(name, earliest=True)
+        position = nth_left(subscription.cursor, topic.ledger, place)
+        if position is None:
+            raise RestError(404, _NONE)
+        return self._message(topic.ledger, position)
+
+    async def analyze(self, request: web.Request) -> web.Response:
+        """Return what the backlog of a subscription holds, as far as it is read."""
+        topic = await self._topics.stored(
+            request,
+            "Analyze backlog on a partitioned topic is not allowed, please try do it on specific "
+            "topic partition",
+        )
+        subscription = subscription_of(topic, subscription_name(request))
+        analyzing = analyzed(subscription.cursor, topic.ledger)
+        return json_response(await self._steps.take(analyzing))
+
+    async def examine(self, request: web.Request) -> web.Response:
+        """Return the n-th message that is stored, from the first or from the last on."""
+        topic = await self._topics.stored(
+            request,
+            "Examine messages on a partitioned topic is not allowed, please try examine message on "
+            "specific topic partition",
+        )
+        ledger = topic.ledger
+        total = sum(one.entries for one in ledger.ledgers)
+        if not total:
+            raise RestError(412, "Could not examine messages due to the total message is zero")
+        place = _query_number(request, "messagePosition", 1)
+        if request.query.get("initialPosition") != "earliest":
+            place = total - place + 1
+        return self._message(ledger, ledger.at(EARLIEST, min(max(place, 1), total)))
+
+    async def id_at_time(self, request: web.Request) -> web.Response:
+        """Return the id of the first message that was published at a time or later."""
+        time_ms = path_number(request, "timestamp")
+        topic = await self._topics.stored(
+            request,
+            "Get message ID by timestamp on a partitioned topic is not allowed, please try do it "
+            "on specific topic partition",
+        )
+        return json_response(message_id(topic.ledger.published_at(time_ms)))
+
+    async def id_by_index(self, request: web.Request) -> web.Response:
+        """Refuse to find a message by its index: brokers do not number messages here."""
+        await self._topics.names(request)
+        raise RestError(
+            412, "GetMessageIDByIndex is not allowed when broker entry metadata is disabled"
+        )
+
+    async def by_id(self, request: web.Request) -> web.Response:
+        """Return a message by the id of its entry."""
+        position = Position(path_number(request, "ledgerId"), path_number(request, "entryId"))
+        refusal = "GetMessageById is not allowed on partitioned-topic"
+        ledger = (await self._topics.stored(request, refusal)).ledger
+        known = [one.ledger_id for one in ledger.ledgers]
+        if position.ledger_id not in known:
+            raise RestError(404, "Message id not found")
+        if self._context.rules.fails_as_upstream and ledger.entry(position) is None:
+            last = ledger.last_confirmed
+            text = f"LastConfirmedEntry is {last} when reading entry {position.entry_id}"
+            raise RestError(500, text)
+        return self._message(ledger, position)
+
+    async def last_id(self, request: web.Request) -> web.Response:
+        """Return the id of the last message; (-1, -1) where it is no longer stored."""
+        topic = await self._topics.stored(request)
+        last = topic.ledger.last_confirmed
+        if last.entry_id >= 0 and topic.ledger.entry(last) is None:
+            last = EARLIEST
+        return json_response(message_id(last))
+
+    async def backlog_size(self, request: web.Request) -> web.Response:
+        """Return how many bytes are stored behind an id."""
+        target = await given_target(request)
+        refusal = "calculate backlog size is not allowed for partitioned-topic"
+        ledger = (await self._topics.stored(request, refusal)).ledger
+        return json_response(ledger.size_between(target.position, ledger.last_confirmed))
+
+
+def _query_number(request: web.Request, name: str, default: int) -> int:
+    text = request.query.get(name, str(default))
+    if not text.removeprefix("-").isdigit() or len(text) > 19:
+        raise RestError(404, f"{name}={text[:40]!r} should be a whole number")
+    return int(text)

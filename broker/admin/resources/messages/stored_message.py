@@ -1,0 +1,110 @@
+"""A stored message as the answer to a request: its payload, and the rest in headers."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from aiohttp import web
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.metadata import parse_metadata, payload_of
+from server.http import RestError
+
+if TYPE_CHECKING:
+    from broker.messages.entry import Entry
+
+_CODECS = {pb.LZ4: "lz4_raw", pb.ZSTD: "zstd", pb.SNAPPY: "snappy"}
+_UNFIT = dict.fromkeys((*range(32), 127))
+"""Characters that a header cannot hold; they are left out."""
+
+
+def message_response(entry: Entry, max_bytes: int) -> web.Response:
+    """Return the answer with one entry: a message, or a whole batch.
+
+    Args:
+        entry: What is stored.
+        max_bytes: Most bytes that a payload may have once it is decompressed.
+
+    Raises:
+        RestError: Its payload cannot be decompressed.
+    """
+    metadata = parse_metadata(entry.data)
+    body = _decompressed(payload_of(entry.data), metadata, max_bytes)
+    fields = {f"X-Pulsar-{name}": _header(text) for name, text in _fields(entry, metadata).items()}
+    return web.Response(body=body, headers={**fields, "Content-Type": "application/json"})
+
+
+def _fields(entry: Entry, metadata: pb.MessageMetadata) -> dict[str, str]:
+    fields = {
+        "Message-ID": str(entry.position),
+        "producer-name": metadata.producer_name,
+        "sequence-id": str(metadata.sequence_id),
+        "publish-time": _moment(metadata.publish_time),
+        "Is-Encrypted": str(bool(metadata.encryption_keys)).lower(),
+        "txn-uncommitted": "false",
+    }
+    if metadata.properties:
+        properties = {pair.key: pair.value for pair in metadata.properties}
+        fields["PROPERTY"] = json.dumps(properties, separators=(",", ":"))
+    given = {field.name: value for field, value in metadata.ListFields()}
+    fields |= {name: _text(given[field]) for name, field in _OPTIONAL.items() if field in given}
+    fields |= {name: _moment(given[field]) for name, field in _MOMENTS.items() if given.get(field)}
+    if metadata.replicate_to:
+        fields["replicated-to"] = ",".join(metadata.replicate_to)
+    return fields
+
+
+_OPTIONAL = {
+    "num-batch-message": "num_messages_in_batch",
+    "partition-key": "partition_key",
+    "partition-key-b64-encoded": "partition_key_b64_encoded",
+    "ordering-key": "ordering_key",
+    "replicated-from": "replicated_from",
+    "uuid": "uuid",
+    "num-chunks-from-msg": "num_chunks_from_msg",
+    "total-chunk-msg-size": "total_chunk_msg_size",
+    "chunk-id": "chunk_id",
+    "null-value": "null_value",
+    "null-partition-key": "null_partition_key",
+    "schema-version": "schema_version",
+}
+_MOMENTS = {"event-time": "event_time", "deliver-at-time": "deliver_at_time"}
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _header(text: str) -> str:
+    return text.translate(_UNFIT)
+
+
+def _moment(milliseconds: int) -> str:
+    """Return a time as Java writes it: no fraction where there is none."""
+    try:
+        found = datetime.fromtimestamp(milliseconds // 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return str(milliseconds)
+    fraction = f".{milliseconds % 1000:03d}" if milliseconds % 1000 else ""
+    return f"{found:%Y-%m-%dT%H:%M:%S}{fraction}Z"
+
+
+def _decompressed(payload: bytes, metadata: pb.MessageMetadata, max_bytes: int) -> bytes:
+    if metadata.compression == pb.NONE or metadata.encryption_keys:
+        return payload
+    size = metadata.uncompressed_size
+    if size > max_bytes:
+        raise RestError(500, f"the message says that it has {size} bytes: more than {max_bytes}")
+    try:
+        if metadata.compression == pb.ZLIB:
+            return zlib.decompressobj().decompress(payload, size) if size else b""
+        codec = pa.Codec(_CODECS[metadata.compression])
+        return bytes(codec.decompress(payload, size))
+    except (KeyError, ValueError, OSError, zlib.error) as error:
+        raise RestError(500, f"the message cannot be decompressed: {error}") from None

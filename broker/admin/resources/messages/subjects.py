@@ -1,0 +1,153 @@
+"""The loaded topics, and the subscription, that a request about messages names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.admin.requests import segment, topic_name
+from broker.messages.topic import PersistentTopic, Topic
+from broker.subscriptions.subscriptions import Subscriptions
+from broker.topics.rules import no_namespace, not_found, partition_name
+from proto.names import TopicName
+from server.connection.request_errors import RequestError
+from server.http import RestError
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from broker.admin.context import AdminContext
+    from broker.messages.loaded_topics import LoadedTopics
+    from broker.subscriptions.subscription import Subscription
+
+TOPIC_PATH = "/admin/v2/{domain}/{tenant}/{namespace}/{topic}"
+SUBSCRIPTION_PATH = f"{TOPIC_PATH}/subscription/{{subName}}"
+_STATUS = {
+    pb.TopicNotFound: 404,
+    pb.SubscriptionNotFound: 404,
+    pb.NotAllowedError: 412,
+    pb.ServiceNotReady: 503,
+}
+
+
+class MessageTopics:
+    """The topics that requests about messages name, loaded as clients would load them."""
+
+    def __init__(self, context: AdminContext) -> None:
+        self._context = context
+
+    @property
+    def loaded(self) -> LoadedTopics:
+        """The loaded topics."""
+        return self._context.messaging.loaded_topics
+
+    async def partitions(self, topic: TopicName) -> int | None:
+        """Return the number of a topic's partitions; None for a topic without.
+
+        Raises:
+            RefusedError: It does not exist, or its namespace.
+        """
+        snapshot = await self._context.store.snapshot(topic.namespace)
+        if snapshot is None:
+            raise no_namespace()
+        count = snapshot.partitioned.get(str(topic))
+        if count is None and not snapshot.contains(topic):
+            raise not_found(topic)
+        return count
+
+    async def load(self, topic: TopicName, *, create: bool = False) -> Topic:
+        """Return a topic, which is loaded if it is not.
+
+        Raises:
+            RestError: It does not exist, is not served here, or its messages cannot be read.
+        """
+        try:
+            return await self.loaded.get(topic, create=create)
+        except RequestError as error:
+            text = f"Topic {topic} not found"
+            missing = error.server_error == pb.TopicNotFound
+            status = _STATUS.get(error.server_error, 500)
+            raise RestError(status, text if missing else error.message) from None
+
+    async def one(self, request: web.Request, refusal: str = "") -> Topic:
+        """Return the topic or partition in the path.
+
+        Args:
+            request: Whose path names it.
+            refusal: The sentence about a partitioned topic; without one it is not found.
+
+        Raises:
+            RestError: 405, it is a partitioned topic.
+            RefusedError: It does not exist.
+        """
+        topic = topic_name(request)
+        if await self.partitions(topic) is not None:
+            if refusal:
+                raise RestError(405, refusal)
+            raise not_found(topic)
+        return await self.load(topic)
+
+    async def stored(self, request: web.Request, refusal: str = "") -> PersistentTopic:
+        """Return the persistent topic or partition in the path; see ``one``."""
+        return persistent(await self.one(request, refusal))
+
+    async def names(self, request: web.Request) -> list[TopicName]:
+        """Return the topic in the path, or its partitions.
+
+        Raises:
+            RefusedError: It does not exist.
+        """
+        topic = topic_name(request)
+        count = await self.partitions(topic)
+        if count is None:
+            return [topic]
+        return [TopicName.parse(partition_name(topic, index)) for index in range(count)]
+
+    async def all(self, request: web.Request) -> list[Topic]:
+        """Return the topic in the path, or its partitions."""
+        return [await self.load(name, create=True) for name in await self.names(request)]
+
+    async def all_stored(self, request: web.Request) -> list[PersistentTopic]:
+        """Return the persistent topic in the path, or its partitions."""
+        return [persistent(topic) for topic in await self.all(request)]
+
+
+def persistent(topic: Topic) -> PersistentTopic:
+    """Return a topic whose messages are stored.
+
+    Raises:
+        RestError: It is another one; upstream's server fails at it.
+    """
+    if not isinstance(topic, PersistentTopic):
+        raise RestError(500, f"{topic.name} stores no messages: it is non-persistent")
+    return topic
+
+
+def subscription_name(request: web.Request) -> str:
+    """Return the subscription in the path."""
+    return segment(request, "subName")
+
+
+def no_subscription(name: str, topic: object) -> RestError:
+    """Return the refusal of a request about a subscription that does not exist."""
+    return RestError(404, f"Subscription {name} not found for topic {topic}")
+
+
+def subscription_of(topic: PersistentTopic, name: str) -> Subscription:
+    """Return a subscription of a topic.
+
+    Raises:
+        RestError: 404, there is none.
+    """
+    found = subscriptions_of(topic).get(name)
+    if found is None:
+        raise no_subscription(name, topic.name)
+    return found
+
+
+def subscriptions_of(topic: PersistentTopic) -> Subscriptions:
+    """Return the subscriptions of a topic whose messages are stored."""
+    found = topic.subscriptions
+    if not isinstance(found, Subscriptions):
+        raise TypeError(f"{topic.name} has subscriptions of another kind")
+    return found

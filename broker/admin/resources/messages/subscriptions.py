@@ -1,0 +1,148 @@
+"""Subscriptions by REST: made, listed, deleted, and their properties.
+
+Source: upstream PersistentTopicsBase.internalCreateSubscription and its neighbours.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.admin.bodies import BadBodyError, string_map, string_map_of
+from broker.admin.paths import Endpoint, Takes
+from broker.admin.requests import done, flag, topic_name
+from broker.admin.resources.messages.message_ids import ResetTarget, reset_target
+from broker.admin.resources.messages.subjects import (
+    SUBSCRIPTION_PATH,
+    MessageTopics,
+    no_subscription,
+    persistent,
+    subscription_name,
+    subscription_of,
+    subscriptions_of,
+)
+from broker.errors import Refusal, RefusedError
+from broker.messages.position import LATEST
+from server.connection.request_errors import RequestError
+from server.http import RestError, json_response
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from broker.admin.context import AdminContext
+    from broker.messages.topic import PersistentTopic, Topic
+
+
+class SubscriptionAdmin:
+    """Requests about subscriptions as such."""
+
+    def __init__(self, context: AdminContext) -> None:
+        self._topics = MessageTopics(context)
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        properties = f"{SUBSCRIPTION_PATH}/properties"
+        replicated = f"{SUBSCRIPTION_PATH}/replicatedSubscriptionStatus"
+        return [
+            Endpoint("PUT", SUBSCRIPTION_PATH, self.create, Takes.JSON),
+            Endpoint("DELETE", SUBSCRIPTION_PATH, self.delete),
+            Endpoint("GET", properties, self.get_properties),
+            Endpoint("PUT", properties, self.set_properties, Takes.JSON),
+            Endpoint("GET", replicated, self.get_replicated),
+            Endpoint("POST", replicated, self.set_replicated, Takes.JSON),
+        ]
+
+    async def create(self, request: web.Request) -> web.Response:
+        """Create a subscription, at the end or where the body says; its topic, too, if need be."""
+        target = await reset_target(request) or ResetTarget(LATEST)
+        if not topic_name(request).persistent:
+            raise RestError(
+                400, "Create subscription on non-persistent topic can only be done through client"
+            )
+        topics = [persistent(topic) for topic in await self._asked(request)]
+        name = subscription_name(request)
+        missing = [topic for topic in topics if subscriptions_of(topic).get(name) is None]
+        if not missing:
+            raise RestError(409, "Subscription already exists for topic")
+        for topic in missing:
+            await _create(topic, name, target)
+        return done()
+
+    async def _asked(self, request: web.Request) -> list[Topic]:
+        try:
+            return await self._topics.all(request)
+        except RefusedError as error:
+            topic = topic_name(request)
+            if error.refusal is not Refusal.NOT_FOUND or not error.reason.startswith("Topic"):
+                raise
+            return [await self._topics.load(topic, create=True)]
+
+    async def delete(self, request: web.Request) -> web.Response:
+        """Delete a subscription; with force also under its consumers."""
+        topics, name = await self._topics.all_stored(request), subscription_name(request)
+        found = [one for topic in topics if (one := subscriptions_of(topic).get(name)) is not None]
+        if not found:
+            if len(topics) == 1:
+                raise no_subscription(name, topics[0].name)
+            raise RestError(404, "Subscription not found")
+        if not flag(request, "force") and any(subscription.consumers for subscription in found):
+            raise RestError(412, "Subscription has active connected consumers")
+        for subscription in found:
+            subscription.delete()
+        return done()
+
+    async def get_properties(self, request: web.Request) -> web.Response:
+        """Return the properties of a subscription, together those of all partitions."""
+        name, topic = subscription_name(request), topic_name(request)
+        found: dict[str, str] = {}
+        there = False
+        for one in await self._topics.all_stored(request):
+            subscription = subscriptions_of(one).get(name)
+            if subscription is not None:
+                there = True
+                found |= subscription.cursor.properties
+        if not there:
+            raise no_subscription(name, topic)
+        return json_response(found)
+
+    async def set_properties(self, request: web.Request) -> web.Response:
+        """Replace the properties of a subscription."""
+        properties = await string_map(request)
+        topics, name = await self._topics.all_stored(request), subscription_name(request)
+        for subscription in [subscription_of(topic, name) for topic in topics]:
+            subscription.cursor.properties = dict(properties)
+            subscription.cursor.changed = True
+            subscription.cursor.save()
+        return done()
+
+    async def get_replicated(self, request: web.Request) -> web.Response:
+        """Return that no subscription is replicated."""
+        topics, name = await self._topics.all_stored(request), subscription_name(request)
+        for topic in topics:
+            subscription_of(topic, name)
+        return json_response({str(topic.name): False for topic in topics})
+
+    async def set_replicated(self, request: web.Request) -> web.Response:
+        """Refuse to replicate a subscription: there is one cluster."""
+        wanted = (await request.text()).strip()
+        topics, name = await self._topics.all_stored(request), subscription_name(request)
+        for topic in topics:
+            subscription_of(topic, name)
+        if wanted == "true":
+            raise RestError(412, "nothing is replicated here: there is one cluster")
+        return done()
+
+
+async def _create(topic: PersistentTopic, name: str, target: ResetTarget) -> None:
+    start = target.position
+    if target.excluded:
+        start = topic.ledger.following(start)
+    properties = target.properties or {}
+    if not isinstance(properties, dict):
+        raise BadBodyError("properties should be an object of strings")
+    try:
+        subscriptions_of(topic).create(
+            name, start=start, properties=string_map_of(properties, "properties")
+        )
+    except RequestError as error:
+        raise RestError(412, error.message) from None
+    await topic.ledger.flushed()

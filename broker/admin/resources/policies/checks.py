@@ -1,0 +1,152 @@
+"""The values of policies that are refused, with upstream's sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from broker.admin.bodies import BadBodyError
+from broker.policies.documents import UNDEFINED
+from broker.policies.effective import ALL_TYPES
+from server.http import RestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias
+
+    from broker.configuration.config import BrokerConfig
+
+    Check: TypeAlias = Callable[[Any, "Asked"], object]
+    """Takes a value that was read; returns the one that is kept."""
+
+_MEGABYTE = 1024 * 1024
+_MOST_BOOKIES = 5
+
+
+class Asked(NamedTuple):
+    """The circumstances of a request to set a policy.
+
+    Attributes:
+        refusal: The sentence about a value that is refused.
+        config: The configuration in force.
+        document: What else is set for the namespace or topic.
+    """
+
+    refusal: str
+    config: BrokerConfig
+    document: Mapping[str, Any]
+
+
+def anything(value: object, _asked: Asked) -> object:
+    """Refuse nothing."""
+    return value
+
+
+def not_negative(value: int, asked: Asked) -> int:
+    """Refuse numbers below 0."""
+    if value < 0:
+        raise RestError(412, asked.refusal)
+    return value
+
+
+def message_size(value: int, asked: Asked) -> int:
+    """Refuse a size beyond that of the broker."""
+    if not 0 <= value <= asked.config.max_message_size:
+        raise RestError(412, asked.refusal)
+    return value
+
+
+def undefined_removes(value: str, _asked: Asked) -> str | None:
+    """Keep no strategy that leaves the choice to others."""
+    return None if value == UNDEFINED else value
+
+
+def subscription_types(value: list[str] | None, _asked: Asked) -> list[str]:
+    """Refuse types that there are not."""
+    if value is None or not ALL_TYPES.issuperset(value):
+        expected = ", ".join(sorted(ALL_TYPES))
+        raise BadBodyError(f"the body should be an array of: {expected}", upstream_status=500)
+    return value
+
+
+def auto_topic_creation(value: Mapping[str, Any], asked: Asked) -> Mapping[str, Any]:
+    """Refuse a kind of topic that there is not, and a number of partitions it cannot have."""
+    if value["allowAutoTopicCreation"]:
+        problem = _auto_topic_problem(value, asked.config.max_num_partitions_per_partitioned_topic)
+        if problem:
+            text = "Invalid configuration for autoTopicCreationOverride. the detail is"
+            raise RestError(412, f"{text} {problem}")
+    return value
+
+
+def _auto_topic_problem(value: Mapping[str, Any], most: int) -> str:
+    kind, partitions = value.get("topicType"), value.get("defaultNumPartitions")
+    if kind == "partitioned":
+        if partitions is None or partitions < 1:
+            return "[defaultNumPartitions] cannot be less than 1 for partition type."
+        if 0 < most < partitions:
+            return f"[defaultNumPartitions] cannot be more than {most}."
+    elif kind != "non-partitioned":
+        return f"Unknown topic type [{'null' if kind is None else kind[:100]}]"
+    elif partitions is not None:
+        return "[defaultNumPartitions] is not allowed to be set when the type is non-partition."
+    return ""
+
+
+def retention(value: Mapping[str, int], asked: Asked) -> Mapping[str, int]:
+    """Refuse numbers below -1, one of the two that is 0 alone, and less than a backlog quota."""
+    minutes, megabytes = value["retentionTimeInMinutes"], value["retentionSizeInMB"]
+    problem = ""
+    if minutes < -1:
+        problem = "time limit must be >= -1"
+    elif megabytes < -1:
+        problem = "size limit must be >= -1"
+    elif (minutes == 0) != (megabytes == 0):
+        problem = (
+            "Setting a single time or size limit to 0 is invalid when one of the limits has a "
+            "non-zero value. Use the value of -1 instead of 0 to ignore a specific limit. To "
+            "disable retention both limits must be set to 0."
+        )
+    if problem:
+        raise RestError(400, f"Invalid retention policy: {problem}")
+    quotas = asked.document.get("backlog_quota_map", {})
+    if any(exceeds_retention(quota, value) for quota in quotas.values()):
+        text = "Retention Quota must exceed configured backlog quota for namespace."
+        raise RestError(412, text)
+    return value
+
+
+def exceeds_retention(quota: Mapping[str, Any], kept: Mapping[str, int]) -> bool:
+    """Tell whether a backlog quota is above the retention, which then has no effect."""
+    megabytes, minutes = kept.get("retentionSizeInMB", 0), kept.get("retentionTimeInMinutes", 0)
+    by_size = 0 < megabytes * _MEGABYTE <= quota["limitSize"]
+    return bool(by_size or 0 < minutes * 60 <= quota["limitTime"])
+
+
+def persistence(value: Mapping[str, Any] | None, _asked: Asked) -> Mapping[str, Any]:
+    """Refuse numbers of bookies that BookKeeper would not take."""
+    if not value:
+        raise RestError(400, "persistence policies should not be null")
+    ensemble, write, ack = list(value.values())[:3]
+    for name, one in (("Ensemble", ensemble), ("WriteQuorum", write), ("AckQuorum", ack)):
+        if not 0 < one <= _MOST_BOOKIES:
+            raise RestError(400, f"Bookkeeper-{name} must be <= {_MOST_BOOKIES} and > 0.")
+    if not ensemble >= write >= ack:
+        order = f"Bookkeeper Ensemble ({ensemble}) >= WriteQuorum ({write}) >= AckQuorum ({ack})"
+        raise RestError(400, order)
+    return value
+
+
+def entry_filters(value: Mapping[str, str], _asked: Asked) -> None:
+    """Refuse all filters: none can be loaded here."""
+    names = [name.strip() for name in value["entryFilterNames"].split(",") if name.strip()]
+    if not names:
+        text = "entryFilterNames can't be empty. To remove entry filters use the remove method."
+        raise RestError(400, text)
+    raise RestError(400, f"Entry filter '{names[0][:100]}' not found")
+
+
+def offload(value: Mapping[str, str] | None, _asked: Asked) -> None:
+    """Refuse all offload policies: there is nothing to offload to."""
+    if value is None:
+        raise RestError(412, "The offloadPolicies must be specified for namespace offload.")
+    raise RestError(412, "The driver is not supported, support value: none, nothing is offloaded")

@@ -1,0 +1,133 @@
+"""Endpoints of the policies in the table, of namespaces and of topics."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from broker.admin.bodies import json_body
+from broker.admin.paths import Endpoint, Takes
+from broker.admin.requests import done, flag
+from broker.admin.resources.policies.checks import Asked
+from broker.admin.resources.policies.rows import ROWS, Empty, Null
+from broker.admin.resources.policies.subjects import (
+    NAMESPACE_PATH,
+    TOPIC_PATH,
+    existing_namespace,
+    topic_with_policies,
+)
+from server.http import RestError, json_response
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aiohttp import web
+
+    from broker.admin.context import AdminContext
+    from broker.admin.resources.policies.rows import Place, PolicyRow
+    from proto.names import NamespaceName, TopicName
+
+
+def policy_endpoints(context: AdminContext) -> Iterator[Endpoint]:
+    """Yield the endpoints of all policies in the table."""
+    for row in ROWS:
+        if row.namespace is not None:
+            of_namespaces = _OfNamespaces(context, row, row.namespace)
+            yield from of_namespaces.endpoints(NAMESPACE_PATH, Takes.APPLICATION_JSON)
+        if row.topic is not None:
+            of_topics = _OfTopics(context, row, row.topic)
+            yield from of_topics.endpoints(TOPIC_PATH, Takes.JSON)
+
+
+def shown(value: object, unset: object) -> web.Response:
+    """Return a policy as it is shown.
+
+    Args:
+        value: What is set; None for nothing.
+        unset: What is shown then.
+    """
+    value = unset if value is None else value
+    return done(value.value) if isinstance(value, Empty) else json_response(value)
+
+
+class _Calls(ABC):
+    """The requests about one policy."""
+
+    def __init__(self, context: AdminContext, row: PolicyRow, place: Place) -> None:
+        self._context = context
+        self._row = row
+        self._place = place
+
+    def endpoints(self, below: str, takes: Takes) -> Iterator[Endpoint]:
+        """Yield the endpoints below the path of a namespace or topic."""
+        path = f"{below}/{self._place.path}"
+        nothing = takes if takes is Takes.APPLICATION_JSON else Takes.NOTHING
+        yield Endpoint("GET", path, self.get, nothing)
+        yield Endpoint(self._place.verb, path, self.set, takes)
+        if self._place.removable:
+            yield Endpoint("DELETE", path, self.remove, nothing)
+
+    @abstractmethod
+    async def _subject(self, request: web.Request, *, changes: bool) -> NamespaceName | TopicName:
+        """Return the namespace or topic in the path, which exists."""
+
+    def _set(self, of: NamespaceName | TopicName) -> object:
+        """Return what is set; None for nothing."""
+        return self._context.message_policies.document(of).get(self._row.key)
+
+    async def get(self, request: web.Request) -> web.Response:
+        """Return the policy."""
+        subject = await self._subject(request, changes=False)
+        return shown(self._set(subject), self._place.unset)
+
+    async def set(self, request: web.Request) -> web.Response:
+        """Set the policy."""
+        body = await self._body(request)
+        value = self._row.read(body)
+        subject = await self._subject(request, changes=True)
+        if body is None and self._place.null is Null.KEEPS:
+            return done()
+        policies = self._context.message_policies
+        if body is None and self._place.null is Null.REMOVES:
+            value = None
+        else:
+            document = policies.document(subject)
+            asked = Asked(self._place.refusal, self._context.config, document)
+            value = self._row.check(value, asked)
+        await policies.set(subject, self._row.key, value)
+        return done()
+
+    async def _body(self, request: web.Request) -> object:
+        if not self._place.parameter:
+            return await json_body(request)
+        text = request.query.get(self._place.parameter)
+        if text is not None and not text.lstrip("+-").isdigit():
+            raise RestError(404, f"{self._place.parameter}={text[:40]!r} should be a whole number")
+        return text
+
+    async def remove(self, request: web.Request) -> web.Response:
+        """Remove the policy."""
+        subject = await self._subject(request, changes=True)
+        await self._context.message_policies.set(subject, self._row.key, None)
+        return done()
+
+
+class _OfNamespaces(_Calls):
+    async def _subject(self, request: web.Request, *, changes: bool) -> NamespaceName:
+        return await existing_namespace(self._context, request, changes=changes)
+
+
+class _OfTopics(_Calls):
+    async def _subject(self, request: web.Request, *, changes: bool) -> TopicName:
+        return await topic_with_policies(self._context, request)
+
+    async def get(self, request: web.Request) -> web.Response:
+        """Return the policy, or the one in force."""
+        topic, value = await self._subject(request, changes=False), None
+        if flag(request, "applied") and self._row.default is not None:
+            value = self._set(topic.namespace)
+            if value is None:
+                own = self._context.message_policies.defaults
+                value = self._row.default(own, self._context.config)
+        of_topic = self._set(topic)
+        return shown(value if of_topic is None else of_topic, self._place.unset)

@@ -1,0 +1,214 @@
+"""Policies unlike the others: clusters, properties of namespaces, dispatch of one subscription."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+from broker.admin.bodies import json_body, strings
+from broker.admin.paths import Endpoint, Takes
+from broker.admin.requests import done, flag, segment
+from broker.admin.resources.policies.endpoints import shown
+from broker.admin.resources.policies.rows import Empty, rate_body, read_rate
+from broker.admin.resources.policies.subjects import (
+    NAMESPACE_PATH,
+    TOPIC_PATH,
+    existing_namespace,
+    topic_with_policies,
+)
+from broker.admin.resources.policies.values import texts_by_name
+from server.http import RestError, json_response
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from broker.admin.context import AdminContext
+    from proto.names import NamespaceName, TopicName
+
+_CLUSTERS, _PROPERTIES, _RATES = "replication_clusters", "properties", "dispatch_rates"
+
+
+class OtherPolicyAdmin:
+    """Requests about these."""
+
+    def __init__(self, context: AdminContext) -> None:
+        self._context = context
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        json, rate = Takes.APPLICATION_JSON, f"{TOPIC_PATH}/{{subName}}/dispatchRate"
+        one = f"{NAMESPACE_PATH}/property/{{key}}"
+        return [
+            Endpoint("GET", f"{NAMESPACE_PATH}/replication", self.get_clusters, json),
+            Endpoint("POST", f"{NAMESPACE_PATH}/replication", self.set_clusters, json),
+            Endpoint("GET", f"{TOPIC_PATH}/replication", self.get_topic_clusters),
+            Endpoint("POST", f"{TOPIC_PATH}/replication", self.set_topic_clusters, Takes.JSON),
+            Endpoint("DELETE", f"{TOPIC_PATH}/replication", self.remove_topic_clusters),
+            Endpoint("GET", f"{NAMESPACE_PATH}/properties", self.get_properties, json),
+            Endpoint("PUT", f"{NAMESPACE_PATH}/properties", self.add_properties, json),
+            Endpoint("DELETE", f"{NAMESPACE_PATH}/properties", self.remove_properties, json),
+            Endpoint("GET", one, self.get_property, json),
+            Endpoint("DELETE", one, self.remove_property, json),
+            Endpoint("PUT", f"{one}/{{value}}", self.add_property, json),
+            Endpoint("GET", rate, self.get_rate),
+            Endpoint("POST", rate, self.set_rate, Takes.JSON),
+            Endpoint("DELETE", rate, self.remove_rate),
+            Endpoint(
+                "DELETE", f"{NAMESPACE_PATH}/removeOffloadPolicies", self.remove_offload, json
+            ),
+            Endpoint("DELETE", f"{TOPIC_PATH}/policies", self.remove_all),
+        ]
+
+    def _set(self, of: NamespaceName | TopicName) -> Mapping[str, Any]:
+        return self._context.message_policies.document(of)
+
+    # -- clusters: there is one ---------------------------------------------------------------
+
+    async def get_clusters(self, request: web.Request) -> web.Response:
+        """Return the clusters of a namespace."""
+        namespace = await existing_namespace(self._context, request)
+        return json_response(self._set(namespace).get(_CLUSTERS) or [self._cluster])
+
+    @property
+    def _cluster(self) -> str:
+        return self._context.config.cluster_name
+
+    async def set_clusters(self, request: web.Request) -> web.Response:
+        """Accept the broker's own cluster, and refuse others."""
+        clusters = await _clusters(request)
+        await existing_namespace(self._context, request)
+        other = next((one for one in clusters if one != self._cluster), None)
+        if other is not None:
+            raise RestError(403, f"Invalid cluster id: {other[:100]}")
+        return done(200)
+
+    async def get_topic_clusters(self, request: web.Request) -> web.Response:
+        """Return the clusters of a topic, or those in force."""
+        topic = await topic_with_policies(self._context, request)
+        clusters = self._set(topic).get(_CLUSTERS)
+        if clusters is None and flag(request, "applied"):
+            clusters = [self._cluster]
+        return shown(clusters, Empty.NO_BODY)
+
+    async def set_topic_clusters(self, request: web.Request) -> web.Response:
+        """Accept the broker's own cluster for a topic, and refuse others."""
+        clusters = await _clusters(request)
+        topic = await topic_with_policies(self._context, request)
+        if self._cluster not in clusters:
+            raise RestError(
+                412,
+                "Can not remove local cluster from the local topic-level replication clusters "
+                "policy",
+            )
+        other = next((one for one in clusters if one != self._cluster), None)
+        if other is not None:
+            raise RestError(403, f"Invalid cluster id: {other[:100]}")
+        await self._context.message_policies.set(topic, _CLUSTERS, list(clusters))
+        return done()
+
+    async def remove_topic_clusters(self, request: web.Request) -> web.Response:
+        """Give a topic the clusters of its namespace."""
+        topic = await topic_with_policies(self._context, request)
+        await self._context.message_policies.set(topic, _CLUSTERS, None)
+        return done()
+
+    # -- properties of namespaces -------------------------------------------------------------
+
+    async def get_properties(self, request: web.Request) -> web.Response:
+        """Return the properties of a namespace."""
+        namespace = await existing_namespace(self._context, request)
+        return json_response(self._set(namespace).get(_PROPERTIES) or {})
+
+    async def add_properties(self, request: web.Request) -> web.Response:
+        """Add properties to a namespace, or replace them."""
+        return await self._add(request, texts_by_name(await json_body(request)))
+
+    async def add_property(self, request: web.Request) -> web.Response:
+        """Add one property."""
+        return await self._add(request, {segment(request, "key"): segment(request, "value")})
+
+    async def _add(self, request: web.Request, properties: dict[str, str]) -> web.Response:
+        namespace = await existing_namespace(self._context, request, changes=True)
+        kept = self._set(namespace).get(_PROPERTIES) or {}
+        together = {**kept, **properties}
+        await self._context.message_policies.set(namespace, _PROPERTIES, together or None)
+        return done()
+
+    async def remove_properties(self, request: web.Request) -> web.Response:
+        """Remove all properties of a namespace."""
+        namespace = await existing_namespace(self._context, request, changes=True)
+        await self._context.message_policies.set(namespace, _PROPERTIES, None)
+        return done()
+
+    async def get_property(self, request: web.Request) -> web.Response:
+        """Return the value of one property, as it is."""
+        namespace = await existing_namespace(self._context, request)
+        return _plain((self._set(namespace).get(_PROPERTIES) or {}).get(segment(request, "key")))
+
+    async def remove_property(self, request: web.Request) -> web.Response:
+        """Remove one property, and return the value that it had."""
+        namespace = await existing_namespace(self._context, request, changes=True)
+        left = dict(self._set(namespace).get(_PROPERTIES) or {})
+        value = left.pop(segment(request, "key"), None)
+        await self._context.message_policies.set(namespace, _PROPERTIES, left or None)
+        return _plain(value)
+
+    # -- dispatch of one subscription ---------------------------------------------------------
+
+    async def get_rate(self, request: web.Request) -> web.Response:
+        """Return the rate of dispatch of a subscription, or the one in force."""
+        topic, name = await topic_with_policies(self._context, request), _subscription(request)
+        rate = (self._set(topic).get(_RATES) or {}).get(name)
+        if rate is None and flag(request, "applied"):
+            in_force = self._context.message_policies.of(topic)
+            rate = rate_body(in_force.subscription_dispatch_rate)
+        return shown(rate, Empty.NO_BODY)
+
+    async def set_rate(self, request: web.Request) -> web.Response:
+        """Set the rate of dispatch of a subscription."""
+        body = await json_body(request)
+        rate = read_rate(body)
+        topic = await topic_with_policies(self._context, request)
+        if body is not None:
+            await self._keep_rate(topic, _subscription(request), rate)
+        return done()
+
+    async def remove_rate(self, request: web.Request) -> web.Response:
+        """Give a subscription the rate of dispatch of all others."""
+        topic = await topic_with_policies(self._context, request)
+        await self._keep_rate(topic, _subscription(request), None)
+        return done()
+
+    async def _keep_rate(self, topic: TopicName, name: str, rate: object) -> None:
+        rates = {**(self._set(topic).get(_RATES) or {}), name: rate}
+        kept = {one: value for one, value in rates.items() if value is not None}
+        await self._context.message_policies.set(topic, _RATES, kept or None)
+
+    # -- removals -----------------------------------------------------------------------------
+
+    async def remove_offload(self, request: web.Request) -> web.Response:
+        """Do nothing: no namespace has offload policies."""
+        await existing_namespace(self._context, request, changes=True)
+        return done()
+
+    async def remove_all(self, request: web.Request) -> web.Response:
+        """Remove all policies of a topic."""
+        topic = await topic_with_policies(self._context, request)
+        await self._context.message_policies.forget(topic)
+        return done()
+
+
+def _subscription(request: web.Request) -> str:
+    return segment(request, "subName")
+
+
+async def _clusters(request: web.Request) -> Sequence[str]:
+    clusters = strings(await json_body(request), "the body")
+    if not clusters:
+        raise RestError(412, "ClusterIds should not be null or empty")
+    return clusters
+
+
+def _plain(value: str | None) -> web.Response:
+    return done(200) if value is None else web.Response(text=value, content_type="application/json")

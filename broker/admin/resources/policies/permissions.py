@@ -1,0 +1,153 @@
+"""Permissions of roles: kept and shown, without effect as long as nobody is authenticated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from broker.admin.bodies import BadBodyError, json_body
+from broker.admin.paths import Endpoint, Takes
+from broker.admin.requests import done, segment
+from broker.admin.resources.policies.subjects import (
+    NAMESPACE_PATH,
+    TOPIC_PATH,
+    existing_namespace,
+    existing_topic,
+)
+from broker.admin.resources.policies.values import set_of_texts
+from server.http import RestError, json_response
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from broker.admin.context import AdminContext
+    from proto.names import NamespaceName
+
+KEY = "auth_policies"
+_OF_NAMESPACE, _OF_TOPICS = "namespace_auth", "destination_auth"
+_OF_SUBSCRIPTIONS = "subscription_auth_roles"
+_ACTIONS = ("produce", "consume", "functions", "sources", "sinks", "packages")
+
+
+class PermissionAdmin:
+    """Requests about permissions."""
+
+    def __init__(self, context: AdminContext) -> None:
+        self._context = context
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        of_namespace = f"{NAMESPACE_PATH}/permissions"
+        of_topic = f"{TOPIC_PATH}/permissions"
+        of_subscriptions = f"{of_namespace}/subscription"
+        json = Takes.APPLICATION_JSON
+        return [
+            Endpoint("GET", of_namespace, self.get_of_namespace, json),
+            Endpoint("POST", f"{of_namespace}/{{role}}", self.grant_on_namespace, json),
+            Endpoint("DELETE", f"{of_namespace}/{{role}}", self.revoke_on_namespace, json),
+            Endpoint("GET", of_subscriptions, self.get_of_subscriptions, json),
+            Endpoint("POST", f"{of_subscriptions}/{{subscription}}", self.grant_on_one, json),
+            Endpoint(
+                "DELETE", f"{of_namespace}/{{subscription}}/{{role}}", self.revoke_on_one, json
+            ),
+            Endpoint("GET", of_topic, self.get_of_topic),
+            Endpoint("POST", f"{of_topic}/{{role}}", self.grant_on_topic, Takes.JSON),
+            Endpoint("DELETE", f"{of_topic}/{{role}}", self.revoke_on_topic),
+        ]
+
+    def _permissions(self, namespace: NamespaceName) -> dict[str, dict[str, Any]]:
+        kept = self._context.message_policies.document(namespace).get(KEY, {})
+        return {part: dict(kept.get(part, {})) for part in no_permissions()}
+
+    async def _keep(self, namespace: NamespaceName, part: str, name: str, value: object) -> None:
+        """Replace the permissions of one name in one part; without any it goes."""
+        kept = self._permissions(namespace)
+        kept[part][name] = value
+        if not value:
+            del kept[part][name]
+        anything = any(kept.values())
+        await self._context.message_policies.set(namespace, KEY, kept if anything else None)
+
+    # -- of namespaces ------------------------------------------------------------------------
+
+    async def get_of_namespace(self, request: web.Request) -> web.Response:
+        """Return the actions that roles are allowed in a namespace."""
+        namespace = await existing_namespace(self._context, request)
+        return json_response(self._permissions(namespace)[_OF_NAMESPACE])
+
+    async def grant_on_namespace(self, request: web.Request) -> web.Response:
+        """Allow a role actions in a namespace, and no others."""
+        actions = await _actions(request)
+        namespace = await existing_namespace(self._context, request)
+        await self._keep(namespace, _OF_NAMESPACE, segment(request, "role"), actions)
+        return done()
+
+    async def revoke_on_namespace(self, request: web.Request) -> web.Response:
+        """Allow a role nothing in a namespace."""
+        namespace = await existing_namespace(self._context, request)
+        await self._keep(namespace, _OF_NAMESPACE, segment(request, "role"), None)
+        return done()
+
+    # -- of subscriptions ---------------------------------------------------------------------
+
+    async def get_of_subscriptions(self, request: web.Request) -> web.Response:
+        """Return the roles that may use subscriptions of a name."""
+        namespace = await existing_namespace(self._context, request)
+        return json_response(self._permissions(namespace)[_OF_SUBSCRIPTIONS])
+
+    async def grant_on_one(self, request: web.Request) -> web.Response:
+        """Allow roles to use subscriptions of a name."""
+        roles = set_of_texts(await json_body(request)) or []
+        namespace = await existing_namespace(self._context, request)
+        await self._keep(namespace, _OF_SUBSCRIPTIONS, segment(request, "subscription"), roles)
+        return done()
+
+    async def revoke_on_one(self, request: web.Request) -> web.Response:
+        """Allow a role to use subscriptions of a name no more."""
+        namespace = await existing_namespace(self._context, request)
+        name, role = segment(request, "subscription"), segment(request, "role")
+        roles = self._permissions(namespace)[_OF_SUBSCRIPTIONS].get(name, [])
+        left = [one for one in roles if one != role]
+        await self._keep(namespace, _OF_SUBSCRIPTIONS, name, left)
+        return done()
+
+    # -- of topics ----------------------------------------------------------------------------
+
+    async def get_of_topic(self, request: web.Request) -> web.Response:
+        """Return the actions that roles are allowed on a topic, or in its namespace."""
+        topic = await existing_topic(self._context, request)
+        kept = self._permissions(topic.namespace)
+        return json_response(kept[_OF_NAMESPACE] | kept[_OF_TOPICS].get(str(topic), {}))
+
+    async def grant_on_topic(self, request: web.Request) -> web.Response:
+        """Allow a role actions on a topic, and no others."""
+        return await self._change_topic(request, await _actions(request))
+
+    async def revoke_on_topic(self, request: web.Request) -> web.Response:
+        """Allow a role nothing on a topic."""
+        return await self._change_topic(request, None)
+
+    async def _change_topic(
+        self, request: web.Request, actions: list[str | None] | None
+    ) -> web.Response:
+        topic = await existing_topic(self._context, request)
+        roles = dict(self._permissions(topic.namespace)[_OF_TOPICS].get(str(topic), {}))
+        roles[segment(request, "role")] = actions
+        allowed = {role: one for role, one in roles.items() if one is not None}
+        await self._keep(topic.namespace, _OF_TOPICS, str(topic), allowed)
+        return done()
+
+
+def no_permissions() -> dict[str, dict[str, object]]:
+    """Return the permissions of a namespace in which nobody is allowed anything."""
+    return {_OF_NAMESPACE: {}, _OF_TOPICS: {}, _OF_SUBSCRIPTIONS: {}}
+
+
+async def _actions(request: web.Request) -> list[str | None]:
+    """Return the actions in the body; as upstream, one that there is not is a null."""
+    value = await json_body(request)
+    if value is None:
+        raise RestError(400, "Actions should not be null")
+    if not isinstance(value, list):
+        raise BadBodyError("the body should be an array of actions")
+    found = [one if one in _ACTIONS else None for one in value]
+    return list(dict.fromkeys(found))

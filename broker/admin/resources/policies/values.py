@@ -1,0 +1,133 @@
+"""Values of policies in bodies, read as Java's servers read them and written as they show them."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, DecimalException
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from broker.admin.bodies import BadBodyError, string_map_of, strings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias
+
+    Reader: TypeAlias = Callable[[object], object]
+
+_BOOLEANS = {"true": True, "false": False}
+
+
+class Field(NamedTuple):
+    """One member of an object.
+
+    Attributes:
+        name: As it is written.
+        read: Reads it; called with None where it is missing and has no default.
+        default: Its value where it is missing; None leaves it out.
+    """
+
+    name: str
+    read: Reader
+    default: object = None
+
+
+def number(value: object) -> int:
+    """Return a whole number of 32 bits, also from a text; none is 0."""
+    return _whole(value, 31)
+
+
+def long_number(value: object) -> int:
+    """Return a whole number of 64 bits, also from a text; none is 0."""
+    return _whole(value, 63)
+
+
+def _whole(value: object, bits: int) -> int:
+    if value is None:
+        return 0
+    found = _decimal(value)
+    if not -(1 << bits) <= found < 1 << bits:
+        raise BadBodyError("the body should be a smaller number")
+    return math.trunc(found)
+
+
+def real_number(value: object) -> float:
+    """Return a number with a point; none is 0."""
+    return 0.0 if value is None else float(_decimal(value))
+
+
+def _decimal(value: object) -> Decimal:
+    # Numbers of a body are texts here, as they were written.
+    if not isinstance(value, str):
+        raise BadBodyError("the body should be a number")
+    try:
+        found = Decimal(value.strip() or "0")
+    except DecimalException:
+        raise BadBodyError(f"the body has {value[:40]!r}, and should be a number") from None
+    if not found.is_finite():
+        raise BadBodyError(f"the body has {value[:40]!r}, and should be a number")
+    return found
+
+
+def boolean(value: object) -> bool:
+    """Return a boolean, also from its text; none is false."""
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    found = _BOOLEANS.get(value.lower()) if isinstance(value, str) else None
+    if found is None:
+        raise BadBodyError("the body should be true or false")
+    return found
+
+
+def text(value: object) -> str | None:
+    """Return a text; none stays none."""
+    if value is None:
+        return None
+    read = strings([value], "the body")
+    return read[0] if read else None
+
+
+def one_of(names: Sequence[str], other: str | None = None) -> Reader:
+    """Return a reader of one name of several; ``other`` for every other, as upstream reads it."""
+
+    def read(value: object) -> str | None:
+        return value if isinstance(value, str) and value in names else other
+
+    return read
+
+
+def set_of_texts(value: object) -> list[str] | None:
+    """Return the texts of an array, each once, in order."""
+    found = strings(value, "the body")
+    return None if found is None else list(dict.fromkeys(found))
+
+
+def texts_by_name(value: object) -> dict[str, str]:
+    """Return an object of texts; none is an empty one."""
+    return string_map_of(_object(value), "the body")
+
+
+def object_of(*fields: Field) -> Callable[[object], dict[str, Any]]:
+    """Return a reader of an object with known members; others are ignored."""
+
+    def read(value: object) -> dict[str, Any]:
+        given = _object(value)
+        found = {}
+        for name, read_one, default in fields:
+            one = given.get(name)
+            read_as = default if one is None else read_one(one)
+            if read_as is not None:
+                found[name] = read_as
+        return found
+
+    return read
+
+
+def given(read: Reader) -> Reader:
+    """Return a reader that leaves none as it is."""
+    return lambda value: None if value is None else read(value)
+
+
+def _object(value: object) -> dict[str, object]:
+    if not isinstance(value, dict | None):
+        raise BadBodyError("the body should be an object")
+    return value or {}

@@ -1,0 +1,274 @@
+"""SUBSCRIBE and what consumers ask for: messages, acknowledgement, redelivery, seek, statistics."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.commands.schemas import take_schema
+from broker.commands.transactions import refused_ack
+from broker.messages.position import EARLIEST, from_wire, to_wire
+from broker.subscriptions.last_message import last_message
+from broker.subscriptions.subscribing import (
+    attach,
+    check_subscribe,
+    displace_dead,
+    options_of,
+)
+from proto.commands import error_command, with_body
+from proto.errors import RemoteProtocolError
+from proto.names import InvalidNameError, TopicName
+from server.connection.request_errors import RequestError
+
+if TYPE_CHECKING:
+    from broker.cnx import ServerCnx
+    from broker.messages.position import Position
+    from broker.messages.topic import Topic
+    from broker.subscriptions.consumer import Consumer
+    from broker.subscriptions.subscription import Subscription
+
+Type = pb.BaseCommand
+_MOST_PERMITS = (1 << 31) - 1
+_NOT_FOUND = "Consumer not found"
+TRIES = 3
+"""A topic may be unloaded, or a subscription deleted, while a consumer is on its way to it."""
+MOST_PENDING = 10_000
+"""SUBSCRIBE commands of one connection that may be under way."""
+
+
+def subscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
+    """Start a SUBSCRIBE."""
+    asked = with_body(command, "subscribe").subscribe
+    if asked.consumer_id in cnx.consumers:
+        succeed(cnx, asked.request_id)  # Whatever it asks for: nothing is done (recorded).
+    elif asked.consumer_id in cnx.subscribing:
+        text = "Consumer is already present on the connection"
+        refuse(cnx, asked.request_id, RequestError(pb.ServiceNotReady, text))
+    elif len(cnx.subscribing) >= MOST_PENDING:
+        text = "too many SUBSCRIBE commands of this connection are under way"
+        refuse(cnx, asked.request_id, RequestError(pb.TooManyRequests, text))
+    else:
+        cnx.subscribing.add(asked.consumer_id)
+        cnx.requests.tasks.start(asked.request_id, partial(_subscribe, cnx, asked))
+
+
+async def _subscribe(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
+    try:
+        check_subscribe(asked)
+        attach(await _subscription(cnx, asked), cnx, options_of(asked))
+    except RequestError as error:
+        refuse(cnx, asked.request_id, error)
+    else:
+        succeed(cnx, asked.request_id)
+    finally:
+        cnx.subscribing.discard(asked.consumer_id)
+
+
+async def _subscription(cnx: ServerCnx, asked: pb.CommandSubscribe) -> Subscription:
+    """Return the subscription; again from the start if it goes while this waits."""
+    name = topic_named(asked.topic)
+    for _ in range(TRIES):
+        topic = await _topic(cnx, name, create=asked.force_topic_creation)
+        await take_schema(cnx, topic, asked)
+        opened: Subscription = await topic.subscriptions.open(asked)
+        await displace_dead(opened, asked)
+        if not topic.closing and topic.subscriptions.get(asked.subscription) is opened:
+            return opened
+    raise RequestError(pb.ServiceNotReady, f"{name} is being unloaded or deleted: ask again")
+
+
+def topic_named(text: str) -> TopicName:
+    """Return the topic of a name as a client wrote it.
+
+    Raises:
+        RequestError: It is malformed.
+    """
+    try:
+        return TopicName.parse(text)
+    except InvalidNameError as error:
+        raise RequestError(pb.InvalidTopicName, f"Invalid topic name: {error}") from None
+
+
+async def _topic(cnx: ServerCnx, name: TopicName, *, create: bool) -> Topic:
+    try:
+        return await cnx.parts.loaded_topics.get(name, create=create)
+    except RequestError as error:
+        if error.server_error == pb.TopicNotFound:
+            raise RequestError(pb.TopicNotFound, f"Topic {name} does not exist") from None
+        raise
+
+
+def succeed(cnx: ServerCnx, request_id: int) -> None:
+    """Answer a request with SUCCESS."""
+    cnx.send(Type(type=Type.SUCCESS, success=pb.CommandSuccess(request_id=request_id)))
+
+
+def refuse(cnx: ServerCnx, request_id: int, error: RequestError) -> None:
+    """Answer a request with ERROR."""
+    cnx.send(error_command(request_id, error.server_error, error.message))
+
+
+# -- permits, acknowledgement, redelivery -----------------------------------------------------
+
+
+def flow(cnx: ServerCnx, command: pb.BaseCommand) -> None:
+    """Give a consumer room for more messages; one that is gone is no error.
+
+    Raises:
+        RemoteProtocolError: The number is 0 or too large; the connection closes (recorded).
+    """
+    asked = with_body(command, "flow").flow
+    consumer = cnx.consumers.get(asked.consumer_id)
+    if consumer is None:
+        return
+    if not 0 < asked.messagePermits <= _MOST_PERMITS:
+        raise RemoteProtocolError(f"FLOW with {asked.messagePermits} permits")
+    consumer.subscription.flow(consumer, asked.messagePermits)
+
+
+def ack(cnx: ServerCnx, command: pb.BaseCommand) -> None:
+    """Acknowledge messages; never refused (recorded), and of a consumer that is gone ignored."""
+    asked = with_body(command, "ack").ack
+    consumer = cnx.consumers.get(asked.consumer_id)
+    if consumer is None or refused_ack(cnx, asked):
+        return
+    if asked.ack_type == pb.CommandAck.Individual:
+        consumer.subscription.acknowledge(consumer, asked.message_id)
+    elif len(asked.message_id) == 1:
+        consumer.subscription.acknowledge_cumulatively(consumer, asked.message_id[0])
+    if asked.HasField("request_id"):
+        answer = pb.CommandAckResponse(consumer_id=asked.consumer_id, request_id=asked.request_id)
+        cnx.send(Type(type=Type.ACK_RESPONSE, ackResponse=answer))
+
+
+def redeliver(cnx: ServerCnx, command: pb.BaseCommand) -> None:
+    """Deliver again what a consumer gives back."""
+    asked = with_body(command, "redeliverUnacknowledgedMessages").redeliverUnacknowledgedMessages
+    consumer = cnx.consumers.get(asked.consumer_id)
+    if consumer is not None:
+        epoch = asked.consumer_epoch if asked.HasField("consumer_epoch") else None
+        consumer.subscription.redeliver(consumer, asked.message_ids, epoch)
+
+
+# -- the end of a consumer --------------------------------------------------------------------
+
+
+def close_consumer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
+    """Disconnect a consumer; that always succeeds."""
+    asked = with_body(command, "close_consumer").close_consumer
+    consumer = cnx.consumers.pop(asked.consumer_id, None)
+    if consumer is not None:
+        consumer.subscription.remove_consumer(consumer)
+    succeed(cnx, asked.request_id)
+
+
+def unsubscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
+    """Delete a consumer's subscription."""
+    asked = with_body(command, "unsubscribe").unsubscribe
+    consumer = cnx.consumers.get(asked.consumer_id)
+    if consumer is None:
+        refuse(cnx, asked.request_id, RequestError(pb.MetadataError, _NOT_FOUND))
+        return
+    subscription = consumer.subscription
+    try:
+        subscription.check_unsubscribe(force=asked.force)
+    except RequestError as error:
+        refuse(cnx, asked.request_id, error)
+        return
+    del cnx.consumers[asked.consumer_id]
+    subscription.remove_consumer(consumer)
+    subscription.delete()
+    succeed(cnx, asked.request_id)
+
+
+# -- positions --------------------------------------------------------------------------------
+
+
+def seek(cnx: ServerCnx, command: pb.BaseCommand) -> None:
+    """Move a subscription's cursor; its consumers are closed, and subscribe again."""
+    asked = with_body(command, "seek").seek
+    consumer = cnx.consumers.get(asked.consumer_id)
+    if consumer is None:
+        refuse(cnx, asked.request_id, RequestError(pb.MetadataError, _NOT_FOUND))
+        return
+    try:
+        first = _target(consumer, asked)
+    except RequestError as error:
+        refuse(cnx, asked.request_id, error)
+        return
+    consumer.subscription.seek(first)
+    succeed(cnx, asked.request_id)
+
+
+def _target(consumer: Consumer, asked: pb.CommandSeek) -> Position:
+    topic = consumer.subscription.topic
+    if asked.HasField("message_id"):
+        return from_wire(asked.message_id.ledgerId, asked.message_id.entryId)
+    if asked.HasField("message_publish_time"):
+        # Where nothing is stored there is nowhere to go, and it succeeds (recorded).
+        stored = topic.name.persistent
+        return topic.ledger.published_at(asked.message_publish_time) if stored else EARLIEST
+    raise RequestError(pb.MetadataError, "Message id and message publish time were not present")
+
+
+def last_message_id(cnx: ServerCnx, command: pb.BaseCommand) -> None:
+    """Answer with the last message of a consumer's topic, and with what it has acknowledged."""
+    asked = with_body(command, "getLastMessageId").getLastMessageId
+    consumer = cnx.consumers.get(asked.consumer_id)
+    if consumer is None:
+        refuse(cnx, asked.request_id, RequestError(pb.MetadataError, _NOT_FOUND))
+        return
+    topic = consumer.subscription.topic
+    if not topic.name.persistent:
+        text = "Failed to recover Transaction Buffer."
+        refuse(cnx, asked.request_id, RequestError(pb.UnknownError, text))
+        return
+    position, batch_index = last_message(topic.ledger)
+    mark = consumer.subscription.cursor.mark_delete
+    answer = pb.CommandGetLastMessageIdResponse(
+        last_message_id=pb.MessageIdData(
+            ledgerId=to_wire(position.ledger_id),
+            entryId=to_wire(position.entry_id),
+            partition=topic.name.partition_index,
+            batch_index=batch_index,
+        ),
+        request_id=asked.request_id,
+        consumer_mark_delete_position=pb.MessageIdData(
+            ledgerId=to_wire(mark.ledger_id), entryId=to_wire(mark.entry_id)
+        ),
+    )
+    kind = Type.GET_LAST_MESSAGE_ID_RESPONSE
+    cnx.send(Type(type=kind, getLastMessageIdResponse=answer))
+
+
+# -- statistics -------------------------------------------------------------------------------
+
+
+def consumer_stats(cnx: ServerCnx, command: pb.BaseCommand) -> None:
+    """Answer with the figures of a consumer.
+
+    Raises:
+        RemoteProtocolError: There is no such consumer; the connection closes (recorded).
+    """
+    asked = with_body(command, "consumerStats").consumerStats
+    consumer = cnx.consumers.get(asked.consumer_id)
+    if consumer is None:
+        raise RemoteProtocolError(f"CONSUMER_STATS for consumer {asked.consumer_id} of nobody")
+    answer = pb.CommandConsumerStatsResponse(
+        request_id=asked.request_id,
+        msgRateOut=consumer.rates.current.messages_out,
+        msgThroughputOut=consumer.rates.current.bytes_out,
+        msgRateRedeliver=consumer.rates.current.redelivered,
+        consumerName=consumer.name,
+        availablePermits=to_wire(consumer.permits),
+        unackedMessages=consumer.unacked,
+        blockedConsumerOnUnackedMsgs=consumer.blocked,
+        address=f"/{cnx.peer}",
+        connectedSince=consumer.connected_text,
+        type=pb.CommandSubscribe.SubType.Name(consumer.options.type),
+        msgRateExpired=0.0,
+        msgBacklog=consumer.subscription.cursor.backlog,
+        messageAckRate=consumer.rates.current.acknowledged,
+    )
+    cnx.send(Type(type=Type.CONSUMER_STATS_RESPONSE, consumerStatsResponse=answer))

@@ -1,0 +1,184 @@
+"""PRODUCER, SEND and CLOSE_PRODUCER."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from google.protobuf.message import DecodeError
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.errors import (
+    encryption_required,
+    fenced,
+    no_initial_subscription,
+    terminated,
+)
+from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.metadata import digest_of
+from broker.messages.producer import Producer, ProducerState
+from broker.messages.publishing.checks import refusal_of
+from broker.messages.topic import PersistentTopic
+from broker.stores.changes import StoreError
+from proto.commands import error_command, with_body
+from proto.errors import RemoteProtocolError
+from proto.frames import split_body, verify_checksum
+from proto.names import InvalidNameError, TopicName
+from server.connection.request_errors import RequestError, UnansweredRequestError
+
+if TYPE_CHECKING:
+    from broker.cnx import ServerCnx
+    from broker.messages.topic import Topic
+    from proto.frames import Frame
+
+_CHECKSUM_FAILED = "Checksum failed on the broker"
+
+
+# -- PRODUCER -------------------------------------------------------------------------------------
+
+
+def producer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
+    """Start a PRODUCER; the id of one that is there already answers with that one's name."""
+    request = with_body(command, "producer").producer
+    name = request.producer_name if request.HasField("producer_name") else None
+    if name is None:
+        name = cnx.parts.producer_names.generate()
+    there = cnx.producers.get(request.producer_id)
+    if there is not None and there.state in (ProducerState.OPEN, ProducerState.CLOSING):
+        there.answer_again(request.request_id)
+    elif there is not None:
+        refusal = "Producer is already present on the connection"
+        cnx.send(error_command(request.request_id, pb.ServiceNotReady, refusal))
+    elif len(cnx.requests.tasks) >= cnx.parts.publish_rules.max_producers_being_made:
+        refusal = "Too many producers are being made for this connection"
+        cnx.send(error_command(request.request_id, pb.ServiceNotReady, refusal))
+    else:
+        made = Producer(cnx, request, name, cnx.parts.flow.clock.wall_ms())
+        cnx.producers[request.producer_id] = made
+        cnx.requests.tasks.start(request.request_id, partial(_open, cnx, request, made))
+
+
+async def _open(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -> None:
+    try:
+        await _opened(cnx, request, made)
+    except RequestError as error:
+        _fail(made, error)
+    except StoreError as error:
+        _fail(made, RequestError(pb.MetadataError, str(error)))
+    except MessageStoreError as error:
+        _fail(made, RequestError(pb.PersistenceError, str(error)))
+    except UnansweredRequestError as error:
+        cnx.parts.permits.unanswered.left(request.topic, cnx.peer, str(error))
+    except BaseException:
+        made.dropped()
+        raise
+
+
+def _fail(made: Producer, error: RequestError) -> None:
+    if made.state is ProducerState.OPENING:
+        made.fail(error)
+
+
+async def _opened(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -> None:
+    try:
+        name = TopicName.parse(request.topic)
+    except InvalidNameError as error:
+        raise RequestError(pb.InvalidTopicName, f"Invalid topic name: {error}") from None
+    topic = await cnx.parts.loaded_topics.get(name)
+    if isinstance(topic, PersistentTopic):
+        topic.check_room()
+    if topic.policies.encryption_required and not made.encrypted:
+        raise encryption_required(topic.full_name)
+    schema = request.schema if request.HasField("schema") else None
+    made.schema_version = await cnx.parts.schemas.for_producer(name, schema, topic.policies)
+    if isinstance(topic, PersistentTopic):
+        made.last_sequence_id = topic.deduplication.last_sequence_id(made.name)
+        await _begin(topic, request.initial_subscription_name)
+    await _displace_dead(cnx, topic, made)
+    _join(cnx, topic, made)
+
+
+async def _begin(topic: PersistentTopic, subscription: str) -> None:
+    """Create the subscription that is to see the first message."""
+    if not subscription or any(one.name == subscription for one in topic.subscriptions):
+        return
+    if not topic.policies.auto_subscription_creation:
+        raise no_initial_subscription()
+    topic.subscriptions.create(subscription)
+    await topic.ledger.flushed()
+
+
+async def _displace_dead(cnx: ServerCnx, topic: Topic, made: Producer) -> None:
+    """Ask the client whose producer has the name whether it lives, and end that if it does not."""
+    there = topic.producers.named(made.name)
+    if there is None or there.cnx is cnx or made.access_mode != pb.Shared:
+        return
+    topic.producers.check_sharing()  # Refused without asking anybody (recorded).
+    if not await there.cnx.answers_ping():
+        there.connection_lost()
+
+
+def _join(cnx: ServerCnx, topic: Topic, made: Producer) -> None:
+    if made.state is not ProducerState.OPENING:
+        return  # The client has closed it.
+    if topic.terminated:
+        raise terminated()
+    if topic.closing:
+        raise fenced()
+    made.topic = topic
+    cnx.closed_by_broker.discard(made.producer_id)
+    topic.producers.add(made, topic.policies.max_producers)
+
+
+def close_producer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
+    """Close a producer; an unknown one is closed already."""
+    request = with_body(command, "close_producer").close_producer
+    found = cnx.producers.get(request.producer_id)
+    if found is not None:
+        found.close(request.request_id)
+        return
+    success = pb.CommandSuccess(request_id=request.request_id)
+    cnx.send(pb.BaseCommand(type=pb.BaseCommand.SUCCESS, success=success))
+
+
+# -- SEND -----------------------------------------------------------------------------------------
+
+
+def send(cnx: ServerCnx, frame: Frame) -> None:
+    """Take one message, or a batch.
+
+    Raises:
+        RemoteProtocolError: No command, or its producer is not open: the connection closes.
+    """
+    command, data = split_body(frame.body(), frame.total_size)
+    try:
+        parsed = pb.BaseCommand.FromString(command)
+    except DecodeError:
+        raise RemoteProtocolError("a SEND that cannot be read") from None
+    if not (parsed.HasField("send") and parsed.IsInitialized()):
+        raise RemoteProtocolError("a SEND that lacks its body, or a required field")
+    sent = parsed.send
+    found = cnx.producers.get(sent.producer_id)
+    if found is not None and found.state is ProducerState.OPEN:
+        _publish(cnx, found, sent, data)
+    elif sent.producer_id not in cnx.closed_by_broker:
+        raise RemoteProtocolError(f"a SEND of the producer {sent.producer_id}, which is not open")
+
+
+def _publish(cnx: ServerCnx, sender: Producer, sent: pb.CommandSend, data: bytes) -> None:
+    if not verify_checksum(data):
+        sender.refused(sent.sequence_id, pb.ChecksumError, _CHECKSUM_FAILED)
+        return
+    topic, rules = sender.topic, cnx.parts.publish_rules
+    assert topic is not None
+    metadata = rules.metadata_of(data)
+    refusal = refusal_of(sent, data, metadata, topic.policies, rules, cnx.parts.flow.clock)
+    if refusal is not None:
+        sender.refused(sent.sequence_id, *refusal)
+        return
+    highest = sent.highest_sequence_id
+    whole = True
+    if sent.is_chunk:
+        sender.statistics.chunked_messages += metadata.chunk_id == 0
+        whole = metadata.chunk_id == metadata.num_chunks_from_msg - 1
+    topic.publish(sender, sent.sequence_id, highest, data, digest_of(metadata), whole=whole)

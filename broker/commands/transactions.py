@@ -1,0 +1,103 @@
+"""Transactions, which are off: every request about one is refused, as a real broker does then.
+
+Source: recorded with transactionCoordinatorEnabled=false, its default.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from proto.commands import error_command, with_body
+from proto.errors import RemoteProtocolError
+from proto.names import InvalidNameError, TopicName
+
+if TYPE_CHECKING:
+    from broker.cnx import ServerCnx
+    from server.connection.command_table import Handler
+
+Type = pb.BaseCommand
+NOT_ENABLED = "Transactions are not enabled."
+NO_BUFFER = "Transaction buffer disable!"
+_NO_ACKS = (
+    "org.apache.pulsar.broker.service.BrokerServiceException$NotAllowedException: "
+    "Server don't support transaction ack!"
+)
+_NO_SUBSCRIPTIONS = "Handle end txn on subscription failed: The transaction is disabled"
+
+
+def refusal(field: str) -> Handler:
+    """Return the handler that refuses a request to the coordinator of transactions.
+
+    Args:
+        field: The field of the command's body.
+    """
+    return partial(_refuse, field)
+
+
+def _refuse(field: str, cnx: ServerCnx, command: pb.BaseCommand) -> None:
+    request_id = getattr(with_body(command, field), field).request_id
+    cnx.send(error_command(request_id, pb.NotAllowedError, NOT_ENABLED))
+
+
+def end_on_partition(cnx: ServerCnx, command: pb.BaseCommand) -> None:
+    """Refuse to end a transaction on a topic; on one that is not loaded it has ended.
+
+    Raises:
+        RemoteProtocolError: The topic's name is invalid: the connection closes (recorded).
+    """
+    asked = with_body(command, "endTxnOnPartition").endTxnOnPartition
+    response = pb.CommandEndTxnOnPartitionResponse(
+        request_id=asked.request_id,
+        txnid_least_bits=asked.txnid_least_bits,
+        txnid_most_bits=asked.txnid_most_bits,
+    )
+    if cnx.parts.loaded_topics.loaded(_topic(asked.topic)) is not None:
+        response.error = pb.NotAllowedError
+        response.message = NO_BUFFER
+    kind = Type.END_TXN_ON_PARTITION_RESPONSE
+    cnx.send(Type(type=kind, endTxnOnPartitionResponse=response))
+
+
+def end_on_subscription(cnx: ServerCnx, command: pb.BaseCommand) -> None:
+    """Refuse to end a transaction on a subscription; where there is none it has ended.
+
+    Raises:
+        RemoteProtocolError: The topic's name is invalid: the connection closes (recorded).
+    """
+    asked = with_body(command, "endTxnOnSubscription").endTxnOnSubscription
+    response = pb.CommandEndTxnOnSubscriptionResponse(
+        request_id=asked.request_id,
+        txnid_least_bits=asked.txnid_least_bits,
+        txnid_most_bits=asked.txnid_most_bits,
+    )
+    topic = cnx.parts.loaded_topics.loaded(_topic(asked.subscription.topic))
+    names = () if topic is None else (one.name for one in topic.subscriptions)
+    if asked.subscription.subscription in names:
+        response.error = pb.NotAllowedError
+        response.message = _NO_SUBSCRIPTIONS
+    kind = Type.END_TXN_ON_SUBSCRIPTION_RESPONSE
+    cnx.send(Type(type=kind, endTxnOnSubscriptionResponse=response))
+
+
+def _topic(text: str) -> TopicName:
+    try:
+        return TopicName.parse(text)
+    except InvalidNameError as error:
+        raise RemoteProtocolError(str(error)) from None
+
+
+def refused_ack(cnx: ServerCnx, asked: pb.CommandAck) -> bool:
+    """Refuse an individual ACK within a transaction; false for any other ACK."""
+    if not asked.HasField("txnid_most_bits") or asked.ack_type != pb.CommandAck.Individual:
+        return False
+    if asked.HasField("request_id"):
+        response = pb.CommandAckResponse(
+            consumer_id=asked.consumer_id,
+            request_id=asked.request_id,
+            error=pb.NotAllowedError,
+            message=_NO_ACKS,
+        )
+        cnx.send(Type(type=Type.ACK_RESPONSE, ackResponse=response))
+    return True

@@ -1,0 +1,128 @@
+"""Backlog quotas: how much a subscription may have left before producers stop, or it loses some.
+
+A quota is looked at when a producer comes, and by a monitor; between that it may be exceeded.
+
+Source: upstream BacklogQuotaManager.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from broker.messages.errors import quota_exceeded
+from broker.policies.effective import QuotaAction
+
+if TYPE_CHECKING:
+    from broker.configuration.config import BrokerConfig
+    from broker.messages.managed_ledger import ManagedLedger
+    from broker.messages.producers import Producers
+    from broker.messages.subscribed import StoredSubscription, TopicSubscriptions
+    from broker.policies.effective import BacklogQuota, EffectivePolicies
+    from limiter.clock import Clock
+
+
+class QuotaTopic(Protocol):
+    """A topic, as far as quotas depend on it."""
+
+    config: BrokerConfig
+    clock: Clock
+    policies: EffectivePolicies
+    producers: Producers
+    ledger: ManagedLedger
+    subscriptions: TopicSubscriptions
+
+
+_KEPT_PART = 0.9
+"""An eviction leaves this part of the limit (upstream: the target ratio of dropBacklog)."""
+
+
+def check_quota(topic: QuotaTopic) -> None:
+    """Refuse a producer of a topic whose backlog is above a quota.
+
+    Raises:
+        RequestError: It is, and producers have to stop then.
+    """
+    for quota in exceeded_quotas(topic):
+        if quota.action is not QuotaAction.EVICT:
+            raise quota_exceeded(hold=quota.action is QuotaAction.HOLD)
+
+
+def enforce_quota(topic: QuotaTopic) -> None:
+    """Do what the exceeded quotas of a topic say: close its producers, or skip messages."""
+    for quota in exceeded_quotas(topic):
+        if quota.action is not QuotaAction.EVICT:
+            topic.producers.disconnect(quota_exceeded(hold=quota.action is QuotaAction.HOLD))
+        elif quota is topic.policies.size_quota:
+            _evict_by_size(topic, quota.limit)
+        else:
+            _evict_by_age(topic, quota.limit)
+
+
+def exceeded_quotas(topic: QuotaTopic) -> list[BacklogQuota]:
+    """Return the quotas of a topic that are exceeded now."""
+    found = []
+    size, age = topic.policies.size_quota, topic.policies.age_quota
+    if size.limit >= 0:
+        backlog = max((one.cursor.backlog_bytes for one in topic.subscriptions), default=0)
+        if backlog and backlog >= size.limit:
+            found.append(size)
+    if age.limit >= 0 and _oldest_seconds(topic) > age.limit:
+        found.append(age)
+    return found
+
+
+def _oldest_seconds(topic: QuotaTopic) -> float:
+    """Return the age of the oldest message in a backlog, as far as the broker looks."""
+    slowest = _slowest(topic)
+    if slowest is None or not slowest.cursor.backlog:
+        return 0.0
+    first, now_ms = slowest.cursor.first_left, topic.clock.wall_ms()
+    if topic.config.publishing.precise_backlog_age:
+        entry = topic.ledger.entry(first)
+        return 0.0 if entry is None else (now_ms - entry.publish_time) / 1000
+    # Only ledgers that are closed have a date; a message in the open one has no age.
+    ledgers = (one for one in topic.ledger.ledgers if one.ledger_id == first.ledger_id)
+    closed_at = next((one.closed_at for one in ledgers), 0)
+    return (now_ms - closed_at) / 1000 if closed_at else 0.0
+
+
+def _slowest(topic: QuotaTopic) -> StoredSubscription | None:
+    return min(topic.subscriptions, key=lambda one: one.cursor.first_left, default=None)
+
+
+def _evict_by_size(topic: QuotaTopic, limit: int) -> None:
+    slowest = max(topic.subscriptions, key=lambda one: one.cursor.backlog_bytes, default=None)
+    if slowest is None or not slowest.cursor.backlog:
+        return
+    size, entries = slowest.cursor.backlog_bytes, slowest.cursor.backlog
+    # Mean size = size / entries; whole entries only.
+    slowest.skip(int((size - _KEPT_PART * limit) * entries / size))
+
+
+def _evict_by_age(topic: QuotaTopic, limit_seconds: int) -> None:
+    slowest = _slowest(topic)
+    if slowest is not None:
+        oldest_kept_ms = topic.clock.wall_ms() - int(limit_seconds * 1000 * _KEPT_PART)
+        slowest.expire_older(oldest_kept_ms)
+
+
+def make_room(topic: QuotaTopic) -> None:
+    """Drop what nobody needs, also of the open ledger; by policy also the oldest that is needed.
+
+    The store has no room for another message of the topic.
+    """
+    ledger = topic.ledger
+    if ledger.ledgers[-1].entries:
+        ledger.roll()
+    before = ledger.size_bytes
+    topic.subscriptions.moved()
+    if ledger.size_bytes < before or topic.policies.size_quota.action is not QuotaAction.EVICT:
+        return
+    oldest = next((one for one in ledger.ledgers if one.closed_at), None)
+    if oldest is None:
+        return
+    for subscription in topic.subscriptions:
+        first = subscription.cursor.first_left
+        if first.ledger_id == oldest.ledger_id:
+            subscription.skip(oldest.entries - first.entry_id)
+    topic.subscriptions.moved()

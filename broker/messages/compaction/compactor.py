@@ -1,0 +1,123 @@
+"""Runs compactions, one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.messages.compaction.compacted_entries import CompactedEntries
+from broker.messages.compaction.latest_keys import LatestKeys
+from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.position import EARLIEST, Position
+from server.tasks.cooperative import Steps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from broker.messages.entry import Entry
+    from broker.messages.managed_ledger import ManagedLedger, MessageStore
+
+_READ_ENTRIES, _READ_BYTES = 100, 1024 * 1024
+_FLUSH_BYTES = 4 * 1024 * 1024
+
+UNUSED_PROPERTY = "compaction.unused"
+"""Names a ledger that is not used yet or any more, so that it is deleted after a crash too."""
+
+
+class CompactionRun(NamedTuple):
+    """The outcome of a compaction.
+
+    Attributes:
+        entries: What is left.
+        removed: Messages that are not.
+    """
+
+    entries: CompactedEntries
+    removed: int
+
+
+class Compactor:
+    """Compacts topics, one after the other: others wait for their turn.
+
+    Attributes:
+        store: Holds the topics, and what compactions leave of them.
+    """
+
+    def __init__(self, store: MessageStore) -> None:
+        self.store = store
+        self._turn = asyncio.Semaphore(1)
+        self._steps = Steps()
+
+    async def compact(
+        self, ledger: ManagedLedger, before: CompactedEntries | None
+    ) -> CompactionRun:
+        """Read what is left of a topic and what is new, and keep the last message of each key.
+
+        Args:
+            ledger: The topic's.
+            before: What the compaction before has left; None for none.
+
+        Raises:
+            MessageStoreError: The store failed.
+            TooManyKeysError: There is no room for the keys.
+        """
+        async with self._turn:
+            last = ledger.last_confirmed
+            keys = LatestKeys()
+            for entries in _source(ledger, before, last):
+                await self._steps.take(keys.note(entries))
+            noted = keys.counted
+            keys.second_pass()
+            left = await self._new_entries(ledger, last)
+            try:
+                await self._copy(keys, _source(ledger, before, last), left)
+                _check_same(noted, keys.counted)
+            except BaseException:
+                await self.store.delete_ledger(left.ledger.name)
+                raise
+            return CompactionRun(left, keys.removed)
+
+    async def _new_entries(self, ledger: ManagedLedger, horizon: Position) -> CompactedEntries:
+        ledger_id = self.store.next_id()
+        name = compacted_name(ledger.name, ledger_id)
+        ledger.set_property(UNUSED_PROPERTY, name)
+        return CompactedEntries(await self.store.open_ledger(name), ledger_id, horizon)
+
+    async def _copy(
+        self, keys: LatestKeys, source: Iterator[list[Entry]], left: CompactedEntries
+    ) -> None:
+        waiting = 0
+        for entries in source:
+            for entry in await self._steps.take(keys.kept(entries)):
+                left.add(entry)
+                waiting += len(entry.data)
+            if waiting > _FLUSH_BYTES:
+                await left.ledger.flushed()
+                waiting = 0
+        await left.ledger.flushed()
+
+
+def _check_same(noted: int, copied: int) -> None:
+    if noted != copied:
+        raise MessageStoreError("its entries were dropped meanwhile; compact it again")
+
+
+def compacted_name(topic: str, ledger_id: int) -> str:
+    """Return the name of the ledger of a topic's compacted entries; no topic can have it."""
+    return f"compacted://{topic.partition('://')[2]}-{ledger_id}"
+
+
+def _source(
+    ledger: ManagedLedger, before: CompactedEntries | None, last: Position
+) -> Iterator[list[Entry]]:
+    """Yield what the compaction before has left, and the entries behind it, some at a time."""
+    at = EARLIEST
+    if before is not None:
+        while left := before.read(at, _READ_ENTRIES, _READ_BYTES):
+            yield left
+            at = Position(left[-1].ledger_id, left[-1].entry_id + 1)
+        at = before.horizon
+    at = ledger.following(at)
+    while at <= last and (read := ledger.read(at, _READ_ENTRIES, _READ_BYTES)):
+        yield [entry for entry in read if entry.position <= last]
+        at = ledger.following(read[-1].position)

@@ -1,0 +1,171 @@
+"""The last message of each key: noted in a first pass, and kept in a second."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.messages.compaction.batches import (
+    BatchMessage,
+    UnreadableBatchError,
+    is_readable_batch,
+    messages_of,
+    unpacked,
+    with_some,
+)
+from broker.messages.entry import Entry
+from broker.messages.metadata import digest_of, parse_metadata, payload_of
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable
+
+    import proto.PulsarApi_pb2 as pb
+
+MOST_KEY_BYTES = 256 * 1024 * 1024
+"""Most memory for the keys of one topic."""
+KEY_COST_BYTES = 150
+"""What a key costs beside its own bytes."""
+MESSAGES_A_STEP = 200
+
+
+class TooManyKeysError(Exception):
+    """The keys of a topic take more memory than they may; one sentence."""
+
+
+class _KeyedMessage(NamedTuple):
+    """A message, as far as compaction looks at it.
+
+    Attributes:
+        key: None for a message without.
+        has_value: False for one that deletes its key: it says so, or is empty.
+        there: False for one that an earlier compaction has left out.
+    """
+
+    key: str | None
+    has_value: bool
+    there: bool = True
+
+
+class _Opened(NamedTuple):
+    """An entry, taken apart.
+
+    Attributes:
+        metadata: Its own.
+        messages: Those of its batch, or itself.
+        batch: The messages with their bytes; None if it is no batch.
+    """
+
+    metadata: pb.MessageMetadata
+    messages: list[_KeyedMessage]
+    batch: list[BatchMessage] | None
+
+
+class LatestKeys:
+    """The number of the last message of each key, as all messages are counted.
+
+    Both passes go through the same entries, in steps; then the numbers are the same.
+
+    Attributes:
+        counted: Messages so far in this pass; they must come to the same in both.
+        removed: Messages that do not stay.
+
+    Source: upstream AbstractTwoPhaseCompactor.
+    """
+
+    def __init__(self, most_bytes: int = MOST_KEY_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self._latest: dict[str, int] = {}
+        self.counted = 0
+        self.removed = 0
+
+    def note(self, entries: Iterable[Entry]) -> Generator[None, None, None]:
+        """Note the keys of entries (the first pass).
+
+        Raises:
+            TooManyKeysError: There is no room for them.
+        """
+        for entry in entries:
+            opened = yield from _opened(entry)
+            if opened is None:
+                self.counted += 1
+                continue
+            for number, message in enumerate(opened.messages, 1):
+                self._note(message)
+                if number % MESSAGES_A_STEP == 0:
+                    yield
+
+    def _note(self, message: _KeyedMessage) -> None:
+        number, key = self.counted, message.key
+        self.counted += 1
+        if not message.there:
+            return
+        if key is None or not message.has_value:
+            self.removed += 1
+            if key is not None and self._latest.pop(key, None) is not None:
+                self._bytes -= len(key) + KEY_COST_BYTES
+        elif key in self._latest:
+            self.removed += 1
+            self._latest[key] = number
+        else:
+            self._latest[key] = number
+            self._bytes += len(key) + KEY_COST_BYTES
+            if self._bytes > self._most_bytes:
+                raise TooManyKeysError(
+                    f"its keys take more than {self._most_bytes} bytes of memory"
+                )
+
+    def second_pass(self) -> None:
+        """Count from the first message again."""
+        self.counted = 0
+
+    def kept(self, entries: Iterable[Entry]) -> Generator[None, None, list[Entry]]:
+        """Return what is left of entries (the second pass)."""
+        left: list[Entry] = []
+        for entry in entries:
+            opened = yield from _opened(entry)
+            if opened is None:
+                self.counted += 1
+                left.append(entry)
+                continue
+            first = self.counted
+            self.counted += len(opened.messages)
+            stays = [
+                index
+                for index, message in enumerate(opened.messages)
+                if message.key is not None and self._latest.get(message.key) == first + index
+            ]
+            if stays and opened.batch is None:
+                left.append(entry)
+            elif stays and opened.batch is not None:
+                data = with_some(opened.metadata, opened.batch, stays)
+                digest = digest_of(opened.metadata)
+                left.append(Entry(entry.ledger_id, entry.entry_id, data, digest))
+            yield
+        return left
+
+
+def _opened(entry: Entry) -> Generator[None, None, _Opened | None]:
+    """Return an entry, taken apart in steps; None for a batch that cannot be: it is kept."""
+    metadata = parse_metadata(entry.data)
+    payload = payload_of(entry.data)
+    if not is_readable_batch(metadata):
+        size = metadata.uncompressed_size if metadata.compression else len(payload)
+        has_value = size > 0 and not metadata.null_value
+        key = metadata.partition_key if metadata.HasField("partition_key") else None
+        yield
+        return _Opened(metadata, [_KeyedMessage(key, has_value)], None)
+    batch: list[BatchMessage] = []
+    messages: list[_KeyedMessage] = []
+    try:
+        data = unpacked(metadata, payload)
+        for message in messages_of(data, metadata.num_messages_in_batch):
+            own = message.metadata
+            batch.append(message)
+            has_value = own.payload_size > 0 and not own.null_value
+            key = own.partition_key if own.HasField("partition_key") else None
+            messages.append(_KeyedMessage(key, has_value, not own.compacted_out))
+            if len(batch) % MESSAGES_A_STEP == 0:
+                yield
+    except UnreadableBatchError:
+        return None
+    return _Opened(metadata, messages, batch)

@@ -1,0 +1,170 @@
+"""Deduplication: a message that its producer sends again is stored once.
+
+For each producer's name the highest sequence id is kept. It is kept in the cursor
+``pulsar.dedup``, as properties, together with the position up to which they are true; what lies
+behind that is read again when the topic is loaded.
+
+Source: upstream MessageDeduplication (PIP-6).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from broker.messages.managed_ledger import CursorState
+from broker.messages.metadata import parse_metadata
+from broker.messages.position import EARLIEST, Position
+from proto.errors import RemoteProtocolError
+
+if TYPE_CHECKING:
+    from broker.messages.entry import Entry
+    from broker.messages.managed_ledger import ManagedLedger
+
+CURSOR = "pulsar.dedup"
+_ENTRIES_AT_ONCE, _BYTES_AT_ONCE = 200, 1024 * 1024
+
+
+class Verdict(Enum):
+    """A judgement about one message."""
+
+    NEW = "store it"
+    DUPLICATE = "it is stored already"
+    UNKNOWN = "it is being stored just now"
+
+
+class Deduplication:
+    """The sequence ids of one topic.
+
+    Bound: ``max_producers`` names; beyond, the one that published longest ago is forgotten.
+
+    Args:
+        ledger: The topic's.
+        entries_interval: Most entries between two snapshots (brokerDeduplicationEntriesInterval).
+        max_producers: brokerDeduplicationMaxNumberOfProducers.
+
+    Attributes:
+        enabled: The topic's policy; without it every message is new, and nothing is kept.
+    """
+
+    def __init__(self, ledger: ManagedLedger, entries_interval: int, max_producers: int) -> None:
+        self._ledger = ledger
+        self._entries_interval = entries_interval
+        self._max_producers = max_producers
+        self.enabled = False
+        self._pushed: dict[str, int] = {}
+        self._stored: dict[str, int] = {}
+        self._since_snapshot = 0
+        self._last = EARLIEST
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    def __repr__(self) -> str:
+        return f"<Deduplication {'on' if self.enabled else 'off'}, {len(self)} producers>"
+
+    # -- on and off ---------------------------------------------------------------------------
+
+    def switch(self, *, on: bool) -> None:
+        """Begin with what is published from now on, or end and forget all."""
+        if on and not self.enabled:
+            self._last = self._ledger.last_confirmed
+            self.enabled = True
+            self._save()
+        elif not on and self.enabled:
+            self.enabled = False
+            self._pushed.clear()
+            self._stored.clear()
+            self._ledger.delete_cursor(CURSOR)
+
+    async def recover(self, *, on: bool) -> None:
+        """Take up what the ledger keeps; the topic is being loaded."""
+        state = self._ledger.cursors.get(CURSOR)
+        if state is None or not on:
+            if state is not None:
+                self._ledger.delete_cursor(CURSOR)
+            self.switch(on=on)
+            return
+        self.enabled = True
+        self._stored = {name: int(text) for name, text in state.properties.items()}
+        self._last = state.mark_delete
+        while entries := self._read_on():
+            for entry in entries:
+                self._replay(entry)
+            await asyncio.sleep(0)
+        self._pushed = dict(self._stored)
+        if self._since_snapshot:
+            self._save()
+
+    def _read_on(self) -> list[Entry]:
+        following = self._ledger.following(self._last)
+        if following > self._ledger.last_confirmed:
+            return []
+        return self._ledger.read(following, _ENTRIES_AT_ONCE, _BYTES_AT_ONCE)
+
+    def _replay(self, entry: Entry) -> None:
+        self._last = entry.position
+        self._since_snapshot += 1
+        try:
+            metadata = parse_metadata(entry.data)
+        except RemoteProtocolError:
+            return  # Profile pulsar stores what nobody can read.
+        highest = max(metadata.sequence_id, metadata.highest_sequence_id)
+        self._keep(metadata.producer_name, highest)
+
+    # -- one message --------------------------------------------------------------------------
+
+    def last_sequence_id(self, producer: str) -> int:
+        """Return the highest that is stored of a producer's name; -1 for none."""
+        return self._stored.get(producer, -1)
+
+    def judge(self, producer: str, sequence_id: int, highest: int) -> Verdict:
+        """Decide on a message, or on a batch as a whole, which is going to be stored if it is new.
+
+        Args:
+            producer: The name of its producer.
+            sequence_id: Its number, of a batch the first.
+            highest: The last number of a batch; else its own.
+        """
+        pushed = self._pushed.get(producer)
+        if pushed is not None and sequence_id <= pushed:
+            stored = self._stored.get(producer)
+            known = stored is not None and sequence_id <= stored
+            return Verdict.DUPLICATE if known else Verdict.UNKNOWN
+        self._pushed[producer] = highest
+        return Verdict.NEW
+
+    def stored(self, producer: str, highest: int, position: Position) -> None:
+        """Keep that a message is stored."""
+        new_ledger = position.ledger_id != self._last.ledger_id and self._since_snapshot
+        if new_ledger or self._since_snapshot >= self._entries_interval:
+            # Also before the old ledger may go: what it says of sequence ids is not lost.
+            self._save()
+        self._last = position
+        self._since_snapshot += 1
+        self._keep(producer, highest)
+
+    def _keep(self, producer: str, highest: int) -> None:
+        # The last one that published stands last.
+        self._stored[producer] = max(highest, self._stored.pop(producer, -1))
+        if len(self._stored) > self._max_producers:
+            oldest = next(iter(self._stored))
+            del self._stored[oldest]
+            self._pushed.pop(oldest, None)
+
+    def lost(self) -> None:
+        """Forget what was being stored: the ledger failed."""
+        self._pushed = dict(self._stored)
+
+    # -- the snapshot -------------------------------------------------------------------------
+
+    def save(self) -> None:
+        """Keep the sequence ids, if any message came since they were kept last."""
+        if self.enabled and self._since_snapshot:
+            self._save()
+
+    def _save(self) -> None:
+        self._since_snapshot = 0
+        kept = {name: str(sequence_id) for name, sequence_id in self._stored.items()}
+        self._ledger.save_cursor(CURSOR, CursorState(self._last, properties=kept))

@@ -1,0 +1,94 @@
+"""The refusals of producers and topics: codes and texts, with upstream's class where it shows."""
+
+from __future__ import annotations
+
+import proto.PulsarApi_pb2 as pb
+from server.connection.request_errors import RequestError
+
+_SERVICE = "org.apache.pulsar.broker.service.BrokerServiceException$"
+
+
+def _with_class(code: pb.ServerError.ValueType, name: str, text: str) -> RequestError:
+    return RequestError(code, f"{_SERVICE}{name}: {text}")
+
+
+def producer_busy(text: str) -> RequestError:
+    """Return the refusal of a Shared producer beside an exclusive one."""
+    return _with_class(pb.ProducerBusy, "ProducerBusyException", text)
+
+
+def producer_fenced(text: str) -> RequestError:
+    """Return the refusal of an exclusive producer."""
+    return _with_class(pb.ProducerFenced, "ProducerFencedException", text)
+
+
+def name_taken(name: str, topic: str) -> RequestError:
+    """Return the refusal of a producer whose name is in use."""
+    text = f"Producer with name '{name}' is already connected to topic '{topic}'"
+    return _with_class(pb.ProducerBusy, "NamingException", text)
+
+
+def too_many_producers(topic: str) -> RequestError:
+    """Return the refusal of a producer above maxProducers."""
+    return RequestError(pb.ProducerBusy, f"Topic '{topic}' reached max producers limit")
+
+
+def terminated() -> RequestError:
+    """Return the refusal of a producer of a terminated topic."""
+    text = "Topic was already terminated"
+    return _with_class(pb.TopicTerminatedError, "TopicTerminatedException", text)
+
+
+def quota_exceeded(*, hold: bool) -> RequestError:
+    """Return the refusal of a producer of a topic whose backlog is above its quota."""
+    code = (
+        pb.ProducerBlockedQuotaExceededError if hold else pb.ProducerBlockedQuotaExceededException
+    )
+    text = "Cannot create producer on topic with backlog quota exceeded"
+    return _with_class(code, "TopicBacklogQuotaExceededException", text)
+
+
+def encryption_required(topic: str) -> RequestError:
+    """Return the refusal of a producer that does not encrypt."""
+    return RequestError(pb.MetadataError, f"Encryption is required in {topic}")
+
+
+def topic_not_found(topic: str) -> RequestError:
+    """Return the refusal of a topic that does not exist and is not made."""
+    return RequestError(pb.TopicNotFound, f"Topic not found {topic}")
+
+
+def partitioned_base(topic: str) -> RequestError:
+    """Return the refusal of the base name of a partitioned topic."""
+    text = f"Found partitioned metadata for non-partitioned topic: {topic}"
+    return RequestError(pb.NotAllowedError, text)
+
+
+def no_partitioned_topic(topic: str) -> RequestError:
+    """Return the refusal of a partition of nothing."""
+    text = f"Partition metadata not found for the partitioned topic: {topic}"
+    return RequestError(pb.NotAllowedError, text)
+
+
+def not_served_here(topic: str, bundle: str, address: str) -> RequestError:
+    """Return the refusal of a topic whose bundle this broker does not own."""
+    text = (
+        f"Namespace bundle ({bundle}) for topic ({topic}) not served by this instance:{address}. "
+        "Please redo the lookup."
+    )
+    return RequestError(pb.ServiceNotReady, text)
+
+
+def fenced() -> RequestError:
+    """Return the refusal of a topic that is being unloaded or deleted."""
+    text = "Topic is temporarily unavailable"
+    return _with_class(pb.ServiceNotReady, "TopicFencedException", text)
+
+
+def no_initial_subscription() -> RequestError:
+    """Return the refusal of a producer whose first subscription may not be created."""
+    text = (
+        "Could not create the initial subscription due to the auto subscription creation is not "
+        "allowed."
+    )
+    return _with_class(pb.NotAllowedError, "NotAllowedException", text)

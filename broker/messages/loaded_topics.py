@@ -1,0 +1,348 @@
+"""The topics of this broker that are loaded: what producers and consumers use now."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+import proto.PulsarApi_pb2 as pb
+from broker.errors import Refusal, RefusedError
+from broker.messages.compaction.compactor import Compactor
+from broker.messages.compaction.topic_compaction import delete_compacted
+from broker.messages.errors import fenced
+from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.publishing.latency import PublishLatency
+from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
+from broker.stores.name_locks import NameLocks, to_its_end
+from proto.names import TopicName
+from server.connection.request_errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
+
+    from broker.configuration.config import BrokerConfig
+    from broker.messages.managed_ledger import MessageStore
+    from broker.messages.position import Position
+    from broker.messages.subscribed import DirectSubscriptions, TopicSubscriptions
+    from broker.messages.topic_creation import TopicCreation
+    from broker.policies.effective import EffectivePolicies
+    from broker.topics.service import TopicService
+    from limiter.clock import Clock
+    from proto.names import NamespaceName
+
+logger = logging.getLogger(__name__)
+
+
+class TopicParts(NamedTuple):
+    """The parts of a broker of which its topics are made.
+
+    Attributes:
+        store: The messages.
+        creation: Says which topics there are.
+        owns: Tells whether this broker serves a topic, at this moment.
+        topics: Deletes them.
+        policies_of: Returns the policies in force for a topic.
+        subscriptions_of: Makes the subscriptions of a topic from what its ledger has.
+        direct_subscriptions_of: The same for non-persistent topics.
+    """
+
+    config: BrokerConfig
+    clock: Clock
+    store: MessageStore
+    creation: TopicCreation
+    owns: Callable[[TopicName], bool]
+    topics: TopicService
+    policies_of: Callable[[TopicName], EffectivePolicies]
+    subscriptions_of: Callable[[PersistentTopic], TopicSubscriptions]
+    direct_subscriptions_of: Callable[[NonPersistentTopic], DirectSubscriptions]
+
+
+class LoadedTopics:
+    """The loaded topics by name; a topic is loaded by the first client that uses it.
+
+    Bound: maxConcurrentTopicLoadRequest loads at a time, others wait for their turn.
+
+    Source: upstream BrokerService.topics.
+    """
+
+    def __init__(self, parts: TopicParts) -> None:
+        self._parts = parts
+        self.latency = PublishLatency()
+        self._context = TopicContext(
+            parts.config, parts.clock, parts.policies_of, self._broken, self.latency
+        )
+        self._compactor = Compactor(parts.store)
+        self._topics: dict[str, Topic] = {}
+        self._locks: NameLocks[str] = NameLocks()
+        self._loads = asyncio.Semaphore(parts.config.max_concurrent_topic_loads)
+        self._unloads: set[asyncio.Task[None]] = set()
+        self.loads = 0
+
+    def __len__(self) -> int:
+        return len(self._topics)
+
+    def __iter__(self) -> Iterator[Topic]:
+        return iter(tuple(self._topics.values()))
+
+    def within(self, namespace: NamespaceName) -> Iterator[Topic]:
+        """Yield the loaded topics of a namespace."""
+        return (topic for topic in self if topic.name.namespace == namespace)
+
+    def loaded(self, name: TopicName) -> Topic | None:
+        """Return a topic if it is loaded."""
+        return self._topics.get(str(name))
+
+    # -- loading ------------------------------------------------------------------------------
+
+    async def get(self, name: TopicName, *, create: bool = True) -> Topic:
+        """Return a topic, which is loaded if it is not, and made if it is missing.
+
+        Args:
+            name: A topic, or one partition.
+            create: Whether a missing one is made, where the operator allows that.
+
+        Raises:
+            RequestError: It is not served here, does not exist, cannot, or the store failed.
+        """
+        found = self._topics.get(str(name))
+        if found is not None and not found.closing:
+            return found
+        async with self._locks.of(str(name)):
+            found = self._topics.get(str(name))
+            if found is not None and not found.closing:
+                return found
+            return await to_its_end(self._load(name, found, create=create))
+
+    async def _load(self, name: TopicName, broken: Topic | None, *, create: bool) -> Topic:
+        if broken is not None:
+            await self._unload(broken)
+        async with self._loads:
+            made = await self._parts.creation.ensure(name, create=create)
+            try:
+                topic = await self._opened(name, made=made)
+            except MessageStoreError as error:
+                raise RequestError(pb.PersistenceError, str(error)) from None
+            if not self._parts.owns(name):  # Not any more: the bundle was lost meanwhile.
+                if name.persistent:
+                    self._parts.store.close_ledger(str(name))
+                raise fenced()
+            self._topics[topic.full_name] = topic
+            self.loads += 1
+            return topic
+
+    async def _opened(self, name: TopicName, *, made: bool) -> Topic:
+        parts = self._parts
+        if not name.persistent:
+            direct = NonPersistentTopic(name, self._context, parts.direct_subscriptions_of)
+            direct.made_by_use = made
+            return direct
+        ledger = await parts.store.open_ledger(str(name))
+        topic = PersistentTopic(name, self._context, ledger, parts.subscriptions_of)
+        if made:
+            topic.mark_made_by_use()
+        await topic.compaction.open(self._compactor)
+        await topic.recover()
+        return topic
+
+    def policies_changed(self, scope: NamespaceName | TopicName | None) -> None:
+        """Have the topics of a namespace, or one topic, or all, follow their policies."""
+        for topic in self:
+            if scope is None or scope in (
+                topic.name.namespace,
+                topic.name,
+                topic.name.partitioned_name,
+            ):
+                topic.policies_changed()
+
+    # -- their end ----------------------------------------------------------------------------
+
+    async def unload(self, name: TopicName) -> bool:
+        """Close a topic; false if it is not loaded. Its clients come back and load it again."""
+        async with self._locks.of(str(name)):
+            topic = self._topics.get(str(name))
+            if topic is None:
+                return False
+            await to_its_end(self._unload(topic))
+            return True
+
+    def let_go(self, belongs: Callable[[TopicName], bool]) -> Awaitable[object]:
+        """Close topics that this broker serves no more: nothing is published from now on.
+
+        Args:
+            belongs: Says which.
+
+        Returns:
+            What ends when all of them are closed.
+        """
+        gone = [topic for topic in self if belongs(topic.name)]
+        for topic in gone:
+            topic.closing = True
+            topic.producers.disconnect(fenced())
+        return asyncio.get_running_loop().create_task(self._unload_all(gone))
+
+    async def _unload_all(self, topics: list[Topic]) -> None:
+        for topic in topics:
+            await self.unload(topic.name)
+
+    async def forget(self, belongs: Callable[[TopicName], bool]) -> None:
+        """Delete what is stored of topics that others served meanwhile; none of them is loaded."""
+        for name in self._parts.store.names():
+            if belongs(TopicName.parse(name)):
+                await self._parts.store.delete_ledger(name)
+            await asyncio.sleep(0)
+
+    async def _unload(self, topic: Topic) -> None:
+        topic.closing = True
+        try:
+            topic.producers.disconnect(fenced())
+            topic.subscriptions.close_consumers()
+            if isinstance(topic, PersistentTopic):
+                await self._keep(topic)
+        finally:
+            self._topics.pop(topic.full_name, None)
+
+    async def _keep(self, topic: PersistentTopic) -> None:
+        """Have what a topic stored made durable, and close its ledger."""
+        await topic.compaction.close()
+        try:
+            await topic.ledger.flushed()
+            topic.deduplication.save()
+            topic.subscriptions.close()
+            await topic.ledger.flushed()
+        except MessageStoreError as error:
+            logger.warning("what %s stored last may be lost: %s", topic.name, error)
+        topic.forget_pending()
+        topic.ledger.listener = None
+        self._parts.store.close_ledger(topic.full_name)
+
+    def _broken(self, topic: Topic) -> None:
+        """Unload a topic whose ledger failed, in a task of its own."""
+        if not topic.closing:
+            topic.closing = True
+            task = asyncio.get_running_loop().create_task(self._unload_broken(topic))
+            self._unloads.add(task)
+            task.add_done_callback(self._unloads.discard)
+
+    async def _unload_broken(self, topic: Topic) -> None:
+        async with self._locks.of(topic.full_name):
+            if self._topics.get(topic.full_name) is topic:  # Else the next client was faster.
+                await to_its_end(self._unload(topic))
+
+    async def delete(self, name: TopicName, *, force: bool = False) -> None:
+        """Delete a topic with its messages.
+
+        Args:
+            name: The topic, loaded or not.
+            force: Also if it has producers or consumers, which are closed.
+
+        Raises:
+            RefusedError: There is none, it is a partitioned topic, or it is in use.
+            StoreError: The metadata store failed.
+            MessageStoreError: The message store failed.
+        """
+        async with self._locks.of(str(name)):
+            topic = self._topics.get(str(name))
+            if topic is not None and not force:
+                check_unused(topic)
+            await to_its_end(self._delete(name, topic))
+
+    async def _delete(self, name: TopicName, topic: Topic | None) -> None:
+        if topic is not None:
+            topic.closing = True
+        try:
+            await self._parts.topics.delete(name)
+        except BaseException:
+            if topic is not None:
+                topic.closing = False
+            raise
+        await self._drop(name, topic)
+
+    async def _drop(self, name: TopicName, topic: Topic | None) -> None:
+        """Close a topic that is deleted already, and delete its messages."""
+        if topic is not None:
+            topic.closing = True
+            topic.subscriptions.close_consumers()
+            topic.subscriptions.close()
+            topic.producers.disconnect(fenced())
+            del self._topics[topic.full_name]
+            if isinstance(topic, PersistentTopic):
+                topic.forget_pending()
+                await topic.compaction.close()
+        if name.persistent:
+            await delete_compacted(self._parts.store, str(name))
+            await self._parts.store.delete_ledger(str(name))
+
+    async def drop_namespace(
+        self, namespace: NamespaceName, blocks: Iterable[Iterable[bytes]]
+    ) -> None:
+        """Close the topics of a namespace that was deleted, and delete their messages.
+
+        Args:
+            namespace: It is gone already, so that clients who come back find nothing.
+            blocks: The full names of its persistent topics, as many at a time as may hold the loop.
+
+        Raises:
+            MessageStoreError: The message store failed.
+        """
+        for topic in self.within(namespace):
+            async with self._locks.of(topic.full_name):
+                if self._topics.get(topic.full_name) is topic:
+                    await to_its_end(self._drop(topic.name, topic))
+        for block in blocks:
+            for name in map(bytes.decode, block):
+                if self._parts.store.holds(name):
+                    await self._parts.store.delete_ledger(name)
+            await asyncio.sleep(0)
+
+    async def terminate(self, name: TopicName) -> Position:
+        """Have a topic take no more messages; return the position of the last.
+
+        Raises:
+            RequestError: See ``get``.
+            RefusedError: It is non-persistent.
+        """
+        topic = await self._persistent(name, "Termination of a non-persistent topic is not allowed")
+        topic.terminate()
+        with suppress(MessageStoreError):
+            await topic.ledger.flushed()
+        return topic.ledger.last_confirmed
+
+    async def truncate(self, name: TopicName) -> None:
+        """Forget the backlogs of a topic, and drop what is in its closed ledgers.
+
+        Raises:
+            RequestError: See ``get``.
+            RefusedError: It is non-persistent.
+        """
+        topic = await self._persistent(name, "truncate is not supported for non-persistent topics")
+        topic.truncate()
+
+    async def _persistent(self, name: TopicName, refusal: str) -> PersistentTopic:
+        topic = await self.get(name, create=False)
+        if not isinstance(topic, PersistentTopic):
+            raise RefusedError(Refusal.NOT_ACCEPTABLE, refusal)
+        return topic
+
+    async def close(self) -> None:
+        """Close all topics: the broker ends."""
+        for topic in self:
+            await self.unload(topic.name)
+
+
+def check_unused(topic: Topic) -> None:
+    """Refuse to delete a topic that has clients.
+
+    Raises:
+        RefusedError: It has.
+    """
+    consumers, producers = topic.subscriptions.consumer_count, len(topic.producers)
+    clients = consumers + producers
+    if clients:
+        noun = "client" if clients == 1 else "clients"
+        text = (
+            f"Topic has {clients} {noun} connected Including {consumers} consumers, {producers} "
+            "producers, and 0 replicators."
+        )
+        raise RefusedError(Refusal.PRECONDITION_FAILED, text)

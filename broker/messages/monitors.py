@@ -1,0 +1,162 @@
+"""The monitors of topics: what is done to all that are loaded, again and again.
+
+Expiry, retention, backlog quotas, unused topics, snapshots of sequence ids, compaction, and rates.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from broker.errors import RefusedError
+from broker.messages.backlog_quota import enforce_quota
+from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.topic import PersistentTopic
+from broker.policies.effective import DeleteMode
+from broker.stores.changes import StoreError
+from limiter.clock import clock_sleep
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from broker.configuration.publishing_keys import PublishingConfig
+    from broker.messages.loaded_topics import LoadedTopics
+    from broker.messages.topic import Topic
+    from limiter.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+_TOPICS_AT_ONCE = 16
+
+
+class TopicMonitors:
+    """Looks after the loaded topics."""
+
+    def __init__(self, topics: LoadedTopics, config: PublishingConfig, clock: Clock) -> None:
+        self._topics = topics
+        self._config = config
+        self._clock = clock
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Begin; each monitor looks for the first time after its interval."""
+        config = self._config
+        self._every(config.statistics_seconds, self.update_rates)
+        self._every(config.expiry_check_seconds, self.expire)
+        self._every(config.retention_check_seconds, self.trim)
+        self._every(config.dedup_snapshot_seconds, self.keep_sequence_ids)
+        self._every(config.quota_check_seconds, self.enforce_quotas)
+        self._every(config.inactive_check_seconds, self.delete_unused)
+        self._every(config.compaction_check_seconds, self.compact)
+
+    def _every(self, seconds: float, work: Callable[[], Coroutine[object, object, None]]) -> None:
+        if seconds > 0:
+            loop = asyncio.get_running_loop()
+            self._tasks.append(loop.create_task(self._repeat(seconds, work)))
+
+    async def _repeat(
+        self, seconds: float, work: Callable[[], Coroutine[object, object, None]]
+    ) -> None:
+        while True:
+            await clock_sleep(self._clock, seconds)
+            try:
+                await work()
+            except Exception:
+                logger.exception("a monitor of topics failed; it looks again in %g s", seconds)
+
+    async def close(self) -> None:
+        """End."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+
+    async def _each(self, work: Callable[[Topic], object]) -> None:
+        """Do something to each topic; others have their turn in between."""
+        for number, topic in enumerate(self._topics, 1):
+            if not topic.closing:
+                try:
+                    work(topic)
+                except MessageStoreError as error:
+                    logger.warning("%s: %s", topic.name, error)
+            if number % _TOPICS_AT_ONCE == 0:
+                await asyncio.sleep(0)
+
+    # -- what they do -------------------------------------------------------------------------
+
+    async def update_rates(self) -> None:
+        """End a period of the statistics."""
+        await self._each(lambda topic: topic.update_rates(self._config.statistics_seconds))
+
+    async def expire(self) -> None:
+        """Have messages older than their topic's TTL acknowledged."""
+        await self._each(_expire)
+
+    async def trim(self) -> None:
+        """Drop ledgers that nobody needs any more, as far as retention allows."""
+        await self._each(_trim)
+
+    async def keep_sequence_ids(self) -> None:
+        """Have deduplication keep what it knows."""
+        await self._each(_keep_sequence_ids)
+
+    async def enforce_quotas(self) -> None:
+        """Do what exceeded backlog quotas say."""
+        await self._each(_enforce_quota)
+
+    async def compact(self) -> None:
+        """Compact the topics of which more is uncompacted than their policies allow."""
+        await self._each(_compact)
+
+    async def delete_unused(self) -> None:
+        """Delete topics that nobody has used for long, of those that came with their first use."""
+        for topic in self._topics:
+            if topic.in_use:
+                topic.idle_since = self._clock.now()
+            elif self._is_unused(topic):
+                logger.info("deleting %s, which nobody uses", topic.name)
+                try:
+                    await self._topics.delete(topic.name)
+                except (RefusedError, StoreError, MessageStoreError) as error:
+                    logger.info("%s is not deleted: %s", topic.name, error)
+
+    def _is_unused(self, topic: Topic) -> bool:
+        rule = topic.policies.inactive_topics
+        if not rule.delete or not topic.made_by_use or topic.closing:
+            return False
+        if self._clock.now() - topic.idle_since < rule.after_seconds:
+            return False
+        if rule.mode is not DeleteMode.CAUGHT_UP:
+            return not len(topic.subscriptions)
+        return isinstance(topic, PersistentTopic) and not any(
+            one.cursor.backlog for one in topic.subscriptions
+        )
+
+
+def _expire(topic: Topic) -> None:
+    ttl = topic.policies.ttl_seconds
+    if ttl > 0 and isinstance(topic, PersistentTopic):
+        oldest_kept_ms = topic.clock.wall_ms() - ttl * 1000
+        for subscription in topic.subscriptions:
+            subscription.expire_older(oldest_kept_ms)
+
+
+def _trim(topic: Topic) -> None:
+    if isinstance(topic, PersistentTopic):
+        topic.subscriptions.moved()
+
+
+def _keep_sequence_ids(topic: Topic) -> None:
+    if isinstance(topic, PersistentTopic):
+        topic.deduplication.save()
+
+
+def _compact(topic: Topic) -> None:
+    if isinstance(topic, PersistentTopic):
+        topic.compaction.start_if_due()
+
+
+def _enforce_quota(topic: Topic) -> None:
+    if isinstance(topic, PersistentTopic):
+        enforce_quota(topic)

@@ -1,0 +1,273 @@
+"""A producer of one connection: from PRODUCER to its end."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.publishing.receipts import producer_prefix, receipt_frame, send_error
+from broker.messages.publishing.statistics import PublishStatistics
+from proto.commands import Type, error_command
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from broker.messages.metadata import MessageDigest
+    from broker.messages.publishing.throttling import ConnectionPublishes
+    from broker.policies.effective import EffectivePolicies
+    from server.connection.request_errors import RequestError
+    from server.connection.turn_writer import TurnWriter
+
+UNASKED_REQUEST_ID = 2**64 - 1
+"""The request id of what a client did not ask for: -1."""
+
+
+class ProducerConnection(Protocol):
+    """A connection, as far as its producers need it.
+
+    Attributes:
+        peer: Its address.
+        producers: Its producers by id, those that are being made included.
+        turn_writer: Sends receipts.
+        publishes: What it publishes, and why it is not read.
+    """
+
+    peer: str
+    producers: dict[int, Producer]
+    turn_writer: TurnWriter
+    publishes: ConnectionPublishes
+
+    def send(self, command: pb.BaseCommand) -> None:
+        """Queue a command."""
+
+    async def answers_ping(self) -> bool:
+        """Tell whether its client lives; if not, it ends."""
+
+    def producer_was_closed(self, producer_id: int) -> None:
+        """Ignore the messages of a producer for a while: this broker closed it."""
+
+
+class ProducedTopic(Protocol):
+    """A topic, as far as its producers need it.
+
+    Attributes:
+        full_name: Its name.
+        policies: Those in force now.
+    """
+
+    full_name: str
+    policies: EffectivePolicies
+
+    def publish(
+        self,
+        producer: Producer,
+        sequence_id: int,
+        highest_sequence_id: int,
+        data: bytes,
+        digest: MessageDigest,
+        *,
+        whole: bool = True,
+    ) -> None:
+        """Take a message."""
+
+    def producer_left(self, producer: Producer) -> None:
+        """Forget a producer."""
+
+
+class ProducerState(Enum):
+    """A stage of a producer's life."""
+
+    OPENING = "is being made"
+    WAITING = "waits for exclusive access"
+    OPEN = "open"
+    CLOSING = "waits for its last receipt"
+    CLOSED = "closed"
+
+
+class Producer:
+    """A producer.
+
+    Attributes:
+        cnx: Its connection.
+        producer_id: The client's, unique on its connection.
+        request_id: Of the PRODUCER that it answers.
+        name: Its name, the client's or ours.
+        access_mode: The mode that it asks for.
+        asked_epoch: The topic epoch that its client names; None for none.
+        epoch: Counts the client's attempts to connect it.
+        user_provided_name: The client chose its name.
+        encrypted: It says that it encrypts.
+        metadata: The client's own properties.
+        schema_version: Of its schema; empty without one.
+        last_sequence_id: The last that deduplication knows of its name; -1 for none.
+        topic: Its topic, once that is loaded.
+        state: The stage of its life.
+        pending: Its messages that are not stored yet.
+        statistics: Its own figures.
+        connected_at: In ms since 1970.
+
+    Source: upstream Producer.
+    """
+
+    __slots__ = (
+        "_close_request_id",
+        "_prefix",
+        "access_mode",
+        "asked_epoch",
+        "cnx",
+        "connected_at",
+        "encrypted",
+        "epoch",
+        "last_sequence_id",
+        "metadata",
+        "name",
+        "pending",
+        "producer_id",
+        "request_id",
+        "schema_version",
+        "state",
+        "statistics",
+        "topic",
+        "user_provided_name",
+    )
+
+    def __init__(
+        self,
+        cnx: ProducerConnection,
+        request: pb.CommandProducer,
+        name: str,
+        connected_at: int = 0,
+    ) -> None:
+        self.cnx = cnx
+        self.producer_id = request.producer_id
+        self.request_id = request.request_id
+        self.name = name
+        self.access_mode = int(request.producer_access_mode)
+        self.asked_epoch = request.topic_epoch if request.HasField("topic_epoch") else None
+        self.epoch = request.epoch
+        self.user_provided_name = request.user_provided_producer_name
+        self.encrypted = request.encrypted
+        self.metadata: Mapping[str, str] = {pair.key: pair.value for pair in request.metadata}
+        self.schema_version = b""
+        self.last_sequence_id = -1
+        self.topic: ProducedTopic | None = None
+        self.state = ProducerState.OPENING
+        self.pending = 0
+        self.statistics = PublishStatistics()
+        self.connected_at = connected_at
+        self._prefix = producer_prefix(self.producer_id)
+        self._close_request_id: int | None = None
+
+    def __repr__(self) -> str:
+        return f"<Producer {self.name!r} {self.state.value}>"
+
+    @property
+    def gone(self) -> bool:
+        """True if it is closed."""
+        return self.state is ProducerState.CLOSED
+
+    # -- answers ------------------------------------------------------------------------------
+
+    def opened(self, topic_epoch: int | None) -> None:
+        """Answer PRODUCER: it may produce."""
+        self.state = ProducerState.OPEN
+        self.cnx.send(self._success(self.request_id, topic_epoch))
+
+    def waits(self) -> None:
+        """Answer PRODUCER: it is told again when its turn has come."""
+        self.state = ProducerState.WAITING
+        success = self._success(self.request_id, None)
+        success.producer_success.producer_ready = False
+        self.cnx.send(success)
+
+    def answer_again(self, request_id: int) -> None:
+        """Answer a PRODUCER with the id of this one, which is what the client gets."""
+        again = pb.CommandProducerSuccess(
+            request_id=request_id,
+            producer_name=self.name,
+            last_sequence_id=-1,
+            schema_version=self.schema_version,
+            producer_ready=True,
+        )
+        self.cnx.send(pb.BaseCommand(type=Type.PRODUCER_SUCCESS, producer_success=again))
+
+    def _success(self, request_id: int, topic_epoch: int | None) -> pb.BaseCommand:
+        success = pb.CommandProducerSuccess(
+            request_id=request_id,
+            producer_name=self.name,
+            last_sequence_id=self.last_sequence_id,
+            schema_version=self.schema_version,
+            producer_ready=True,
+        )
+        if topic_epoch is not None:
+            success.topic_epoch = topic_epoch
+        return pb.BaseCommand(type=Type.PRODUCER_SUCCESS, producer_success=success)
+
+    def received(
+        self, sequence_id: int, ledger_id: int, entry_id: int, highest_sequence_id: int
+    ) -> None:
+        """Send the receipt of a message."""
+        frame = receipt_frame(self._prefix, sequence_id, ledger_id, entry_id, highest_sequence_id)
+        self.cnx.turn_writer.add(frame)
+
+    def refused(self, sequence_id: int, error: pb.ServerError.ValueType, message: str) -> None:
+        """Send the error of a message; the producer stays open."""
+        self.cnx.send(send_error(self.producer_id, sequence_id, error, message))
+
+    # -- its end ------------------------------------------------------------------------------
+
+    def close(self, request_id: int) -> None:
+        """Close at the client's wish, and say so behind the receipt of its last message.
+
+        It is said before the one whose turn comes then is told (recorded).
+        """
+        if self.pending and self.state is ProducerState.OPEN:
+            self.state = ProducerState.CLOSING
+            self._close_request_id = request_id
+        else:
+            self._send_success(request_id)
+            self._end()
+
+    def settled(self) -> None:
+        """Count a message that is stored, or lost with its ledger."""
+        self.pending -= 1
+        if not self.pending and self.state is ProducerState.CLOSING:
+            if self._close_request_id is not None:
+                self._send_success(self._close_request_id)
+            self._end()
+
+    def _send_success(self, request_id: int) -> None:
+        success = pb.CommandSuccess(request_id=request_id)
+        self.cnx.send(pb.BaseCommand(type=Type.SUCCESS, success=success))
+
+    def connection_lost(self) -> None:
+        """End with the connection."""
+        self._end()
+
+    def dropped(self) -> None:
+        """End without a word: its next SEND is that of an unknown producer, and closes."""
+        self._end()
+
+    def fail(self, error: RequestError) -> None:
+        """End before it ever produced, with an answer to its PRODUCER."""
+        self._end()
+        self.cnx.send(error_command(self.request_id, error.server_error, error.message))
+
+    def disconnect(self) -> None:
+        """End at the broker's wish: the client asks where its topic is, and comes back."""
+        was_open = self.state in (ProducerState.OPEN, ProducerState.CLOSING)
+        self._end()
+        if was_open:
+            self.cnx.producer_was_closed(self.producer_id)
+        close = pb.CommandCloseProducer(producer_id=self.producer_id, request_id=UNASKED_REQUEST_ID)
+        self.cnx.send(pb.BaseCommand(type=Type.CLOSE_PRODUCER, close_producer=close))
+
+    def _end(self) -> None:
+        if self.state is ProducerState.CLOSED:
+            return
+        self.state = ProducerState.CLOSED
+        if self.cnx.producers.get(self.producer_id) is self:
+            del self.cnx.producers[self.producer_id]
+        if self.topic is not None:
+            self.topic.producer_left(self)

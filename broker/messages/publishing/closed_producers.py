@@ -1,0 +1,48 @@
+"""The producers of a connection that the broker closed: their last messages are on the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from limiter.clock import Clock
+
+LEAST_GRACE_SECONDS = 5.0
+"""For a broker without keep-alive."""
+MAX_CLOSED = 10_000
+"""Producers of one connection that are remembered; beyond, the oldest is forgotten."""
+
+
+class ClosedProducers:
+    """Remembers for a while which producers were closed.
+
+    Args:
+        clock: The connection's.
+        seconds: For how long (upstream: keepAliveIntervalSeconds).
+    """
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._until: dict[int, float] = {}
+
+    def __len__(self) -> int:
+        return len(self._until)
+
+    def __contains__(self, producer_id: int) -> bool:
+        return self._until.get(producer_id, -1.0) >= self._clock.now()
+
+    def add(self, producer_id: int) -> None:
+        """Remember a producer that was closed now."""
+        now = self._clock.now()
+        self._until.pop(producer_id, None)
+        while self._until:
+            oldest = next(iter(self._until))
+            if self._until[oldest] >= now and len(self._until) < MAX_CLOSED:
+                break
+            del self._until[oldest]
+        self._until[producer_id] = now + self._seconds
+
+    def discard(self, producer_id: int) -> None:
+        """Forget a producer: its id is in use again."""
+        self._until.pop(producer_id, None)

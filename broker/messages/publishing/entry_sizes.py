@@ -1,0 +1,38 @@
+"""How large entries are, in the buckets of Pulsar's metrics."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+BUCKETS = {
+    "128": 128,
+    "512": 512,
+    "1_kb": 1024,
+    "2_kb": 2 * 1024,
+    "4_kb": 4 * 1024,
+    "16_kb": 16 * 1024,
+    "100_kb": 100 * 1024,
+    "1_mb": 1024 * 1024,
+}
+"""The largest size of each bucket, by the end of its metric's name (pulsar_entry_size_le_...)."""
+_BOUNDS = tuple(BUCKETS.values())
+
+
+class EntrySizes:
+    """Counts entries by size.
+
+    Attributes:
+        counts: A number for each of BUCKETS, then those that are larger.
+        size_bytes: Of all entries.
+    """
+
+    __slots__ = ("counts", "size_bytes")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(_BOUNDS) + 1)
+        self.size_bytes = 0
+
+    def add(self, size_bytes: int) -> None:
+        """Count an entry."""
+        self.counts[bisect_left(_BOUNDS, size_bytes)] += 1
+        self.size_bytes += size_bytes

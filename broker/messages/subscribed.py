@@ -1,0 +1,132 @@
+"""The subscriptions of a topic, as far as the topic and those who look after it need them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    import proto.PulsarApi_pb2 as pb
+    from broker.messages.entry import Entry
+    from broker.messages.position import Position
+
+
+class TopicConsumer(Protocol):
+    """A consumer, as far as its topic needs it."""
+
+    @property
+    def takes_any_schema(self) -> bool:
+        """True if it reads whatever schema there is (AUTO_CONSUME)."""
+
+
+class TopicSubscription(Protocol):
+    """A subscription, as far as its topic needs it.
+
+    Attributes:
+        name: Its own.
+        consumers: Those that are connected.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def consumers(self) -> Collection[TopicConsumer]:
+        """Its consumers."""
+
+
+class SubscriptionCursor(Protocol):
+    """A cursor, as far as the topic needs it."""
+
+    @property
+    def backlog(self) -> int:
+        """Entries that are not acknowledged."""
+
+    @property
+    def backlog_bytes(self) -> int:
+        """Theirs."""
+
+    @property
+    def first_left(self) -> Position:
+        """The first of them, or the next that will be stored."""
+
+
+class StoredSubscription(TopicSubscription, Protocol):
+    """A subscription of a topic whose messages are stored."""
+
+    @property
+    def cursor(self) -> SubscriptionCursor:
+        """What is acknowledged."""
+
+    def skip(self, entries: int) -> None:
+        """Acknowledge the next entries."""
+
+    def expire_older(self, than_ms: int) -> int:
+        """Acknowledge the entries that were published before a moment; return how many."""
+
+
+class AnySubscriptions(Protocol):
+    """The subscriptions of any topic, as far as their topic needs them."""
+
+    async def open(self, asked: pb.CommandSubscribe) -> Any:  # noqa: ANN401
+        """Return the subscription that a client names."""
+
+    def __iter__(self) -> Iterator[TopicSubscription]: ...
+
+    def __len__(self) -> int: ...
+
+    @property
+    def consumer_count(self) -> int:
+        """Consumers of all subscriptions."""
+
+    def close_consumers(self) -> None:
+        """Close all consumers at the broker's wish."""
+
+    def get(self, name: str) -> TopicSubscription | None:
+        """Return a subscription; None if there is none."""
+
+    def close(self) -> None:
+        """Keep what is stored of them, and end their timers."""
+
+    def policies_changed(self) -> None:
+        """Follow the topic's policies."""
+
+    def update_rates(self, seconds: float) -> None:
+        """End a period of the statistics."""
+
+
+class TopicSubscriptions(AnySubscriptions, Protocol):
+    """The subscriptions of a topic whose messages are stored."""
+
+    def __iter__(self) -> Iterator[StoredSubscription]: ...
+
+    def create(self, name: str) -> StoredSubscription:
+        """Create a durable subscription behind the last entry."""
+
+    def moved(self) -> None:
+        """Drop ledgers that nobody needs any more, as far as retention allows."""
+
+    @property
+    def slowest(self) -> Position:
+        """The first entry that a subscription still needs."""
+
+    def entries_added(self) -> None:
+        """Entries were stored: dispatch them."""
+
+    def terminated(self) -> None:
+        """No more entries will come."""
+
+    def save(self) -> None:
+        """Keep all cursors in the ledger."""
+
+    def clear_backlogs(self) -> None:
+        """Move all cursors to the end."""
+
+
+class DirectSubscriptions(AnySubscriptions, Protocol):
+    """The subscriptions of a topic that stores nothing."""
+
+    def publish(self, entry: Entry) -> None:
+        """Hand an entry to those consumers that have permits for it."""

@@ -1,0 +1,120 @@
+"""The rules by which a topic that a client asks for is there, is made, or is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import proto.PulsarApi_pb2 as pb
+from broker.bundles import bundle_of
+from broker.errors import Refusal, RefusedError
+from broker.messages.errors import (
+    no_partitioned_topic,
+    not_served_here,
+    partitioned_base,
+    topic_not_found,
+)
+from broker.stores.changes import StoreError
+from proto.names import NamespaceName, is_transaction_topic
+from server.connection.request_errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.stores.store import MetadataStore, NamespaceSnapshot
+    from broker.topics.rules import TopicRules
+    from broker.topics.service import TopicService
+    from proto.names import TopicName
+
+_SYSTEM = NamespaceName.parse("pulsar/system")
+
+
+class CreationRules(NamedTuple):
+    """The rules of one broker.
+
+    Attributes:
+        topics: Those of the operator, at this moment.
+        owns: Whether this broker serves a topic (see BundleOwnership), at this moment.
+        address: Host and port of this broker's admin port, which refusals name.
+    """
+
+    topics: Callable[[NamespaceName], TopicRules]
+    owns: Callable[[TopicName], bool]
+    address: Callable[[], str]
+
+
+class TopicCreation:
+    """Says whether a topic exists, and makes it for the first client that uses it.
+
+    Source: upstream BrokerService.getTopic, isAllowAutoTopicCreationAsync.
+    """
+
+    def __init__(self, store: MetadataStore, topics: TopicService, rules: CreationRules) -> None:
+        self._store = store
+        self._topics = topics
+        self._rules = rules
+
+    async def ensure(self, topic: TopicName, *, create: bool) -> bool:
+        """Return true if the topic was made now, false if it exists.
+
+        Args:
+            topic: A topic, or one partition.
+            create: Whether a missing one is made, where the operator allows that.
+
+        Raises:
+            RequestError: It is not served here, does not exist, or cannot.
+        """
+        try:
+            return await self._ensure(topic, create=create)
+        except StoreError as error:
+            raise RequestError(pb.MetadataError, str(error)) from None
+
+    async def _ensure(self, topic: TopicName, *, create: bool) -> bool:
+        snapshot = await self._store.snapshot(topic.namespace)
+        if snapshot is None or not self._rules.owns(topic):
+            raise await self._not_served(topic)
+        name = str(topic)
+        if name in snapshot.partitioned:
+            raise partitioned_base(name)
+        if snapshot.holds(name.encode()):
+            return False
+        if topic.namespace == _SYSTEM or topic.partition_index < 0:
+            _check_transaction_topic(name)
+        self._check_partition(topic, snapshot)
+        if not create or not self._rules.topics(topic.namespace).auto_creation:
+            raise topic_not_found(name)
+        return await self._create(topic)
+
+    async def _not_served(self, topic: TopicName) -> RequestError:
+        policies = await self._store.policies(topic.namespace)
+        hashes = bundle_of(str(topic).encode(), 1 if policies is None else policies.bundles)
+        bundle = f"{topic.namespace}/{hashes}"
+        return not_served_here(str(topic), bundle, self._rules.address())
+
+    def _check_partition(self, topic: TopicName, snapshot: NamespaceSnapshot) -> None:
+        """Refuse a partition that its topic does not have; one that it lacks is made."""
+        index = topic.partition_index
+        if index < 0:
+            return
+        count = snapshot.partitioned.get(str(topic.partitioned_name))
+        if count is None:
+            raise no_partitioned_topic(str(topic))
+        if index >= count:
+            raise topic_not_found(str(topic))
+
+    async def _create(self, topic: TopicName) -> bool:
+        try:
+            await self._topics.create_for_client(topic)
+        except RefusedError as error:
+            snapshot = await self._store.snapshot(topic.namespace)
+            if snapshot is not None and snapshot.holds(str(topic).encode()):
+                return False  # Another client was faster.
+            if error.refusal is Refusal.NOT_FOUND:
+                raise await self._not_served(topic) from None
+            raise RequestError(pb.NotAllowedError, error.reason) from None
+        return True
+
+
+def _check_transaction_topic(name: str) -> None:
+    if is_transaction_topic(name):
+        text = f"Can not create transaction system topic {name}"
+        raise RequestError(pb.NotAllowedError, text)

@@ -1,0 +1,120 @@
+"""The parts of a broker that serve messages, put together: store, topics, subscriptions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.messages.loaded_topics import LoadedTopics, TopicParts
+from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.monitors import TopicMonitors
+from broker.messages.publishing.names import ProducerNames
+from broker.messages.publishing.rules import PublishRules
+from broker.messages.publishing.throttling import PublishLimits, publish_limits
+from broker.messages.stores.open_store import message_store_for
+from broker.messages.topic_creation import CreationRules, TopicCreation
+from broker.subscriptions.context import SubscriptionRules
+from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
+from broker.subscriptions.subscriptions import Subscriptions
+from server.errors import StartError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AsyncExitStack
+
+    from broker.configuration.config import BrokerConfig
+    from broker.messages.managed_ledger import MessageStore
+    from broker.ownership.ownership import Ownership
+    from broker.policies.service import PolicyService
+    from broker.stores.store import MetadataStore
+    from broker.topics.rules import TopicRules
+    from broker.topics.service import TopicService
+    from limiter.clock import Clock
+    from proto.names import NamespaceName
+
+
+class MessagingContext(NamedTuple):
+    """The parts that messages need of the rest of their broker.
+
+    Attributes:
+        metadata: The names of topics.
+        topics: Creates and deletes them.
+        topic_rules: Returns the rules of creation in a namespace.
+        policies: Those in force for a topic.
+        ownership: Knows which topics this broker serves.
+        address: Returns host and port of this broker's admin API.
+    """
+
+    config: BrokerConfig
+    clock: Clock
+    metadata: MetadataStore
+    topics: TopicService
+    topic_rules: Callable[[NamespaceName], TopicRules]
+    policies: PolicyService
+    ownership: Ownership
+    address: Callable[[], str]
+
+
+class Messaging(NamedTuple):
+    """The parts of a broker that serve messages.
+
+    Attributes:
+        store: What is stored.
+        loaded_topics: The topics in use.
+        producer_names: Names for producers that have none.
+        publish_rules: The bounds of one message.
+        publish_limits: The bounds of what all publish.
+        monitors: They look after the loaded topics.
+    """
+
+    store: MessageStore
+    loaded_topics: LoadedTopics
+    producer_names: ProducerNames
+    publish_rules: PublishRules
+    publish_limits: PublishLimits
+    monitors: TopicMonitors
+
+    async def open(self, exits: AsyncExitStack) -> None:
+        """Open the store of messages; store and topics are closed with the exits.
+
+        Raises:
+            StartError: The store cannot be opened; one sentence.
+        """
+        try:
+            await self.store.open()
+        except MessageStoreError as error:
+            raise StartError(str(error)) from None
+        exits.push_async_callback(self.store.close)
+        exits.push_async_callback(self.loaded_topics.close)
+        self.monitors.start()
+        exits.push_async_callback(self.monitors.close)
+
+
+def messaging_of(context: MessagingContext) -> Messaging:
+    """Put the parts together that serve messages; they are opened next."""
+    config, clock = context.config, context.clock
+    store = message_store_for(config, clock)
+    rules = SubscriptionRules.of(config)
+    topics = LoadedTopics(
+        TopicParts(
+            config=config,
+            clock=clock,
+            store=store,
+            creation=TopicCreation(
+                context.metadata,
+                context.topics,
+                CreationRules(context.topic_rules, context.ownership.owns, context.address),
+            ),
+            owns=context.ownership.owns,
+            topics=context.topics,
+            policies_of=context.policies.of,
+            subscriptions_of=lambda topic: Subscriptions(topic, rules),
+            direct_subscriptions_of=NonPersistentSubscriptions,
+        )
+    )
+    context.policies.on_change(topics.policies_changed)
+    context.ownership.on_lost(lambda bundle: topics.let_go(bundle.holds))
+    context.ownership.on_moved(lambda bundle: topics.forget(bundle.holds))
+    names = ProducerNames(config.cluster_name, clock.wall_ms())
+    limits = publish_limits(config.publishing, clock)
+    monitors = TopicMonitors(topics, config.publishing, clock)
+    return Messaging(store, topics, names, PublishRules.of(config), limits, monitors)

@@ -1,0 +1,1 @@
+"""Bundles of topics, and the broker that serves each."""

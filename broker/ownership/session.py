@@ -1,0 +1,206 @@
+"""A broker's life as the other brokers see it: a lease in the database, renewed in time.
+
+A renewal counts from the moment before it was sent, and for less than the database gives: here the
+lease is over before anybody else may think so, whatever the clocks of the machines show.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import uuid
+from typing import TYPE_CHECKING
+
+from broker.ownership.tables import CHANNEL, Registration, leave, make_tables, register, renew
+from broker.stores.changes import StoreError
+from limiter.backoff import Backoff
+from limiter.clock import clock_sleep, deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from broker.stores.postgresql.driver import Connection
+    from limiter.clock import Clock, TimerHandle
+
+logger = logging.getLogger(__name__)
+
+RENEWALS = 3
+"""Renewals in the time of a lease, so that one or two may fail."""
+SAFE_PART = 0.9
+"""Part of a lease that is used: clocks may run at paces that differ by a tenth."""
+READY_SECONDS = 5.0
+"""How long a lookup waits for a session that is being made."""
+CLOSE_SECONDS = 5.0
+LONGEST_RETRY_SECONDS = 2.0
+
+
+class BrokerSession:
+    """The session of one broker; a new one is made whenever it has ended.
+
+    Args:
+        connect: Makes a connection of its own, or raises StoreError.
+        failures: What a connection raises that is lost.
+        lease_seconds: metadataStoreSessionTimeoutMillis.
+        clock: For timeouts and delays.
+        elapsed: Returns seconds as they pass, also for a process that is stopped.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Awaitable[Connection]],
+        failures: tuple[type[BaseException], ...],
+        lease_seconds: float,
+        clock: Clock,
+        elapsed: Callable[[], float],
+    ) -> None:
+        self._connect = connect
+        self._failures: tuple[type[BaseException], ...] = (*failures, StoreError)
+        self._lease_seconds = lease_seconds
+        self._clock = clock
+        self._elapsed = elapsed
+        self._id = ""
+        self._last_id = ""
+        self._valid_until = 0.0
+        self._ready = asyncio.Event()
+        self._over = asyncio.Event()
+        self._timer: TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+        self.on_over: Callable[[], object] = lambda: None
+        self.on_asked: Callable[[str], object] = lambda _: None
+        self.ended_total = 0
+
+    @property
+    def id(self) -> str:
+        """The id of the session, empty while there is none; see ``notice``."""
+        return self._id
+
+    def open(self, broker: Registration) -> None:
+        """Begin a session, and keep one from now on."""
+        self._task = asyncio.get_running_loop().create_task(self._keep(broker))
+
+    async def ready(self) -> str:
+        """Return the id of the session, which is waited for.
+
+        Raises:
+            StoreError: There is none, and none is made in time.
+        """
+        self.notice()
+        try:
+            async with deadline(self._clock, READY_SECONDS):
+                await self._ready.wait()
+        except TimeoutError:
+            text = "this broker's lease in the topics' database is over, and cannot be renewed"
+            raise StoreError(text) from None
+        return self._id
+
+    def notice(self) -> bool:
+        """Return whether the session holds; if it is over by now, all that hangs on it ends."""
+        if self._id and self._elapsed() >= self._valid_until:
+            logger.warning("this broker's lease on its bundles is over: it serves them no more")
+            self._end()
+        return bool(self._id)
+
+    def _end(self) -> None:
+        self._last_id, self._id = self._id, ""
+        self._ready.clear()
+        self._over.set()
+        self.ended_total += 1
+        self._disarm()
+        self.on_over()
+
+    async def close(self) -> None:
+        """End the session: the bundles are nobody's at once."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        self._disarm()
+        ended, self._id = self._id, ""
+        self._ready.clear()
+        if ended:
+            with contextlib.suppress(*self._failures):
+                async with deadline(self._clock, CLOSE_SECONDS):
+                    connection = await self._connect()
+                    try:
+                        await leave(connection, ended)
+                    finally:
+                        connection.terminate()
+
+    # -- keeping it ---------------------------------------------------------------------------
+
+    async def _keep(self, broker: Registration) -> None:
+        backoff = Backoff(most_seconds=min(LONGEST_RETRY_SECONDS, self._lease_seconds / RENEWALS))
+        while True:
+            try:
+                await self._while_connected(broker, backoff)
+            except self._failures as error:
+                logger.warning("the lease of this broker's bundles is not renewed: %s", error)
+            await clock_sleep(self._clock, backoff.next())
+
+    async def _while_connected(self, broker: Registration, backoff: Backoff) -> None:
+        async with deadline(self._clock, self._lease_seconds / RENEWALS):
+            connection = await self._connect()
+        try:
+            await make_tables(connection)
+            await connection.add_listener(CHANNEL, self._told)
+            while True:
+                async with deadline(self._clock, self._lease_seconds / RENEWALS):
+                    await self._renewed(connection, broker)
+                if self._id:
+                    backoff.reset()
+                    await self._until_due()
+        finally:
+            connection.terminate()
+
+    async def _until_due(self) -> None:
+        """Wait for the next renewal, or for the end of the session."""
+        self._over.clear()
+        with contextlib.suppress(TimeoutError):
+            async with deadline(self._clock, self._lease_seconds / RENEWALS):
+                await self._over.wait()
+
+    def _told(self, *notification: object) -> None:
+        self.on_asked(str(notification[-1]))
+
+    async def _renewed(self, connection: Connection, broker: Registration) -> None:
+        self.notice()
+        before = self._elapsed()
+        if not self._id:
+            new = uuid.uuid4().hex
+            await register(connection, new, self._last_id, broker, self._lease_seconds)
+            self._begin(new, before)
+            return
+        current = self._id
+        renewed = await renew(connection, current, self._lease_seconds)
+        if self._id != current:
+            return  # It was over before the answer came.
+        if renewed:
+            self._valid(before)
+        else:
+            # Somebody buried it: its bundles may have owners.
+            logger.warning("this broker was taken for dead: it serves its bundles no more")
+            self._end()
+
+    def _begin(self, new: str, before: float) -> None:
+        self._id = new
+        self._valid(before)
+        if self.notice():
+            self._ready.set()
+
+    def _valid(self, before: float) -> None:
+        """Take the lease as renewed at a moment that has passed."""
+        self._valid_until = before + SAFE_PART * self._lease_seconds
+        self._disarm()
+        left = self._valid_until - self._elapsed()
+        self._timer = self._clock.call_at(self._clock.now() + max(0.0, left), self._look)
+
+    def _look(self) -> None:
+        """See whether the lease is over: two clocks need not agree on the moment."""
+        self._timer = None
+        if self.notice():
+            self._timer = self._clock.call_at(self._clock.now() + 0.001, self._look)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

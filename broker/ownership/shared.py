@@ -1,0 +1,276 @@
+"""Ownership of a broker that shares its topics with others, in one PostgreSQL database."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.bundles import BundleRange
+from broker.ownership import tables
+from broker.ownership.ownership import (
+    Bundle,
+    NotServedError,
+    OwnedBundles,
+    Owner,
+    bundle_of_topic,
+)
+from broker.ownership.tables import Registration
+from broker.stores.name_locks import NameLocks, to_its_end
+from limiter.clock import clock_sleep
+from proto.names import InvalidNameError, NamespaceName
+from server.connection.request_errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from broker.ownership.session import BrokerSession
+    from broker.stores.postgresql.driver import Connection
+    from broker.stores.store import MetadataStore
+    from limiter.clock import Clock
+    from proto.names import TopicName
+
+    Callback = Callable[[Bundle], Awaitable[object]]
+
+logger = logging.getLogger(__name__)
+
+ATTEMPTS = 3
+"""Attempts to find or make an owner while others do the same."""
+RELEASE_SECONDS = 10.0
+"""How long another broker may take to let a bundle go."""
+LOOK_SECONDS = 0.1
+"""Interval at which it is asked whether it has, and told again."""
+
+
+class SharedOwnership:
+    """The ownership of one of several brokers. See Ownership.
+
+    Args:
+        store: Knows how many bundles a namespace has.
+        use: Takes a connection to the database for a while, or raises StoreError.
+        session: The broker's lease.
+        clock: For delays.
+    """
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        use: Callable[[], AbstractAsyncContextManager[Connection]],
+        session: BrokerSession,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._use = use
+        self._session = session
+        self._clock = clock
+        self._registration: Registration
+        self._owned = OwnedBundles()
+        self._locks: NameLocks[Bundle] = NameLocks()
+        self._when_lost: list[Callback] = []
+        self._when_moved: list[Callback] = []
+        self._tasks: set[asyncio.Task[object]] = set()
+        self.moved_total = 0
+        session.on_over = self._lost_all
+        session.on_asked = self._asked
+
+    @property
+    def sessions_ended(self) -> int:
+        """How often the lease was lost."""
+        return self._session.ended_total
+
+    @property
+    def owned(self) -> int:
+        """How many bundles this broker owns."""
+        return len(self._owned)
+
+    async def open(self, service_url: str, web_service_url: str, store: str) -> None:
+        """Let the others know this broker, and own bundles from now on.
+
+        Args:
+            service_url: ``pulsar://host:port``.
+            web_service_url: ``http://host:port``.
+            store: Identity of its store of messages, which is open.
+
+        Raises:
+            StoreError: They cannot be told.
+        """
+        self._registration = Registration(service_url, web_service_url, store)
+        self._session.open(self._registration)
+        await self._session.ready()
+
+    async def close(self) -> None:
+        """Hand over all bundles; the topics have been closed before."""
+        self._owned.take_all()
+        await self._session.close()
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    # -- who owns what ------------------------------------------------------------------------
+
+    def owns(self, topic: TopicName) -> bool:
+        """Return True if this broker serves a topic, and its lease is not over."""
+        return self._session.notice() and self._owned.holds(topic)
+
+    def notice(self) -> None:
+        """Give up everything if the lease is over."""
+        self._session.notice()
+
+    async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
+        """Return the broker that serves a topic, which may become this one now. See Ownership."""
+        if self.owns(topic):
+            return self._here()
+        policies = await self._store.policies(topic.namespace)
+        if policies is None:
+            raise RequestError(pb.TopicNotFound, "Namespace not found")
+        bundle = bundle_of_topic(topic, policies.bundles)
+        work = self._acquire(bundle, policies.bundles, authoritative=authoritative)
+        return await to_its_end(work)
+
+    async def _acquire(self, bundle: Bundle, count: int, *, authoritative: bool) -> Owner:
+        for _ in range(ATTEMPTS):
+            me = await self._session.ready()
+            async with self._locks.of(bundle):
+                found = await self._found(bundle, count, me, authoritative=authoritative)
+            if found is not None:
+                return found
+        raise NotServedError(f"the owner of bundle {bundle} is being decided: look it up again")
+
+    async def _found(
+        self, bundle: Bundle, count: int, me: str, *, authoritative: bool
+    ) -> Owner | None:
+        """Return the owner; None if others were faster, and it is to be looked up again."""
+        async with self._use() as connection:
+            row = await tables.owner_of(connection, bundle)
+        if row is not None and row.owner != me:
+            return Owner(row.service_url, row.web_service_url, here=False)
+        if row is not None and row.hashes != bundle.hashes:
+            # A namespace of this name had other bundles.
+            await self._let_go(Bundle(bundle.namespace, row.hashes))
+            return None
+        if row is not None:
+            return self._own(bundle, count, me)
+        async with self._use() as connection:
+            chosen = await tables.candidate(connection, bundle)
+        if chosen is None:
+            raise NotServedError(
+                f"the broker that has the messages of bundle {bundle} is away: they are in its log"
+            )
+        if chosen[0] != me and not (authoritative and await self._may_claim(bundle)):
+            return chosen[1]
+        return await self._claimed(bundle, count, me)
+
+    async def _may_claim(self, bundle: Bundle) -> bool:
+        async with self._use() as connection:
+            return await tables.fits(connection, bundle, self._registration.store)
+
+    async def _claimed(self, bundle: Bundle, count: int, me: str) -> Owner | None:
+        async with self._use() as connection:
+            before = await tables.claim(connection, bundle, me)
+        if before is None:
+            return None
+        if before not in ("", self._registration.store):
+            self.moved_total += 1
+            logger.warning(
+                "bundle %s was served by another broker, which kept its messages in memory: its "
+                "topics are empty now",
+                bundle,
+            )
+            await asyncio.gather(*[callback(bundle) for callback in self._when_moved])
+        return self._own(bundle, count, me)
+
+    def _own(self, bundle: Bundle, count: int, me: str) -> Owner | None:
+        if not self._session.notice() or self._session.id != me:
+            return None  # The session in which it was claimed is over.
+        if bundle not in self._owned:
+            self._owned.add(bundle, count)
+            logger.info("this broker owns bundle %s", bundle)
+        return self._here()
+
+    def _here(self) -> Owner:
+        mine = self._registration
+        return Owner(mine.service_url, mine.web_service_url, here=True)
+
+    # -- letting go ---------------------------------------------------------------------------
+
+    async def release(self, bundle: Bundle) -> None:
+        """Have a bundle's owner let it go. See Ownership."""
+        me = await self._session.ready()
+        give_up = self._clock.now() + RELEASE_SECONDS
+        while True:
+            async with self._use() as connection:
+                row = await tables.owner_of(connection, bundle)
+                if row is None:
+                    return
+                # A namespace of this name may have had other bundles.
+                theirs = Bundle(bundle.namespace, row.hashes)
+                if row.owner != me:
+                    await tables.ask_to_release(connection, theirs)
+            if row.owner == me:
+                await to_its_end(self._release(theirs))
+                return
+            if self._clock.now() >= give_up:
+                raise NotServedError(f"{row.service_url} does not let go of bundle {bundle}")
+            await clock_sleep(self._clock, LOOK_SECONDS)
+
+    async def _release(self, bundle: Bundle) -> None:
+        async with self._locks.of(bundle):
+            await self._let_go(bundle)
+
+    async def _let_go(self, bundle: Bundle) -> None:
+        """Have a bundle's topics closed, then make it nobody's."""
+        me = self._session.id
+        if self._owned.discard(bundle):
+            logger.info("this broker lets go of bundle %s", bundle)
+            await asyncio.gather(*[callback(bundle) for callback in self._when_lost])
+        async with self._use() as connection:
+            await tables.release(connection, bundle, me)
+
+    def _asked(self, text: str) -> None:
+        """Let go of a bundle that another broker was asked to have released."""
+        try:
+            namespace, low, high = text.split(" ")
+            hashes = BundleRange(int(low), int(high))
+            bundle = Bundle(NamespaceName.parse(namespace), hashes)
+        except (ValueError, InvalidNameError):
+            return
+        if bundle in self._owned and bundle not in self._locks:
+            self._run(self._release(bundle))
+
+    def _lost_all(self) -> None:
+        """End what must not be done any more, in this turn; the rest ends as soon as it can."""
+        for bundle in self._owned.take_all():
+            for callback in self._when_lost:
+                self._run(_waited(callback(bundle)))
+
+    def _run(self, work: Coroutine[object, object, object]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[object]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            logger.warning("a bundle's topics were not closed as they should: %s", task.exception())
+
+    def on_lost(self, callback: Callback) -> None:
+        """Call back when a bundle is not owned any more. See Ownership."""
+        self._when_lost.append(callback)
+
+    def on_moved(self, callback: Callback) -> None:
+        """Call back before a bundle is owned that another broker served meanwhile."""
+        self._when_moved.append(callback)
+
+    async def brokers(self) -> Sequence[str]:
+        """Return host and web port of each broker that lives."""
+        await self._session.ready()
+        async with self._use() as connection:
+            urls = await tables.live_brokers(connection)
+        return [url.removeprefix("http://") for url in urls]
+
+
+async def _waited(work: Awaitable[object]) -> object:
+    return await work

@@ -1,0 +1,86 @@
+"""Ownership of a broker that shares its topics with nobody: it owns them all."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.ownership.ownership import Bundle, OwnedBundles, Owner, bundle_of_topic
+from server.connection.request_errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from broker.stores.store import MetadataStore
+    from proto.names import TopicName
+
+
+class SoleOwnership:
+    """The ownership of a broker alone with its store. See Ownership.
+
+    Args:
+        urls: Returns its service URL and its web service URL.
+    """
+
+    def __init__(self, urls: Callable[[], tuple[str, str]]) -> None:
+        self._urls = urls
+        self._when_lost: list[Callable[[Bundle], Awaitable[object]]] = []
+
+    def owns(self, topic: TopicName) -> bool:
+        """Return True."""
+        return True
+
+    def notice(self) -> None:
+        """Do nothing: nobody else could have served anything meanwhile."""
+
+    async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
+        """Return this broker."""
+        return Owner(*self._urls(), here=True)
+
+    async def release(self, bundle: Bundle) -> None:
+        """Have the topics of a bundle closed; they are served again when they are asked for."""
+        await asyncio.gather(*[callback(bundle) for callback in self._when_lost])
+
+    def on_lost(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
+        """Call back when the topics of a bundle are to be closed."""
+        self._when_lost.append(callback)
+
+    def on_moved(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
+        """Do nothing: no bundle can be served elsewhere."""
+
+    async def brokers(self) -> Sequence[str]:
+        """Return this broker."""
+        return [self._urls()[1].removeprefix("http://")]
+
+
+class LookedUpOwnership(SoleOwnership):
+    """The same in profile pulsar: a bundle is owned from its first lookup until it is unloaded.
+
+    Args:
+        urls: Returns its service URL and its web service URL.
+        store: Knows how many bundles a namespace has.
+    """
+
+    def __init__(self, urls: Callable[[], tuple[str, str]], store: MetadataStore) -> None:
+        super().__init__(urls)
+        self._store = store
+        self._owned = OwnedBundles()
+
+    def owns(self, topic: TopicName) -> bool:
+        """Return True if a topic of its bundle was looked up."""
+        return self._owned.holds(topic)
+
+    async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
+        """Own the bundle of a topic."""
+        if not self._owned.holds(topic):
+            policies = await self._store.policies(topic.namespace)
+            if policies is None:
+                raise RequestError(pb.TopicNotFound, "Namespace not found")
+            self._owned.add(bundle_of_topic(topic, policies.bundles), policies.bundles)
+        return await super().acquire(topic, authoritative=authoritative)
+
+    async def release(self, bundle: Bundle) -> None:
+        """Own a bundle no more until it is looked up again."""
+        self._owned.discard(bundle)
+        await super().release(bundle)

@@ -1,0 +1,271 @@
+"""The tables of ownership in the brokers' database, and the statements on them.
+
+Who lives is decided by the database's clock alone: a broker's row says until when it may be taken
+for alive, and whoever finds that moment past buries it: the row goes and its bundles are nobody's.
+A bundle's owner always has a row. So the broker that was buried cannot renew what it had.
+
+Every transaction takes rows of brokers before rows of bundles.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.bundles import BundleRange
+from broker.ownership.ownership import Bundle, Owner
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from broker.stores.postgresql.driver import Connection
+
+CHANNEL = "floodgate_ownership"
+"""Notifications: a bundle that its owner shall let go."""
+MEMORY_PREFIX = "memory-"
+"""Beginning of the identity of a store of messages that ends with its process."""
+_CREATION_LOCK = 0x6F776E6572
+_TABLES = """
+CREATE TABLE IF NOT EXISTS floodgate.brokers (
+    id text PRIMARY KEY,
+    service_url text NOT NULL,
+    web_service_url text NOT NULL,
+    store text NOT NULL,
+    lease_until timestamptz NOT NULL);
+CREATE TABLE IF NOT EXISTS floodgate.bundles (
+    namespace text COLLATE "C" NOT NULL,
+    low bigint NOT NULL,
+    high bigint NOT NULL,
+    owner text,
+    store text NOT NULL,
+    PRIMARY KEY (namespace, low, high));
+CREATE INDEX IF NOT EXISTS bundles_by_owner ON floodgate.bundles (owner);
+"""
+_DEAD = "lease_until <= clock_timestamp()"
+
+
+class Registration(NamedTuple):
+    """A broker as the others know it.
+
+    Attributes:
+        service_url: ``pulsar://host:port``.
+        web_service_url: ``http://host:port``.
+        store: Identity of its store of messages.
+    """
+
+    service_url: str
+    web_service_url: str
+    store: str
+
+
+class BundleRow(NamedTuple):
+    """The row of a bundle.
+
+    Attributes:
+        hashes: Its range, which may be another than the one that was asked for.
+        owner: Id of its owner, who lives.
+        service_url: The owner's.
+        web_service_url: The owner's.
+    """
+
+    hashes: BundleRange
+    owner: str
+    service_url: str
+    web_service_url: str
+
+
+async def make_tables(connection: Connection) -> None:
+    """Make the tables if they are missing."""
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock($1)", _CREATION_LOCK)
+        await connection.execute(_TABLES)
+
+
+# -- brokers --------------------------------------------------------------------------------------
+
+
+async def register(
+    connection: Connection, new: str, old: str, broker: Registration, lease_seconds: float
+) -> None:
+    """Add a broker, and bury what it was before.
+
+    Args:
+        connection: To the database.
+        new: Its id from now on.
+        old: The id it had in this process, which ends; empty for none.
+        broker: What others know of it.
+        lease_seconds: How long it may be taken for alive without a renewal.
+    """
+    # A store on disk is open in one process at a time: whoever had it before has ended.
+    outlives = not broker.store.startswith(MEMORY_PREFIX)
+    async with connection.transaction():
+        await _bury(connection, "id = $1 OR ($2 AND store = $3)", old, outlives, broker.store)
+        await connection.execute(
+            "INSERT INTO floodgate.brokers VALUES ($1, $2, $3, $4, clock_timestamp() + "
+            "$5::double precision * interval '1 second')",
+            new,
+            *broker,
+            lease_seconds,
+        )
+
+
+async def renew(connection: Connection, broker: str, lease_seconds: float) -> bool:
+    """Let a broker be taken for alive for longer; false if that is too late."""
+    done = await connection.execute(
+        "UPDATE floodgate.brokers SET lease_until = clock_timestamp() + "
+        "$2::double precision * interval '1 second' "
+        "WHERE id = $1 AND lease_until > clock_timestamp()",
+        broker,
+        lease_seconds,
+    )
+    return done == "UPDATE 1"
+
+
+async def leave(connection: Connection, broker: str) -> None:
+    """Remove a broker that ends; its bundles are nobody's."""
+    async with connection.transaction():
+        await _bury(connection, "id = $1", broker)
+
+
+async def live_brokers(connection: Connection) -> Sequence[str]:
+    """Return the web service URLs of the brokers that live."""
+    query = "SELECT web_service_url FROM floodgate.brokers WHERE NOT " + _DEAD
+    return sorted({str(row[0]) for row in await connection.fetch(query)})
+
+
+async def _bury(connection: Connection, condition: str, *values: object) -> None:
+    rows = await connection.fetch(
+        f"DELETE FROM floodgate.brokers WHERE {condition} RETURNING id",
+        *values,
+    )
+    if rows:
+        await connection.execute(
+            "UPDATE floodgate.bundles SET owner = NULL WHERE owner = ANY($1::text[])",
+            [row[0] for row in rows],
+        )
+
+
+# -- bundles --------------------------------------------------------------------------------------
+
+
+async def owner_of(connection: Connection, bundle: Bundle) -> BundleRow | None:
+    """Return the owner of a bundle, or of one that overlaps it; None if nobody lives who has it."""
+    row = await connection.fetchrow(
+        "SELECT b.low, b.high, o.id, o.service_url, o.web_service_url "
+        "FROM floodgate.bundles b JOIN floodgate.brokers o ON o.id = b.owner "
+        "WHERE b.namespace = $1 AND b.low < $3 AND b.high > $2 "
+        "AND o.lease_until > clock_timestamp() LIMIT 1",
+        str(bundle.namespace),
+        bundle.hashes.low,
+        bundle.hashes.high,
+    )
+    return None if row is None else BundleRow(BundleRange(row[0], row[1]), *row[2:])
+
+
+async def claim(connection: Connection, bundle: Bundle, broker: str) -> str | None:
+    """Make a broker the owner of a bundle; return whose messages it had before.
+
+    None if that cannot be: it has an owner or overlaps a bundle that has one, its messages are in
+    another broker's store on disk, or the broker itself is not alive any more.
+    """
+    name, (low, high) = str(bundle.namespace), (bundle.hashes.low, bundle.hashes.high)
+    async with connection.transaction():
+        await _bury(connection, _DEAD)
+        store = await connection.fetchval(
+            "SELECT store FROM floodgate.brokers WHERE id = $1 FOR SHARE", broker
+        )
+        if store is None:
+            return None
+        # Claims of one namespace come one after the other, so that none overlaps another.
+        await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 7))", name)
+        taken = await connection.fetchval(
+            "SELECT 1 FROM floodgate.bundles WHERE namespace = $1 AND low < $3 AND high > $2 "
+            "AND owner IS NOT NULL LIMIT 1",
+            name,
+            low,
+            high,
+        )
+        before = await connection.fetchval(
+            "SELECT store FROM floodgate.bundles WHERE namespace = $1 AND low = $2 AND high = $3",
+            name,
+            low,
+            high,
+        )
+        before = "" if before is None else str(before)
+        if taken is not None or not (before == store or is_free(before)):
+            return None
+        await connection.execute(
+            "INSERT INTO floodgate.bundles VALUES ($1, $2, $3, $4, $5) "
+            "ON CONFLICT (namespace, low, high) DO UPDATE SET owner = $4, store = $5",
+            name,
+            low,
+            high,
+            broker,
+            store,
+        )
+        return before
+
+
+def is_free(store: str) -> bool:
+    """Return True if a bundle whose messages were in this store may go to any broker."""
+    return not store or store.startswith(MEMORY_PREFIX)
+
+
+async def release(connection: Connection, bundle: Bundle, broker: str) -> None:
+    """Make a bundle nobody's, if this broker owns it."""
+    await connection.execute(
+        "UPDATE floodgate.bundles SET owner = NULL "
+        "WHERE namespace = $1 AND low = $2 AND high = $3 AND owner = $4",
+        str(bundle.namespace),
+        bundle.hashes.low,
+        bundle.hashes.high,
+        broker,
+    )
+
+
+async def ask_to_release(connection: Connection, bundle: Bundle) -> None:
+    """Tell the owner of a bundle to let it go."""
+    text = f"{bundle.namespace} {bundle.hashes.low} {bundle.hashes.high}"
+    await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, text)
+
+
+async def candidate(connection: Connection, bundle: Bundle) -> tuple[str, Owner] | None:
+    """Return the id of the broker that shall own a bundle: who has its messages, else the idlest.
+
+    None if the one that has its messages is not alive.
+    """
+    row = await connection.fetchrow(
+        "SELECT store FROM floodgate.bundles WHERE namespace = $1 AND low = $2 AND high = $3",
+        str(bundle.namespace),
+        bundle.hashes.low,
+        bundle.hashes.high,
+    )
+    store = "" if row is None else str(row[0])
+    found = await connection.fetchrow(
+        "SELECT o.id, o.service_url, o.web_service_url FROM floodgate.brokers o "
+        "LEFT JOIN floodgate.bundles b ON b.owner = o.id "
+        "WHERE o.lease_until > clock_timestamp() AND ($1 OR o.store = $2) "
+        "GROUP BY o.id ORDER BY count(b.owner), o.id LIMIT 1",
+        is_free(store),
+        store,
+    )
+    if found is None:
+        return None
+    return str(found[0]), Owner(found[1], found[2], here=False, decided=False)
+
+
+async def namespace_deleted(connection: Connection, namespace: str) -> None:
+    """Forget where the messages of a namespace were that is no more."""
+    await connection.execute(
+        "UPDATE floodgate.bundles SET store = '' WHERE namespace = $1 AND owner IS NULL", namespace
+    )
+
+
+async def fits(connection: Connection, bundle: Bundle, store: str) -> bool:
+    """Tell whether a broker with this store of messages may own a bundle."""
+    before = await connection.fetchval(
+        "SELECT store FROM floodgate.bundles WHERE namespace = $1 AND low = $2 AND high = $3",
+        str(bundle.namespace),
+        bundle.hashes.low,
+        bundle.hashes.high,
+    )
+    return before is None or is_free(str(before)) or before == store

@@ -1,0 +1,211 @@
+"""The policies in force: kept in the metadata store, held in memory, and applied at once.
+
+A policy of a topic comes before that of its namespace, and that before the broker's configuration.
+Brokers that share a store follow each other's changes. Whoever keeps something that follows from
+policies registers with ``on_change``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from broker.errors import Refusal, RefusedError
+from broker.policies.documents import in_force
+from broker.stores.changes import StoreError
+from proto.names import NamespaceName, TopicName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import TypeAlias
+
+    from broker.policies.effective import EffectivePolicies
+    from broker.stores.store import MetadataStore
+
+    Changed: TypeAlias = NamespaceName | TopicName | None
+
+logger = logging.getLogger(__name__)
+
+MAX_DOCUMENTS = 100_000
+"""Namespaces and topics that may have policies of their own; more are refused."""
+_NONE: Mapping[str, Any] = {}
+
+
+class PolicyService:
+    """The policies of namespaces and topics.
+
+    Bound: MAX_DOCUMENTS, each as large as the bodies of requests may be.
+
+    Args:
+        store: Keeps what was set.
+        defaults: Returns the broker's own.
+    """
+
+    def __init__(self, store: MetadataStore, defaults: Callable[[], EffectivePolicies]) -> None:
+        self._store = store
+        self._defaults = defaults
+        self._documents: dict[str, dict[str, object]] = {}
+        # What is in force by name, of those with a document only.
+        self._in_force: dict[str, EffectivePolicies] = {}
+        self._callbacks: list[Callable[[Changed], None]] = []
+        self._reading = asyncio.Lock()
+        self._told: set[str] = set()
+        self._told_something = asyncio.Event()
+        self._following: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    async def start(self) -> None:
+        """Read what is stored, and follow the changes of other brokers.
+
+        Raises:
+            StoreError: The store failed.
+        """
+        self._store.on_policies(self._changed_elsewhere)
+        await self._read("")
+        self._following = asyncio.create_task(self._follow())
+
+    async def close(self) -> None:
+        """Follow other brokers no longer."""
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.wait([self._following])
+
+    # -- what is in force ---------------------------------------------------------------------
+
+    def of(self, topic: TopicName) -> EffectivePolicies:
+        """Return what is in force for a topic; a partition has the policies of its topic."""
+        base = self.of_namespace(topic.namespace)
+        return self._on_top(str(topic.partitioned_name), base) if self._documents else base
+
+    def of_namespace(self, namespace: NamespaceName) -> EffectivePolicies:
+        """Return what is in force for topics of a namespace without policies of their own."""
+        return self._on_top(str(namespace), self._defaults())
+
+    def _on_top(self, name: str, base: EffectivePolicies) -> EffectivePolicies:
+        document = self._documents.get(name)
+        if document is None:
+            return base
+        found = self._in_force.get(name)
+        if found is None:
+            found = self._in_force[name] = in_force(base, document)
+        return found
+
+    @property
+    def defaults(self) -> EffectivePolicies:
+        """The broker's own."""
+        return self._defaults()
+
+    def document(self, of: NamespaceName | TopicName) -> Mapping[str, Any]:
+        """Return what was set for a namespace or topic, by key."""
+        return self._documents.get(str(of), _NONE)
+
+    # -- changing -----------------------------------------------------------------------------
+
+    def on_change(self, callback: Callable[[Changed], None]) -> None:
+        """Register a callback for changes of what is in force.
+
+        It is called with the namespace or the topic (never a partition) that changed, or with None
+        when any may have.
+        """
+        self._callbacks.append(callback)
+
+    def configuration_changed(self) -> None:
+        """Put the broker's own policies in force that changed at run time."""
+        self._in_force.clear()
+        self._tell(None)
+
+    async def set(self, of: NamespaceName | TopicName, key: str, value: object | None) -> None:
+        """Keep a policy, and put it in force; None removes it.
+
+        Raises:
+            RefusedError: Too many have policies of their own.
+            StoreError: The store failed, and nothing is changed.
+        """
+        name = str(of)
+        if value is not None and name not in self._documents and len(self) >= MAX_DOCUMENTS:
+            raise RefusedError(
+                Refusal.PRECONDITION_FAILED,
+                f"{MAX_DOCUMENTS} namespaces and topics have policies of their own already; "
+                "remove some, or set the policy for the namespace",
+            )
+        await self._store.set_policy(name, key, value)
+        await self._read(name)
+
+    async def forget(self, topic: TopicName) -> None:
+        """Remove all policies of a topic, which is deleted.
+
+        Raises:
+            StoreError: The store failed.
+        """
+        await self._forget([str(topic)])
+
+    async def forget_namespace(self, namespace: NamespaceName) -> None:
+        """Remove all policies of a namespace, which is deleted, and of its topics.
+
+        Raises:
+            StoreError: The store failed.
+        """
+        inside = f"://{namespace}/"
+        await self._forget(
+            name for name in self._documents if name == str(namespace) or inside in name
+        )
+
+    async def _forget(self, names: Iterable[str]) -> None:
+        found = [name for name in names if name in self._documents]
+        if found:
+            await self._store.delete_policies(found)
+            for name in found:
+                self._show(name, {})
+
+    # -- what others change -------------------------------------------------------------------
+
+    def _changed_elsewhere(self, name: str) -> None:
+        self._told.add(name)
+        self._told_something.set()
+
+    async def _follow(self) -> None:
+        while True:
+            await self._told_something.wait()
+            self._told_something.clear()
+            told, self._told = self._told, set()
+            try:
+                for name in [""] if "" in told else sorted(told):
+                    await self._read(name)
+            except StoreError as error:
+                logger.warning("policies that another broker set cannot be read: %s", error)
+
+    async def _read(self, name: str) -> None:
+        """Take over what is stored for a name, or for all with "".
+
+        One after the other: so what was stored last is what is in force.
+        """
+        async with self._reading:
+            stored = await self._store.policy_documents(name or None)
+            if name:
+                self._show(name, stored.get(name, {}))
+                return
+            gone = self._documents.keys() - stored.keys()
+            for one in (*gone, *stored):
+                self._show(one, stored.get(one, {}))
+
+    def _show(self, name: str, document: dict[str, object]) -> None:
+        if document == self._documents.get(name, {}):
+            return
+        if document:
+            self._documents[name] = document
+        else:
+            self._documents.pop(name, None)
+        topic = "://" in name
+        if topic:
+            self._in_force.pop(name, None)
+        else:
+            # Topics of the namespace have their own on top of it.
+            self._in_force.clear()
+        self._tell(TopicName.parse(name) if topic else NamespaceName.parse(name))
+
+    def _tell(self, changed: Changed) -> None:
+        for callback in self._callbacks:
+            callback(changed)

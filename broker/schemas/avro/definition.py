@@ -1,0 +1,190 @@
+"""A definition read by the library, and written as Avro's Java library writes it.
+
+The library's classes are asked for what they hold; the reading itself, and what makes a definition
+valid, is theirs. Names are checked here, by Java's rule: any letter, digit, ``_`` or ``$``.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import TYPE_CHECKING
+
+from avro.errors import AvroException
+from avro.schema import (
+    ArraySchema,
+    EnumSchema,
+    FixedSchema,
+    MapSchema,
+    NamedSchema,
+    PrimitiveSchema,
+    RecordSchema,
+    Schema,
+    UnionSchema,
+    make_avsc_object,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from avro.schema import Field
+
+# The library reads a level in several calls of itself; Python ends a recursion at 1,000.
+DEEP = "it is nested too deeply"
+_PARTS = frozenset(
+    ("type", "name", "namespace", "doc", "fields", "items", "values", "symbols", "size")
+)
+_WRITTEN_APART = frozenset(("aliases", "default", "order"))
+
+
+class UnreadableDefinitionError(Exception):
+    """A definition is no Avro schema; one sentence."""
+
+
+def read(data: bytes) -> Schema:
+    """Read a definition.
+
+    Raises:
+        UnreadableDefinitionError: It is none.
+    """
+    try:
+        with warnings.catch_warnings():
+            # Unknown logical types, which are to be kept as they are.
+            warnings.simplefilter("ignore")
+            schema = make_avsc_object(json.loads(data), validate_names=False)
+        # Writing visits every name.
+        written(schema)
+    except RecursionError:
+        raise UnreadableDefinitionError(DEEP) from None
+    except (AvroException, ValueError, TypeError, AttributeError) as error:
+        raise UnreadableDefinitionError(str(error) or type(error).__name__) from None
+    return schema
+
+
+def written(schema: Schema, *, comparable: bool = False) -> object:
+    """Return a definition as JSON, in Java's order of keys; each name is defined once.
+
+    Args:
+        schema: What was read.
+        comparable: Without that in which equal schemas may differ: docs and aliases.
+    """
+    return _Writer(comparable).schema(schema, "")
+
+
+class _Writer:
+    """Writes one definition."""
+
+    def __init__(self, comparable: bool) -> None:
+        self._comparable = comparable
+        self._defined: set[str] = set()
+
+    def schema(self, schema: Schema, space: str) -> object:
+        if isinstance(schema, UnionSchema):
+            return [self.schema(branch, space) for branch in schema.schemas]
+        if isinstance(schema, NamedSchema):
+            return self._named(schema, space)
+        json_object: dict[str, object] = {"type": schema.type}
+        if isinstance(schema, ArraySchema):
+            json_object["items"] = self.schema(schema.items, space)
+        elif isinstance(schema, MapSchema):
+            json_object["values"] = self.schema(schema.values, space)
+        json_object.update(_others(schema.props))
+        plain = isinstance(schema, PrimitiveSchema) and len(json_object) == 1
+        return schema.type if plain else json_object
+
+    def _named(self, schema: NamedSchema, space: str) -> object:
+        own_space, _, name = schema.fullname.rpartition(".")
+        for part in schema.fullname.split("."):
+            check_name(part)
+        if schema.fullname in self._defined:
+            return name if own_space == space else schema.fullname
+        self._defined.add(schema.fullname)
+        json_object: dict[str, object] = {"type": schema.type, "name": name}
+        if own_space != space:
+            json_object["namespace"] = own_space
+        self._doc(json_object, schema.props.get("doc"))
+        if isinstance(schema, EnumSchema):
+            _check_names(schema.symbols)
+            json_object["symbols"] = list(schema.symbols)
+            if "default" in schema.props:
+                json_object["default"] = schema.props["default"]
+        elif isinstance(schema, FixedSchema):
+            json_object["size"] = schema.size
+        elif isinstance(schema, RecordSchema):
+            json_object["fields"] = [self._field(field, own_space) for field in schema.fields]
+        json_object.update(_others(schema.props))
+        self._aliases(json_object, schema.props)
+        return json_object
+
+    def _field(self, field: Field, space: str) -> object:
+        check_name(field.name)
+        json_object: dict[str, object] = {
+            "name": field.name,
+            "type": self.schema(field.type, space),
+        }
+        self._doc(json_object, field.props.get("doc"))
+        if field.has_default:
+            json_object["default"] = field.default
+        if field.props.get("order", "ascending") != "ascending":
+            json_object["order"] = field.props["order"]
+        self._aliases(json_object, field.props)
+        json_object.update(_others(field.props))
+        return json_object
+
+    def _doc(self, json_object: dict[str, object], doc: object) -> None:
+        if isinstance(doc, str) and not self._comparable:
+            json_object["doc"] = doc
+
+    def _aliases(self, json_object: dict[str, object], props: Mapping[str, object]) -> None:
+        if props.get("aliases") and not self._comparable:
+            json_object["aliases"] = props["aliases"]
+
+
+def _others(props: Mapping[str, object]) -> dict[str, object]:
+    return {
+        key: value
+        for key, value in props.items()
+        if key not in _PARTS and key not in _WRITTEN_APART
+    }
+
+
+def _check_names(names: Iterable[str]) -> None:
+    for name in names:
+        check_name(name)
+
+
+def check_name(name: str) -> None:
+    """Check a name, or a part of one, as Avro's Java library does.
+
+    Raises:
+        UnreadableDefinitionError: It is none.
+    """
+    if not name:
+        raise UnreadableDefinitionError("Empty name")
+    if not _may_begin(name[0]):
+        raise UnreadableDefinitionError(f"Illegal initial character: {name}")
+    if not all(_may_begin(character) or character.isdigit() for character in name):
+        raise UnreadableDefinitionError(f"Illegal character in: {name}")
+
+
+def _may_begin(character: str) -> bool:
+    return character.isalpha() or character in "_$"
+
+
+def shown(schema: Schema) -> str:
+    """Return a definition as Java's library prints it, over many lines."""
+    return _lines(written(schema), "")
+
+
+def _lines(value: object, indent: str) -> str:
+    if isinstance(value, dict):
+        inner = f"{indent}  "
+        pairs = [f"{inner}{_text(key)} : {_lines(one, inner)}" for key, one in value.items()]
+        return "{\n" + ",\n".join(pairs) + f"\n{indent}}}" if pairs else "{ }"
+    if isinstance(value, list):
+        return "[ " + ", ".join(_lines(one, indent) for one in value) + " ]" if value else "[ ]"
+    return _text(value)
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,110 @@
+"""The jobs of the processes that judge definitions, and their answers, as bytes.
+
+A job is its length, a line of JSON, and the definitions one after the other; an answer is JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.schemas.avro.compatibility import IncompatibleDefinitionsError, check
+from broker.schemas.avro.definition import UnreadableDefinitionError, read, written
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from avro.schema import Schema
+
+LENGTH = struct.Struct(">I")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A definition to judge.
+
+    Attributes:
+        definition: The new one.
+        alike: Those that may be the same.
+        compared: Those that a new one has to be compatible with, the newest first.
+        strategy: How.
+    """
+
+    definition: bytes
+    alike: Sequence[bytes]
+    compared: Sequence[bytes]
+    strategy: str
+
+    def packed(self) -> bytes:
+        """Return the job's bytes, their length in front."""
+        definitions = (self.definition, *self.alike, *self.compared)
+        sizes = [len(one) for one in definitions]
+        head = json.dumps([self.strategy, len(self.alike), sizes]).encode() + b"\n"
+        size = LENGTH.pack(len(head) + sum(sizes))
+        return b"".join((size, head, *definitions))
+
+    @staticmethod
+    def of(data: bytes) -> Job:
+        """Return the job of some bytes, without their length."""
+        head, _, rest = data.partition(b"\n")
+        strategy, alike, sizes = json.loads(head)
+        definitions, begin = [], 0
+        for size in sizes:
+            definitions.append(rest[begin : begin + size])
+            begin += size
+        new, *others = definitions
+        return Job(new, others[:alike], others[alike:], strategy)
+
+
+class Answer(NamedTuple):
+    """The judgement of a definition.
+
+    Attributes:
+        same: The place of the same one in ``alike``; None for a new one.
+        unreadable: Why it is no definition; empty if it is one.
+        incompatible: Why it is not compatible; empty if it is.
+        is_union: True if the definition is a union.
+    """
+
+    same: int | None = None
+    unreadable: str = ""
+    incompatible: str = ""
+    is_union: bool = False
+
+    def packed(self) -> bytes:
+        """Return the answer's bytes."""
+        return json.dumps(self).encode()
+
+    @staticmethod
+    def of(data: bytes) -> Answer:
+        """Return the answer of some bytes."""
+        return Answer(*json.loads(data))
+
+
+def judged(job: Job) -> Answer:
+    """Do a job."""
+    try:
+        new = read(job.definition)
+    except UnreadableDefinitionError as error:
+        return Answer(unreadable=str(error))
+    is_union = new.type == "union"
+    same = _same(new, job.alike)
+    if same is not None:
+        return Answer(same, is_union=is_union)
+    try:
+        check(new, [read(one) for one in job.compared], job.strategy)
+    except IncompatibleDefinitionsError as error:
+        return Answer(incompatible=str(error), is_union=is_union)
+    return Answer(is_union=is_union)
+
+
+def _same(new: Schema, alike: Sequence[bytes]) -> int | None:
+    comparable = written(new, comparable=True)
+    found = (
+        place
+        for place, one in enumerate(alike)
+        if written(read(one), comparable=True) == comparable
+    )
+    return next(found, None)

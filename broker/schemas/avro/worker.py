@@ -1,0 +1,44 @@
+"""A process that judges definitions: jobs from standard input, answers to standard output.
+
+Ended by the broker when time is up: a definition can be made so that comparing it takes for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from typing import TYPE_CHECKING
+
+from broker.schemas.avro.jobs import LENGTH, Answer, Job, judged
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+MAX_MEMORY_BYTES = 1 << 30
+"""Largest address space of a worker."""
+NICENESS = 5
+
+
+def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
+    """Answer jobs until there are no more."""
+    while head := jobs.read(LENGTH.size):
+        result = _answer(jobs.read(LENGTH.unpack(head)[0])).packed()
+        answers.write(LENGTH.pack(len(result)) + result)
+        answers.flush()
+
+
+def _answer(data: bytes) -> Answer:
+    try:
+        return judged(Job.of(data))
+    except MemoryError:
+        return Answer(unreadable="judging it takes too much memory")
+    except RecursionError:
+        return Answer(unreadable="it is nested too deeply")
+
+
+def main() -> None:
+    """Serve standard input, with less memory and less of the processor than the broker."""
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
+    os.nice(NICENESS)
+    serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -1,0 +1,199 @@
+"""The rules by which a schema becomes a version: readable, new, compatible with those before."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Protocol
+
+from broker.schemas.errors import (
+    SchemaRefusal,
+    SchemaRefusedError,
+    other_halves,
+    other_kind,
+    other_root,
+    unreadable_native,
+)
+from broker.schemas.key_value import KEY_VALUE, halves
+from broker.schemas.protobuf_native import PROTOBUF_NATIVE, root_message, unreadable
+from broker.schemas.schema import Schema
+from broker.stores.topic_schemas import StoredSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+AVRO_KINDS = frozenset(("AVRO", "JSON", "PROTOBUF"))
+"""Types whose definition is that of an Avro schema."""
+CLIENT_SIDE_KINDS = frozenset(("AUTO", "AUTO_CONSUME", "AUTO_PUBLISH"))
+FREE_KINDS = frozenset(("NONE", "BYTES", "EXTERNAL", PROTOBUF_NATIVE, KEY_VALUE))
+ALWAYS_COMPATIBLE = "ALWAYS_COMPATIBLE"
+ALWAYS_INCOMPATIBLE = "ALWAYS_INCOMPATIBLE"
+
+
+class AvroJudge(Protocol):
+    """Judges definitions in Avro's language, away from the event loop."""
+
+    async def judge(
+        self,
+        schema: Schema,
+        alike: Sequence[StoredSchema],
+        compared: Sequence[StoredSchema],
+        strategy: str,
+    ) -> int | None:
+        """Return the place in ``alike`` of the same schema; None for a new one.
+
+        Args:
+            schema: A definition of one of AVRO_KINDS.
+            alike: Those that may be the same.
+            compared: Those that a new one has to be compatible with, the newest first.
+            strategy: How.
+
+        Raises:
+            SchemaRefusedError: It cannot be read, or is not compatible.
+        """
+
+
+class SchemaChecks:
+    """The rules for all types.
+
+    Args:
+        avro: Judges the types whose definition is an Avro schema.
+    """
+
+    def __init__(self, avro: AvroJudge) -> None:
+        self._avro = avro
+
+    async def version_of(
+        self, schema: Schema, existing: Sequence[StoredSchema], strategy: str | None
+    ) -> int | None:
+        """Return the version that is the same schema; None for a new one that is compatible.
+
+        Args:
+            schema: What is offered.
+            existing: Versions in force, in order.
+            strategy: What a new one has to be compatible by; None for anything.
+
+        Raises:
+            SchemaRefusedError: It cannot be read, or is not compatible.
+            TruncatedKeyValueError: It is a KEY_VALUE whose data ends too early.
+        """
+        same = _same_bytes(existing, schema)
+        if same is not None:
+            return same
+        return await self._judged(schema, existing, strategy, identical=True)
+
+    async def check(self, schema: Schema, existing: Sequence[StoredSchema], strategy: str) -> None:
+        """Check that a schema is compatible with the versions in force.
+
+        Raises:
+            SchemaRefusedError: It cannot be read, or is not compatible.
+            TruncatedKeyValueError: It is a KEY_VALUE whose data ends too early.
+        """
+        await self._judged(schema, existing, strategy, identical=False)
+
+    async def _judged(
+        self,
+        schema: Schema,
+        existing: Sequence[StoredSchema],
+        strategy: str | None,
+        *,
+        identical: bool,
+    ) -> int | None:
+        await self._check_readable(schema)
+        refusal = None if strategy is None else _refusal_of_kinds(schema, existing, strategy)
+        compared = () if refusal or strategy is None else _compared(existing, strategy)
+        if schema.kind in AVRO_KINDS:
+            alike = [one for one in existing if one.kind == schema.kind] if identical else []
+            place = await self._avro.judge(schema, alike, compared, strategy or "")
+            if place is not None:
+                return alike[place].version
+        if refusal is not None:
+            raise SchemaRefusedError(refusal)
+        for one in compared:
+            await self._compare(schema, one, strategy or "")
+        return None
+
+    async def _check_readable(self, schema: Schema) -> None:
+        check_readable(schema)
+        if schema.kind == KEY_VALUE:
+            for half in halves(schema):
+                await self._judged(half, (), None, identical=False)
+        elif schema.kind == PROTOBUF_NATIVE:
+            reason = await asyncio.to_thread(unreadable, schema.data)
+            if reason:
+                raise SchemaRefusedError(unreadable_native(reason))
+
+    async def _compare(self, schema: Schema, existing: StoredSchema, strategy: str) -> None:
+        """Compare two schemas of the same type, which is not one of AVRO_KINDS."""
+        old = Schema(existing.kind, existing.data, existing.properties)
+        if schema.kind == KEY_VALUE:
+            before, now = halves(old), halves(schema)
+            kinds = [(one.kind, other.kind) for one, other in zip(before, now, strict=True)]
+            if any(one != other for one, other in kinds):
+                raise SchemaRefusedError(other_halves(kinds[0], kinds[1]))
+            for one, other in zip(before, now, strict=True):
+                half = StoredSchema(existing.version, one.kind, one.data)
+                await self._judged(other, (half,), strategy, identical=False)
+        elif schema.kind == PROTOBUF_NATIVE:
+            roots = await asyncio.to_thread(lambda: (_root(old), _root(schema)))
+            if roots[0] != roots[1]:
+                raise SchemaRefusedError(other_root(strategy, *roots))
+
+
+def _root(schema: Schema) -> str:
+    return root_message(schema.data)
+
+
+def check_readable(schema: Schema) -> None:
+    """Check the definition of a type that is not Avro's.
+
+    Raises:
+        SchemaRefusedError: No schema of the type can have this definition.
+    """
+    kind, data = schema.kind, schema.data
+    if kind in CLIENT_SIDE_KINDS:
+        raise SchemaRefusedError(_invalid(f"Schema {kind} is a client-side schema type"))
+    if kind in FREE_KINDS or kind in AVRO_KINDS:
+        return
+    if kind == "STRING":
+        # The Python client says null.
+        if data not in (b"", b"null"):
+            text = data.decode(errors="replace")
+            raise SchemaRefusedError(
+                _invalid(f"Invalid schema definition data for string schema : '{text}'")
+            )
+    elif data:
+        raise SchemaRefusedError(
+            _invalid(
+                "Invalid schema definition data for primitive schemas :length of schema data "
+                f"should be zero, but {len(data)} bytes is found"
+            )
+        )
+
+
+def _invalid(text: str) -> SchemaRefusal:
+    return SchemaRefusal(text, invalid=True)
+
+
+def _same_bytes(existing: Sequence[StoredSchema], schema: Schema) -> int | None:
+    found = (one.version for one in existing if (one.kind, one.data) == (schema.kind, schema.data))
+    return next(found, None)
+
+
+def _refusal_of_kinds(
+    schema: Schema, existing: Sequence[StoredSchema], strategy: str
+) -> SchemaRefusal | None:
+    """Return the refusal for which no definition need be read."""
+    compared = _compared(existing, strategy)
+    for one in compared:
+        if one.kind != schema.kind:
+            return other_kind(one.kind, schema.kind)
+    if compared and strategy == ALWAYS_INCOMPATIBLE and schema.kind not in AVRO_KINDS:
+        return SchemaRefusal(f"Schema compatibility strategy is {ALWAYS_INCOMPATIBLE}")
+    return None
+
+
+def _compared(existing: Sequence[StoredSchema], strategy: str) -> Sequence[StoredSchema]:
+    """Return the versions that a new one has to be compatible with, the newest first."""
+    if strategy == ALWAYS_COMPATIBLE:
+        return ()
+    return existing[::-1] if strategy.endswith("_TRANSITIVE") else existing[-1:]

@@ -1,0 +1,99 @@
+"""The refusals of schemas, with the texts that were recorded of a real broker."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class SchemaRefusal(NamedTuple):
+    """A reason why a schema is refused.
+
+    Attributes:
+        text: One sentence, upstream's own where clients may know it.
+        cause: What the real broker names behind it, its Java class in front; empty for nothing.
+        invalid: True if the definition cannot be read; else it is incompatible.
+    """
+
+    text: str
+    cause: str = ""
+    invalid: bool = False
+
+
+class SchemaRefusedError(Exception):
+    """A schema is refused.
+
+    Attributes:
+        refusal: Why.
+    """
+
+    def __init__(self, refusal: SchemaRefusal) -> None:
+        super().__init__(refusal.text)
+        self.refusal = refusal
+
+
+_INCOMPATIBLE = "org.apache.pulsar.broker.service.schema.exceptions.IncompatibleSchemaException"
+
+
+def producer_text(refusal: SchemaRefusal) -> str:
+    """Return a refusal as PRODUCER answers it."""
+    if refusal.invalid:
+        return caused_text(refusal)
+    text = f"{_INCOMPATIBLE}: {refusal.text}"
+    return f"{text} caused by {text}"
+
+
+def plain_text(refusal: SchemaRefusal) -> str:
+    """Return a refusal as SUBSCRIBE answers it."""
+    return refusal.text
+
+
+def caused_text(refusal: SchemaRefusal) -> str:
+    """Return a refusal with its cause, if it has one."""
+    return f"{refusal.text} caused by {refusal.cause}" if refusal.cause else refusal.text
+
+
+def other_kind(existing: str, new: str) -> SchemaRefusal:
+    """Return the refusal of a schema whose type is not that of the topic's."""
+    return SchemaRefusal(
+        f"Incompatible schema: exists schema type {existing}, new schema type {new}"
+    )
+
+
+def active_without_schema(kind: str) -> SchemaRefusal:
+    """Return the refusal of a consumer's schema on a topic that is in use without one."""
+    return SchemaRefusal(
+        f"Failed to add schema to an active topic with empty(BYTES) schema: new schema type {kind}"
+    )
+
+
+def unreadable_native(reason: str) -> SchemaRefusal:
+    """Return the refusal of a PROTOBUF_NATIVE definition that is none."""
+    cause = f"org.apache.pulsar.client.api.SchemaSerializationException: {reason}"
+    return SchemaRefusal("deserialize ProtobufNative Schema failed", cause, invalid=True)
+
+
+def other_root(strategy: str, existing: str, new: str) -> SchemaRefusal:
+    """Return the refusal of a PROTOBUF_NATIVE schema about another message."""
+    return SchemaRefusal(
+        f"Protobuf root message change is not allowed under the '{strategy}' strategy. "
+        f"Original message name: '{existing}', new message name: '{new}'."
+    )
+
+
+def other_halves(key: tuple[str, str], value: tuple[str, str]) -> SchemaRefusal:
+    """Return the refusal of a KEY_VALUE schema, by the types of before and now."""
+    return SchemaRefusal(
+        "Key schemas or Value schemas are different schema type, from key schema type is "
+        f"{key[0]} and to key schema is {key[1]}, from value schema is {value[0]} and to value "
+        f"schema is {value[1]}"
+    )
+
+
+TRUNCATED_KEY_VALUE = SchemaRefusal(
+    "Invalid schema definition data for KEY_VALUE schema", "its data ends too early", invalid=True
+)
+NO_AUTO_UPDATE = SchemaRefusal("Schema not found and schema auto updating is disabled.")
+SCHEMA_ENFORCED = (
+    "Producers cannot connect or send message without a schema to topics with a schema"
+    "when SchemaValidationEnforced is enabled"
+)

@@ -1,0 +1,345 @@
+"""The registry of schemas: versions of each topic, given out to producers and consumers.
+
+Source: upstream SchemaRegistryServiceImpl.
+"""
+
+from __future__ import annotations
+
+import struct
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+import proto.PulsarApi_pb2 as pb
+from broker.schemas.errors import (
+    NO_AUTO_UPDATE,
+    SCHEMA_ENFORCED,
+    TRUNCATED_KEY_VALUE,
+    SchemaRefusal,
+    SchemaRefusedError,
+    active_without_schema,
+    plain_text,
+    producer_text,
+)
+from broker.schemas.key_value import TruncatedKeyValueError
+from broker.schemas.schema import Schema
+from broker.stores.changes import StoreError
+from broker.stores.name_locks import NameLocks
+from broker.stores.topic_schemas import StoredSchema
+from server.connection.request_errors import RequestError, UnansweredRequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from broker.policies.effective import EffectivePolicies
+    from broker.schemas.checks import SchemaChecks
+    from broker.stores.topic_schemas import TopicSchemas
+    from proto.names import TopicName
+
+
+class SchemaRules(NamedTuple):
+    """What the profiles differ in.
+
+    Attributes:
+        refuses_by_name: A KEY_VALUE schema whose data ends too early is refused by name, as are
+            versions and names that cannot be read; else a producer never hears of it, a consumer
+            hears no reason, and the connection closes.
+        checks_first_consumer: The schema of a topic's first consumer has to be readable; else an
+            unreadable one is left out.
+        shows_deletion: GET_SCHEMA answers a deletion with a schema without type; else with none.
+    """
+
+    refuses_by_name: bool
+    checks_first_consumer: bool
+    shows_deletion: bool
+
+
+PULSAR_SCHEMAS = SchemaRules(
+    refuses_by_name=False, checks_first_consumer=False, shows_deletion=True
+)
+FLOODGATE_SCHEMAS = SchemaRules(
+    refuses_by_name=True, checks_first_consumer=True, shows_deletion=False
+)
+_VERSION = struct.Struct(">q")
+MAX_TOPIC_BYTES = 64 * 1024 * 1024
+"""Definitions of one topic, all versions together; each costs VERSION_BYTES besides."""
+VERSION_BYTES = 1_024
+NO_VERSION = b""
+# Checked as if only readers of the newest version mattered.
+_CONSUMERS_CHECK_BACKWARD = ("BACKWARD", "FORWARD", "FORWARD_TRANSITIVE", "FULL")
+
+
+def version_bytes(version: int) -> bytes:
+    """Return a version as it travels: 8 bytes, big-endian."""
+    return _VERSION.pack(version)
+
+
+def version_of_bytes(data: bytes) -> int:
+    """Return the version in the first 8 bytes; more are ignored, as recorded.
+
+    Raises:
+        RequestError: They are fewer.
+    """
+    if len(data) < _VERSION.size:
+        raise RequestError(pb.IncompatibleSchema, f"a schema version has {_VERSION.size} bytes")
+    version: int = _VERSION.unpack_from(data)[0]
+    return version
+
+
+class SchemaRegistry:
+    """The schemas of all topics. Partitions share those of their topic.
+
+    Attributes:
+        rules: Those of the profile.
+
+    Bound: MAX_TOPIC_BYTES for each topic; a schema beyond is refused.
+
+    Args:
+        schemas: The store.
+        checks: Judge definitions and their compatibility.
+        now_ms: Returns the time in ms since 1970.
+        rules: Those of the profile.
+    """
+
+    def __init__(
+        self,
+        schemas: TopicSchemas,
+        checks: SchemaChecks,
+        now_ms: Callable[[], int],
+        rules: SchemaRules = FLOODGATE_SCHEMAS,
+    ) -> None:
+        self._schemas = schemas
+        self._checks = checks
+        self._now_ms = now_ms
+        self.rules = rules
+        self._locks: NameLocks[str] = NameLocks()
+
+    # -- for commands -------------------------------------------------------------------------
+
+    async def for_producer(
+        self, topic: TopicName, schema: pb.Schema | None, policies: EffectivePolicies
+    ) -> bytes:
+        """Return the version that a producer's messages carry; empty without a schema.
+
+        Raises:
+            RequestError: The schema is refused, or the store failed.
+            UnansweredRequestError: Profile pulsar never answers.
+        """
+        with _refusals(producer_text):
+            if schema is None:
+                if policies.schema_validation_enforced and await self.get(topic) is not None:
+                    raise RequestError(pb.IncompatibleSchema, SCHEMA_ENFORCED)
+                return NO_VERSION
+            try:
+                return version_bytes(await self.offer(topic, Schema.of(schema), policies))
+            except TruncatedKeyValueError:
+                if self.rules.refuses_by_name:
+                    raise SchemaRefusedError(TRUNCATED_KEY_VALUE) from None
+                raise UnansweredRequestError("a KEY_VALUE schema ends too early") from None
+
+    async def for_request(
+        self, topic: TopicName, schema: pb.Schema, policies: EffectivePolicies
+    ) -> bytes:
+        """Return the version of a schema, which is added if need be: GET_OR_CREATE_SCHEMA.
+
+        Raises:
+            RequestError: The schema is refused, or the store failed.
+        """
+        offered = Schema.of(schema)
+        if offered.kind == "NONE":
+            return await self.for_producer(topic, None, policies)
+        with _refusals(producer_text):
+            try:
+                return version_bytes(await self.offer(topic, offered, policies))
+            except TruncatedKeyValueError:
+                if self.rules.refuses_by_name:
+                    raise SchemaRefusedError(TRUNCATED_KEY_VALUE) from None
+                raise RequestError(pb.UnknownError, "java.nio.BufferUnderflowException") from None
+
+    async def for_consumer(
+        self,
+        topic: TopicName,
+        schema: pb.Schema | None,
+        policies: EffectivePolicies,
+        *,
+        active: bool,
+    ) -> None:
+        """Check a consumer's schema; it becomes a version of a topic that has none.
+
+        Args:
+            topic: The topic.
+            schema: The consumer's; None is none.
+            policies: Those in force for the topic.
+            active: True if the topic has a producer, messages, or a consumer that does not
+                consume with AUTO_CONSUME.
+
+        Raises:
+            RequestError: The schema is refused, or the store failed.
+        """
+        if schema is None or schema.type == pb.Schema.AutoConsume:
+            return
+        with _refusals(plain_text):
+            try:
+                await self._consume(topic, Schema.of(schema), policies, active=active)
+            except TruncatedKeyValueError:
+                if self.rules.refuses_by_name:
+                    raise SchemaRefusedError(TRUNCATED_KEY_VALUE) from None
+                raise RequestError(pb.UnknownError, "") from None
+
+    async def _consume(
+        self, topic: TopicName, schema: Schema, policies: EffectivePolicies, *, active: bool
+    ) -> None:
+        existing = await self.in_force(topic)
+        if existing:
+            strategy = policies.schema_strategy
+            if strategy in _CONSUMERS_CHECK_BACKWARD:
+                strategy = "BACKWARD"
+            await self._checks.check(schema, existing, strategy)
+        elif active:
+            raise SchemaRefusedError(active_without_schema(schema.kind))
+        else:
+            await self._offer_first(topic, schema, policies)
+
+    async def _offer_first(
+        self, topic: TopicName, schema: Schema, policies: EffectivePolicies
+    ) -> None:
+        try:
+            await self.offer(topic, schema, policies)
+        except SchemaRefusedError as error:
+            if self.rules.checks_first_consumer or not error.refusal.invalid:
+                raise
+
+    # -- versions -----------------------------------------------------------------------------
+
+    async def in_force(self, topic: TopicName) -> Sequence[StoredSchema]:
+        """Return the versions behind the last deletion, in order."""
+        return _in_force(await self._schemas.of(schema_name(topic)))
+
+    async def get(self, topic: TopicName, version: int | None = None) -> StoredSchema | None:
+        """Return a version, None for the newest; None if there is none, or it was deleted."""
+        known = await self.in_force(topic)
+        if version is None:
+            return known[-1] if known else None
+        return next((one for one in known if one.version == version), None)
+
+    async def asked_for(self, topic: TopicName, version: int | None) -> StoredSchema | None:
+        """Return a version as GET_SCHEMA answers it, None for the newest; None if there is none."""
+        if version is None and self.rules.shows_deletion:
+            known = await self.history(topic)
+            return known[-1] if known else None
+        return await self.get(topic, version)
+
+    async def history(self, topic: TopicName) -> Sequence[StoredSchema]:
+        """Return all versions, deletions included, in order."""
+        return await self._schemas.of(schema_name(topic))
+
+    async def version_of(self, topic: TopicName, schema: Schema) -> int | None:
+        """Return the version that is the same schema; None if none is, or it cannot be read."""
+        try:
+            return await self._checks.version_of(schema, await self.in_force(topic), None)
+        except (SchemaRefusedError, TruncatedKeyValueError):
+            return None
+
+    async def test(self, topic: TopicName, schema: Schema, policies: EffectivePolicies) -> None:
+        """Check whether a schema could become a version.
+
+        Raises:
+            SchemaRefusedError: It could not.
+            TruncatedKeyValueError: It is a KEY_VALUE whose data ends too early.
+        """
+        existing = await self.in_force(topic)
+        await self._checks.version_of(schema, existing, policies.schema_strategy)
+
+    async def offer(
+        self,
+        topic: TopicName,
+        schema: Schema,
+        policies: EffectivePolicies,
+        *,
+        may_add: bool | None = None,
+    ) -> int:
+        """Return the version of a schema; a new one is added if it is compatible.
+
+        Args:
+            topic: The topic.
+            schema: What is offered.
+            policies: Those in force for the topic.
+            may_add: Whether a new one is taken; None for what the policies say.
+
+        Raises:
+            SchemaRefusedError: It is not taken.
+            TruncatedKeyValueError: It is a KEY_VALUE whose data ends too early.
+            StoreError: The store failed.
+        """
+        name = schema_name(topic)
+        allowed = policies.allow_auto_update_schema if may_add is None else may_add
+        async with self._locks.of(name):
+            while True:
+                known = await self._schemas.of(name)
+                added = await self._version(known, schema, policies.schema_strategy, allowed)
+                if isinstance(added, int):
+                    return added
+                if await self._schemas.add(name, added):
+                    return added.version
+
+    async def _version(
+        self, known: Sequence[StoredSchema], schema: Schema, strategy: str, allowed: bool
+    ) -> int | StoredSchema:
+        """Return the version that a schema has, or the one to add."""
+        existing = _in_force(known)
+        same = await self._checks.version_of(schema, existing, strategy if allowed else None)
+        if same is not None:
+            return same
+        if not allowed:
+            raise SchemaRefusedError(NO_AUTO_UPDATE)
+        size = sum(len(one.data) + VERSION_BYTES for one in known) + len(schema.data)
+        if size > MAX_TOPIC_BYTES:
+            text = f"the schemas of one topic may take {MAX_TOPIC_BYTES} bytes, versions included"
+            raise SchemaRefusedError(SchemaRefusal(text))
+        now = self._now_ms()
+        return StoredSchema(len(known), schema.kind, schema.data, schema.properties, now)
+
+    async def remove(self, topic: TopicName) -> int:
+        """Put the schemas out of force; return the version that this takes."""
+        name = schema_name(topic)
+        async with self._locks.of(name):
+            while True:
+                version = len(await self._schemas.of(name))
+                gone = StoredSchema(version, "NONE", b"", {}, self._now_ms(), deleted=True)
+                if await self._schemas.add(name, gone):
+                    return version
+
+    async def forget(self, topic: TopicName) -> None:
+        """Forget the schemas of a topic that was deleted; those of a partition stay."""
+        if topic.partition_index < 0:
+            await self.delete(topic)
+
+    async def delete(self, topic: TopicName) -> None:
+        """Forget all versions; the next one is 0.
+
+        Raises:
+            StoreError: The store failed.
+        """
+        name = schema_name(topic)
+        async with self._locks.of(name):
+            await self._schemas.delete(name)
+
+
+@contextmanager
+def _refusals(text_of: Callable[[SchemaRefusal], str]) -> Iterator[None]:
+    """Turn what goes wrong in a block into the errors of requests."""
+    try:
+        yield
+    except SchemaRefusedError as error:
+        raise RequestError(pb.IncompatibleSchema, text_of(error.refusal)) from None
+    except StoreError as error:
+        raise RequestError(pb.MetadataError, str(error)) from None
+
+
+def schema_name(topic: TopicName) -> str:
+    """Return the name under which a topic's schemas are kept: ``tenant/namespace/topic``."""
+    return f"{topic.namespace}/{topic.partitioned_name.local_name}"
+
+
+def _in_force(known: Sequence[StoredSchema]) -> Sequence[StoredSchema]:
+    last = max((index for index, one in enumerate(known) if one.deleted), default=-1)
+    return known[last + 1 :]

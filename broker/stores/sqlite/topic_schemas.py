@@ -1,0 +1,80 @@
+"""The schemas of topics in a SQLite file. See TopicSchemas."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from broker.stores.topic_schemas import StoredSchema
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Sequence
+
+T = TypeVar("T")
+
+TABLE = """
+CREATE TABLE IF NOT EXISTS schemas (
+    namespace TEXT NOT NULL, topic TEXT NOT NULL, version INTEGER NOT NULL, kind TEXT NOT NULL,
+    data BLOB NOT NULL, properties TEXT NOT NULL, stored_at INTEGER NOT NULL,
+    deleted INTEGER NOT NULL, PRIMARY KEY (namespace, topic, version)) WITHOUT ROWID;
+"""
+_SELECT = """
+SELECT version, kind, data, properties, stored_at, deleted FROM schemas
+WHERE namespace=? AND topic=? ORDER BY version
+"""
+
+
+class WorkWithFile(Protocol):
+    """Does something with the open file, on its thread."""
+
+    async def __call__(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Return what the work returns.
+
+        Raises:
+            StoreError: The file cannot be read or written.
+        """
+
+
+class SqliteTopicSchemas:
+    """The table of schemas.
+
+    Args:
+        run: Does something with the file.
+    """
+
+    def __init__(self, run: WorkWithFile) -> None:
+        self._run = run
+
+    async def of(self, topic: str) -> Sequence[StoredSchema]:
+        """Return all versions of a topic, in order."""
+        found = await self._run(lambda file: file.execute(_SELECT, _key(topic)).fetchall())
+        return [
+            StoredSchema(version, kind, data, json.loads(properties), stored_at, bool(deleted))
+            for version, kind, data, properties, stored_at, deleted in found
+        ]
+
+    async def add(self, topic: str, schema: StoredSchema) -> bool:
+        """Add a version; false when it is there."""
+        values = (
+            *_key(topic),
+            schema.version,
+            schema.kind,
+            schema.data,
+            json.dumps(dict(schema.properties)),
+            schema.stored_at,
+            schema.deleted,
+        )
+        query = "INSERT OR IGNORE INTO schemas VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        return await self._run(lambda file: file.execute(query, values).rowcount) == 1
+
+    async def delete(self, topic: str) -> None:
+        """Forget all versions of a topic."""
+        query = "DELETE FROM schemas WHERE namespace=? AND topic=?"
+        await self._run(lambda file: file.execute(query, _key(topic)).rowcount)
+
+
+def _key(topic: str) -> tuple[str, str]:
+    """Return namespace and name of a topic."""
+    tenant, namespace, name = topic.split("/", 2)
+    return f"{tenant}/{namespace}", name

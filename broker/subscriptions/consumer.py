@@ -1,0 +1,246 @@
+"""A consumer: one client's part of a subscription."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Protocol
+
+import proto.PulsarApi_pb2 as pb
+from broker.subscriptions.message_frames import MessageFrames
+from broker.subscriptions.rates import Counters, Rates
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from broker.messages.entry import Entry
+    from broker.messages.position import Position
+    from broker.subscriptions.context import SubscribedTopic
+    from broker.subscriptions.cursor import ManagedCursor
+    from limiter.flow.outbound_buffer import OutboundBuffer
+    from server.connection.turn_writer import TurnWriter
+
+UNSOLICITED = (1 << 64) - 1
+"""The request id of commands that nobody asked for: -1."""
+
+
+class ClientConnection(Protocol):
+    """A client's connection, as far as its consumers depend on it.
+
+    Attributes:
+        consumers: Its consumers by id.
+        turn_writer: Sends messages, those of a turn at once.
+        outbound: Tells whether the client reads what it is sent.
+    """
+
+    consumers: dict[int, Consumer]
+    turn_writer: TurnWriter
+    outbound: OutboundBuffer
+    peer: str
+
+    def send(self, command: pb.BaseCommand) -> None:
+        """Queue a command behind the messages of this turn."""
+
+    async def answers_ping(self) -> bool:
+        """Ask the client whether it lives; one that does not answer is disconnected."""
+
+
+class ConsumersSubscription(Protocol):
+    """A subscription, as far as its consumers' commands depend on it."""
+
+    name: str
+    cursor: ManagedCursor
+    topic: SubscribedTopic
+
+    def flow(self, consumer: Consumer, permits: int) -> None:
+        """Give a consumer room for more messages."""
+
+    def acknowledge(self, consumer: Consumer, ids: Sequence[pb.MessageIdData]) -> None:
+        """Acknowledge entries, or messages of batches, one by one."""
+
+    def acknowledge_cumulatively(self, consumer: Consumer, one: pb.MessageIdData) -> None:
+        """Acknowledge everything up to an entry."""
+
+    def redeliver(
+        self, consumer: Consumer, ids: Sequence[pb.MessageIdData], epoch: int | None
+    ) -> None:
+        """Deliver again what a consumer gives back."""
+
+    def seek(self, first: Position) -> None:
+        """Make an entry the next one."""
+
+    def remove_consumer(self, consumer: Consumer) -> None:
+        """Disconnect a consumer."""
+
+    def check_unsubscribe(self, *, force: bool) -> None:
+        """Refuse to delete it under other consumers."""
+
+    def delete(self) -> None:
+        """Close all consumers, and forget what they acknowledged."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerOptions:
+    """The values that a client subscribes with.
+
+    Attributes:
+        type: Exclusive, Shared, Failover or Key_Shared.
+        priority_level: 0 is the highest.
+        epoch: Of an Exclusive or Failover consumer; -1 for none.
+        key_shared: How keys are shared out; None for none given.
+        metadata: Shown by REST.
+        takes_any_schema: It reads whatever schema there is (AUTO_CONSUME).
+    """
+
+    consumer_id: int
+    name: str
+    type: pb.CommandSubscribe.SubType.ValueType
+    priority_level: int = 0
+    epoch: int = -1
+    key_shared: pb.KeySharedMeta | None = None
+    read_compacted: bool = False
+    durable: bool = True
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    takes_any_schema: bool = False
+
+
+class Consumer:
+    """A consumer of a subscription (upstream: Consumer).
+
+    Attributes:
+        permits: Messages that the client has room for; negative after a batch that had no room.
+        pending: Of Shared and Key_Shared: what it got and has not acknowledged, by entry: the
+            messages left, and the hash of the key.
+        unacked: The messages in ``pending``.
+        blocked: It has so many that it gets no more.
+        messages_out, bytes_out: What was sent to it, redelivered included.
+        epoch: Sent with every message; -1 for none.
+    """
+
+    __slots__ = (
+        "_frames",
+        "blocked",
+        "bytes_out",
+        "cnx",
+        "connected_since",
+        "consumer_id",
+        "epoch",
+        "last_acked_at",
+        "last_consumed_at",
+        "last_flow_at",
+        "messages_acked",
+        "messages_out",
+        "messages_redelivered",
+        "name",
+        "options",
+        "pending",
+        "permits",
+        "priority_level",
+        "rates",
+        "reached_end",
+        "subscription",
+        "unacked",
+    )
+
+    def __init__(
+        self,
+        cnx: ClientConnection,
+        options: ConsumerOptions,
+        subscription: ConsumersSubscription,
+        partition: int,
+    ) -> None:
+        self.cnx = cnx
+        self.options = options
+        self.consumer_id = options.consumer_id
+        self.name = options.name
+        self.priority_level = options.priority_level
+        self.subscription = subscription
+        self.permits = 0
+        self.pending: dict[Position, tuple[int, int]] = {}
+        self.unacked = 0
+        self.blocked = False
+        self.epoch = options.epoch
+        self.messages_out = 0
+        self.bytes_out = 0
+        self.messages_redelivered = 0
+        self.messages_acked = 0
+        self.last_acked_at = 0
+        self.last_consumed_at = 0
+        self.last_flow_at = 0
+        self.reached_end = False
+        self.rates = Rates()
+        self.connected_since = datetime.now(UTC)
+        self._frames = MessageFrames(options.consumer_id, partition)
+
+    @property
+    def takes_any_schema(self) -> bool:
+        """True if it reads whatever schema there is (AUTO_CONSUME)."""
+        return self.options.takes_any_schema
+
+    def __repr__(self) -> str:
+        kind = "Persistent" if self.subscription.topic.name.persistent else "NonPersistent"
+        owner = f"topic={self.subscription.topic.name}, name={self.subscription.name}"
+        return (
+            f"Consumer{{subscription={kind}Subscription{{{owner}}}, consumerId={self.consumer_id}, "
+            f"consumerName={self.name}, address=[R:/{self.cnx.peer}]}}"
+        )
+
+    @property
+    def takes_messages(self) -> bool:
+        """True if an entry can be sent to it now."""
+        return self.permits > 0 and not self.blocked and self.cnx.outbound.writable
+
+    def update_rates(self, seconds: float) -> None:
+        """End a period of the statistics."""
+        counted = Counters(
+            self.messages_out, self.bytes_out, self.messages_redelivered, self.messages_acked
+        )
+        self.rates.update(counted, seconds)
+
+    @property
+    def connected_text(self) -> str:
+        """When it connected, as Java writes it: with nine digits of a second."""
+        return f"{self.connected_since:%Y-%m-%dT%H:%M:%S.%f}000Z"
+
+    # -- sending ------------------------------------------------------------------------------
+
+    def deliver(
+        self,
+        entry: Entry,
+        message_count: int,
+        redelivery_count: int = 0,
+        ack_set: Sequence[int] | None = None,
+    ) -> None:
+        """Send an entry when the turn ends; it uses up as many permits as messages are left."""
+        data = entry.data
+        header = self._frames.header(
+            entry.ledger_id, entry.entry_id, len(data), redelivery_count, ack_set, self.epoch
+        )
+        self.cnx.turn_writer.add(header, data)
+        self.permits -= message_count
+        self.messages_out += message_count
+        self.bytes_out += len(data)
+
+    def send(self, command: pb.BaseCommand) -> None:
+        """Send a command behind the messages of this turn."""
+        self.cnx.send(command)
+
+    def tell_active(self, *, is_active: bool) -> None:
+        """Tell a consumer of a Failover subscription whether it is the active one."""
+        change = pb.CommandActiveConsumerChange(consumer_id=self.consumer_id, is_active=is_active)
+        kind = pb.BaseCommand.ACTIVE_CONSUMER_CHANGE
+        self.send(pb.BaseCommand(type=kind, active_consumer_change=change))
+
+    def tell_end(self) -> None:
+        """Tell that the topic was terminated and everything is acknowledged; once."""
+        if not self.reached_end:
+            self.reached_end = True
+            reached = pb.CommandReachedEndOfTopic(consumer_id=self.consumer_id)
+            kind = pb.BaseCommand.REACHED_END_OF_TOPIC
+            self.send(pb.BaseCommand(type=kind, reachedEndOfTopic=reached))
+
+    def close(self) -> None:
+        """Tell the client that the broker closed it; its place in the subscription is not left."""
+        self.cnx.consumers.pop(self.consumer_id, None)
+        closed = pb.CommandCloseConsumer(consumer_id=self.consumer_id, request_id=UNSOLICITED)
+        self.send(pb.BaseCommand(type=pb.BaseCommand.CLOSE_CONSUMER, close_consumer=closed))

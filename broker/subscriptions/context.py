@@ -1,0 +1,102 @@
+"""The surroundings of a subscription: its topic, its cursor, and the rules of its broker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from broker.configuration.config import BrokerConfig
+    from broker.messages.compaction.topic_compaction import TopicCompaction
+    from broker.messages.managed_ledger import ManagedLedger
+    from broker.policies.effective import EffectivePolicies
+    from broker.subscriptions.cursor import ManagedCursor
+    from broker.subscriptions.dispatch_rate import RateLimiter
+    from limiter.clock import Clock
+    from proto.names import TopicName
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionRules:
+    """The configuration of a broker about subscriptions; defaults are upstream's.
+
+    Attributes:
+        failover_delay_seconds: Until a new active consumer is told
+            (activeConsumerFailoverDelayTimeMillis).
+        round_robin_messages: Most messages for one Shared consumer before the next has its turn
+            (dispatcherMaxRoundRobinBatchSize).
+        acks_of_batch_indexes: Messages of a batch are acknowledged one by one
+            (acknowledgmentAtBatchIndexLevelEnabled).
+        look_ahead_per_consumer, look_ahead: Entries that Key_Shared reads past keys that must
+            wait (keySharedLookAheadMsgInReplayThresholdPerConsumer, ...PerSubscription).
+        strict_delivery_time: Delayed messages are never early
+            (isDelayedDeliveryDeliverAtTimeStrict).
+    """
+
+    failover_delay_seconds: float = 1.0
+    round_robin_messages: int = 20
+    acks_of_batch_indexes: bool = True
+    look_ahead_per_consumer: int = 2_000
+    look_ahead: int = 20_000
+    strict_delivery_time: bool = False
+
+    @staticmethod
+    def of(config: BrokerConfig) -> SubscriptionRules:
+        """Return the rules of a configuration."""
+        return SubscriptionRules(
+            config.failover_delay_ms / 1000,
+            config.round_robin_messages,
+            config.acks_of_batch_indexes,
+            config.look_ahead_per_consumer,
+            config.look_ahead,
+            config.strict_delivery_time,
+        )
+
+
+class TopicWithPolicies(Protocol):
+    """A topic of any kind, as far as its subscriptions depend on it."""
+
+    @property
+    def name(self) -> TopicName:
+        """Its name."""
+
+    @property
+    def policies(self) -> EffectivePolicies:
+        """The policies in force now."""
+
+    @property
+    def clock(self) -> Clock:
+        """Time."""
+
+
+class SubscribedTopic(TopicWithPolicies, Protocol):
+    """A topic that stores messages, as far as its subscriptions depend on it."""
+
+    @property
+    def ledger(self) -> ManagedLedger:
+        """Its messages."""
+
+    @property
+    def compaction(self) -> TopicCompaction:
+        """What compaction has left of them."""
+
+    @property
+    def terminated(self) -> bool:
+        """True if nothing is stored any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionContext:
+    """The surroundings of a dispatcher.
+
+    Attributes:
+        topic: Its topic.
+        cursor: What its subscription has acknowledged.
+        rules: The broker's configuration.
+        topic_rate: The rate that all subscriptions of the topic share.
+    """
+
+    topic: SubscribedTopic
+    cursor: ManagedCursor
+    rules: SubscriptionRules
+    topic_rate: RateLimiter

@@ -1,0 +1,220 @@
+"""A cursor: what a subscription has acknowledged, and where it reads next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.messages.managed_ledger import CursorState
+from broker.messages.position import Position
+from broker.subscriptions.acknowledged import AcknowledgedEntries
+from broker.subscriptions.batch_acks import BatchAcks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from broker.messages.managed_ledger import ManagedLedger
+
+
+class ManagedCursor:
+    """A cursor of one subscription (upstream: ManagedCursor).
+
+    Everything up to the mark-delete position is acknowledged. What is acknowledged behind it are
+    holes, and entries of which only some messages are.
+
+    Attributes:
+        mark_delete: Everything up to here is acknowledged.
+        read_position: The entry that is read next.
+        acknowledged: Entries behind the mark-delete that are acknowledged.
+        batches: Entries that are acknowledged in part.
+        properties: The subscription's own, readable by REST.
+        durable: Its state is kept by the ledger.
+        changed: Its state is newer than what the ledger keeps.
+    """
+
+    def __init__(
+        self,
+        ledger: ManagedLedger,
+        name: str,
+        mark_delete: Position,
+        *,
+        durable: bool = True,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        self._ledger = ledger
+        self.name = name
+        self.durable = durable
+        self.mark_delete = mark_delete
+        self.read_position = ledger.following(mark_delete)
+        self.acknowledged = AcknowledgedEntries()
+        self.batches = BatchAcks()
+        self.properties = dict(properties or {})
+        self.changed = True
+
+    @classmethod
+    def recovered(cls, ledger: ManagedLedger, name: str, state: CursorState) -> ManagedCursor:
+        """Return the cursor as the ledger keeps it."""
+        cursor = cls(ledger, name, state.mark_delete, properties=state.properties)
+        cursor.acknowledged = AcknowledgedEntries.of_bitmaps(state.acknowledged)
+        cursor.batches = BatchAcks.of_mapping(state.batches)
+        cursor._advance()
+        cursor.rewind()
+        cursor.changed = False
+        return cursor
+
+    def save(self) -> None:
+        """Let the ledger keep the state, if it has changed."""
+        if self.durable and self.changed:
+            self._ledger.save_cursor(self.name, self.state)
+        self.changed = False
+
+    @property
+    def state(self) -> CursorState:
+        """The state that the ledger keeps."""
+        return CursorState(
+            self.mark_delete,
+            self.acknowledged.as_bitmaps(),
+            self.batches.as_mapping(),
+            dict(self.properties),
+        )
+
+    # -- what is left -------------------------------------------------------------------------
+
+    @property
+    def backlog(self) -> int:
+        """Entries that are not acknowledged."""
+        ledger = self._ledger
+        behind = ledger.count(self.mark_delete, ledger.last_confirmed)
+        return behind - self.acknowledged.count
+
+    @property
+    def backlog_bytes(self) -> int:
+        """About how many bytes the entries have that are not acknowledged."""
+        ledger = self._ledger
+        behind = ledger.count(self.mark_delete, ledger.last_confirmed)
+        if not behind:
+            return 0
+        size = ledger.size_between(self.mark_delete, ledger.last_confirmed)
+        return size * (behind - self.acknowledged.count) // behind
+
+    @property
+    def first_left(self) -> Position:
+        """The first entry that is not acknowledged, or that will be stored next."""
+        return self._ledger.following(self.mark_delete)
+
+    @property
+    def at_end(self) -> bool:
+        """True if everything stored was read."""
+        return self.read_position > self._ledger.last_confirmed
+
+    def is_acknowledged(self, position: Position) -> bool:
+        """Tell whether an entry is acknowledged as a whole."""
+        return position <= self.mark_delete or position in self.acknowledged
+
+    def rewind(self) -> None:
+        """Read next the first entry that is not acknowledged."""
+        self.read_position = self.first_left
+
+    # -- acknowledging ------------------------------------------------------------------------
+
+    def holds(self, position: Position) -> bool:
+        """Tell whether there is such an entry that is not acknowledged."""
+        if self.is_acknowledged(position) or position > self._ledger.last_confirmed:
+            return False
+        return self._ledger.entry(position) is not None
+
+    def acknowledge(self, position: Position) -> None:
+        """Acknowledge an entry that is there and is not acknowledged (see ``holds``)."""
+        self.changed = True
+        self.batches.discard(position)
+        if position == self._ledger.following(self.mark_delete):
+            self.mark_delete = position
+            if self.acknowledged.count:
+                self._advance()
+            if self.read_position <= self.mark_delete:
+                self.rewind()  # It need not be read: it was acknowledged before.
+        else:
+            self.acknowledged.add(position)
+
+    def acknowledge_part(
+        self, position: Position, size: int, ack_set: Sequence[int]
+    ) -> tuple[int, bool]:
+        """Acknowledge messages of a batch; see ``holds``.
+
+        Args:
+            position: The entry.
+            size: Messages in it.
+            ack_set: The words of the bit set of the messages that are left.
+
+        Returns:
+            How many messages were not acknowledged before, and whether none is left.
+        """
+        self.changed = True
+        newly, done = self.batches.acknowledge(position, size, ack_set)
+        if done:
+            self.acknowledge(position)
+        return newly, done
+
+    def acknowledge_through(self, position: Position, *, compacted: bool = False) -> bool:
+        """Acknowledge everything up to an entry; false, without effect, if there is no such.
+
+        Args:
+            position: The entry.
+            compacted: It is one that compaction has left; its ledger may be gone.
+        """
+        if position <= self.mark_delete or position > self._ledger.last_confirmed:
+            return False
+        if not compacted and self._ledger.entry(position) is None:
+            return False
+        self._move_to(position)
+        return True
+
+    def _move_to(self, position: Position) -> None:
+        self.changed = True
+        self.mark_delete = position
+        self.acknowledged.discard_through(position)
+        self.batches.discard_through(position)
+        if self.acknowledged.count:
+            self._advance()
+        self.read_position = max(self.read_position, self.first_left)
+
+    def _advance(self) -> None:
+        """Move the mark-delete over what is acknowledged right behind it."""
+        ledger, acknowledged = self._ledger, self.acknowledged
+        start, last = self.mark_delete, ledger.last_confirmed
+        following = ledger.following(self.mark_delete)
+        while following <= last and following in acknowledged:
+            gap = acknowledged.next_gap(*following)
+            self.mark_delete = Position(following.ledger_id, gap - 1)
+            following = ledger.following(self.mark_delete)
+        if self.mark_delete != start:
+            acknowledged.discard_through(self.mark_delete)
+
+    # -- moving -------------------------------------------------------------------------------
+
+    def reset(self, first: Position) -> None:
+        """Make an entry the next one, acknowledged or not; beyond the last: the end (SEEK)."""
+        ledger = self._ledger
+        self.changed = True
+        self.acknowledged, self.batches = AcknowledgedEntries(), BatchAcks()
+        last = ledger.last_confirmed
+        self.mark_delete = last if first > last else ledger.preceding(first)
+        self.rewind()
+
+    def skip(self, count: int) -> None:
+        """Skip entries that are not acknowledged; at most to the end."""
+        if count <= 0:
+            return
+        ledger, target = self._ledger, self.mark_delete
+        last, left = ledger.last_confirmed, count
+        while left and target < last:
+            passed = ledger.at(target, left)
+            # Of those passed, some may be acknowledged already: go on by as many.
+            left = self.acknowledged.count_between(target, passed)
+            target = passed
+        self.skip_through(target)
+
+    def skip_through(self, position: Position) -> None:
+        """Acknowledge everything up to a position, as far as there are entries."""
+        position = min(position, self._ledger.last_confirmed)
+        if position > self.mark_delete:
+            self._move_to(position)

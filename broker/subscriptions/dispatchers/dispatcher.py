@@ -1,0 +1,155 @@
+"""The base of dispatchers: when one runs, what it may read, and how it waits."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from broker.subscriptions.dispatch_rate import RateLimiter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from broker.messages.entry import Entry
+    from broker.messages.position import Position
+    from broker.subscriptions.consumer import Consumer
+    from broker.subscriptions.context import SubscriptionContext
+    from limiter.clock import TimerHandle
+
+READ_ENTRIES = 100
+"""Most entries of one read (dispatcherMaxReadBatchSize)."""
+READ_BYTES = 5 * 1024 * 1024
+"""Most bytes of one read (dispatcherMaxReadSizeBytes)."""
+ENTRIES_A_TURN = 500
+"""Entries after which other topics have their turn."""
+
+
+class Dispatcher(ABC):
+    """Hands the entries of one subscription to its consumers.
+
+    It runs when there may be something to do: entries came, a consumer has room again, a timer
+    fired. What stops it wakes it: a connection that is not writable when it is writable again.
+
+    Attributes:
+        consumers: Those that are connected.
+    """
+
+    def __init__(self, context: SubscriptionContext) -> None:
+        self._context = context
+        self._cursor = context.cursor
+        self._ledger = context.topic.ledger
+        self._is_due = False
+        self._rates: list[RateLimiter] = []
+        self._rate_timer: TimerHandle | None = None
+        self.consumers: list[Consumer] = []
+        self.policies_changed()
+
+    # -- when it runs -------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """Run when the turn ends; often asked is once."""
+        if not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_soon(self._run_due)
+
+    def _run_due(self) -> None:
+        self._is_due = False
+        self.run()
+
+    def run(self) -> None:
+        """Deliver what can be delivered now; go on in another turn if there is more."""
+        if self.consumers and self._deliver(ENTRIES_A_TURN) >= ENTRIES_A_TURN:
+            self.wake()
+
+    @abstractmethod
+    def _deliver(self, most: int) -> int:
+        """Deliver about as many entries at most; return how many were handled."""
+
+    def _call_when_writable(self, consumers: Iterable[Consumer]) -> None:
+        for consumer in consumers:
+            if consumer.permits > 0 and not consumer.cnx.outbound.writable:
+                consumer.cnx.outbound.on_writable(self.wake)
+
+    # -- rates --------------------------------------------------------------------------------
+
+    def policies_changed(self) -> None:
+        """Dispatch by the rates that are in force now."""
+        topic = self._context.topic
+        own = RateLimiter(topic.policies.subscription_dispatch_rate, topic.clock)
+        self._rates = [one for one in (own, self._context.topic_rate) if one.limited]
+
+    def _allowed(self, entries: int) -> int:
+        """Return how many entries may be read now; wake up later if there are none."""
+        for rate in self._rates:
+            messages, size_bytes = rate.available()
+            entries = min(entries, messages) if size_bytes > 0 else 0
+            if entries <= 0:
+                self._wake_after(rate.seconds_until_more())
+                return 0
+        return entries
+
+    def _wake_after(self, seconds: float) -> None:
+        if self._rate_timer is None:
+            clock = self._context.topic.clock
+            self._rate_timer = clock.call_at(clock.now() + seconds, self._rate_allows)
+
+    def _rate_allows(self) -> None:
+        self._rate_timer = None
+        self.wake()
+
+    def _count(self, entry: Entry, messages: int) -> None:
+        """Count a delivered entry against the rates."""
+        for rate in self._rates:
+            rate.take(messages, len(entry.data))
+
+    # -- consumers ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def add(self, consumer: Consumer) -> None:
+        """Take a consumer.
+
+        Raises:
+            RequestError: It cannot be one of these.
+        """
+
+    @abstractmethod
+    def remove(self, consumer: Consumer) -> None:
+        """Let a consumer go; what it had and did not acknowledge goes to others."""
+
+    def flowed(self, consumer: Consumer) -> None:
+        """Deliver to a consumer that has more room."""
+        self.wake()
+
+    @abstractmethod
+    def redeliver(self, consumer: Consumer, positions: Iterable[Position] | None) -> None:
+        """Deliver again what a consumer gives back; None for all that it has."""
+
+    @abstractmethod
+    def cursor_moved(self) -> None:
+        """Forget what was acknowledged otherwise: the cursor was moved by skip, expiry or REST."""
+
+    @abstractmethod
+    def acknowledged(
+        self, consumer: Consumer, position: Position, newly: int, *, done: bool
+    ) -> None:
+        """Follow an acknowledgement.
+
+        Args:
+            consumer: Who acknowledged.
+            position: The entry.
+            newly: Messages of it that were not acknowledged before.
+            done: None is left.
+        """
+
+    def entries_added(self) -> None:
+        """Deliver what was stored."""
+        self.run()
+
+    def close(self) -> None:
+        """End its timers."""
+        if self._rate_timer is not None:
+            self._rate_timer.cancel()
+            self._rate_timer = None
+        for consumer in self.consumers:
+            consumer.cnx.outbound.forget_listener(self.wake)

@@ -1,0 +1,145 @@
+"""Dispatch by key: Key_Shared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.metadata import parse_metadata
+from broker.subscriptions.dispatchers.shared import SharedDispatcher
+from broker.subscriptions.key_shared.draining import DrainingHashes
+from broker.subscriptions.key_shared.fixed_ranges import FixedRanges
+from broker.subscriptions.key_shared.hash_ring import ConsistentHashRing
+from broker.subscriptions.key_shared.sticky_key import sticky_key
+from server.connection.request_errors import RequestError
+
+if TYPE_CHECKING:
+    from broker.messages.entry import Entry
+    from broker.subscriptions.consumer import Consumer
+    from broker.subscriptions.context import SubscriptionContext
+
+STICKY = pb.STICKY
+_HASH_ZERO = 1 << 16
+"""Stands for the hash 0 of STICKY, as 0 itself stands for none."""
+
+
+class KeySharedDispatcher(SharedDispatcher):
+    """Delivers the messages of a key to one consumer at a time, in order.
+
+    A message waits while its consumer has no room, while an earlier one of its key waits, and
+    while another consumer still has messages of its key that it did not acknowledge.
+
+    Source: upstream PersistentStickyKeyDispatcherMultipleConsumers.
+
+    Attributes:
+        mode: AUTO_SPLIT or STICKY.
+        allows_disorder: Messages of a key that changed hands do not wait
+            (allowOutOfOrderDelivery).
+        ring: Who gets which hash.
+        draining: The messages of each hash that consumers have.
+    """
+
+    def __init__(self, context: SubscriptionContext, meta: pb.KeySharedMeta | None) -> None:
+        meta = meta or pb.KeySharedMeta()
+        self.mode = meta.keySharedMode
+        self.allows_disorder = meta.allowOutOfOrderDelivery
+        self.ring: ConsistentHashRing[Consumer] | FixedRanges[Consumer] = (
+            FixedRanges() if self.mode == STICKY else ConsistentHashRing()
+        )
+        self.draining: DrainingHashes[Consumer] = DrainingHashes()
+        super().__init__(context)
+
+    # -- delivering ---------------------------------------------------------------------------
+
+    def _waiting_entries(self, most: int) -> list[Entry]:
+        """Return the first waiting entries whose consumer can take them."""
+        if not self.replay:
+            return []
+        found = [self._still_there(at) for at in self.replay.first(most, self._may_go)]
+        return [entry for entry in found if entry is not None]
+
+    def _may_go(self, sticky_hash: int) -> bool:
+        consumer = self.ring.select(sticky_hash % _HASH_ZERO)
+        return consumer is not None and self._takes(consumer, sticky_hash)
+
+    def _takes(self, consumer: Consumer, sticky_hash: int) -> bool:
+        if not consumer.takes_messages:
+            return False
+        return self.allows_disorder or not self.draining.blocks(consumer, sticky_hash)
+
+    def _new_entries(self, most: int) -> list[Entry] | None:
+        rules = self._context.rules
+        ahead = min(rules.look_ahead, rules.look_ahead_per_consumer * len(self.consumers))
+        return None if len(self.replay) >= ahead else super()._new_entries(most)
+
+    def _share_out(self, entries: list[Entry]) -> None:
+        """Deliver each entry to the consumer of its key, or let it wait."""
+        for entry in entries:
+            position = entry.position
+            sticky_hash = self.replay.hash_of(position)
+            waited = sticky_hash != 0
+            if not waited:
+                key = sticky_key(parse_metadata(entry.data))
+                sticky_hash = self.ring.hash_of(key) or _HASH_ZERO
+            consumer = self.ring.select(sticky_hash % _HASH_ZERO)
+            behind = self.replay.contains_hash(sticky_hash) and not waited
+            if consumer is None or behind or not self._takes(consumer, sticky_hash):
+                self.replay.add(position, sticky_hash)
+                continue
+            self._send(consumer, entry, sticky_hash)
+            self.draining.delivered(consumer, sticky_hash)
+
+    def _let_go(self, consumer: Consumer, sticky_hash: int) -> None:
+        if self.draining.settled(consumer, sticky_hash):
+            self.wake()
+
+    # -- consumers ----------------------------------------------------------------------------
+
+    def add(self, consumer: Consumer) -> None:
+        """Take a consumer of the same mode; from now on it gets the keys of its part.
+
+        Raises:
+            RequestError: It is of another mode, or its ranges are another one's.
+        """
+        meta = consumer.options.key_shared or pb.KeySharedMeta()
+        self._check(meta)
+        if isinstance(self.ring, FixedRanges):
+            ranges = [(one.start, one.end) for one in meta.hashRanges]
+            self.draining.moved(self.ring.add(consumer, ranges))
+        else:
+            self.draining.moved(self.ring.add(consumer))
+        super().add(consumer)
+
+    def _check(self, meta: pb.KeySharedMeta) -> None:
+        if not self.consumers:
+            return
+        if meta.keySharedMode != self.mode:
+            ours, theirs = (pb.KeySharedMode.Name(one) for one in (self.mode, meta.keySharedMode))
+            raise _other_type(
+                f"Active subscription key_shared mode of '{ours}' is different than the connecting "
+                f"consumer's key_shared mode '{theirs}'."
+            )
+        if meta.allowOutOfOrderDelivery != self.allows_disorder:
+            ours, theirs = (
+                ("allows", "does not allow")
+                if self.allows_disorder
+                else ("does not allow", "allows")
+            )
+            raise _other_type(
+                f"Active subscription {ours} out of order delivery while the connecting consumer "
+                f"{theirs} it."
+            )
+
+    def remove(self, consumer: Consumer) -> None:
+        """Let a consumer go; its keys go to others, with what it did not acknowledge first."""
+        self.ring.remove(consumer)
+        self.draining.lost(consumer)
+        super().remove(consumer)
+
+    def _forget_all(self, last: Consumer) -> None:
+        self.draining.clear()
+        super()._forget_all(last)
+
+
+def _other_type(text: str) -> RequestError:
+    return RequestError(pb.ConsumerBusy, f"Subscription is of different type. {text}")

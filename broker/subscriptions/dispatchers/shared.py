@@ -1,0 +1,334 @@
+"""Dispatch to all consumers in turn: Shared."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.subscriptions.delayed import DelayedMessages
+from broker.subscriptions.dispatchers.dispatcher import READ_BYTES, READ_ENTRIES, Dispatcher
+from broker.subscriptions.replay import ReplayQueue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from broker.messages.entry import Entry
+    from broker.messages.position import Position
+    from broker.subscriptions.consumer import Consumer
+    from broker.subscriptions.context import SubscriptionContext
+    from limiter.clock import TimerHandle
+
+
+LEAVING_A_TURN = 2_000
+"""Entries that leave consumers who gave them back in one turn of the event loop."""
+_NOT_PENDING = (-1, 0)
+
+
+class _Leaving(NamedTuple):
+    """Entries that leave a consumer.
+
+    Attributes:
+        consumer: Has them, or had them before it left.
+        positions: The entries; some may be acknowledged meanwhile.
+        then: Takes consumer, entry, the messages left, and the hash of the key.
+    """
+
+    consumer: Consumer
+    positions: Iterator[Position]
+    then: Callable[[Consumer, Position, int, int], None]
+
+
+class SharedDispatcher(Dispatcher):
+    """Delivers to all consumers in turn; what one gives back goes to any.
+
+    Source: upstream PersistentDispatcherMultipleConsumers.
+
+    Attributes:
+        replay: Entries that were read and wait to be delivered, or delivered again.
+        delayed: Entries that may not be delivered yet.
+        unacked: Messages that consumers have and did not acknowledge.
+        blocked: They are so many that nothing new is read.
+    """
+
+    def __init__(self, context: SubscriptionContext) -> None:
+        self.replay = ReplayQueue()
+        self.delayed = self._no_delays(context)
+        self._redeliveries: dict[Position, int] = {}
+        self._leaving: deque[_Leaving] = deque()
+        self._timer: TimerHandle | None = None
+        self._levels: dict[int, list[Consumer]] = {}
+        self._next_in: dict[int, int] = {}
+        self.unacked = 0
+        self.blocked = False
+        super().__init__(context)
+
+    @staticmethod
+    def _no_delays(context: SubscriptionContext) -> DelayedMessages:
+        tick_ms = context.topic.policies.delayed_tick_ms
+        return DelayedMessages(tick_ms, strict=context.rules.strict_delivery_time)
+
+    # -- delivering ---------------------------------------------------------------------------
+
+    def _deliver(self, most: int) -> int:
+        # First all that was given back, so that it comes before what is new, and in order.
+        handled = self._let_leave(LEAVING_A_TURN)
+        if self._leaving:
+            return most
+        while handled < most:
+            room = sum(one.permits for one in self.consumers if one.takes_messages)
+            allowed = self._allowed(min(READ_ENTRIES, room)) if room > 0 else 0
+            if not allowed:
+                break
+            entries = self._waiting_entries(allowed) or self._new_entries(allowed)
+            if entries is None:
+                break
+            handled += max(1, len(entries))
+            self._share_out(entries)
+        self._call_when_writable(self.consumers)
+        return handled
+
+    def _waiting_entries(self, most: int) -> list[Entry]:
+        """Return the first entries of the replay queue, and drop what is acknowledged."""
+        entries: list[Entry] = []
+        while self.replay and len(entries) < most:
+            found = [self._still_there(at) for at in self.replay.first(most)]
+            entries = [entry for entry in found if entry is not None]
+            if entries:
+                break
+        return entries
+
+    def _still_there(self, position: Position) -> Entry | None:
+        """Return an entry of the replay queue; forget it if it need not be delivered."""
+        cursor = self._cursor
+        entry = None if cursor.is_acknowledged(position) else self._ledger.entry(position)
+        if entry is None:
+            self.replay.remove(position)
+        return entry
+
+    def _new_entries(self, most: int) -> list[Entry] | None:
+        """Return the next entries that may be delivered now; None if there are none to read."""
+        cursor = self._cursor
+        if self.blocked or cursor.at_end or self._waits_for_delayed():
+            return None
+        read = self._ledger.read(cursor.read_position, most, READ_BYTES)
+        if not read:
+            return None
+        cursor.read_position = self._ledger.following(read[-1].position)
+        if cursor.acknowledged.count:
+            read = [entry for entry in read if not cursor.is_acknowledged(entry.position)]
+        if any(entry.deliver_at for entry in read):
+            read = [entry for entry in read if not self._is_delayed(entry)]
+        return read
+
+    def _waits_for_delayed(self) -> bool:
+        return bool(self.delayed) and self.delayed.pauses_reading(
+            self._context.topic.clock.wall_ms()
+        )
+
+    def _is_delayed(self, entry: Entry) -> bool:
+        topic = self._context.topic
+        if not entry.deliver_at or not topic.policies.delayed_delivery:
+            return False
+        now_ms = topic.clock.wall_ms()
+        kept = self.delayed.add(entry.position, entry.deliver_at, now_ms)
+        if kept:
+            self._arm(now_ms)
+        return kept
+
+    def _share_out(self, entries: list[Entry]) -> None:
+        """Deliver entries to the consumers in turn; what nobody takes waits."""
+        at, most = 0, self._context.rules.round_robin_messages
+        while at < len(entries):
+            consumer = self._next_consumer()
+            if consumer is None:
+                self.replay.add_all(entry.position for entry in entries[at:])
+                return
+            count = min(most, consumer.permits)
+            while at < len(entries) and count > 0 and consumer.takes_messages:
+                count -= self._send(consumer, entries[at])
+                at += 1
+
+    def _next_consumer(self) -> Consumer | None:
+        """Return the next consumer with room of the highest level that has one."""
+        for level, members in self._levels.items():
+            start = self._next_in.get(level, 0)
+            for step in range(len(members)):
+                at = (start + step) % len(members)
+                if members[at].takes_messages:
+                    self._next_in[level] = at + 1
+                    return members[at]
+        return None
+
+    def _send(self, consumer: Consumer, entry: Entry, sticky_hash: int = 0) -> int:
+        """Deliver an entry; return how many messages of it are left."""
+        position, batches = entry.position, self._cursor.batches
+        words, count = None, entry.message_count
+        if batches:
+            words = batches.words(position)
+            if words is not None:
+                count = batches.left(position, count)
+        consumer.deliver(entry, count, self._redeliveries.get(position, 0), words)
+        consumer.pending[position] = (count, sticky_hash)
+        if self.replay:
+            self.replay.remove(position)
+        self._count(entry, count)
+        self._has_more(consumer, count)
+        return count
+
+    # -- what consumers have and did not acknowledge ------------------------------------------
+
+    def _has_more(self, consumer: Consumer, messages: int) -> None:
+        policies = self._context.topic.policies
+        consumer.unacked += messages
+        self.unacked += messages
+        if 0 < policies.max_unacked_per_consumer <= consumer.unacked:
+            consumer.blocked = True
+        if 0 < policies.max_unacked_per_subscription <= self.unacked:
+            self.blocked = True
+
+    def _has_less(self, consumer: Consumer, messages: int) -> None:
+        policies = self._context.topic.policies
+        consumer.unacked -= messages
+        self.unacked -= messages
+        if consumer.blocked and consumer.unacked <= policies.max_unacked_per_consumer // 2:
+            consumer.blocked = False
+            self.wake()
+        if self.blocked and self.unacked < max(1, policies.max_unacked_per_subscription // 2):
+            self.blocked = False
+            self.wake()
+
+    def acknowledged(
+        self, consumer: Consumer, position: Position, newly: int, *, done: bool
+    ) -> None:
+        """Take acknowledged messages from the consumer that has them, whoever acknowledged."""
+        holder = self._holder(consumer, position)
+        if holder is not None:
+            left, sticky_hash = holder.pending[position]
+            newly = left if done else min(newly, left)
+            if done:
+                del holder.pending[position]
+                self._let_go(holder, sticky_hash)
+            else:
+                holder.pending[position] = (left - newly, sticky_hash)
+            self._has_less(holder, newly)
+        if done:
+            self._redeliveries.pop(position, None)
+
+    def _holder(self, first: Consumer, position: Position) -> Consumer | None:
+        if position in first.pending:
+            return first
+        for consumer in self.consumers:
+            if position in consumer.pending:
+                return consumer
+        return None
+
+    def _let_go(self, consumer: Consumer, sticky_hash: int) -> None:
+        """Follow that a consumer no longer has an entry whose key has this hash."""
+
+    def redeliver(self, consumer: Consumer, positions: Iterable[Position] | None) -> None:
+        """Deliver again what a consumer has of these; each counts once more as redelivered."""
+        asked = list(consumer.pending) if positions is None else positions
+        self._leaving.append(_Leaving(consumer, iter(asked), self._redelivered))
+        self.wake()
+
+    def _let_leave(self, most: int) -> int:
+        """Take entries from consumers that gave them back, some each turn; return how many."""
+        taken = 0
+        while self._leaving and taken < most:
+            consumer, positions, then = self._leaving[0]
+            for position in positions:
+                left, sticky_hash = consumer.pending.pop(position, _NOT_PENDING)
+                taken += 1
+                if left >= 0:
+                    self._has_less(consumer, left)
+                    then(consumer, position, left, sticky_hash)
+                    self._let_go(consumer, sticky_hash)
+                if taken >= most:
+                    return taken
+            self._leaving.popleft()
+        return taken
+
+    def _redelivered(
+        self, consumer: Consumer, position: Position, left: int, sticky_hash: int
+    ) -> None:
+        self._redeliveries[position] = self._redeliveries.get(position, 0) + 1
+        consumer.messages_redelivered += left
+        self.replay.add(position, sticky_hash)
+
+    def _given_back(self, _: Consumer, position: Position, __: int, sticky_hash: int) -> None:
+        self.replay.add(position, sticky_hash)
+
+    def _dropped(self, _: Consumer, position: Position, __: int, ___: int) -> None:
+        self._redeliveries.pop(position, None)
+
+    def cursor_moved(self) -> None:
+        """Forget what is acknowledged: it leaves the consumers that have it."""
+        mark = self._cursor.mark_delete
+        self.replay.discard_through(mark)
+        self.delayed.discard_through(mark)
+        for consumer in self.consumers:
+            passed = (at for at in list(consumer.pending) if at <= mark)
+            self._leaving.append(_Leaving(consumer, passed, self._dropped))
+        self.wake()
+
+    # -- consumers ----------------------------------------------------------------------------
+
+    def add(self, consumer: Consumer) -> None:
+        """Take a consumer."""
+        if not self.consumers:
+            self._cursor.rewind()
+        self.consumers.append(consumer)
+        self._sort()
+        self.wake()
+
+    def _sort(self) -> None:
+        self._levels = {}
+        for consumer in sorted(self.consumers, key=lambda one: one.priority_level):
+            self._levels.setdefault(consumer.priority_level, []).append(consumer)
+
+    def remove(self, consumer: Consumer) -> None:
+        """Let a consumer go; what it did not acknowledge goes to others, counts unchanged."""
+        self.consumers.remove(consumer)
+        self._sort()
+        if not self.consumers:
+            self._forget_all(consumer)
+            return
+        self._leaving.append(_Leaving(consumer, iter(list(consumer.pending)), self._given_back))
+        self.wake()
+
+    def _forget_all(self, last: Consumer) -> None:
+        """Begin anew with the next consumer: at the first entry that is not acknowledged."""
+        last.pending = {}
+        self._leaving.clear()
+        self.unacked, self.blocked = 0, False
+        self._redeliveries.clear()
+        self._next_in.clear()
+        self.replay.clear()
+        self.delayed.clear()
+        self._disarm()
+        self._cursor.rewind()
+
+    # -- delayed delivery ---------------------------------------------------------------------
+
+    def _arm(self, now_ms: int) -> None:
+        wait_ms = self.delayed.next_due(now_ms)
+        if self._timer is None and wait_ms is not None:
+            clock = self._context.topic.clock
+            self._timer = clock.call_at(clock.now() + wait_ms / 1000, self._due)
+
+    def _due(self) -> None:
+        self._timer = None
+        now_ms = self._context.topic.clock.wall_ms()
+        self.replay.add_all(self.delayed.take_due(now_ms))
+        self._arm(now_ms)
+        self.wake()
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def close(self) -> None:
+        """End its timers."""
+        super().close()
+        self._disarm()

@@ -1,0 +1,211 @@
+"""Dispatch to one consumer: Exclusive, and Failover with others that stand by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.position import EARLIEST, Position
+from broker.subscriptions.dispatchers.dispatcher import READ_BYTES, READ_ENTRIES, Dispatcher
+from broker.subscriptions.failover import active_of
+from server.connection.request_errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from broker.messages.compaction.compacted_entries import CompactedEntries
+    from broker.messages.entry import Entry
+    from broker.subscriptions.consumer import Consumer
+    from broker.subscriptions.context import SubscriptionContext
+    from limiter.clock import TimerHandle
+
+
+class SingleActiveDispatcher(Dispatcher):
+    """Delivers in order to the active consumer; the rest waits for it to go.
+
+    Source: upstream PersistentDispatcherSingleActiveConsumer.
+
+    Attributes:
+        active: Who gets messages; None when there is nobody.
+    """
+
+    def __init__(self, context: SubscriptionContext) -> None:
+        super().__init__(context)
+        self.active: Consumer | None = None
+        self._waits_for_entry = False
+
+    def _deliver(self, most: int) -> int:
+        active, cursor, handled = self.active, self._cursor, 0
+        if active is None:
+            return 0
+        while handled < most and active.takes_messages and not cursor.at_end:
+            entries = self._read(active)
+            if not entries:
+                break
+            self._waits_for_entry = False
+            handled += len(entries)
+            for entry in entries:
+                if not active.cnx.outbound.writable:
+                    break
+                self._send(active, entry)
+                cursor.read_position = self._behind(entry.position)
+        self._waits_for_entry = active.permits > 0 and cursor.at_end
+        self._call_when_writable((active,))
+        return handled
+
+    def _read(self, active: Consumer) -> list[Entry]:
+        """Read as many entries as there are permits, also if they turn out to be batches.
+
+        After a wait only the first that came: upstream's read ends with it (recorded).
+        """
+        most = 1 if self._waits_for_entry else READ_ENTRIES
+        allowed = self._allowed(min(most, active.permits))
+        if not allowed:
+            return []
+        cursor, compacted = self._cursor, self._compacted()
+        if compacted is not None and cursor.read_position <= compacted.horizon:
+            left = compacted.read(cursor.read_position, allowed, READ_BYTES)
+            if left:
+                return left
+            cursor.read_position = self._ledger.following(compacted.horizon)
+        return self._ledger.read(cursor.read_position, allowed, READ_BYTES)
+
+    def _compacted(self) -> CompactedEntries | None:
+        """Return what compaction has left of the topic, if the active consumer reads that."""
+        reads_it = self.active is not None and self.active.options.read_compacted
+        return self._context.topic.compaction.compacted if reads_it else None
+
+    def _behind(self, position: Position) -> Position:
+        """Return where to read on; of compacted entries the ledgers may be gone."""
+        if self._compacted() is not None:
+            return Position(position.ledger_id, position.entry_id + 1)
+        return self._ledger.following(position)
+
+    def _rewind(self) -> None:
+        """Read next the first entry that is not acknowledged."""
+        cursor = self._cursor
+        cursor.rewind()
+        if self._compacted() is not None:
+            mark = cursor.mark_delete
+            from_start = mark == self._ledger.preceding(EARLIEST)
+            cursor.read_position = EARLIEST if from_start else self._behind(mark)
+
+    def _send(self, active: Consumer, entry: Entry) -> None:
+        cursor = self._cursor
+        words, count = None, entry.message_count
+        if cursor.acknowledged.count or cursor.batches:
+            position = entry.position
+            if cursor.is_acknowledged(position):
+                return
+            words = cursor.batches.words(position)
+            if words is not None:
+                count = cursor.batches.left(position, count)
+        active.deliver(entry, count, 0, words)
+        self._count(entry, count)
+
+    def add(self, consumer: Consumer) -> None:
+        """Take the only consumer."""
+        if self.consumers:
+            raise RequestError(pb.ConsumerBusy, "Exclusive consumer is already connected")
+        self.consumers.append(consumer)
+        self.active = consumer
+        self._rewind()
+
+    def remove(self, consumer: Consumer) -> None:
+        """Let a consumer go; what it did not acknowledge is delivered again."""
+        self.consumers.remove(consumer)
+        if self.active is consumer:
+            self.active = None
+            self._rewind()
+
+    def redeliver(self, consumer: Consumer, positions: Iterable[Position] | None) -> None:
+        """Deliver everything again that is not acknowledged, whichever was asked for."""
+        if consumer is self.active:
+            self._rewind()
+            self.wake()
+
+    def acknowledged(
+        self, consumer: Consumer, position: Position, newly: int, *, done: bool
+    ) -> None:
+        """Note nothing: what was delivered is not counted here (recorded)."""
+
+    def cursor_moved(self) -> None:
+        """Read on behind what was skipped."""
+        self.wake()
+
+
+class FailoverDispatcher(SingleActiveDispatcher):
+    """Delivers to the consumer that a rule chooses among all, and to another when it is gone.
+
+    A change is told, and messages flow to the new one, after a delay: when many consumers come
+    and go at once, one change follows.
+    """
+
+    def __init__(self, context: SubscriptionContext) -> None:
+        super().__init__(context)
+        self._change: TimerHandle | None = None
+
+    def _deliver(self, most: int) -> int:
+        return 0 if self._change is not None else super()._deliver(most)
+
+    def add(self, consumer: Consumer) -> None:
+        """Take a consumer; it hears at once that it is not the active one."""
+        self.consumers.append(consumer)
+        self.consumers.sort(key=lambda one: (one.priority_level, one.name))
+        if not self._choose() and self.active is not None:
+            consumer.tell_active(is_active=consumer is self.active)
+
+    def _choose(self) -> bool:
+        """Choose the active consumer; true if it is another one now."""
+        chosen = self.consumers[active_of(self.consumers, self._context.topic.name)]
+        if chosen is self.active:
+            return False
+        self.active = chosen
+        topic = self._context.topic
+        if self._change is None:
+            delay = self._context.rules.failover_delay_seconds
+            self._change = topic.clock.call_at(topic.clock.now() + delay, self._changed)
+        return True
+
+    def _changed(self) -> None:
+        self._change = None
+        self._rewind()
+        for consumer in list(self.consumers):
+            consumer.tell_active(is_active=consumer is self.active)
+        self.wake()
+
+    def remove(self, consumer: Consumer) -> None:
+        """Let a consumer go, and choose again."""
+        self.consumers.remove(consumer)
+        if self.consumers:
+            self._choose()
+        else:
+            self._stop()
+
+    def disconnect_active(self) -> Consumer | None:
+        """Let the active consumer go; nobody is until the next one comes (SEEK).
+
+        A change that was about to be told is told, to those that are left (recorded).
+        """
+        active = self.active
+        if active is not None:
+            self.consumers.remove(active)
+            self.active = None
+            self._cursor.rewind()
+        if not self.consumers:
+            self._stop()
+        return active
+
+    def _stop(self) -> None:
+        self.active = None
+        self._rewind()
+        if self._change is not None:
+            self._change.cancel()
+            self._change = None
+
+    def close(self) -> None:
+        """End its timers."""
+        super().close()
+        if self._change is not None:
+            self._change.cancel()
+            self._change = None

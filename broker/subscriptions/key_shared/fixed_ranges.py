@@ -1,0 +1,100 @@
+"""STICKY: each consumer says which hashes it takes."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import proto.PulsarApi_pb2 as pb
+from broker.subscriptions.key_shared.moved_hashes import MovedHashes
+from broker.subscriptions.key_shared.murmur import murmur
+from server.connection.request_errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+C = TypeVar("C")
+
+HASHES = 65_536
+MOST_RANGES = 4_096
+"""One consumer may bring as many: more would hold up other connections."""
+
+
+class FixedRanges(Generic[C]):
+    """The ranges of hashes that consumers took; some hashes may be nobody's.
+
+    Source: upstream HashRangeExclusiveStickyKeyConsumerSelector.
+    """
+
+    def __init__(self) -> None:
+        # In order; no two have a hash in common.
+        self._firsts: list[int] = []
+        self._ranges: list[tuple[int, int, C]] = []
+
+    @staticmethod
+    def hash_of(key: bytes) -> int:
+        """Return the hash of a key: 0 to 65,535."""
+        return murmur(key) % HASHES
+
+    def add(self, consumer: C, ranges: Sequence[tuple[int, int]]) -> list[MovedHashes[C]]:
+        """Give a consumer the ranges that it asks for, both ends included; return them.
+
+        Raises:
+            RequestError: There are none, too many, or one of them is refused; nothing is changed.
+        """
+        if not ranges:
+            raise _refused("Ranges for KeyShared policy must not be empty.")
+        if len(ranges) > MOST_RANGES:
+            raise _refused(f"{len(ranges)} ranges for KeyShared policy are more than {MOST_RANGES}")
+        for first, last in ranges:
+            if first > last:
+                raise _refused(f"Fixed hash range start > end for range: [{first},{last}]")
+            holder = self._holder_within(first, last)
+            if holder is not None:
+                raise _refused(f"Range conflict with consumer {holder}")
+        taken = _joined(ranges)
+        self._hold([*self._ranges, *((first, last, consumer) for first, last in taken)])
+        return [MovedHashes(first, last, None, consumer) for first, last in taken]
+
+    def remove(self, consumer: C) -> list[MovedHashes[C]]:
+        """Take a consumer's ranges away; return them: they are nobody's now."""
+        left = self.ranges(consumer)
+        self._hold([taken for taken in self._ranges if taken[2] is not consumer])
+        return [MovedHashes(first, last, consumer, None) for first, last in left]
+
+    def select(self, sticky_hash: int) -> C | None:
+        """Return the consumer of a hash; None if nobody took it."""
+        index = bisect_right(self._firsts, sticky_hash) - 1
+        if index < 0 or self._ranges[index][1] < sticky_hash:
+            return None
+        return self._ranges[index][2]
+
+    def ranges(self, consumer: C) -> list[tuple[int, int]]:
+        """Return the hashes of a consumer, as ranges whose both ends are in."""
+        return [(first, last) for first, last, holder in self._ranges if holder is consumer]
+
+    def _holder_within(self, first: int, last: int) -> C | None:
+        """Return a consumer that took one of these hashes."""
+        index = bisect_right(self._firsts, last) - 1
+        if index < 0 or self._ranges[index][1] < first:
+            return None
+        return self._ranges[index][2]
+
+    def _hold(self, ranges: list[tuple[int, int, C]]) -> None:
+        self._ranges = sorted(ranges, key=lambda taken: taken[0])
+        self._firsts = [taken[0] for taken in self._ranges]
+
+
+def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the ranges in order, with those that have hashes in common made one."""
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if joined and first <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
+        else:
+            joined.append((first, last))
+    return joined
+
+
+def _refused(text: str) -> RequestError:
+    return RequestError(pb.ConsumerAssignError, text)

@@ -1,0 +1,191 @@
+"""The choice of who hears a message of a topic that stores nothing."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.metadata import parse_metadata
+from broker.subscriptions.failover import active_of
+from broker.subscriptions.key_shared.fixed_ranges import FixedRanges
+from broker.subscriptions.key_shared.hash_ring import ConsistentHashRing
+from broker.subscriptions.key_shared.sticky_key import sticky_key
+from server.connection.request_errors import RequestError
+
+if TYPE_CHECKING:
+    from broker.messages.entry import Entry
+    from broker.subscriptions.consumer import Consumer
+    from proto.names import TopicName
+
+SubType = pb.CommandSubscribe.SubType
+
+
+class DirectDispatcher(ABC):
+    """Chooses among the consumers of one subscription (upstream: NonPersistentDispatcher).
+
+    Attributes:
+        consumers: Those that are connected.
+    """
+
+    def __init__(self) -> None:
+        self.consumers: list[Consumer] = []
+
+    def add(self, consumer: Consumer) -> None:
+        """Take a consumer.
+
+        Raises:
+            RequestError: It cannot be one of these.
+        """
+        self.consumers.append(consumer)
+
+    def remove(self, consumer: Consumer) -> None:
+        """Let a consumer go."""
+        self.consumers.remove(consumer)
+
+    @abstractmethod
+    def choose(self, entry: Entry) -> Consumer | None:
+        """Return who hears an entry; None if nobody has room who could."""
+
+
+class DirectSingleActive(DirectDispatcher):
+    """Exclusive: the only consumer hears everything that it has room for."""
+
+    def add(self, consumer: Consumer) -> None:
+        """Take the only consumer.
+
+        Raises:
+            RequestError: There is one.
+        """
+        if self.consumers:
+            raise RequestError(pb.ConsumerBusy, "Exclusive consumer is already connected")
+        super().add(consumer)
+
+    def choose(self, _: Entry) -> Consumer | None:
+        """Return the consumer if it has room."""
+        return _with_room(self.consumers[0]) if self.consumers else None
+
+
+class DirectFailover(DirectDispatcher):
+    """Failover: one of them hears everything, at once when it is chosen; nobody is told of that.
+
+    Only who comes and changes nothing hears that it is not the one (recorded).
+    """
+
+    def __init__(self, topic: TopicName) -> None:
+        super().__init__()
+        self._topic = topic
+        self._active: Consumer | None = None
+
+    def add(self, consumer: Consumer) -> None:
+        """Take a consumer, and choose again."""
+        super().add(consumer)
+        before = self._active
+        self._choose_active()
+        if self._active is before:
+            consumer.tell_active(is_active=False)
+
+    def remove(self, consumer: Consumer) -> None:
+        """Let a consumer go, and choose again."""
+        super().remove(consumer)
+        self._choose_active()
+
+    def _choose_active(self) -> None:
+        consumers = self.consumers
+        self._active = consumers[active_of(consumers, self._topic)] if consumers else None
+
+    def choose(self, _: Entry) -> Consumer | None:
+        """Return the active consumer if it has room."""
+        return _with_room(self._active)
+
+
+class DirectShared(DirectDispatcher):
+    """Shared: each entry goes to the next one that has room, those of a higher level first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._levels: list[list[Consumer]] = []
+
+    def add(self, consumer: Consumer) -> None:
+        """Take a consumer; it has its turn behind those that are there."""
+        super().add(consumer)
+        self._sort()
+
+    def remove(self, consumer: Consumer) -> None:
+        """Let a consumer go."""
+        super().remove(consumer)
+        self._sort()
+
+    def _sort(self) -> None:
+        levels: dict[int, list[Consumer]] = {}
+        for consumer in self.consumers:
+            levels.setdefault(consumer.priority_level, []).append(consumer)
+        self._levels = [levels[level] for level in sorted(levels)]
+
+    def choose(self, _: Entry) -> Consumer | None:
+        """Return the next consumer that has room."""
+        for members in self._levels:
+            for at, consumer in enumerate(members):
+                if consumer.takes_messages:
+                    # It and those that had no room come last next time.
+                    members[:] = members[at + 1 :] + members[: at + 1]
+                    return consumer
+        return None
+
+
+class DirectKeyShared(DirectDispatcher):
+    """Key_Shared: each key has one consumer; while that has no room, messages of it are lost."""
+
+    def __init__(self, meta: pb.KeySharedMeta | None) -> None:
+        super().__init__()
+        self._mode = (meta or pb.KeySharedMeta()).keySharedMode
+        self.ring: ConsistentHashRing[Consumer] | FixedRanges[Consumer] = (
+            FixedRanges() if self._mode == pb.STICKY else ConsistentHashRing()
+        )
+
+    def add(self, consumer: Consumer) -> None:
+        """Take a consumer of the same mode.
+
+        Raises:
+            RequestError: It is of another mode, or its ranges are another one's.
+        """
+        meta = consumer.options.key_shared or pb.KeySharedMeta()
+        if meta.keySharedMode != self._mode:
+            ours, theirs = (pb.KeySharedMode.Name(one) for one in (self._mode, meta.keySharedMode))
+            raise RequestError(
+                pb.ConsumerBusy,
+                "Subscription is of different type. Active subscription key_shared mode of "
+                f"'{ours}' is different than the connecting consumer's key_shared mode '{theirs}'.",
+            )
+        if isinstance(self.ring, FixedRanges):
+            self.ring.add(consumer, [(one.start, one.end) for one in meta.hashRanges])
+        else:
+            self.ring.add(consumer)
+        super().add(consumer)
+
+    def remove(self, consumer: Consumer) -> None:
+        """Let a consumer go; its keys go to others."""
+        super().remove(consumer)
+        self.ring.remove(consumer)
+
+    def choose(self, entry: Entry) -> Consumer | None:
+        """Return the consumer of the entry's key if it has room."""
+        key = sticky_key(parse_metadata(entry.data))
+        return _with_room(self.ring.select(self.ring.hash_of(key)))
+
+
+def dispatcher_of(
+    sub_type: SubType.ValueType, topic: TopicName, meta: pb.KeySharedMeta | None
+) -> DirectDispatcher:
+    """Return a dispatcher without consumers for a type of subscription."""
+    if sub_type == pb.CommandSubscribe.Exclusive:
+        return DirectSingleActive()
+    if sub_type == pb.CommandSubscribe.Failover:
+        return DirectFailover(topic)
+    if sub_type == pb.CommandSubscribe.Shared:
+        return DirectShared()
+    return DirectKeyShared(meta)
+
+
+def _with_room(consumer: Consumer | None) -> Consumer | None:
+    return consumer if consumer is not None and consumer.takes_messages else None

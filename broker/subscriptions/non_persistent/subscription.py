@@ -1,0 +1,146 @@
+"""A subscription of a topic that stores nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.position import EARLIEST
+from broker.subscriptions.consumer import Consumer
+from broker.subscriptions.non_persistent.dispatchers import SubType, dispatcher_of
+from broker.subscriptions.subscription import NOT_ALONE, check_count, check_type
+from server.connection.request_errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from broker.messages.entry import Entry
+    from broker.messages.position import Position
+    from broker.subscriptions.consumer import ClientConnection, ConsumerOptions
+    from broker.subscriptions.context import TopicWithPolicies
+
+
+class DirectOwner(Protocol):
+    """The topic's subscriptions, as far as one of them depends on them."""
+
+    def has_consumers(self, subscription: NonPersistentSubscription) -> None:
+        """The first consumer has come."""
+
+    def became_empty(self, subscription: NonPersistentSubscription) -> None:
+        """The last consumer has left."""
+
+
+class NoCursor:
+    """The cursor of a subscription that keeps nothing, for the statistics of its consumers."""
+
+    backlog = 0
+    mark_delete = EARLIEST
+
+
+class NonPersistentSubscription:
+    """A subscription that is there as long as it has consumers (upstream: the same name).
+
+    Attributes:
+        type: Of its consumers.
+        durable: Never: what nobody hears is lost.
+        cursor, topic: A consumer's commands ask for the topic's domain before they use more of
+            these than there is.
+        messages_out, bytes_out: What was sent to consumers that are gone.
+        messages_dropped: What nobody had room for.
+    """
+
+    durable = False
+
+    def __init__(self, name: str, topic: TopicWithPolicies, owner: DirectOwner) -> None:
+        self.name = name
+        self.topic: Any = topic
+        self.cursor: Any = NoCursor()
+        self._owner = owner
+        self.type: SubType.ValueType = pb.CommandSubscribe.Exclusive
+        self._dispatcher = dispatcher_of(self.type, topic.name, None)
+        self.messages_out = 0
+        self.bytes_out = 0
+        self.messages_dropped = 0
+
+    @property
+    def consumers(self) -> Sequence[Consumer]:
+        """Those that are connected."""
+        return self._dispatcher.consumers
+
+    def publish(self, entry: Entry) -> None:
+        """Send an entry to one consumer that has room, or drop it."""
+        consumer = self._dispatcher.choose(entry)
+        if consumer is None:
+            self.messages_dropped += entry.message_count
+        else:
+            consumer.deliver(entry, entry.message_count)
+
+    # -- consumers ----------------------------------------------------------------------------
+
+    def add_consumer(self, cnx: ClientConnection, options: ConsumerOptions) -> Consumer:
+        """Connect a consumer.
+
+        Raises:
+            RequestError: Another one has it, or it is of another kind than those that have.
+        """
+        if not self.consumers:
+            self.type = options.type
+            self._dispatcher = dispatcher_of(self.type, self.topic.name, options.key_shared)
+        check_type(self.type, options.type)
+        check_count(self.topic.policies, self.consumers)
+        consumer = Consumer(cnx, options, self, self.topic.name.partition_index)
+        self._dispatcher.add(consumer)
+        self._owner.has_consumers(self)
+        return consumer
+
+    def remove_consumer(self, consumer: Consumer) -> None:
+        """Disconnect a consumer."""
+        if consumer in self.consumers:
+            self._dispatcher.remove(consumer)
+            self.messages_out += consumer.messages_out
+            self.bytes_out += consumer.bytes_out
+            if not self.consumers:
+                self._owner.became_empty(self)
+
+    def close_consumers(self) -> None:
+        """Disconnect all consumers, and tell their clients."""
+        for consumer in list(self.consumers):
+            self.remove_consumer(consumer)
+            consumer.close()
+
+    def check_unsubscribe(self, *, force: bool) -> None:
+        """Refuse to delete it under other consumers.
+
+        Raises:
+            RequestError: There are others.
+        """
+        if len(self.consumers) > 1 and not force:
+            raise RequestError(pb.MetadataError, NOT_ALONE)
+
+    def delete(self) -> None:
+        """Close all consumers: then it is gone."""
+        self.close_consumers()
+
+    # -- what consumers ask -------------------------------------------------------------------
+
+    def flow(self, consumer: Consumer, permits: int) -> None:
+        """Give a consumer room for messages that come from now on."""
+        consumer.permits += permits
+        consumer.last_flow_at = self.topic.clock.wall_ms()
+
+    def acknowledge(self, consumer: Consumer, ids: Iterable[pb.MessageIdData]) -> None:
+        """Count it; nothing waits for it."""
+        consumer.last_acked_at = self.topic.clock.wall_ms()
+        consumer.messages_acked += sum(1 for _ in ids)
+
+    def acknowledge_cumulatively(self, consumer: Consumer, _: pb.MessageIdData) -> None:
+        """Note it; nothing waits for it."""
+        consumer.last_acked_at = self.topic.clock.wall_ms()
+
+    def redeliver(
+        self, consumer: Consumer, ids: Sequence[pb.MessageIdData], epoch: int | None
+    ) -> None:
+        """Do nothing: what was sent is not kept."""
+
+    def seek(self, first: Position) -> None:
+        """Do nothing: there is nowhere to go (recorded: it succeeds)."""

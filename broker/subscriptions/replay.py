@@ -1,0 +1,108 @@
+"""The messages that a subscription delivers before it reads new ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING
+
+from broker.subscriptions.position_set import PositionSet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from broker.messages.position import Position
+
+
+class ReplayQueue:
+    """Positions to deliver again, in (ledger, entry) order.
+
+    They came back from a consumer, were delayed, or were read when nobody could take them.
+
+    Source: upstream MessageRedeliveryController.
+    """
+
+    def __init__(self) -> None:
+        self._positions = PositionSet()
+        # Only those of Key_Shared that have a hash; 0 stands for none.
+        self._hashes: dict[Position, int] = {}
+        self._with_hash: Counter[int] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def __contains__(self, position: object) -> bool:
+        return position in self._positions
+
+    def add(self, position: Position, sticky_hash: int = 0) -> None:
+        """Queue a position; one that is queued already gets a hash if it had none."""
+        self._positions.add(position)
+        if sticky_hash and position not in self._hashes:
+            self._hashes[position] = sticky_hash
+            self._with_hash[sticky_hash] += 1
+
+    def add_all(self, positions: Iterable[Position]) -> None:
+        """Queue positions without a hash."""
+        add = self._positions.add
+        for position in positions:
+            add(position)
+
+    def first(
+        self, most: int, accepts: Callable[[int], bool] | None = None, search: int = 20_000
+    ) -> list[Position]:
+        """Return the first positions; they stay queued until they are removed.
+
+        Args:
+            most: As many at most.
+            accepts: Tells for a hash whether its messages may go out now; it is asked once for
+                each hash. Those without a hash are always returned. None returns all.
+            search: Looks at as many positions at most.
+        """
+        if accepts is None:
+            return list(islice(self._positions, most))
+        found: list[Position] = []
+        answers: dict[int, bool] = {0: True}
+        hash_of = self._hashes.get
+        for position in islice(self._positions, search):
+            if len(found) == most:
+                break
+            sticky_hash = hash_of(position, 0)
+            if sticky_hash not in answers:
+                answers[sticky_hash] = accepts(sticky_hash)
+            if answers[sticky_hash]:
+                found.append(position)
+        return found
+
+    def remove(self, position: Position) -> bool:
+        """Take a position out; False if it was not queued."""
+        sticky_hash = self._hashes.pop(position, 0)
+        if sticky_hash:
+            self._forget_hash(sticky_hash)
+        return self._positions.discard(position)
+
+    def discard_through(self, position: Position) -> None:
+        """Take out all up to and including a position."""
+        if self._hashes:
+            for gone in list(takewhile(position.__ge__, self._positions)):
+                self.remove(gone)
+        else:
+            self._positions.discard_through(position)
+
+    def clear(self) -> None:
+        """Take out everything."""
+        self._positions.clear()
+        self._hashes.clear()
+        self._with_hash.clear()
+
+    def hash_of(self, position: Position) -> int:
+        """Return the hash that a position was queued with; 0 for none."""
+        return self._hashes.get(position, 0)
+
+    def contains_hash(self, sticky_hash: int) -> bool:
+        """Tell whether a message with this hash is queued: later ones must wait behind it."""
+        return sticky_hash in self._with_hash
+
+    def _forget_hash(self, sticky_hash: int) -> None:
+        self._with_hash[sticky_hash] -= 1
+        if not self._with_hash[sticky_hash]:
+            del self._with_hash[sticky_hash]

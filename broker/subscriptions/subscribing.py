@@ -1,0 +1,63 @@
+"""Attaches a client's consumer to a subscription, which is created if need be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.subscriptions.consumer import ConsumerOptions
+from server.connection.request_errors import RequestError
+
+if TYPE_CHECKING:
+    from broker.subscriptions.consumer import ClientConnection, Consumer
+    from broker.subscriptions.subscription import Subscription
+
+_COMPACTED_TYPES = frozenset((pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover))
+
+
+def check_subscribe(asked: pb.CommandSubscribe) -> None:
+    """Refuse what no topic takes.
+
+    Raises:
+        RequestError: The subscription has no name, or reads a compacted view that its type cannot.
+    """
+    if not asked.subscription:
+        raise RequestError(pb.ProducerBusy, "Empty subscription name")
+    if asked.read_compacted and asked.subType not in _COMPACTED_TYPES:
+        text = "readCompacted only allowed on failover or exclusive subscriptions"
+        raise RequestError(pb.NotAllowedError, text)
+
+
+def options_of(asked: pb.CommandSubscribe) -> ConsumerOptions:
+    """Return the values that a client subscribes with."""
+    return ConsumerOptions(
+        consumer_id=asked.consumer_id,
+        name=asked.consumer_name,
+        type=asked.subType,
+        priority_level=asked.priority_level,
+        epoch=asked.consumer_epoch if asked.HasField("consumer_epoch") else -1,
+        key_shared=asked.keySharedMeta if asked.HasField("keySharedMeta") else None,
+        read_compacted=asked.read_compacted,
+        durable=asked.durable,
+        metadata={one.key: one.value for one in asked.metadata},
+        takes_any_schema=asked.HasField("schema") and asked.schema.type == pb.Schema.AutoConsume,
+    )
+
+
+async def displace_dead(subscription: Subscription, asked: pb.CommandSubscribe) -> None:
+    """Ask the connection of an Exclusive consumer whether it lives, and end it if it does not.
+
+    It is asked even if the newcomer is on the same connection, but not for one that wants another
+    type (both recorded).
+    """
+    exclusive = pb.CommandSubscribe.Exclusive
+    if subscription.type == exclusive == asked.subType:
+        for consumer in list(subscription.consumers):
+            await consumer.cnx.answers_ping()
+
+
+def attach(subscription: Subscription, cnx: ClientConnection, options: ConsumerOptions) -> Consumer:
+    """Connect a consumer, and answer its client."""
+    consumer = subscription.add_consumer(cnx, options)
+    cnx.consumers[options.consumer_id] = consumer
+    return consumer

@@ -1,0 +1,1 @@
+"""Admin and lookup REST that is forwarded to a broker."""

@@ -1,0 +1,87 @@
+"""The body of a forwarded request: its beginning is kept, so that it can be sent again.
+
+A broker may answer with a redirect to another one, and is then not the last to be sent the body.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from aiohttp import StreamReader
+
+MAX_REPLAY_BYTES_OF_ALL = 64 * 1024 * 1024
+"""Bytes kept for all requests together; beyond them bodies are passed on and not kept."""
+
+
+@dataclass(slots=True)
+class ReplayBudget:
+    """The bytes of bodies that are kept, and how many may be.
+
+    Attributes:
+        max_bytes_of_one: httpInputMaxReplayBufferSize.
+        max_bytes: Those of all requests together.
+        held_bytes: Those kept now.
+    """
+
+    max_bytes_of_one: int
+    max_bytes: int = MAX_REPLAY_BYTES_OF_ALL
+    held_bytes: int = 0
+
+
+class RequestBody:
+    """The body of one request.
+
+    Args:
+        content: Where it comes from; None for a request that has none.
+        budget: What may be kept of it.
+    """
+
+    def __init__(self, content: StreamReader | None, budget: ReplayBudget) -> None:
+        self._content = content
+        self._budget = budget
+        self._kept: list[bytes] = []
+        self._kept_bytes = 0
+        self._whole = content is None
+        self._sent = False
+
+    @property
+    def can_be_sent(self) -> bool:
+        """True until a body that is larger than what is kept was sent once."""
+        return self._whole or not self._sent
+
+    async def read_beginning(self) -> None:
+        """Read the body, or as much of it as may be kept."""
+        while not self._whole and self._has_room() and self._content is not None:
+            chunk = await self._content.readany()
+            self._whole = not chunk
+            self._kept.append(chunk)
+            self._kept_bytes += len(chunk)
+            self._budget.held_bytes += len(chunk)
+
+    def _has_room(self) -> bool:
+        budget = self._budget
+        return self._kept_bytes < budget.max_bytes_of_one and budget.held_bytes < budget.max_bytes
+
+    def data(self) -> bytes | AsyncIterator[bytes] | None:
+        """Return what the broker is sent."""
+        self._sent = True
+        if self._content is None:
+            return None
+        return b"".join(self._kept) if self._whole else self._streamed(self._content)
+
+    async def _streamed(self, content: StreamReader) -> AsyncIterator[bytes]:
+        for chunk in self._kept:
+            yield chunk
+        self.release()
+        async for chunk in content.iter_any():
+            yield chunk
+
+    def release(self) -> None:
+        """Give up what is kept. Idempotent."""
+        self._budget.held_bytes -= self._kept_bytes
+        self._kept_bytes = 0
+        self._kept.clear()

@@ -1,0 +1,253 @@
+"""Forwards HTTP requests to a broker's web port, both bodies streamed.
+
+Source: upstream AdminProxyHandler, a ProxyServlet of Jetty: 502 if the broker cannot be reached or
+its answer breaks off, 504 if it takes too long, redirects followed here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import aiohttp
+from aiohttp import web
+from yarl import URL
+
+from limiter.clock import Clock, deadline
+from proto.excerpts import excerpt
+from proxy.forwarding.body import ReplayBudget, RequestBody
+from proxy.forwarding.headers import request_headers, without_body, without_hop_by_hop
+from proxy.forwarding.redirects import (
+    MAX_REDIRECTS,
+    RedirectError,
+    is_redirect,
+    redirected_method,
+    redirected_url,
+)
+from server.http import RestError, cancelled_when_client_leaves
+
+if TYPE_CHECKING:
+    from multidict import CIMultiDict
+
+    from proxy.pipe.allowed_targets import BrokerTargets
+
+logger = logging.getLogger(__name__)
+
+MAX_CONNECTIONS = 256
+"""Connections to one broker (upstream: the same); further requests wait for one."""
+CHUNK_BYTES = 65_536
+_NOT_ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+"""Headers that the library would make up."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardingRules:
+    """The bounds of forwarding.
+
+    Attributes:
+        timeout_seconds: httpProxyTimeout, from the request to the end of its answer.
+        connect_timeout_seconds: brokerProxyConnectTimeoutMs.
+        max_requests: maxConcurrentHttpRequests.
+        max_replay_bytes: httpInputMaxReplayBufferSize.
+    """
+
+    timeout_seconds: float
+    connect_timeout_seconds: float
+    max_requests: int
+    max_replay_bytes: int
+
+
+@dataclass(slots=True)
+class ForwardingCounters:
+    """Requests that were forwarded since the start.
+
+    Attributes:
+        active: Those under way.
+        answered: Those that a broker answered, whatever it said.
+        refused: Those that found too many under way.
+        failed: Those without an answer, or with the beginning of one.
+        redirects: Redirects that were followed.
+    """
+
+    active: int = 0
+    answered: int = 0
+    refused: int = 0
+    failed: int = 0
+    redirects: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request as it is put to one broker."""
+
+    method: str
+    url: URL
+    headers: CIMultiDict[str]
+    body: RequestBody
+
+
+class Forwarder:
+    """Forwards requests, at most ``rules.max_requests`` at once.
+
+    Args:
+        targets: The brokers that a redirect may lead to.
+        rules: The bounds.
+        clock: Where time comes from.
+    """
+
+    def __init__(self, targets: BrokerTargets, rules: ForwardingRules, clock: Clock) -> None:
+        self._targets = targets
+        self._rules = rules
+        self._clock = clock
+        self._session: aiohttp.ClientSession | None = None
+        self.counters = ForwardingCounters()
+        self.replay = ReplayBudget(rules.max_replay_bytes)
+
+    async def close(self) -> None:
+        """Close the connections to brokers."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def forward(self, request: web.Request, base: str, prefix: str) -> web.StreamResponse:
+        """Answer a request as the server at ``base`` answers it.
+
+        Args:
+            request: The client's.
+            base: ``http://host:port``, to which path and query are appended as they came.
+            prefix: What is left out at the beginning of the path.
+
+        Raises:
+            RestError: 400 for a path that could lead elsewhere, 502, 503 or 504.
+        """
+        url = URL(base + _plain_path(request).removeprefix(prefix), encoded=True)
+        if self.counters.active >= self._rules.max_requests:
+            self.counters.refused += 1
+            raise RestError(
+                503,
+                f"{self.counters.active} requests are being forwarded already: try again, or "
+                "raise maxConcurrentHttpRequests on the proxy",
+            )
+        self.counters.active += 1
+        body = RequestBody(request.content if request.can_read_body else None, self.replay)
+        try:
+            with cancelled_when_client_leaves(request):
+                headers = request_headers(request.headers, request.remote)
+                return await self._answered(request, _Asked(request.method, url, headers, body))
+        except asyncio.CancelledError:
+            self.counters.failed += 1
+            raise
+        finally:
+            body.release()
+            self.counters.active -= 1
+
+    async def _answered(self, request: web.Request, asked: _Asked) -> web.StreamResponse:
+        response: list[web.StreamResponse] = []
+        try:
+            async with deadline(self._clock, self._rules.timeout_seconds):
+                await asked.body.read_beginning()
+                await self._follow(request, asked, response)
+        except (TimeoutError, aiohttp.ClientError, RedirectError, OSError) as error:
+            self.counters.failed += 1
+            if response:
+                return _broken_off(request, response[0], error)
+            raise self._refusal(asked.url, error) from None
+        self.counters.answered += 1
+        return response[0]
+
+    async def _follow(
+        self, request: web.Request, asked: _Asked, response: list[web.StreamResponse]
+    ) -> None:
+        """Ask one broker after the other until one does not send the proxy elsewhere."""
+        for _ in range(MAX_REDIRECTS + 1):
+            async with self._opened().request(
+                asked.method,
+                asked.url,
+                data=asked.body.data(),
+                headers=asked.headers,
+                allow_redirects=False,
+                skip_auto_headers=_NOT_ADDED,
+            ) as answer:
+                if not is_redirect(answer.status, answer.headers):
+                    await _pass_on(request, answer, response)
+                    return
+                asked = await self._redirected(asked, answer)
+                self.counters.redirects += 1
+        raise RedirectError(f"more than {MAX_REDIRECTS} redirects")
+
+    async def _redirected(self, asked: _Asked, answer: aiohttp.ClientResponse) -> _Asked:
+        url = redirected_url(asked.url, answer.headers["Location"])
+        host = url.host or ""
+        if host != asked.url.host and not await self._targets.allows_host(host):
+            raise RedirectError(
+                f"a redirect to {host}, which brokerProxyAllowedHostNames and "
+                "brokerProxyAllowedIPAddresses do not name"
+            )
+        method = redirected_method(answer.status, asked.method)
+        if method != asked.method:
+            nothing = RequestBody(None, self.replay)
+            return _Asked(method, url, without_body(asked.headers), nothing)
+        if not asked.body.can_be_sent:
+            raise RedirectError(
+                "a redirect of a request whose body is larger than httpInputMaxReplayBufferSize"
+            )
+        return _Asked(method, url, asked.headers, asked.body)
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            connect = self._rules.connect_timeout_seconds or None
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, limit_per_host=MAX_CONNECTIONS),
+                timeout=aiohttp.ClientTimeout(sock_connect=connect),
+                # What one client was given is not another's.
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+            )
+        return self._session
+
+    def _refusal(self, url: URL, error: Exception) -> RestError:
+        where = f"{url.host}:{url.port}"
+        if isinstance(error, TimeoutError):
+            logger.warning("%s did not answer a forwarded request in time", where)
+            return RestError(504, f"the broker at {where} did not answer in time")
+        if isinstance(error, RedirectError):
+            return RestError(502, f"the broker at {where} answered with {error}")
+        logger.info("%s failed a forwarded request: %s", where, excerpt(str(error)))
+        return RestError(502, f"the broker at {where} cannot be reached or broke off its answer")
+
+
+def _plain_path(request: web.Request) -> str:
+    """Return path and query as they came.
+
+    Raises:
+        RestError: Dots in it lead out of what is forwarded.
+    """
+    path = request.rel_url.raw_path
+    plain = path.lower().replace("%2e", ".").split("/")
+    if "." in plain or ".." in plain:
+        raise RestError(400, "a path with . or .. is not forwarded")
+    return request.rel_url.raw_path_qs
+
+
+async def _pass_on(
+    request: web.Request, answer: aiohttp.ClientResponse, response: list[web.StreamResponse]
+) -> None:
+    """Send an answer on as it comes; a client that does not read holds up its broker alone."""
+    headers = without_hop_by_hop(answer.headers)
+    passed = web.StreamResponse(status=answer.status, reason=answer.reason, headers=headers)
+    response.append(passed)
+    await passed.prepare(request)
+    async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
+        await passed.write(chunk)
+    await passed.write_eof()
+
+
+def _broken_off(
+    request: web.Request, response: web.StreamResponse, error: Exception
+) -> web.StreamResponse:
+    """End the connection of a client that has the beginning of an answer, so that it notices."""
+    logger.info("a forwarded answer broke off: %s", excerpt(repr(error)))
+    if request.transport is not None:
+        request.transport.abort()
+    return response

@@ -1,0 +1,74 @@
+"""Headers of a forwarded request and of its answer: those that end at each hop are left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from multidict import CIMultiDict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+HOP_BY_HOP = frozenset(
+    {
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+_OF_THIS_HOP = frozenset({"host", "expect"})
+_OF_A_BODY = ("Content-Length", "Content-Type", "Content-Encoding")
+VIA = "http/1.1 floodgate-proxy"
+
+
+def without_hop_by_hop(headers: Mapping[str, str]) -> CIMultiDict[str]:
+    """Return the headers that concern more than one connection.
+
+    Left out are those that HTTP names, and those that ``Connection`` does.
+    """
+    named = {
+        name.strip().lower()
+        for key, value in headers.items()
+        if key.lower() == "connection"
+        for name in value.split(",")
+    }
+    return CIMultiDict(
+        (key, value)
+        for key, value in headers.items()
+        if key.lower() not in HOP_BY_HOP and key.lower() not in named
+    )
+
+
+def request_headers(headers: Mapping[str, str], client: str | None) -> CIMultiDict[str]:
+    """Return the headers that a broker is sent, with those that say for whom it is asked.
+
+    Args:
+        headers: The client's.
+        client: Its address.
+
+    Source: upstream's proxy is Jetty's ProxyServlet, which adds the same ones.
+    """
+    kept = without_hop_by_hop(headers)
+    for name in _OF_THIS_HOP:
+        kept.popall(name, None)
+    host = headers.get("Host")
+    kept.add("Via", VIA)
+    kept.add("X-Forwarded-For", client or "unknown")
+    kept.add("X-Forwarded-Proto", "http")
+    if host:
+        kept.add("X-Forwarded-Host", host)
+    return kept
+
+
+def without_body(headers: CIMultiDict[str]) -> CIMultiDict[str]:
+    """Return the headers of a request whose body is not sent any more."""
+    kept = headers.copy()
+    for name in _OF_A_BODY:
+        kept.popall(name, None)
+    return kept

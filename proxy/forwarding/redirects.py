@@ -1,0 +1,46 @@
+"""Redirects of brokers, which the proxy follows itself: its clients need not reach a broker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from yarl import URL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_REDIRECTS = 8
+"""Redirects of one request that are followed (upstream: Jetty's HttpClient, the same)."""
+_KEEPS_METHOD = (307, 308)
+_TURNS_TO_GET = (301, 302, 303)
+
+
+class RedirectError(Exception):
+    """A broker's redirect cannot be followed."""
+
+
+def is_redirect(status: int, headers: Mapping[str, str]) -> bool:
+    """Return True if an answer names another place to ask."""
+    return status in (*_KEEPS_METHOD, *_TURNS_TO_GET) and "Location" in headers
+
+
+def redirected_method(status: int, method: str) -> str:
+    """Return the method by which the other place is asked."""
+    unchanged = status in _KEEPS_METHOD or method in ("GET", "HEAD")
+    return method if unchanged or (method == "PUT" and status != 303) else "GET"
+
+
+def redirected_url(asked: URL, location: str) -> URL:
+    """Return the other place, which may be written relative to the one that was asked.
+
+    Raises:
+        RedirectError: It is none that is spoken to here.
+    """
+    try:
+        url = asked.join(URL(location, encoded=True))
+        host = url.host
+    except ValueError:
+        raise RedirectError("a Location that is no URL") from None
+    if url.scheme != "http" or not host or url.user is not None:
+        raise RedirectError("a Location that is not http://host:port/...")
+    return url

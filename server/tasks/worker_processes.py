@@ -1,0 +1,164 @@
+"""Processes for work that may take long, or for ever, and that must not hold the interpreter.
+
+Each piece of work has a process for itself, which is ended when its time is up or nobody waits
+for it any more; the event loop does nothing for it but pass bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import struct
+from asyncio.subprocess import PIPE
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from types import TracebackType
+    from typing import Self
+
+LENGTH = struct.Struct(">I")
+"""Stands in front of every job and answer."""
+MAX_WORKERS = 2
+"""Pieces of work at a time; others wait for their turn."""
+
+
+class WorkerFailedError(Exception):
+    """A process ended in the middle of its work, or could not be started."""
+
+
+class WorkerProcess:
+    """One process, for one job at a time.
+
+    Attributes:
+        called: The noun for it in errors.
+    """
+
+    called = "worker"
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self._idle = True
+
+    @property
+    def usable(self) -> bool:
+        """True while it waits for the next job."""
+        return self._idle and not self.is_gone
+
+    @property
+    def is_gone(self) -> bool:
+        """True if the process has ended."""
+        return self._process.returncode is not None
+
+    async def ask(self, job: bytes) -> bytes:
+        """Return the answer to a job; the job has its length in front, the answer has not.
+
+        Raises:
+            WorkerFailedError: The process has ended.
+        """
+        stdin, stdout = self._process.stdin, self._process.stdout
+        if stdin is None or stdout is None:
+            raise WorkerFailedError(f"a {self.called} has no pipes")
+        self._idle = False
+        try:
+            stdin.write(job)
+            await stdin.drain()
+            size = LENGTH.unpack(await stdout.readexactly(LENGTH.size))[0]
+            answer = await stdout.readexactly(size)
+        except (OSError, asyncio.IncompleteReadError) as error:
+            raise WorkerFailedError(f"a {self.called} ended: {error}") from None
+        self._idle = True
+        return answer
+
+    def end(self) -> None:
+        """End the process at once. Idempotent."""
+        if not self.is_gone:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+
+    async def gone(self) -> None:
+        """Wait until the process is gone."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        await self._process.wait()
+
+
+Worker = TypeVar("Worker", bound=WorkerProcess)
+
+
+class WorkerProcesses(Generic[Worker]):
+    """Up to MAX_WORKERS processes, started when first needed: ``async with WorkerProcesses(...)``.
+
+    Bound: work beyond that waits in the order of asking.
+
+    Args:
+        command: Program and arguments.
+        made: Makes the worker of a process.
+        max_workers: Processes at a time.
+    """
+
+    def __init__(
+        self, command: Sequence[str], made: type[Worker], max_workers: int = MAX_WORKERS
+    ) -> None:
+        self._command = command
+        self._made = made
+        self._places = asyncio.Semaphore(max_workers)
+        self._spare: list[Worker] = []
+        self._all: set[Worker] = set()
+        self._ending: set[Worker] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End all processes at once. Idempotent."""
+        for worker in self._all:
+            worker.end()
+        for worker in self._all | self._ending:
+            await worker.gone()
+        self._all, self._ending, self._spare = set(), set(), []
+
+    @contextlib.asynccontextmanager
+    async def worker(self) -> AsyncIterator[Worker]:
+        """Lend a process for a block; it is ended if it has not finished its work.
+
+        Raises:
+            WorkerFailedError: It cannot be started.
+        """
+        async with self._places:
+            worker = self._spare.pop() if self._spare else await self._started()
+            if not worker.usable:
+                self._take_back(worker)
+                worker = await self._started()
+            try:
+                yield worker
+            finally:
+                self._take_back(worker)
+
+    def _take_back(self, worker: Worker) -> None:
+        if worker.usable:
+            self._spare.append(worker)
+        else:
+            self._all.discard(worker)
+            worker.end()
+            self._ending = {one for one in self._ending if not one.is_gone} | {worker}
+
+    async def _started(self) -> Worker:
+        try:
+            # Of a session of its own: a Ctrl-C is for the server, which then ends it.
+            process = await asyncio.create_subprocess_exec(
+                *self._command, stdin=PIPE, stdout=PIPE, start_new_session=True
+            )
+        except OSError as error:
+            raise WorkerFailedError(f"no {self._made.called} can be started: {error}") from None
+        worker = self._made(process)
+        self._all.add(worker)
+        return worker

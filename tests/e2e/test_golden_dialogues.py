@@ -1,0 +1,73 @@
+"""The recorded dialogues of producers and consumers, all played again to one broker, side by side.
+
+The test can be turned on another broker: see ``golden_targets``. Topics of an earlier replay are
+deleted there first, and it must keep topics that nobody uses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.dialogues.dialogue import load_dialogues
+from tests.support.dialogues.side_by_side import disagreements
+from tests.support.golden.exchange import Rest, load_deviations
+from tests.support.golden.rest import ask
+from tests.support.golden.targets import FOREIGN_BROKER, golden_broker, look_up
+
+if TYPE_CHECKING:
+    from tests.support.dialogues.comparison import Disagreement
+
+pytestmark = pytest.mark.processes
+
+RECORDED = Path(__file__).parents[1] / "golden" / "messages"
+DIALOGUES = load_dialogues(RECORDED / "dialogues.jsonl")
+DEVIATIONS = load_deviations(RECORDED / "deviations.toml")
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Disagreement]:
+    """Where dialogues disagree first, by their names."""
+    with golden_broker(tmp_path_factory.mktemp("golden-dialogues")) as broker:
+        if not broker.web:
+            pytest.skip("FLOODGATE_GOLDEN_WEB names no web port to replay this against.")
+
+        async def forget(topic: str) -> None:
+            path = f"/admin/v2/{topic.replace('://', '/')}?force=true"
+            await asyncio.to_thread(ask, broker.web, Rest("DELETE", path, None, 204))
+
+        async def play_all() -> list[Disagreement]:
+            if FOREIGN_BROKER:
+                for dialogue in DIALOGUES:
+                    await forget(dialogue.topic)
+            return await disagreements(DIALOGUES, broker.address, forget)
+
+        look_up(broker, "public/default")
+        return {one.dialogue: one for one in asyncio.run(play_all())}
+
+
+@pytest.mark.parametrize("name", [dialogue.name for dialogue in DIALOGUES])
+def test_every_step_brings_what_was_recorded(name: str, found: dict[str, Disagreement]) -> None:
+    # When
+    disagreement = found.get(name)
+    deviation = None if FOREIGN_BROKER else DEVIATIONS.get((name, "broker"))
+    # Then
+    if deviation is None:
+        assert disagreement is None, f"\n{disagreement}"
+    else:
+        assert disagreement is not None, "it agrees: take it off the deviations"
+        assert deviation.fields == {f"step {disagreement.index}"}, f"\n{disagreement}"
+
+
+def test_the_whole_recording_is_replayed() -> None:
+    assert len({dialogue.name for dialogue in DIALOGUES}) == len(DIALOGUES) == 237
+
+
+def test_every_deviation_names_a_recorded_dialogue() -> None:
+    # Given
+    named = {name for name, _ in DEVIATIONS if name.startswith("dialogues/")}
+    # When / Then
+    assert not named - {dialogue.name for dialogue in DIALOGUES}

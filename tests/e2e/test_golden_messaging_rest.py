@@ -1,0 +1,60 @@
+"""The recorded calls of a real Pulsar's admin REST about messages, made again in their order.
+
+The test can be turned on another broker: see ``golden_targets``. It must be fresh, and it must keep
+topics that nobody uses (``brokerDeleteInactiveTopicsEnabled=false``).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.golden.connection import Place
+from tests.support.golden.exchange import load_deviations
+from tests.support.golden.masks import complaint
+from tests.support.golden.message_rest import load_rows, play, row_name
+from tests.support.golden.targets import FOREIGN_BROKER, golden_broker, prepare_namespace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.golden.masks import Difference
+
+pytestmark = pytest.mark.processes
+
+RECORDED = Path(__file__).parents[1] / "golden" / "messages"
+ROWS = load_rows(RECORDED / "rest.jsonl")
+NAMES = [row_name(row) for row in ROWS]
+DEVIATIONS = load_deviations(RECORDED / "deviations.toml")
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[Difference]]]:
+    """What differs in each row, all taken in the order of the recording on one broker."""
+    with golden_broker(tmp_path_factory.mktemp("golden-messaging-rest")) as broker:
+        if not broker.web:
+            pytest.skip("FLOODGATE_GOLDEN_WEB names no web port to replay this against.")
+        prepare_namespace(broker, "public/mrest")
+        place = Place(broker.address, broker.address, broker.web)
+        yield dict(play(ROWS, place, foreign=bool(FOREIGN_BROKER)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_part_of_the_answer_agrees(name: str, found: dict[str, list[Difference]]) -> None:
+    # When
+    deviation = None if FOREIGN_BROKER else DEVIATIONS.get((name, "broker"))
+    # Then
+    assert not complaint(found[name], deviation)
+
+
+def test_the_whole_recording_is_replayed() -> None:
+    assert len(NAMES) == len(set(NAMES)) == 423
+
+
+def test_every_deviation_names_a_recorded_row() -> None:
+    # Given
+    rows = {name for name, _ in DEVIATIONS if name.startswith("msg ")}
+    # When / Then
+    assert not rows - set(NAMES), "deviations.toml names rows that are not replayed"

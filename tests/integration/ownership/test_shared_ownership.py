@@ -1,0 +1,291 @@
+"""Bundles of brokers on one PostgreSQL: one owner at a time, whatever becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.ownership.ownership import NotServedError, bundle_of_topic
+from broker.ownership.tables import claim, register, renew
+from broker.stores.changes import StoreError
+from broker.stores.store import DEFAULT_BUNDLES, NamespacePolicies
+from proto.names import NamespaceName, TopicName
+from tests.support.processes.cluster import until
+from tests.support.stores.owners import Party, party
+
+if TYPE_CHECKING:
+    from tests.support.processes.postgresql import PostgresqlServer
+
+SPACE = NamespaceName.parse("tenant/shared")
+TOPIC = TopicName.parse("persistent://tenant/shared/x")
+BUNDLE = bundle_of_topic(TOPIC, DEFAULT_BUNDLES)
+BUNDLE_OF_8 = bundle_of_topic(TOPIC, 8)
+SHORT = 0.5
+
+
+async def made(one: Party, bundles: int = DEFAULT_BUNDLES) -> None:
+    await one.store.create_namespace(SPACE, NamespacePolicies(bundles))
+
+
+async def owner_seen_by(one: Party, *, authoritative: bool = True) -> str:
+    return (await one.ownership.acquire(TOPIC, authoritative=authoritative)).service_url
+
+
+async def owns_in_the_end(one: Party) -> None:
+    """Ask for the topic until a broker is its owner."""
+    while True:
+        try:
+            if (await one.ownership.acquire(TOPIC, authoritative=True)).here:
+                return
+        except (NotServedError, StoreError):
+            pass
+        await asyncio.sleep(0.02)
+
+
+async def test_one_broker_owns_and_the_other_names_it(postgresql_url: str) -> None:
+    # Given
+    async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
+        await made(one)
+        # When
+        owner = await one.ownership.acquire(TOPIC, authoritative=True)
+        seen = await other.ownership.acquire(TOPIC, authoritative=True)
+        # Then
+        assert (owner.here, seen.here, seen.decided) == (True, False, True)
+        assert owner.service_url == seen.service_url == one.service_url
+        assert seen.web_service_url == "http://127.0.0.1:2"
+        assert (one.ownership.owns(TOPIC), other.ownership.owns(TOPIC)) == (True, False)
+        assert one.ownership.owned == 1
+        assert not one.moved
+
+
+async def test_of_many_who_ask_at_once_one_becomes_the_owner(postgresql_url: str) -> None:
+    # Given
+    async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
+        await made(one)
+        # When
+        asked = [owner_seen_by(who) for _ in range(10) for who in (one, other)]
+        found = set(await asyncio.gather(*asked))
+        # Then
+        assert len(found) == 1
+        assert [one.ownership.owns(TOPIC), other.ownership.owns(TOPIC)].count(True) == 1
+
+
+async def test_bundles_go_to_who_has_the_fewest(postgresql_url: str) -> None:
+    # Given
+    async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
+        await made(one, 16)
+        topics = [TopicName.parse(f"persistent://{SPACE}/{index}") for index in range(200)]
+        # When: each is asked for at the first, and then where that one says
+        for topic in topics:
+            owner = await one.ownership.acquire(topic)
+            if not owner.decided:
+                assert (await other.ownership.acquire(topic, authoritative=True)).here
+        # Then
+        assert (one.ownership.owned, other.ownership.owned) == (8, 8)
+        assert sum(map(one.ownership.owns, topics)) + sum(map(other.ownership.owns, topics)) == 200
+
+
+async def test_a_broker_that_ends_hands_over_at_once(postgresql_url: str) -> None:
+    # Given
+    async with party(postgresql_url, 3) as other:
+        await made(other)
+        async with party(postgresql_url, 1) as one:
+            assert await owner_seen_by(one) == one.service_url
+        # When
+        owner = await other.ownership.acquire(TOPIC)
+        # Then
+        assert owner.here
+        assert (other.moved, other.ownership.moved_total) == ([BUNDLE], 1)
+
+
+async def test_a_broker_that_was_killed_is_followed_when_its_lease_is_over(
+    postgresql_url: str,
+) -> None:
+    # Given
+    async with party(postgresql_url, 3) as other:
+        await made(other)
+        async with party(postgresql_url, 1, lease_seconds=SHORT) as one:
+            assert await owner_seen_by(one) == one.service_url
+            # When
+            await one.die()
+            assert await owner_seen_by(other) == one.service_url
+            # Then
+            await owns_in_the_end(other)
+
+
+async def test_a_broker_that_was_stopped_notices_before_it_serves_anything(
+    postgresql_url: str,
+) -> None:
+    # Given
+    async with party(postgresql_url, 1) as one:
+        await made(one)
+        await owner_seen_by(one)
+        one.closing.clear()
+        # When: it is stopped, and goes on in the middle of a turn
+        one.stopped_seconds = 55.0
+        owns = one.ownership.owns(TOPIC)
+        # Then: in that very turn
+        assert not owns
+        assert one.lost == [BUNDLE]
+        assert one.ownership.owned == 0
+        # When: it may live again, with a lease of its own
+        one.closing.set()
+        await owns_in_the_end(one)
+        # Then
+        assert one.ownership.sessions_ended == 1
+
+
+async def test_the_end_of_a_lease_is_noticed_without_anybody_asking(
+    postgresql_url: str, postgresql: PostgresqlServer
+) -> None:
+    # Given
+    async with party(postgresql_url, 1, lease_seconds=SHORT) as one:
+        await made(one)
+        await owner_seen_by(one)
+        # When
+        postgresql.stop()
+        try:
+            # Then
+            await until(lambda: one.lost)
+            with pytest.raises(StoreError):
+                await one.ownership.acquire(TOPIC)
+        finally:
+            postgresql.start()
+        await owns_in_the_end(one)
+
+
+async def test_a_broker_that_was_buried_cannot_renew_and_owns_nothing(postgresql_url: str) -> None:
+    # Given
+    async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
+        await made(one)
+        await owner_seen_by(one)
+        ended = one.session.id
+        async with other.store.use() as connection:
+            await connection.execute("UPDATE floodgate.brokers SET lease_until = '2000-01-01'")
+            # When
+            assert not await renew(connection, ended, 60.0)
+            assert await claim(connection, BUNDLE, ended) is None
+            # Then: nobody can own anything with a lease that is over
+            assert await claim(connection, BUNDLE, other.session.id) is None
+
+
+async def test_messages_on_disk_keep_a_bundle_with_their_broker(postgresql_url: str) -> None:
+    # Given
+    async with party(postgresql_url, 3) as other:
+        await made(other)
+        async with party(postgresql_url, 1, store="disk-1") as one:
+            assert await owner_seen_by(one) == one.service_url
+        # When: it is away
+        with pytest.raises(NotServedError, match="is away"):
+            await other.ownership.acquire(TOPIC)
+        with pytest.raises(NotServedError, match="is away"):
+            await other.ownership.acquire(TOPIC, authoritative=True)
+        # Then: it comes back under another address, and is the one to ask
+        async with party(postgresql_url, 5, store="disk-1") as again:
+            owner = await other.ownership.acquire(TOPIC, authoritative=True)
+            assert (owner.service_url, owner.decided) == (again.service_url, False)
+            assert (await again.ownership.acquire(TOPIC, authoritative=True)).here
+            assert not again.moved
+
+
+async def test_a_broker_that_starts_again_on_its_disk_waits_for_no_lease(
+    postgresql_url: str,
+) -> None:
+    # Given
+    async with party(postgresql_url, 1, store="disk-1") as one:
+        await made(one)
+        await owner_seen_by(one)
+        await one.die()
+        # When
+        async with party(postgresql_url, 1, store="disk-1") as again:
+            # Then
+            assert (await again.ownership.acquire(TOPIC)).here
+
+
+async def test_a_bundle_is_let_go_after_its_topics_are_closed(postgresql_url: str) -> None:
+    # Given
+    async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
+        await made(one)
+        await owner_seen_by(one)
+        one.closing.clear()
+        # When
+        releasing = asyncio.create_task(one.ownership.release(BUNDLE))
+        await until(lambda: one.lost)
+        # Then
+        assert not one.ownership.owns(TOPIC)
+        assert await owner_seen_by(other) == one.service_url
+        one.closing.set()
+        await releasing
+        assert (await other.ownership.acquire(TOPIC, authoritative=True)).here
+
+
+async def test_another_brokers_bundle_is_let_go_by_it(postgresql_url: str) -> None:
+    # Given
+    async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
+        await made(one)
+        await owner_seen_by(one)
+        # When
+        await other.ownership.release(BUNDLE)
+        # Then
+        assert one.lost == [BUNDLE]
+        assert not one.ownership.owns(TOPIC)
+
+
+async def test_who_has_it_in_memory_finds_its_messages_again(postgresql_url: str) -> None:
+    # Given
+    async with party(postgresql_url, 1) as one:
+        await made(one)
+        await owner_seen_by(one)
+        # When
+        await one.ownership.release(BUNDLE)
+        await owner_seen_by(one)
+        # Then
+        assert not one.moved
+
+
+async def test_bundles_of_a_namespace_that_was_made_again_do_not_overlap(
+    postgresql_url: str,
+) -> None:
+    # Given
+    async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
+        await made(one, 1)
+        await owner_seen_by(one)
+        await one.store.delete_namespace(SPACE)
+        await made(one, 8)
+        # When
+        assert await owner_seen_by(other) == one.service_url
+        assert one.ownership.owns(TOPIC)
+        await other.ownership.release(BUNDLE_OF_8)
+        # Then
+        assert one.lost == [bundle_of_topic(TOPIC, 1)]
+        assert (await other.ownership.acquire(TOPIC, authoritative=True)).here
+        assert not one.ownership.owns(TOPIC)
+
+
+async def test_who_lives_is_known_by_all(postgresql_url: str) -> None:
+    async with party(postgresql_url, 1) as one:
+        async with party(postgresql_url, 3) as other:
+            assert await one.ownership.brokers() == ["127.0.0.1:2", "127.0.0.1:4"]
+            assert await other.ownership.brokers() == ["127.0.0.1:2", "127.0.0.1:4"]
+        assert await one.ownership.brokers() == ["127.0.0.1:2"]
+
+
+async def test_a_renewal_under_way_is_not_overlooked_by_who_buries(postgresql_url: str) -> None:
+    # Given: a lease that is over as others see it, and its renewal not yet committed
+    async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
+        await made(one)
+        async with one.store.use() as first, other.store.use() as second:
+            await register(first, "late", "", one.registration, 0.3)
+            await claim(first, BUNDLE, "late")
+            async with first.transaction():
+                assert await renew(first, "late", 60.0)
+                await first.execute("SELECT pg_sleep(0.5)")
+                claiming = asyncio.create_task(claim(second, BUNDLE, other.session.id))
+                await asyncio.sleep(0.2)
+            # When: it is committed
+            taken = await claiming
+            # Then
+            assert taken is None
+            assert await renew(first, "late", 60.0)

@@ -1,0 +1,366 @@
+"""Admin and lookup REST through the proxy: as the broker answers it, streamed and bounded."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+from aiohttp import web
+from yarl import URL
+
+from proxy.service import ProxyService
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.peers.rest_client import RestClient, rest_client
+from tests.support.processes.cluster import cluster, no_errors_logged, proxy_config, until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+NOBODY = "http://127.0.0.1:1"
+PROFILES = ["pulsar", "floodgate"]
+LARGE = b"0123456789abcdef" * 65_536
+
+
+async def nothing(_: web.Request) -> web.Response:
+    return web.Response(text="broker")
+
+
+@asynccontextmanager
+async def server(handler: Handler) -> AsyncIterator[str]:
+    """Answer every request by ``handler``; return the URL."""
+    app = web.Application(client_max_size=2**30)
+    app.add_routes([web.route("*", "/{rest:.*}", handler)])
+    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def behind(
+    handler: Handler, clock: ManualClock | None = None, **keys: str
+) -> AsyncIterator[tuple[ProxyService, RestClient]]:
+    """Run a proxy whose broker's web port answers by ``handler``."""
+    with no_errors_logged():
+        async with server(handler) as url:
+            config = proxy_config({"brokerWebServiceURL": url, **keys})
+            async with ProxyService(config, clock) as proxy, rest_client(proxy) as rest:
+                yield proxy, rest
+            assert proxy.forwarder.counters.active == 0
+            assert proxy.forwarder.replay.held_bytes == 0
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_the_proxy_answers_as_the_broker_does(profile: str) -> None:
+    # Given
+    async with cluster(profile=profile) as parts:
+        keys = {"brokerWebServiceURL": parts.broker.web_service_url, "floodgateProfile": profile}
+        config = proxy_config({**keys, "brokerServiceURL": parts.broker.service_url})
+        async with (
+            ProxyService(config) as proxy,
+            rest_client(parts.broker) as direct,
+            rest_client(proxy) as through,
+        ):
+            for method, path, body in [
+                ("PUT", "/admin/v2/tenants/acme", '{"allowedClusters":["standalone"]}'),
+                ("PUT", "/admin/v2/namespaces/acme/orders", None),
+                ("PUT", "/admin/v2/persistent/acme/orders/a%25b%20c", None),
+                ("PUT", "/admin/v2/persistent/acme/orders/p/partitions", "3"),
+            ]:
+                # When
+                answer = await through.ask(method, path, body)
+                # Then
+                assert answer.status == 204, answer
+            for path in [
+                "/admin/v2/tenants",
+                "/admin/v2/persistent/acme/orders",
+                "/admin/v2/persistent/acme/orders/partitioned",
+                "/admin/v2/persistent/acme/orders/p/partitions",
+                "/admin/v2/persistent/acme/nowhere",
+                "/admin/v2/nothing?x=a%20b",
+                "/admin/v2/brokers/version",
+                "/lookup/v2/topic/persistent/acme/orders/x",
+                "/lookup/v2/topic/persistent/acme/orders/x/bundle",
+            ]:
+                straight, round_about = (
+                    await direct.ask("GET", path),
+                    await through.ask("GET", path),
+                )
+                ignored = {"Date"}
+                assert (round_about.status, round_about.text) == (straight.status, straight.text)
+                assert {k: v for k, v in round_about.headers.items() if k not in ignored} == {
+                    k: v for k, v in straight.headers.items() if k not in ignored
+                }
+
+
+async def test_a_proxys_own_paths_are_its_own() -> None:
+    async with behind(nothing) as (_, rest):
+        assert (await rest.ask("GET", "/admin/v2/brokers/ready")).text == "ok"
+        assert "pulsar_proxy" in (await rest.ask("GET", "/metrics/")).text
+        assert (await rest.ask("GET", "/admin/v2/floodgate/limiter")).text != "broker"
+
+
+async def test_without_a_brokers_url_nothing_is_forwarded() -> None:
+    async with ProxyService(proxy_config({})) as proxy, rest_client(proxy) as rest:
+        answer = await rest.ask("GET", "/admin/v2/tenants")
+        assert (answer.status, "brokerWebServiceURL" in answer.reason) == (404, True)
+
+
+async def test_a_broker_is_told_what_the_client_said() -> None:
+    # Given
+    seen: list[web.BaseRequest] = []
+
+    async def broker(request: web.Request) -> web.Response:
+        seen.append(request)
+        return web.Response(text=await request.text(), headers={"X-Pulsar-Message-Id": "1:2"})
+
+    async with behind(broker) as (proxy, rest):
+        # When
+        answer = await rest.ask("POST", "/admin/v2/a%2Fb%3F?q=%20x&y", "body", "application/json")
+        # Then
+        assert (answer.status, answer.text) == (200, "body")
+        assert answer.headers["X-Pulsar-Message-Id"] == "1:2"
+        assert seen[0].raw_path == "/admin/v2/a%2Fb%3F?q=%20x&y"
+        assert seen[0].headers["X-Forwarded-For"] == "127.0.0.1"
+        assert seen[0].headers["Host"] == URL(proxy.config.broker_web_service_url).authority
+        assert proxy.forwarder.counters.answered == 1
+
+
+async def test_both_bodies_are_streamed() -> None:
+    # Given: a broker that answers each chunk before the next one comes
+    async def echo(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        async for chunk in request.content.iter_any():
+            await response.write(chunk)
+        return response
+
+    answered = asyncio.Event()
+
+    async def body() -> AsyncIterator[bytes]:
+        yield b"a" * 10_000
+        await answered.wait()
+        yield b"b" * 10_000
+
+    async with behind(echo, httpInputMaxReplayBufferSize="1000") as (proxy, _):
+        url = f"{proxy.web_service_url}/admin/v2/x"
+        async with aiohttp.ClientSession() as session, session.post(url, data=body()) as answer:
+            # When
+            first = await answer.content.readexactly(10_000)
+            answered.set()
+            # Then
+            assert first == b"a" * 10_000
+            assert await answer.content.read() == b"b" * 10_000
+
+
+async def test_a_slow_reader_holds_up_its_broker_and_not_the_proxys_memory() -> None:
+    # Given
+    written = 0
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        nonlocal written
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while True:
+            await response.write(LARGE)
+            written += len(LARGE)
+
+    async with behind(endless) as (proxy, _):
+        host, port = proxy.web_service_url.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port), limit=1_000)
+        # When: it asks and reads nothing
+        writer.write(b"GET /admin/v2/x HTTP/1.1\r\nHost: x\r\n\r\n")
+        await until(lambda: written)
+        before = -1
+        while written > before:
+            before = written
+            for _ in range(2_000):
+                await asyncio.sleep(0)
+        # Then: what the kernel and a few buffers take
+        assert written < 64 * 1024 * 1024
+        # When
+        writer.transport.abort()
+        # Then
+        await until(lambda: proxy.forwarder.counters.active == 0)
+        assert await reader.read(1) in (b"", b"H")
+
+
+@pytest.mark.parametrize("status", [307, 308])
+async def test_a_redirect_is_followed_with_the_body(status: int) -> None:
+    # Given
+    async def owner(request: web.Request) -> web.Response:
+        return web.Response(text=f"{request.method} {request.path} {await request.text()}")
+
+    async with server(owner) as other:
+
+        async def first(request: web.Request) -> web.Response:
+            return web.Response(status=status, headers={"Location": f"{other}{request.path}"})
+
+        async with behind(first) as (proxy, rest):
+            # When
+            answer = await rest.ask("PUT", "/admin/v2/x", "a body")
+            # Then
+            assert (answer.status, answer.text) == (200, "PUT /admin/v2/x a body")
+            assert proxy.forwarder.counters.redirects == 1
+
+
+@pytest.mark.parametrize(
+    ("location", "words"),
+    [
+        ("/admin/v2/x", "more than 8 redirects"),
+        ("http://198.51.100.7:8080/x", "brokerProxyAllowedHostNames"),
+        ("https://127.0.0.1/x", "not http://host:port"),
+    ],
+)
+async def test_a_redirect_that_is_not_followed_is_a_502(location: str, words: str) -> None:
+    # Given
+    async def broker(_: web.Request) -> web.Response:
+        return web.Response(status=307, headers={"Location": location})
+
+    async with behind(broker) as (proxy, rest):
+        # When
+        answer = await rest.ask("GET", "/admin/v2/x")
+        # Then
+        assert answer.status == 502
+        assert words in answer.reason
+        assert proxy.forwarder.counters.failed == 1
+
+
+async def test_a_redirected_body_larger_than_what_is_kept_is_a_502() -> None:
+    # Given
+    async def broker(request: web.Request) -> web.Response:
+        await request.read()
+        return web.Response(status=307, headers={"Location": "/elsewhere"})
+
+    async with behind(broker, httpInputMaxReplayBufferSize="1000") as (_, rest):
+        # When
+        answer = await rest.ask("POST", "/admin/v2/x", LARGE)
+        # Then
+        assert answer.status == 502
+        assert "httpInputMaxReplayBufferSize" in answer.reason
+
+
+async def test_a_broker_that_is_not_there_is_a_502_until_it_is() -> None:
+    async with behind(nothing, brokerWebServiceURL=NOBODY) as (proxy, rest):
+        answer = await rest.ask("GET", "/lookup/v2/topic/persistent/a/b/c")
+        assert answer.status == 502
+        assert "127.0.0.1:1 " in answer.reason
+        assert proxy.forwarder.counters.failed == 1
+
+
+async def test_a_broker_that_does_not_answer_is_a_504() -> None:
+    # Given
+    asked, clock = asyncio.Event(), ManualClock()
+
+    async def silent(_: web.Request) -> web.Response:
+        asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with behind(silent, clock, httpProxyTimeout="7000") as (_, rest):
+        asking = asyncio.create_task(rest.ask("GET", "/admin/v2/x"))
+        await asked.wait()
+        clock.advance(6.9)
+        assert not asking.done()
+        # When
+        clock.advance(0.2)
+        answer = await asking
+        # Then
+        assert answer.status == 504
+        assert "in time" in answer.reason
+
+
+async def test_an_answer_that_breaks_off_breaks_off_at_the_client() -> None:
+    # Given
+    async def breaks_off(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Length": "100"})
+        await response.prepare(request)
+        await response.write(b"some")
+        assert request.transport is not None
+        request.transport.close()
+        return response
+
+    async with behind(breaks_off) as (proxy, rest):
+        # When
+        with pytest.raises(aiohttp.ClientError):
+            await rest.ask("GET", "/admin/v2/x")
+        # Then
+        assert proxy.forwarder.counters.failed == 1
+
+
+async def test_too_many_at_once_are_refused() -> None:
+    # Given
+    go_on = asyncio.Event()
+
+    async def slow(_: web.Request) -> web.Response:
+        await go_on.wait()
+        return web.Response(text="done")
+
+    async with behind(slow, maxConcurrentHttpRequests="2") as (proxy, rest):
+        asking = [asyncio.create_task(rest.ask("GET", "/admin/v2/x")) for _ in range(2)]
+        await until(lambda: proxy.forwarder.counters.active == 2)
+        # When
+        refused = await rest.ask("GET", "/admin/v2/x")
+        # Then
+        assert (refused.status, "maxConcurrentHttpRequests" in refused.reason) == (503, True)
+        go_on.set()
+        assert [answer.text for answer in await asyncio.gather(*asking)] == ["done", "done"]
+        assert proxy.forwarder.counters.refused == 1
+
+
+async def test_a_client_that_leaves_ends_its_request_at_the_broker() -> None:
+    # Given
+    asked, ended = asyncio.Event(), asyncio.Event()
+
+    async def silent(_: web.Request) -> web.Response:
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        raise AssertionError
+
+    async with behind(silent) as (proxy, rest):
+        asking = asyncio.create_task(rest.ask("GET", "/admin/v2/x"))
+        await asked.wait()
+        # When
+        asking.cancel()
+        # Then
+        await ended.wait()
+        await until(lambda: proxy.forwarder.counters.active == 0)
+
+
+@pytest.mark.parametrize("path", ["/admin/../metrics/", "/admin/v2/%2e%2E/x", "/admin/./x"])
+async def test_a_path_with_dots_is_refused(path: str) -> None:
+    async with behind(nothing) as (_, rest):
+        assert (await rest.ask("GET", path)).status in (400, 404)
+
+
+async def test_other_servers_have_paths_of_their_own() -> None:
+    # Given
+    async def other(request: web.Request) -> web.Response:
+        return web.Response(text=request.raw_path)
+
+    async with server(other) as url:
+        keys = {"httpReverseProxy.mine.path": "/mine", "httpReverseProxy.mine.proxyTo": f"{url}/to"}
+        async with behind(nothing, **keys) as (_, rest):
+            # When
+            answer = await rest.ask("GET", "/mine/a%20b?c=1")
+            # Then
+            assert answer.text == "/to/a%20b?c=1"
+
+
+async def test_a_web_page_of_another_site_may_not_change_anything_through_the_proxy() -> None:
+    async with behind(nothing) as (proxy, _), aiohttp.ClientSession() as session:
+        url = f"{proxy.web_service_url}/admin/v2/tenants/x"
+        async with session.put(url, headers={"Origin": "http://evil.example"}) as answer:
+            assert answer.status == 403

@@ -1,0 +1,183 @@
+"""The official clients, each in an environment of its own below ``out/official``.
+
+An environment is made once, by the ordinary tools of its language. Where a tool or a registry is
+missing, ``ClientMissingError`` says so in a sentence.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+HERE = Path(__file__).resolve().parent
+ENVIRONMENTS = HERE.parents[1] / "out" / "official"
+MAKING_SECONDS = 600
+CURRENT_PYTHON_CLIENT = "3.13.0"
+NODE_CLIENT = "1.18.0"
+_NOT_IN_PYTHON = frozenset({"transactions"})
+
+
+class ClientMissingError(Exception):
+    """A client cannot be had on this machine; one sentence."""
+
+
+@dataclass(frozen=True)
+class OfficialClient:
+    """A client that can be started.
+
+    Attributes:
+        name: Language and version.
+        command: The command line of its driver, without the driver's arguments.
+        absent: The scenarios that this client has nothing for.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    absent: frozenset[str] = frozenset()
+
+
+def python_client(
+    version: str = CURRENT_PYTHON_CLIENT, absent: frozenset[str] = frozenset()
+) -> OfficialClient:
+    """Return the Python client of a version.
+
+    Raises:
+        ClientMissingError: Its packages cannot be had.
+    """
+    name = f"Python {version}"
+    folder = ENVIRONMENTS / f"python-{version}"
+    python = folder / "bin" / "python"
+    with _made(folder) as already:
+        if not already:
+            run(name, sys.executable, "-m", "venv", "--without-pip", str(folder))
+            packages = [f"pulsar-client=={version}", "fastavro"]
+            pip = [sys.executable, "-m", "pip", "--python", str(python)]
+            run(name, *pip, "install", "-q", "--no-input", *packages)
+    driver = str(HERE / "python" / "driver.py")
+    return OfficialClient(name, (str(python), "-B", driver), absent | _NOT_IN_PYTHON)
+
+
+def go_client() -> OfficialClient:
+    """Return the Go client of ``go/go.mod``, compiled.
+
+    Raises:
+        ClientMissingError: There is no Go, or its modules cannot be had.
+    """
+    folder = ENVIRONMENTS / "go"
+    needs("Go", "go")
+    with _made(folder, *(HERE / "go").iterdir()) as already:
+        if not already:
+            run("Go", "go", "build", "-o", str(folder / "driver"), ".", cwd=HERE / "go")
+    return OfficialClient("Go", (str(folder / "driver"),))
+
+
+def java_client() -> OfficialClient:
+    """Return the Java client of ``java/pom.xml``, compiled.
+
+    Raises:
+        ClientMissingError: There is no Java compiler or Maven, or its jars cannot be had.
+    """
+    folder = ENVIRONMENTS / "java"
+    needs("Java", "javac", "mvn")
+    sources = sorted((HERE / "java").glob("*.java"))
+    with _made(folder, *sources, HERE / "java" / "pom.xml") as already:
+        if not already:
+            jars, classes = folder / "jars", folder / "classes"
+            copied = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
+            pom = str(HERE / "java" / "pom.xml")
+            run("Java", "mvn", "-q", "-B", "-f", pom, *copied, f"-DoutputDirectory={jars}")
+            run("Java", "javac", "-d", str(classes), "-cp", f"{jars}/*", *map(str, sources))
+    path = f"{folder / 'classes'}:{folder / 'jars'}/*"
+    return OfficialClient("Java", ("java", "-Xmx512m", "-cp", path, "Driver"))
+
+
+def node_client() -> OfficialClient:
+    """Say why there is no Node.js client: its package brings no compiled binding.
+
+    Raises:
+        ClientMissingError: Always; if one day the package has a binding, that says so.
+    """
+    name = f"Node.js {NODE_CLIENT}"
+    folder = ENVIRONMENTS / "node"
+    needs(name, "npm", "tar")
+    with _made(folder) as already:
+        if not already:
+            folder.mkdir(parents=True, exist_ok=True)
+            package = f"pulsar-client@{NODE_CLIENT}"
+            packed = run(name, "npm", "pack", "--silent", "--json", package, cwd=folder)
+            files = [file["path"] for file in json.loads(packed)[0]["files"]]
+            (folder / "files.json").write_text(json.dumps(files), encoding="utf-8")
+    files = json.loads((folder / "files.json").read_text(encoding="utf-8"))
+    if any(path.endswith(".node") for path in files):
+        raise ClientMissingError(
+            f"{name}: its package has a compiled binding now, but no driver here."
+        )
+    raise ClientMissingError(
+        f"{name}: its package has no compiled binding, only the source of one."
+    )
+
+
+@contextmanager
+def _made(folder: Path, *sources: Path) -> Iterator[bool]:
+    """Tell if an environment is whole and newer than its sources; mark it whole at the end."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    done = folder / ".done"
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        newest = max((source.stat().st_mtime for source in sources), default=0.0)
+        already = done.exists() and done.stat().st_mtime >= newest
+        if not already:
+            shutil.rmtree(folder, ignore_errors=True)
+        yield already
+        if not already:
+            done.touch()
+
+
+def needs(name: str, *tools: str) -> None:
+    """Ask for the tools of a language.
+
+    Raises:
+        ClientMissingError: One is not there.
+    """
+    for tool in tools:
+        if shutil.which(tool) is None:
+            raise ClientMissingError(f"{name}: there is no {tool} on this machine.")
+
+
+def run(
+    name: str, *command: str, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> str:
+    """Run a tool of a language and return what it said.
+
+    Raises:
+        ClientMissingError: It did not work; its last line says why.
+    """
+    try:
+        done = subprocess.run(
+            command,
+            cwd=cwd,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=MAKING_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ClientMissingError(
+            f"{name}: {' '.join(command[:3])} did not work: {error}."
+        ) from error
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        last = said[-1] if said else f"exit code {done.returncode}"
+        raise ClientMissingError(f"{name}: {' '.join(command[:3])} did not work: {last}")
+    return done.stdout

@@ -1,0 +1,118 @@
+"""The result of every scenario, the same for each language.
+
+A driver prints what it saw as one JSON line a scenario; messages are named after their scenario and
+hashed in the order in which they must come (or sorted, where no order is promised).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+CHUNKED_BYTES = 12 << 20
+RESTART_COUNT = 200
+
+
+def _payloads(name: str, count: int, start: int = 0) -> list[bytes]:
+    return [f"{name}-{number}".encode() for number in range(start, start + count)]
+
+
+def _digest(messages: Iterable[bytes]) -> str:
+    found = hashlib.sha256()
+    for message in messages:
+        found.update(message)
+        found.update(b"\n")
+    return found.hexdigest()
+
+
+def _of(name: str, count: int, start: int = 0) -> str:
+    return _digest(_payloads(name, count, start))
+
+
+def _sorted_of(name: str, count: int) -> str:
+    return _digest(sorted(_payloads(name, count)))
+
+
+def _chunked() -> str:
+    line = b"".join(_payloads("chunked", 100))
+    return _digest([(line * (CHUNKED_BYTES // len(line) + 1))[:CHUNKED_BYTES]])
+
+
+_COMPRESSED = _digest([payload * 100 for payload in _payloads("compressed", 20)] * 2)
+_TYPED = {"same": True, "status": 200, "registered": True, "version": 0}
+_RECORDS = {**_TYPED, "refused": "IncompatibleSchema"}
+
+EXPECTED: dict[str, dict[str, Any]] = {
+    "plain": {"digest": _of("plain", 50), "carried": True, "empty": True},
+    "ordering_key": {"key": "first"},
+    "batched": {"digest": _of("batched", 1000), "receipts": 1000, "refused": 0},
+    "compressed": dict.fromkeys(("lz4", "zlib", "zstd", "snappy"), _COMPRESSED),
+    "chunked": {"bytes": CHUNKED_BYTES, "digest": _chunked()},
+    "access_modes": {"exclusive": True, "shared": True},
+    "producer_names": {"refused": True, "again": "one"},
+    "encrypted": {"digest": _of("encrypted", 20)},
+    "partitioned": {
+        "created": 204,
+        "digest": _sorted_of("partitioned", 30),
+        "partitions": ["0", "1", "2"],
+        "used": 3,
+    },
+    "non_persistent": {"digest": _sorted_of("non_persistent", 20)},
+    "exclusive": {
+        "refused": "ConsumerBusy",
+        "digest": _of("exclusive", 20),
+        "again": _of("exclusive", 10, 10),
+        "empty": True,
+    },
+    "failover": {
+        "together": [0, 20],
+        "first": _of("failover", 20),
+        "later": _of("failover", 20, 20),
+    },
+    "shared": {"held": 5, "digest": _sorted_of("shared", 100), "empty": True},
+    "key_shared": {
+        "digest": _of("key_shared", 200),
+        "ordered": True,
+        "both": True,
+        "apart": True,
+    },
+    "regex": {"got": ["before", "comes", "stays", "comes too"], "deleted": 204},
+    "many_topics": {"got": ["many_topics-a", "many_topics-b", "many_topics-c"]},
+    "nack": {"again": "nack-2", "redelivered": 1, "empty": True},
+    "dead_letter": {"counts": [0, 1, 2], "dead": _of("dead_letter", 1), "empty": True},
+    "batch_index": {"entries": 1, "again": _of("batch_index", 6, 4), "empty": True},
+    "delayed": {"got": ["now", "later"], "in_time": True},
+    "unsubscribe": {"digest": _of("unsubscribe", 3), "status": 200, "names": ["s"]},
+    "reader": {
+        "digest": _of("reader", 20),
+        "behind": "reader-10",
+        "idle": False,
+        "news": "news",
+    },
+    "reader_at": {"at": "reader_at-1"},
+    "batched_reader": {"digest": _of("batched_reader", 10), "rest": _of("batched_reader", 6, 4)},
+    "seek_id": {"again": _of("seek_id", 10, 10), "whole": _of("seek_id", 20), "empty": True},
+    "seek_time": {"again": _of("seek_time", 10, 10), "reader": "seek_time-10"},
+    "last_id": {"same": True},
+    "table_view": {
+        "first": _digest(f"value-{number}".encode() for number in range(15, 20)),
+        "changed": "changed",
+    },
+    "schema_string": _TYPED,
+    "schema_json": _RECORDS,
+    "schema_avro": _RECORDS,
+    "schema_deleted": {"status": 200, "refused": ""},
+    "missing_topic": {"refused": True},
+    "transactions": {"refused": True},
+}
+
+RESTART = {
+    "quick": _sorted_of("restart", 2 * RESTART_COUNT),
+    "left": True,
+    "stored": _sorted_of("restart", 2 * RESTART_COUNT),
+    "late": True,
+}
+"""What must hold after the broker was killed and started again beneath a client."""

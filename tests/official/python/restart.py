@@ -1,0 +1,63 @@
+"""The scenario of a broker that is killed and started again beneath open clients."""
+
+import sys
+
+import pulsar
+from consuming import EARLIEST
+from place import PATIENCE_MILLIS, digest, nothing_comes, payloads, receive
+
+COUNT = 200
+
+
+def _tell(line):
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def restart(place):
+    """Nothing that was receipted is lost, nothing acknowledged long ago comes again."""
+    client = place.client()
+    consumer = client.subscribe(place.topic(), "s", pulsar.ConsumerType.Shared)
+    quick = client.subscribe(place.topic(), "quick")
+    producer = client.create_producer(place.topic(), send_timeout_millis=60_000)
+    batching = client.create_producer(place.topic(), batching_enabled=True)
+    sent = payloads("restart", COUNT)
+    for place_in_line, payload in enumerate(sent):
+        (batching if place_in_line % 10 else producer).send_async(payload, None)
+    batching.flush()
+    producer.flush()
+    receive(consumer, COUNT // 2)
+    _tell('{"scenario": "restart", "at": "kill"}')
+    sys.stdin.readline()
+    more = payloads("restart", COUNT, COUNT)
+    for payload in more:
+        producer.send(payload)
+    reader = client.create_reader(place.topic(), pulsar.MessageId.earliest)
+    stored = []
+    while reader.has_message_available():
+        stored.append(reader.read_next(PATIENCE_MILLIS).data())
+    got = {message.data() for message in _until_quiet(quick)}
+    left = {message.data() for message in _until_quiet(consumer)}
+    late = client.subscribe(place.topic(), "late", initial_position=EARLIEST)
+    return {
+        "quick": digest(sorted(got)),
+        "left": set(more) <= left and len(left) >= COUNT + COUNT // 2,
+        "stored": digest(sorted(set(stored))),
+        "late": not nothing_comes(late),
+    }
+
+
+def _until_quiet(consumer):
+    found = []
+    patience = PATIENCE_MILLIS
+    while True:
+        try:
+            message = consumer.receive(patience)
+        except pulsar.Timeout:
+            return found
+        consumer.acknowledge(message)
+        found.append(message)
+        patience = 1_000
+
+
+SCENARIOS = [restart]

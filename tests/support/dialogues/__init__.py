@@ -1,0 +1,1 @@
+"""Dialogues about messages: producers and consumers on two connections, played and compared."""

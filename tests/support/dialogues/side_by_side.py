@@ -1,0 +1,54 @@
+"""Many dialogues at once, each on its own topic."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from tests.support.dialogues.comparison import disagreement
+from tests.support.dialogues.player import Patience, play
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from tests.support.dialogues.comparison import Disagreement
+    from tests.support.dialogues.dialogue import Dialogue
+
+SIDE_BY_SIDE = 80
+PLAYS = 3
+"""Of a dialogue that keeps time: a machine that is busy may take steps too late for its second."""
+
+ForgetTopic = "Callable[[str], Awaitable[None]]"
+
+
+async def disagreements(
+    dialogues: Sequence[Dialogue],
+    address: str,
+    forget: Callable[[str], Awaitable[None]],
+    patience: Patience | None = None,
+) -> list[Disagreement]:
+    """Play dialogues to ``host:port`` and return where each disagrees first.
+
+    Args:
+        dialogues: With what must come.
+        address: The server's.
+        forget: Deletes a topic, by its whole name, before it is played again.
+        patience: How long to wait.
+    """
+    places = asyncio.Semaphore(SIDE_BY_SIDE)
+
+    async def one(dialogue: Dialogue) -> Disagreement | None:
+        async with places:
+            found = None
+            for number in range(PLAYS if dialogue.keeps_time else 1):
+                if number:
+                    await forget(dialogue.topic)
+                found = disagreement(
+                    dialogue, await play(dialogue, address, patience or Patience())
+                )
+                if found is None:
+                    break
+            return found
+
+    found = await asyncio.gather(*map(one, dialogues))
+    return [each for each in found if each is not None]

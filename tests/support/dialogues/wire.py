@@ -1,0 +1,254 @@
+"""Commands of a dialogue as bytes, and received frames as a recording holds them.
+
+Only framing and protobuf are known here, so that a fault in Floodgate's own code cannot hide one
+in its servers.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+import google_crc32c
+
+from proto import PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tests.support.dialogues.dialogue import Seen
+
+MessageIds = dict[int, pb.MessageIdData]
+"""Ids of the messages that the topic has taken, by sequence id: message 3 is ``m3``."""
+
+PROTOCOL_VERSION = 21
+EARLIEST, LATEST = "earliest (2^64-1, 2^64-1)", "latest (2^63-1, 2^63-1)"
+_ENDS = {EARLIEST: (1 << 64) - 1, LATEST: (1 << 63) - 1}
+_NO_ENTRY = (1 << 64) - 1
+NO_ENTRY_RECORDED = 1 << 32
+"""An entry id of -1 in a recording."""
+_MAGIC = b"\x0e\x01"
+_TAIL_BYTES = 40
+_PRODUCER, _PUBLISH_TIME = "p", 1
+_BATCH = 3
+"""Messages of a batch that is acknowledged in part."""
+_BODIES = {
+    "PRODUCER": "producer",
+    "CLOSE_PRODUCER": "close_producer",
+    "SUBSCRIBE": "subscribe",
+    "FLOW": "flow",
+    "ACK": "ack",
+    "REDELIVER_UNACKNOWLEDGED_MESSAGES": "redeliverUnacknowledgedMessages",
+    "SEEK": "seek",
+    "UNSUBSCRIBE": "unsubscribe",
+    "CLOSE_CONSUMER": "close_consumer",
+    "GET_LAST_MESSAGE_ID": "getLastMessageId",
+    "CONSUMER_STATS": "consumerStats",
+    "PING": "ping",
+}
+_NOT_FIELDS = frozenset({"command", "message", "messages", "ack_set"})
+
+
+def connect_bytes() -> bytes:
+    """Return the CONNECT that each connection of a dialogue begins with."""
+    command = pb.BaseCommand(type=pb.BaseCommand.CONNECT)
+    command.connect.client_version = "dialogue"
+    command.connect.protocol_version = PROTOCOL_VERSION
+    return _frame(command)
+
+
+def pong_bytes() -> bytes:
+    """Return the answer to the server's PING."""
+    command = pb.BaseCommand(type=pb.BaseCommand.PONG)
+    command.pong.SetInParent()
+    return _frame(command)
+
+
+def command_bytes(does: Mapping[str, Any], ids: MessageIds) -> bytes:
+    """Return a command of a dialogue; a SEND of several messages is several commands.
+
+    Args:
+        does: The command, by the names of its fields.
+        ids: For the messages that it names.
+
+    Raises:
+        KeyError: It names a message that the topic did not take, or is no command of dialogues.
+    """
+    if does["command"] == "SEND":
+        return b"".join(_send(does, number) for number in does["sequence_ids"])
+    command = pb.BaseCommand(type=pb.BaseCommand.Type.Value(does["command"]))
+    body: Any = getattr(command, _BODIES[does["command"]])
+    body.SetInParent()
+    for name, value in does.items():
+        if name not in _NOT_FIELDS:
+            _set(body, name, value)
+    _name_messages(command, does, ids)
+    return _frame(command)
+
+
+def _set(body: Any, name: str, value: Any) -> None:
+    field = body.DESCRIPTOR.fields_by_name[name]
+    if isinstance(value, str) and field.enum_type is not None:
+        value = field.enum_type.values_by_name[value].number
+    elif name == "messagePermits":
+        value &= 0xFFFF_FFFF
+    setattr(body, name, value)
+
+
+def _name_messages(command: pb.BaseCommand, does: Mapping[str, Any], ids: MessageIds) -> None:
+    named = [_message_id(name, ids) for name in does.get("messages", ())]
+    command.redeliverUnacknowledgedMessages.message_ids.extend(named) if named else None
+    if "message" not in does:
+        return
+    one = _message_id(does["message"], ids)
+    if does["command"] == "SEEK":
+        command.seek.message_id.CopyFrom(one)
+    else:
+        if "ack_set" in does:
+            one.ack_set.extend(does["ack_set"])
+            one.batch_size = _BATCH
+        command.ack.message_id.append(one)
+
+
+def _message_id(name: str, ids: MessageIds) -> pb.MessageIdData:
+    if name in _ENDS:
+        return pb.MessageIdData(ledgerId=_ENDS[name], entryId=_ENDS[name])
+    if name == "unknown":
+        return pb.MessageIdData(ledgerId=999_999_999, entryId=0)
+    known = ids[int(name.removeprefix("m"))]
+    return pb.MessageIdData(ledgerId=known.ledgerId, entryId=known.entryId)
+
+
+def _send(does: Mapping[str, Any], number: int) -> bytes:
+    size = does["batch_of"]
+    command = pb.BaseCommand(type=pb.BaseCommand.SEND)
+    command.send.producer_id = does["producer_id"]
+    command.send.sequence_id = number
+    metadata = pb.MessageMetadata(producer_name=_PRODUCER, sequence_id=number)
+    metadata.publish_time = _PUBLISH_TIME
+    payload = f"m{number}".encode()
+    if size > 1:
+        command.send.num_messages = size
+        metadata.num_messages_in_batch = size
+        payload = b"".join(map(_in_batch, [f"m{number}.{index}" for index in range(size)]))
+    head = metadata.SerializeToString()
+    summed = struct.pack(">I", len(head)) + head + payload
+    checksum = google_crc32c.value(summed) ^ bool(does["bad_checksum"])
+    return _frame(command, _MAGIC + struct.pack(">I", checksum) + summed)
+
+
+def _in_batch(text: str) -> bytes:
+    payload = text.encode()
+    single = pb.SingleMessageMetadata(payload_size=len(payload)).SerializeToString()
+    return struct.pack(">I", len(single)) + single + payload
+
+
+def _frame(command: pb.BaseCommand, behind: bytes = b"") -> bytes:
+    body = command.SerializeToString()
+    return struct.pack(">II", 4 + len(body) + len(behind), len(body)) + body + behind
+
+
+def parse(body: bytes) -> tuple[pb.BaseCommand, bytes]:
+    """Return the command of a frame whose first length has been read, and what is behind it."""
+    end = 4 + int.from_bytes(body[:4], "big")
+    return pb.BaseCommand.FromString(body[4:end]), body[end:]
+
+
+def seen(connection: int, command: pb.BaseCommand, behind: bytes) -> Seen:
+    """Return what a recording holds of a received frame."""
+    name = pb.BaseCommand.Type.Name(command.type)
+    show = _SHOWN.get(name)
+    fields = show(command, behind) if show is not None else {}
+    return {"connection": connection, "frame": name, **fields}
+
+
+def _producer_success(command: pb.BaseCommand, _: bytes) -> Seen:
+    success = command.producer_success
+    return {
+        "last_sequence_id": success.last_sequence_id,
+        "producer_ready": success.producer_ready,
+        "topic_epoch": success.topic_epoch if success.HasField("topic_epoch") else False,
+        "producer_name": success.producer_name,
+    }
+
+
+def _receipt(command: pb.BaseCommand, _: bytes) -> Seen:
+    receipt = command.send_receipt
+    return {"producer_id": receipt.producer_id, "sequence_id": receipt.sequence_id}
+
+
+def _send_error(command: pb.BaseCommand, _: bytes) -> Seen:
+    error = command.send_error
+    return {
+        "error": pb.ServerError.Name(error.error),
+        "producer_id": error.producer_id,
+        "sequence_id": error.sequence_id,
+    }
+
+
+def _error(command: pb.BaseCommand, _: bytes) -> Seen:
+    error = command.error
+    return {"error": pb.ServerError.Name(error.error), "request_id": error.request_id}
+
+
+def _ack_response(command: pb.BaseCommand, _: bytes) -> Seen:
+    response = command.ackResponse
+    return {"error": pb.ServerError.Name(response.error)} if response.HasField("error") else {}
+
+
+def _last_message_id(command: pb.BaseCommand, _: bytes) -> Seen:
+    response = command.getLastMessageIdResponse
+    entry = response.last_message_id.entryId
+    return {
+        "entry_id": NO_ENTRY_RECORDED if entry == _NO_ENTRY else entry,
+        "has_mark_delete_position": response.HasField("consumer_mark_delete_position"),
+        "batch_index": response.last_message_id.batch_index,
+    }
+
+
+def _message(command: pb.BaseCommand, behind: bytes) -> Seen:
+    message = command.message
+    if behind.startswith(_MAGIC):
+        behind = behind[6:]
+    end = 4 + int.from_bytes(behind[:4], "big")
+    metadata = pb.MessageMetadata.FromString(behind[4:end])
+    return {
+        "consumer_id": message.consumer_id,
+        "payload_tail": behind[end:][-_TAIL_BYTES:].decode("latin-1"),
+        "redelivery_count": message.redelivery_count,
+        "num_messages_in_batch": metadata.num_messages_in_batch,
+        "partition": message.message_id.partition,
+        "ack_set": list(message.ack_set),
+    }
+
+
+def _consumer_stats(command: pb.BaseCommand, _: bytes) -> Seen:
+    stats = command.consumerStatsResponse
+    names = ("consumerName", "availablePermits", "unackedMessages", "type", "msgBacklog")
+    found = {name: getattr(stats, name) for name in names}
+    error = stats.error_code if stats.HasField("error_code") else None
+    blocked = stats.blockedConsumerOnUnackedMsgs
+    return {**found, "blockedConsumerOnUnackedMsgs": blocked, "error_code": error}
+
+
+def _active(command: pb.BaseCommand, _: bytes) -> Seen:
+    change = command.active_consumer_change
+    return {"consumer_id": change.consumer_id, "is_active": change.is_active}
+
+
+_SHOWN: dict[str, Callable[[pb.BaseCommand, bytes], Seen]] = {
+    "PRODUCER_SUCCESS": _producer_success,
+    "SEND_RECEIPT": _receipt,
+    "SEND_ERROR": _send_error,
+    "ERROR": _error,
+    "ACK_RESPONSE": _ack_response,
+    "GET_LAST_MESSAGE_ID_RESPONSE": _last_message_id,
+    "MESSAGE": _message,
+    "CONSUMER_STATS_RESPONSE": _consumer_stats,
+    "ACTIVE_CONSUMER_CHANGE": _active,
+    "CLOSE_CONSUMER": lambda command, _: {"consumer_id": command.close_consumer.consumer_id},
+    "CLOSE_PRODUCER": lambda command, _: {"producer_id": command.close_producer.producer_id},
+    "REACHED_END_OF_TOPIC": lambda command, _: {
+        "consumer_id": command.reachedEndOfTopic.consumer_id
+    },
+}

@@ -1,0 +1,137 @@
+"""What recorded exchanges about messages need: ids of the moment, payloads, one delayed SEND.
+
+Ledger ids are the server's: those of a replay are learned from its answers, and put into what is
+sent. Entry ids are compared.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+import google_crc32c
+
+from proto import PulsarApi_pb2 as pb
+from tests.support.golden.exchange import Expect, Send
+from tests.support.golden.masks import Difference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from google.protobuf.message import Message
+
+    from tests.support.golden.exchange import Answer, Case, Step
+
+_MAGIC = b"\x0e\x01"
+_RANKS = {
+    pb.BaseCommand.PRODUCER_SUCCESS: 1,
+    pb.BaseCommand.WATCH_TOPIC_UPDATE: 2,
+    pb.BaseCommand.MESSAGE: 3,
+}
+_HEAD_BYTES = 10
+"""Magic number, checksum, length of the metadata."""
+
+
+class LedgerIds:
+    """The ledgers of a replay, by the ids that the recorded ones had."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, int] = {}
+
+    def learn(self, recorded: Answer, answered: Answer) -> None:
+        """Take the ids of an answer that names the same messages."""
+        if isinstance(recorded, pb.BaseCommand) and isinstance(answered, pb.BaseCommand):
+            for left, right in zip(_ids(recorded), _ids(answered), strict=False):
+                self._known[left.ledgerId] = right.ledgerId
+
+    def put_into(self, command: pb.BaseCommand) -> None:
+        """Replace recorded ledgers by those of the replay, in place."""
+        for one in _ids(command):
+            one.ledgerId = self._known.get(one.ledgerId, one.ledgerId)
+
+    def put_into_text(self, text: str) -> str:
+        """Return a recorded path or body with the ledgers of the replay."""
+        for recorded, ours in self._known.items():
+            text = text.replace(f'"ledgerId": {recorded},', f'"ledgerId": {ours},')
+            text = text.replace(f"/ledger/{recorded}/", f"/ledger/{ours}/")
+        return text
+
+
+def _ids(message: Message) -> Iterator[pb.MessageIdData]:
+    for descriptor, value in message.ListFields():
+        if descriptor.message_type is None:
+            continue
+        for child in value if descriptor.is_repeated else (value,):
+            if isinstance(child, pb.MessageIdData):
+                yield child
+            else:
+                yield from _ids(child)
+
+
+def answers_in_a_row(steps: Sequence[Step], start: int) -> list[Expect]:
+    """Return the commands that must come one after the other on one connection."""
+    found: list[Expect] = []
+    for step in steps[start:]:
+        if not isinstance(step, Expect) or not isinstance(step.answer, pb.BaseCommand):
+            break
+        if found and step.connection != found[0].connection:
+            break
+        found.append(step)
+    return found
+
+
+def is_about_messages(case: Case) -> bool:
+    """Tell whether a case has producers or consumers."""
+    return case.group == "messaging" or any(
+        isinstance(step, Send) and step.command is not None and step.command.HasField("producer")
+        for step in case.steps
+    )
+
+
+def rank(answer: Answer) -> int:
+    """Return 0 for an answer, more for what a real broker sends before or after it, by chance.
+
+    That is the second answer to a producer that waited for another to close, what a watcher is told
+    of a topic, and messages.
+    """
+    return _RANKS.get(answer.type, 0) if isinstance(answer, pb.BaseCommand) else 0
+
+
+def is_message(answer: Answer) -> bool:
+    """Tell messages from answers."""
+    return isinstance(answer, pb.BaseCommand) and answer.type == pb.BaseCommand.MESSAGE
+
+
+def payload_difference(step: int, recorded: bytes | int | None, came: bytes) -> list[Difference]:
+    """Return how the bytes behind a command differ; a recorded size is one of those bytes."""
+    if recorded is None:
+        return []
+    if isinstance(recorded, int):
+        left, right = f"{recorded} bytes", f"{len(came)} bytes"
+    else:
+        left, right = _comparable(recorded), _comparable(came)
+    return [] if left == right else [Difference(step, "payload", left, right)]
+
+
+def _comparable(payload: bytes) -> str:
+    """Return a payload as it is compared: whole, without the moment of a delayed delivery."""
+    if not payload.startswith(_MAGIC):
+        return payload.hex()
+    size = int.from_bytes(payload[6:_HEAD_BYTES], "big")
+    metadata = pb.MessageMetadata.FromString(payload[_HEAD_BYTES : _HEAD_BYTES + size])
+    if not metadata.HasField("deliver_at_time"):
+        return payload.hex()
+    metadata.ClearField("deliver_at_time")
+    return f"delayed {metadata} {payload[_HEAD_BYTES + size :].hex()}"
+
+
+def delayed_send(now_ms: int, milliseconds: int) -> bytes:
+    """Return the SEND of which the recording says only in which time it is to be delivered."""
+    command = pb.BaseCommand(type=pb.BaseCommand.SEND)
+    command.send.producer_id, command.send.sequence_id, command.send.num_messages = 1, 0, 1
+    metadata = pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=1_700_000_000_000)
+    metadata.deliver_at_time = now_ms + milliseconds
+    head, body = metadata.SerializeToString(), command.SerializeToString()
+    summed = struct.pack(">I", len(head)) + head + b"later"
+    behind = _MAGIC + struct.pack(">I", google_crc32c.value(summed)) + summed
+    return struct.pack(">II", 4 + len(body) + len(behind), len(body)) + body + behind

@@ -1,0 +1,1 @@
+"""Topics, connections and consumers for tests of subscriptions."""

@@ -1,0 +1,170 @@
+"""A topic in memory with consumers that keep what they are sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.metadata import digest_of, parse_metadata
+from broker.messages.stores.memory import MemoryMessageStore
+from broker.policies.effective import DEFAULTS, EffectivePolicies
+from broker.subscriptions.consumer import Consumer, ConsumerOptions
+from broker.subscriptions.context import SubscriptionRules
+from broker.subscriptions.subscriptions import Subscriptions
+from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
+from proto.frames import FrameDecoder, encode_payload_command, split_body
+from proto.names import TopicName
+from server.connection.turn_writer import TurnWriter
+from tests.support.clocks.manual_clock import ManualClock
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from broker.messages.managed_ledger import ManagedLedger
+    from broker.messages.position import Position
+    from broker.subscriptions.subscription import Subscription
+
+NAME = TopicName.parse("persistent://public/default/t")
+
+
+class KeptConnection:
+    """A connection whose peer keeps every command that it is sent, in order."""
+
+    def __init__(self) -> None:
+        self.peer = "127.0.0.1:1"
+        self.consumers: dict[int, Consumer] = {}
+        self.turn_writer = TurnWriter(self._take)
+        self.outbound = OutboundBuffer(WriteBufferMarks())
+        self._decoder = FrameDecoder()
+        self._commands: list[pb.BaseCommand] = []
+        self.lives = True
+
+    def _take(self, frames: Sequence[bytes], _: int) -> None:
+        for frame in frames:
+            self._decoder.feed(frame)
+        while (whole := self._decoder.next_frame()) is not None:
+            command, _ = split_body(whole.body(), whole.total_size)
+            self._commands.append(pb.BaseCommand.FromString(command))
+
+    def send(self, command: pb.BaseCommand) -> None:
+        """Keep a command behind the messages of this turn."""
+        self.turn_writer.flush()
+        self._commands.append(command)
+
+    async def answers_ping(self) -> bool:
+        """Say whether the peer lives."""
+        return self.lives
+
+    @property
+    def commands(self) -> list[pb.BaseCommand]:
+        """All commands so far."""
+        self.turn_writer.flush()
+        return self._commands
+
+    @property
+    def messages(self) -> list[pb.CommandMessage]:
+        """All messages so far."""
+        return [one.message for one in self.commands if one.HasField("message")]
+
+    @property
+    def entries(self) -> list[int]:
+        """The entry ids of all messages so far."""
+        return [one.message_id.entryId for one in self.messages]
+
+    def take_entries(self) -> list[int]:
+        """Return the entry ids of what came since this was last asked."""
+        entries = self.entries
+        self._commands.clear()
+        return entries
+
+    def block(self) -> None:
+        """Read no more: its buffer is above the high mark."""
+        self.outbound.queued(1 << 20)
+
+    def unblock(self) -> None:
+        """Read everything."""
+        self.outbound.left(1 << 20)
+        self.outbound.tell_listeners()
+
+
+@dataclass
+class KeptTopic:
+    """A topic of one ledger; its subscriptions are told of what is published at once."""
+
+    ledger: ManagedLedger
+    clock: ManualClock = field(default_factory=ManualClock)
+    policies: EffectivePolicies = DEFAULTS
+    name: TopicName = NAME
+    terminated: bool = False
+    published: int = 0
+
+    def confirmed(self, last: Position) -> None:
+        """Nobody waits for a receipt."""
+
+    def failed(self, error: Exception) -> None:
+        """A memory store does not fail."""
+        raise error
+
+    def subscriptions(self, rules: SubscriptionRules | None = None) -> Subscriptions:
+        """Return its subscriptions, as they are stored."""
+        return Subscriptions(self, rules or SubscriptionRules())
+
+    def publish(
+        self, count: int = 1, *, batch: int = 0, key: str = "", deliver_at: int = 0
+    ) -> list[Position]:
+        """Store messages, or batches; nobody is told."""
+        return [self._store(batch, key, deliver_at) for _ in range(count)]
+
+    def _store(self, batch: int, key: str, deliver_at: int) -> Position:
+        metadata = pb.MessageMetadata(
+            producer_name="p", sequence_id=self.published, publish_time=1000 + self.published
+        )
+        self.published += 1
+        if batch:
+            metadata.num_messages_in_batch = batch
+        if key:
+            metadata.partition_key = key
+        if deliver_at:
+            metadata.deliver_at_time = deliver_at
+        sent = pb.BaseCommand(type=pb.BaseCommand.SEND, send=pb.CommandSend())
+        sent.send.producer_id = sent.send.sequence_id = 0
+        frame = encode_payload_command(sent, metadata.SerializeToString(), b"m")
+        _, data = split_body(frame[4:], len(frame) - 4)
+        return self.ledger.append(data, digest_of(parse_metadata(data)))
+
+
+async def kept_topic(policies: EffectivePolicies = DEFAULTS, ledger_entries: int = 50) -> KeptTopic:
+    """Return an empty topic whose ledgers hold so many entries."""
+    store = MemoryMessageStore(max_entries_per_ledger=ledger_entries)
+    return KeptTopic(await store.open_ledger(str(NAME)), policies=policies)
+
+
+def consume(
+    subscription: Subscription,
+    kind: pb.CommandSubscribe.SubType.ValueType,
+    permits: int = 0,
+    *,
+    name: str = "c",
+    cnx: KeptConnection | None = None,
+    priority: int = 0,
+    key_shared: pb.KeySharedMeta | None = None,
+) -> tuple[Consumer, KeptConnection]:
+    """Connect a consumer on a connection of its own."""
+    cnx = cnx or KeptConnection()
+    options = ConsumerOptions(
+        len(cnx.consumers) + 1, name, kind, priority_level=priority, key_shared=key_shared
+    )
+    consumer = subscription.add_consumer(cnx, options)
+    cnx.consumers[options.consumer_id] = consumer
+    if permits:
+        subscription.flow(consumer, permits)
+    return consumer, cnx
+
+
+def ids(*positions: Position, ack_set: Sequence[int] = ()) -> list[pb.MessageIdData]:
+    """Return positions as a client names them."""
+    return [
+        pb.MessageIdData(ledgerId=one.ledger_id, entryId=one.entry_id, ack_set=ack_set)
+        for one in positions
+    ]

@@ -1,0 +1,86 @@
+"""Brokers' ownership on one database, without the rest of a broker."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from broker.ownership.session import BrokerSession
+from broker.ownership.shared import SharedOwnership
+from broker.ownership.tables import MEMORY_PREFIX, Registration
+from broker.stores.postgresql.connections import FAILURES
+from broker.stores.postgresql.store import PostgresqlStore
+from limiter.clock import LoopClock, elapsed_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from broker.ownership.ownership import Bundle
+
+CACHE_BYTES = 100_000
+LONG_SECONDS = 60.0
+
+
+class Party:
+    """One broker's ownership.
+
+    Attributes:
+        ownership: What is tested.
+        lost: The bundles that it was told to have lost.
+        moved: The bundles that others served before.
+        stopped_seconds: How much more time has passed than it has noticed.
+    """
+
+    def __init__(self, url: str, port: int, store: str, lease_seconds: float) -> None:
+        self.store = PostgresqlStore(url, CACHE_BYTES)
+        self.stopped_seconds = 0.0
+        self.service_url = f"pulsar://127.0.0.1:{port}"
+        self.registration = Registration(self.service_url, f"http://127.0.0.1:{port + 1}", store)
+        self.session = BrokerSession(
+            self.store.connect, FAILURES, lease_seconds, LoopClock(), self._elapsed
+        )
+        self.ownership = SharedOwnership(self.store, self.store.use, self.session, LoopClock())
+        self.lost: list[Bundle] = []
+        self.moved: list[Bundle] = []
+        self.closing = asyncio.Event()
+        self.closing.set()
+        self.ownership.on_lost(self._lost)
+        self.ownership.on_moved(self._moved)
+
+    def _elapsed(self) -> float:
+        return elapsed_seconds() + self.stopped_seconds
+
+    def _lost(self, bundle: Bundle) -> asyncio.Future[bool]:
+        self.lost.append(bundle)
+        return asyncio.ensure_future(self.closing.wait())
+
+    async def _moved(self, bundle: Bundle) -> None:
+        self.moved.append(bundle)
+
+    async def open(self) -> None:
+        await self.store.open()
+        await self.ownership.open(*self.registration)
+
+    async def close(self) -> None:
+        await self.ownership.close()
+        await self.store.close()
+
+    async def die(self) -> None:
+        """End as a process that is killed: nobody is told."""
+        self.session._id = ""
+        await self.close()
+
+
+@asynccontextmanager
+async def party(
+    url: str, port: int, store: str = "", lease_seconds: float = LONG_SECONDS
+) -> AsyncIterator[Party]:
+    """Open a broker's ownership for the length of a block."""
+    one = Party(url, port, store or MEMORY_PREFIX + uuid.uuid4().hex, lease_seconds)
+    await one.open()
+    try:
+        yield one
+    finally:
+        await one.close()

@@ -1,0 +1,1 @@
+"""Clients and topics for tests of subscriptions, without a network."""

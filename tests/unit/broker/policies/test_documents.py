@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import pytest
+
+from broker.policies.documents import in_force
+from broker.policies.effective import (
+    ALL_TYPES,
+    DEFAULTS,
+    AutoTopicCreation,
+    BacklogQuota,
+    DeleteMode,
+    InactiveTopics,
+    QuotaAction,
+    Rate,
+)
+
+RATE = {
+    "dispatchThrottlingRateInMsg": 10,
+    "dispatchThrottlingRateInByte": 1_000,
+    "relativeToPublishRate": True,
+    "ratePeriodInSecond": 2,
+}
+AS_READ = Rate(10, 1_000, 2, relative=True)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "field", "expected"),
+    [
+        ("max_producers_per_topic", 3, "max_producers", 3),
+        ("topicDispatchRate", RATE, "dispatch_rate", AS_READ),
+        ("subscriptionDispatchRate", RATE, "subscription_dispatch_rate", AS_READ),
+        ("dispatch_rates", {"s": RATE}, "dispatch_rates", {"s": AS_READ}),
+        (
+            "publishMaxMessageRate",
+            {"publishThrottlingRateInMsg": 10, "publishThrottlingRateInByte": -1},
+            "publish_rate",
+            Rate(10, -1),
+        ),
+        (
+            "inactive_topic_policies",
+            {
+                "inactiveTopicDeleteMode": "delete_when_subscriptions_caught_up",
+                "maxInactiveDurationSeconds": 5,
+                "deleteWhileInactive": True,
+            },
+            "inactive_topics",
+            InactiveTopics(True, 5, DeleteMode.CAUGHT_UP),
+        ),
+        (
+            "autoTopicCreationOverride",
+            {"allowAutoTopicCreation": True, "topicType": "partitioned", "defaultNumPartitions": 3},
+            "auto_topic_creation",
+            AutoTopicCreation(True, 3),
+        ),
+        (
+            "autoTopicCreationOverride",
+            {"allowAutoTopicCreation": False},
+            "auto_topic_creation",
+            AutoTopicCreation(False, 0),
+        ),
+        ("schema_compatibility_strategy", "BACKWARD", "schema_strategy", "BACKWARD"),
+        ("schema_compatibility_strategy", "UNDEFINED", "schema_strategy", "FULL"),
+        ("subscription_types_enabled", ["Shared"], "subscription_types", {"Shared"}),
+        ("subscription_types_enabled", [], "subscription_types", ALL_TYPES),
+    ],
+)
+def test_each_policy_becomes_its_field(
+    key: str, value: object, field: str, expected: object
+) -> None:
+    assert getattr(in_force(DEFAULTS, {key: value}), field) == expected
+
+
+def test_quotas_by_size_and_by_age_are_apart() -> None:
+    # Given
+    size = {"limit": 9, "limitSize": 9, "limitTime": 0, "policy": "producer_exception"}
+    age = {"limit": 0, "limitSize": 0, "limitTime": 60, "policy": "consumer_backlog_eviction"}
+    # When
+    both = in_force(
+        DEFAULTS, {"backlog_quota_map": {"destination_storage": size, "message_age": age}}
+    )
+    one = in_force(both, {"backlog_quota_map": {"message_age": {**age, "limitTime": 5}}})
+    # Then
+    assert both.size_quota == one.size_quota == BacklogQuota(9, QuotaAction.EXCEPTION)
+    assert both.age_quota == BacklogQuota(60, QuotaAction.EVICT)
+    assert one.age_quota == BacklogQuota(5, QuotaAction.EVICT)
+
+
+def test_validation_that_a_namespace_enforces_is_not_lifted_for_a_topic() -> None:
+    # Given
+    key = "schema_validation_enforced"
+    # When
+    found = in_force(in_force(DEFAULTS, {key: True}), {key: False})
+    # Then
+    assert found.schema_validation_enforced
+
+
+def test_what_is_only_shown_has_no_effect() -> None:
+    assert in_force(DEFAULTS, {"persistence": {"bookkeeperEnsemble": 1}}) == DEFAULTS

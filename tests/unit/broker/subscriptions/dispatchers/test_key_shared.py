@@ -1,0 +1,155 @@
+"""Key_Shared: a key has one consumer at a time, and its messages keep their order."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.subscriptions.dispatchers.key_shared import KeySharedDispatcher
+from server.connection.request_errors import RequestError
+from tests.support.clocks.settle import settle
+from tests.support.messages.consumers import consume, ids, kept_topic
+
+KEY_SHARED = pb.CommandSubscribe.Key_Shared
+KEYS = [f"k{number}" for number in range(20)]
+
+
+def sticky(*ranges: tuple[int, int]) -> pb.KeySharedMeta:
+    """Return what a STICKY consumer asks for."""
+    wanted = [pb.IntRange(start=first, end=last) for first, last in ranges]
+    return pb.KeySharedMeta(keySharedMode=pb.STICKY, hashRanges=wanted)
+
+
+async def test_keys_are_shared_out_and_each_has_one_consumer() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    _, first = consume(subscription, KEY_SHARED, 100, name="a")
+    _, second = consume(subscription, KEY_SHARED, 100, name="b")
+    # When
+    for _ in range(2):
+        for key in KEYS:
+            topic.publish(key=key)
+    subscription.entries_added()
+    await settle()
+    # Then
+    of_first, of_second = ({one % 20 for one in cnx.entries} for cnx in (first, second))
+    assert of_first
+    assert of_second
+    assert not of_first & of_second
+    assert len(first.entries) + len(second.entries) == 40
+
+
+async def test_a_key_that_moves_waits_until_its_old_consumer_has_acknowledged() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    old, old_cnx = consume(subscription, KEY_SHARED, 100, name="a")
+    positions = [topic.publish(key=key)[0] for key in KEYS]
+    subscription.entries_added()
+    # When
+    _, new_cnx = consume(subscription, KEY_SHARED, 100, name="b")
+    for key in KEYS:
+        topic.publish(key=key)
+    subscription.entries_added()
+    await settle()
+    moved = [one for one in range(20) if one + 20 not in old_cnx.entries]
+    before = new_cnx.entries
+    subscription.acknowledge(old, ids(*positions))
+    await settle()
+    # Then
+    assert moved
+    assert before == []
+    assert new_cnx.entries == [one + 20 for one in moved]
+
+
+async def test_a_leavers_keys_go_to_others_in_order() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    leaver, _ = consume(subscription, KEY_SHARED, 3, name="a")
+    for _ in range(3):
+        topic.publish(2, key="k")
+    subscription.entries_added()
+    _, other = consume(subscription, KEY_SHARED, 100, name="b")
+    await settle()
+    # When
+    subscription.remove_consumer(leaver)
+    await settle()
+    # Then
+    assert other.entries == [0, 1, 2, 3, 4, 5]
+
+
+async def test_a_key_without_room_does_not_stop_the_others() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    _, first = consume(subscription, KEY_SHARED, 1, name="a")
+    _, second = consume(subscription, KEY_SHARED, 100, name="b")
+    # When
+    for key in KEYS:
+        topic.publish(key=key)
+    subscription.entries_added()
+    await settle()
+    # Then
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, KeySharedDispatcher)
+    assert len(first.entries) == 1
+    assert len(second.entries) + len(dispatcher.replay) == 19
+    assert second.entries
+
+
+async def test_sticky_consumers_get_the_ranges_they_ask_for() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    _, low = consume(subscription, KEY_SHARED, 100, key_shared=sticky((0, 32_767)))
+    # When
+    for key in KEYS:
+        topic.publish(key=key)
+    subscription.entries_added()
+    await settle()
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, KeySharedDispatcher)
+    waiting = len(dispatcher.replay)
+    _, high = consume(subscription, KEY_SHARED, 100, key_shared=sticky((32_768, 65_535)))
+    await settle()
+    # Then
+    assert waiting == 20 - len(low.entries) > 0
+    assert len(high.entries) == waiting
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "text"),
+    [
+        (
+            sticky((0, 10)),
+            None,
+            "ConsumerBusy: Subscription is of different type. Active subscription key_shared mode "
+            "of 'STICKY' is different than the connecting consumer's key_shared mode 'AUTO_SPLIT'.",
+        ),
+        (
+            None,
+            pb.KeySharedMeta(keySharedMode=pb.AUTO_SPLIT, allowOutOfOrderDelivery=True),
+            "ConsumerBusy: Subscription is of different type. Active subscription does not allow "
+            "out of order delivery while the connecting consumer allows it.",
+        ),
+        (
+            sticky((0, 10)),
+            sticky(),
+            "ConsumerAssignError: Ranges for KeyShared policy must not be empty.",
+        ),
+    ],
+)
+async def test_a_consumer_of_another_kind_is_refused(
+    first: pb.KeySharedMeta | None, second: pb.KeySharedMeta | None, text: str
+) -> None:
+    # Given
+    subscription = (await kept_topic()).subscriptions().create("s")
+    consume(subscription, KEY_SHARED, key_shared=first)
+    # When
+    with pytest.raises(RequestError) as refused:
+        consume(subscription, KEY_SHARED, key_shared=second)
+    # Then
+    assert str(refused.value) == text
+    assert len(subscription.consumers) == 1

@@ -1,0 +1,288 @@
+"""Shared: consumers in turn, redelivery, limits of what is unacknowledged, delays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import proto.PulsarApi_pb2 as pb
+from broker.policies.effective import DEFAULTS, Rate
+from broker.subscriptions.dispatchers.shared import LEAVING_A_TURN, SharedDispatcher
+from tests.support.clocks.settle import settle
+from tests.support.messages.consumers import consume, ids, kept_topic
+
+SHARED = pb.CommandSubscribe.Shared
+
+
+async def test_each_consumer_gets_at_most_twenty_before_the_next_has_its_turn() -> None:
+    # Given
+    topic = await kept_topic(ledger_entries=100)
+    subscription = topic.subscriptions().create("s")
+    topic.publish(60)
+    # When: both have room before anything is delivered
+    _, first = consume(subscription, SHARED, 30)
+    _, second = consume(subscription, SHARED, 30)
+    await settle()
+    # Then
+    assert first.entries == [*range(20), *range(40, 50)]
+    assert second.entries == [*range(20, 40), *range(50, 60)]
+
+
+async def test_single_messages_alternate() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    _, first = consume(subscription, SHARED, 10)
+    _, second = consume(subscription, SHARED, 10)
+    # When
+    for _ in range(4):
+        topic.publish()
+        subscription.entries_added()
+    # Then
+    assert (first.entries, second.entries) == ([0, 2], [1, 3])
+
+
+async def test_a_batch_goes_out_whole_and_permits_run_below_zero() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(4, batch=10)
+    # When
+    consumer, cnx = consume(subscription, SHARED, 25)
+    await settle()
+    # Then
+    assert (cnx.entries, consumer.permits, consumer.unacked) == ([0, 1, 2], -5, 30)
+
+
+async def test_a_lower_level_gets_messages_only_while_no_higher_one_can() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(7)
+    high, first = consume(subscription, SHARED, 3, priority=0)
+    _, second = consume(subscription, SHARED, 3, priority=1)
+    await settle()
+    # When
+    subscription.flow(high, 1)
+    await settle()
+    # Then
+    assert (first.entries, second.entries) == ([0, 1, 2, 6], [3, 4, 5])
+
+
+async def test_what_is_given_back_comes_again_counted_and_before_what_is_new() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    positions = topic.publish(4)
+    consumer, cnx = consume(subscription, SHARED, 2)
+    await settle()
+    cnx.take_entries()
+    # When: the same twice, and one that it does not have
+    subscription.redeliver(consumer, ids(positions[0], positions[0], positions[3]), None)
+    subscription.flow(consumer, 2)
+    await settle()
+    # Then
+    assert [(one.message_id.entryId, one.redelivery_count) for one in cnx.messages] == [
+        (0, 1),
+        (2, 0),
+    ]
+
+
+async def test_what_a_leaver_had_goes_to_others_with_its_count_unchanged() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(2)
+    leaver, _ = consume(subscription, SHARED, 2)
+    await settle()
+    _, other = consume(subscription, SHARED, 5)
+    # When
+    subscription.remove_consumer(leaver)
+    await settle()
+    # Then
+    assert [(one.message_id.entryId, one.redelivery_count) for one in other.messages] == [
+        (0, 0),
+        (1, 0),
+    ]
+
+
+async def test_when_all_have_left_counts_are_forgotten() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(1)
+    consumer, _ = consume(subscription, SHARED, 5)
+    await settle()
+    subscription.redeliver(consumer, [], None)
+    await settle()
+    # When
+    subscription.remove_consumer(consumer)
+    _, next_one = consume(subscription, SHARED, 5)
+    await settle()
+    # Then
+    assert [one.redelivery_count for one in next_one.messages] == [0]
+
+
+async def test_anothers_acknowledgement_is_the_holders() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    (position,) = topic.publish(1)
+    holder, _ = consume(subscription, SHARED, 1)
+    other, _ = consume(subscription, SHARED)
+    await settle()
+    # When
+    subscription.acknowledge(other, ids(position))
+    # Then
+    assert (holder.unacked, subscription.cursor.backlog) == (0, 0)
+
+
+async def test_a_part_of_a_batch_comes_again_with_what_is_left() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    (position,) = topic.publish(1, batch=4)
+    consumer, cnx = consume(subscription, SHARED, 20)
+    await settle()
+    # When
+    subscription.acknowledge(consumer, ids(position, ack_set=[0b1100]))
+    held = consumer.unacked
+    subscription.redeliver(consumer, [], None)
+    await settle()
+    # Then
+    last = cnx.messages[-1]
+    assert (held, list(last.ack_set), last.redelivery_count) == (2, [0b1100], 1)
+    assert (consumer.permits, consumer.unacked) == (20 - 4 - 2, 2)
+
+
+async def test_a_consumer_with_too_much_unacknowledged_waits_until_half_is() -> None:
+    # Given
+    topic = await kept_topic(replace(DEFAULTS, max_unacked_per_consumer=5))
+    subscription = topic.subscriptions().create("s")
+    positions = topic.publish(10)
+    consumer, cnx = consume(subscription, SHARED, 100)
+    await settle()
+    at_limit = (cnx.entries, consumer.blocked)
+    # When
+    subscription.acknowledge(consumer, ids(*positions[:2]))
+    await settle()
+    still = (len(cnx.entries), consumer.blocked)
+    subscription.acknowledge(consumer, ids(positions[2]))
+    await settle()
+    # Then
+    assert at_limit == ([0, 1, 2, 3, 4], True)
+    assert still == (5, True)
+    assert (len(cnx.entries), consumer.blocked) == (8, True)
+
+
+async def test_a_subscription_with_too_much_unacknowledged_reads_nothing_new() -> None:
+    # Given
+    topic = await kept_topic(replace(DEFAULTS, max_unacked_per_subscription=4))
+    subscription = topic.subscriptions().create("s")
+    topic.publish(10)
+    one, first = consume(subscription, SHARED, 4)
+    await settle()
+    _, second = consume(subscription, SHARED, 100)
+    await settle()
+    before = second.entries
+    # When: what waits to be delivered again still is
+    subscription.remove_consumer(one)
+    await settle()
+    # Then
+    assert (first.entries, before) == ([0, 1, 2, 3], [])
+    assert second.entries[:4] == [0, 1, 2, 3]
+
+
+async def test_a_delayed_message_waits_for_a_turn_of_the_wheel() -> None:
+    # Given: due within the next tick goes out at once (recorded)
+    topic = await kept_topic()
+    now_ms = topic.clock.wall_ms()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(1, deliver_at=now_ms + 700)
+    topic.publish(1, deliver_at=now_ms + 3_300)
+    topic.publish(1)
+    # When
+    _, cnx = consume(subscription, SHARED, 10)
+    await settle()
+    before = cnx.entries
+    topic.clock.advance(4.0)
+    await settle()
+    # Then
+    assert (before, cnx.entries) == ([0, 2], [0, 2, 1])
+
+
+async def test_a_rate_lets_so_many_through_each_second() -> None:
+    # Given
+    policies = replace(DEFAULTS, subscription_dispatch_rate=Rate(5, -1, 1))
+    topic = await kept_topic(policies)
+    subscription = topic.subscriptions().create("s")
+    topic.publish(20)
+    _, cnx = consume(subscription, SHARED, 100)
+    await settle()
+    at_once = len(cnx.entries)
+    # When
+    topic.clock.advance(1.0)
+    await settle()
+    # Then
+    assert at_once == 5
+    assert 8 <= len(cnx.entries) <= 10
+
+
+async def test_a_consumer_that_does_not_read_holds_up_nobody() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    _, stuck = consume(subscription, SHARED, 10)
+    stuck.block()
+    _, other = consume(subscription, SHARED, 2)
+    # When
+    topic.publish(4)
+    subscription.entries_added()
+    await settle()
+    before = (stuck.entries, other.entries)
+    stuck.unblock()
+    await settle()
+    # Then
+    assert (before, stuck.entries) == (([], [0, 1]), [2, 3])
+
+
+async def test_a_thousand_given_back_leave_over_several_turns() -> None:
+    # Given
+    count = 3 * LEAVING_A_TURN
+    topic = await kept_topic(ledger_entries=count)
+    subscription = topic.subscriptions().create("s")
+    topic.publish(count)
+    consumer, cnx = consume(subscription, SHARED, count)
+    while consumer.unacked < count:
+        await settle()
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, SharedDispatcher)
+    cnx.take_entries()
+    # When
+    subscription.redeliver(consumer, [], None)
+    dispatcher.run()
+    # Then
+    assert count - consumer.unacked == LEAVING_A_TURN
+    # When
+    subscription.flow(consumer, count)
+    for _ in range(10):
+        await settle()
+    # Then
+    assert cnx.entries == list(range(count))
+
+
+async def test_what_is_skipped_leaves_the_consumer_that_has_it() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(3)
+    consumer, cnx = consume(subscription, SHARED, 2)
+    await settle()
+    # When
+    subscription.skip(3)
+    await settle()
+    held = consumer.unacked
+    subscription.redeliver(consumer, [], None)
+    subscription.flow(consumer, 5)
+    await settle()
+    # Then
+    assert (held, cnx.entries) == (0, [0, 1])

@@ -1,0 +1,173 @@
+"""Exclusive and Failover: one consumer gets everything, in order."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from server.connection.request_errors import RequestError
+from tests.support.clocks.settle import settle
+from tests.support.messages.consumers import consume, ids, kept_topic
+
+EXCLUSIVE, FAILOVER = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover
+
+
+async def test_an_exclusive_consumer_gets_as_many_as_it_has_permits() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(5)
+    # When
+    consumer, cnx = consume(subscription, EXCLUSIVE, 3)
+    await settle()
+    # Then
+    assert (cnx.entries, consumer.permits) == ([0, 1, 2], 0)
+
+
+async def test_of_a_backlog_as_many_batches_are_read_as_there_are_permits() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(5, batch=3)
+    # When
+    consumer, cnx = consume(subscription, EXCLUSIVE, 2)
+    await settle()
+    # Then
+    assert (cnx.entries, consumer.permits) == ([0, 1], -4)
+
+
+async def test_after_a_wait_the_first_batch_is_read_alone() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    consumer, cnx = consume(subscription, EXCLUSIVE, 2)
+    await settle()
+    # When
+    topic.publish(3, batch=3)
+    subscription.entries_added()
+    # Then
+    assert (cnx.entries, consumer.permits) == ([0], -1)
+
+
+async def test_a_second_exclusive_consumer_is_refused() -> None:
+    # Given
+    subscription = (await kept_topic()).subscriptions().create("s")
+    consume(subscription, EXCLUSIVE)
+    # When
+    with pytest.raises(RequestError) as refused:
+        consume(subscription, EXCLUSIVE)
+    # Then
+    assert str(refused.value) == "ConsumerBusy: Exclusive consumer is already connected"
+
+
+async def test_what_was_not_acknowledged_comes_again_without_a_count() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    first, second, _ = topic.publish(3)
+    consumer, cnx = consume(subscription, EXCLUSIVE, 10)
+    await settle()
+    subscription.acknowledge(consumer, ids(second))
+    cnx.take_entries()
+    # When
+    subscription.redeliver(consumer, ids(first), None)
+    await settle()
+    # Then
+    assert [one.redelivery_count for one in cnx.messages] == [0, 0]
+    assert cnx.entries == [0, 2]
+
+
+async def test_a_consumer_that_does_not_read_is_sent_nothing_until_it_does() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    consumer, cnx = consume(subscription, EXCLUSIVE)
+    cnx.block()
+    topic.publish(2)
+    # When
+    subscription.flow(consumer, 5)
+    await settle()
+    before = cnx.entries
+    cnx.unblock()
+    await settle()
+    # Then
+    assert (before, cnx.entries) == ([], [0, 1])
+
+
+def told(cnx_commands: list[pb.BaseCommand]) -> list[bool]:
+    """Return what a Failover consumer was told, in order."""
+    kind = pb.BaseCommand.ACTIVE_CONSUMER_CHANGE
+    return [one.active_consumer_change.is_active for one in cnx_commands if one.type == kind]
+
+
+async def test_who_is_active_is_told_after_the_delay_and_messages_wait_for_it() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(2)
+    _, cnx = consume(subscription, FAILOVER, 10)
+    await settle()
+    before = (told(cnx.commands), cnx.entries)
+    # When
+    topic.clock.advance(1.0)
+    await settle()
+    # Then
+    assert before == ([], [])
+    assert (told(cnx.commands), cnx.entries) == ([True], [0, 1])
+
+
+async def test_a_newcomer_hears_at_once_that_it_is_not_active() -> None:
+    # Given: of "b" and "a" the ring of this topic's name chooses one; the other is not active
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    consumers = {}
+    for name in ("b", "a"):
+        consumers[name] = consume(subscription, FAILOVER, name=name)[1]
+        topic.clock.advance(1.0)
+    # When
+    heard = {name: told(cnx.commands) for name, cnx in consumers.items()}
+    # Then
+    assert sorted(heard.values()) in ([[False], [True]], [[True], [True, False]])
+
+
+async def test_the_next_one_gets_what_the_active_one_did_not_acknowledge() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    connected = [consume(subscription, FAILOVER, 10, name=name) for name in ("a", "b")]
+    topic.clock.advance(1.0)
+    positions = topic.publish(3)
+    subscription.entries_added()
+    (active, _), (_, standby) = sorted(connected, key=lambda one: not one[1].entries)
+    subscription.acknowledge_cumulatively(active, ids(positions[0])[0])
+    # When
+    subscription.remove_consumer(active)
+    topic.clock.advance(1.0)
+    await settle()
+    # Then
+    assert (standby.entries, told(standby.commands)[-1]) == ([1, 2], True)
+
+
+async def test_a_seek_closes_the_active_one_only_and_nobody_is_until_it_returns() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    connected = [consume(subscription, FAILOVER, 10, name=name) for name in ("a", "b")]
+    topic.clock.advance(1.0)
+    positions = topic.publish(2)
+    subscription.entries_added()
+    (active, cnx), (_, standby) = sorted(connected, key=lambda one: not one[1].entries)
+    # When
+    subscription.seek(positions[1])
+    topic.clock.advance(5.0)
+    await settle()
+    # Then
+    kinds = [one.type for one in cnx.commands]
+    assert kinds[-1] == pb.BaseCommand.CLOSE_CONSUMER
+    assert (standby.entries, active in subscription.consumers) == ([], False)
+    # When it returns
+    _, again = consume(subscription, FAILOVER, 10, name=active.name)
+    topic.clock.advance(1.0)
+    await settle()
+    # Then
+    assert again.entries == [1]

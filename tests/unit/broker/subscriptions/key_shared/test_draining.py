@@ -1,0 +1,83 @@
+"""Hashes that wait for their old consumer; tests/properties has random ones."""
+
+from __future__ import annotations
+
+from broker.subscriptions.key_shared.draining import DrainingHash, DrainingHashes
+from broker.subscriptions.key_shared.moved_hashes import MovedHashes
+
+
+def draining_from_a() -> DrainingHashes[str]:
+    """Return what is known when b took over hashes 1 to 9 and a holds two entries of 5."""
+    draining: DrainingHashes[str] = DrainingHashes()
+    draining.delivered("a", 5)
+    draining.delivered("a", 5)
+    draining.delivered("a", 12)
+    draining.moved([MovedHashes(1, 9, "a", "b")])
+    return draining
+
+
+def test_a_hash_waits_until_its_old_consumer_holds_nothing_of_it() -> None:
+    # Given
+    draining = draining_from_a()
+    # When
+    blocked = [draining.blocks("b", 5), draining.blocks("b", 6), draining.blocks("b", 12)]
+    first = draining.settled("a", 5)
+    shown = draining.of("a")
+    second = draining.settled("a", 5)
+    # Then
+    assert blocked == [True, False, False]
+    assert (first, second) == (False, True)
+    assert shown == [DrainingHash(5, unacked=1, blocked_attempts=1)]
+    assert not draining.blocks("b", 5)
+    assert draining.cleared_total("a") == 1
+    assert draining.of("a") == []
+
+
+def test_a_consumer_that_is_gone_holds_nothing_up() -> None:
+    # Given
+    draining = draining_from_a()
+    # When
+    freed = draining.lost("a")
+    # Then
+    assert freed
+    assert not draining.blocks("b", 5)
+    assert draining.cleared_total("a") == 0
+    assert not draining.lost("a")
+
+
+def test_a_hash_that_comes_back_flows_on() -> None:
+    # Given
+    draining = draining_from_a()
+    # When
+    draining.moved([MovedHashes(1, 9, "b", "a")])
+    # Then
+    assert not draining.blocks("a", 5)
+    assert len(draining) == 0
+
+
+def test_acknowledgements_of_what_nobody_holds_free_nothing() -> None:
+    # Given
+    draining = draining_from_a()
+    # When, Then
+    assert not draining.settled("b", 5)
+    assert not draining.settled("a", 99)
+    assert draining.blocks("b", 5)
+
+
+def test_only_the_old_consumer_ends_the_wait() -> None:
+    # Given: b got one out of order.
+    draining = draining_from_a()
+    draining.delivered("b", 5)
+    # When, Then
+    assert not draining.settled("b", 5)
+    assert draining.blocks("b", 5)
+
+
+def test_cleared_ones_are_forgotten() -> None:
+    # Given
+    draining = draining_from_a()
+    # When
+    draining.clear()
+    # Then
+    assert not draining.blocks("b", 5)
+    assert not draining.settled("a", 5)

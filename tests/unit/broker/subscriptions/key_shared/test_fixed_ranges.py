@@ -1,0 +1,51 @@
+"""STICKY: the ranges that consumers ask for, and the refusals of a real broker."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.subscriptions.key_shared.fixed_ranges import MOST_RANGES, FixedRanges
+from server.connection.request_errors import RequestError
+
+
+@pytest.mark.parametrize(
+    ("ranges", "text"),
+    [
+        ([], "Ranges for KeyShared policy must not be empty."),
+        ([(10, 5)], "Fixed hash range start > end for range: [10,5]"),
+        ([(0, 1), (99, 100)], "Range conflict with consumer Consumer{a}"),
+        ([(200, 300)], "Range conflict with consumer Consumer{a}"),
+        ([(0, 500)], "Range conflict with consumer Consumer{a}"),
+        ([(120, 130)], "Range conflict with consumer Consumer{a}"),
+        ([(1, 1)] * (MOST_RANGES + 1), "4097 ranges for KeyShared policy are more than 4096"),
+    ],
+)
+def test_a_consumer_with_bad_ranges_is_refused(ranges: list[tuple[int, int]], text: str) -> None:
+    # Given
+    fixed: FixedRanges[str] = FixedRanges()
+    fixed.add("Consumer{a}", [(100, 200)])
+    # When
+    with pytest.raises(RequestError) as refused:
+        fixed.add("Consumer{b}", ranges)
+    # Then
+    assert refused.value.server_error == pb.ConsumerAssignError
+    assert refused.value.message == text
+    assert fixed.ranges("Consumer{b}") == []
+
+
+def test_hashes_that_nobody_took_have_no_consumer() -> None:
+    # Given
+    fixed: FixedRanges[str] = FixedRanges()
+    # When
+    fixed.add("a", [(20, 30), (0, 9)])
+    fixed.add("b", [(65_535, 65_536)])
+    # Then
+    assert [fixed.select(one) for one in (0, 9, 10, 20, 30, 31)] == ["a", "a", None, "a", "a", None]
+    assert fixed.select(65_535) == "b"
+    fixed.remove("a")
+    assert fixed.select(0) is None
+
+
+def test_the_hash_of_a_key_may_be_0() -> None:
+    assert FixedRanges.hash_of(b"") == 0

@@ -1,0 +1,29 @@
+"""The key of a message."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.subscriptions.key_shared.sticky_key import sticky_key
+
+
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [
+        ({}, b"p-7"),
+        ({"partition_key": "k"}, b"k"),
+        ({"partition_key": ""}, b""),
+        ({"partition_key": "AAE=", "partition_key_b64_encoded": True}, b"\0\1"),
+        ({"partition_key": "no base64!", "partition_key_b64_encoded": True}, b"no base64!"),
+        ({"partition_key": "k", "ordering_key": b"o\xff"}, b"o\xff"),
+        ({"partition_key": "k", "ordering_key": b""}, b""),
+    ],
+)
+def test_the_ordering_key_stands_before_the_key_and_that_before_the_number(
+    fields: dict[str, object], key: bytes
+) -> None:
+    # Given
+    metadata = pb.MessageMetadata(producer_name="p", sequence_id=7, publish_time=1, **fields)
+    # When, Then
+    assert sticky_key(metadata) == key

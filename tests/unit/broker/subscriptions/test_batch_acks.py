@@ -1,0 +1,86 @@
+"""Batches that are acknowledged in part; tests/properties has random ones."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+
+from broker.messages.position import Position
+from broker.subscriptions.batch_acks import BatchAcks
+
+ENTRY = Position(7, 0)
+
+
+def test_only_bits_that_were_left_count_and_the_last_one_ends_the_entry() -> None:
+    # Given
+    batches = BatchAcks()
+    # When, Then: of ten messages 0 and 1, then 1 and 2, then the rest.
+    assert batches.acknowledge(ENTRY, 10, [0b1111111100]) == (2, False)
+    assert batches.acknowledge(ENTRY, 10, [0b1111111001]) == (1, False)
+    assert batches.words(ENTRY) == (0b1111111000,)
+    assert batches.left(ENTRY, 10) == 7
+    assert batches.acknowledge(ENTRY, 10, [0b0000000111]) == (7, True)
+    assert batches.words(ENTRY) is None
+
+
+@pytest.mark.parametrize("ack_set", [[0], [], [0, 0]])
+def test_a_set_of_zeros_ends_the_entry(ack_set: list[int]) -> None:
+    assert BatchAcks().acknowledge(ENTRY, 100, ack_set) == (100, True)
+
+
+def test_words_are_signed_and_missing_ones_are_zeros() -> None:
+    # Given
+    batches = BatchAcks()
+    # When: only messages 63 and 65 are left, then 65 goes with its word.
+    batches.acknowledge(ENTRY, 70, [-(2**63), 2])
+    both = batches.words(ENTRY)
+    batches.acknowledge(ENTRY, 70, [-1])
+    # Then
+    assert both == (-(2**63), 2)
+    assert batches.words(ENTRY) == (-(2**63),)
+
+
+def test_bits_beyond_the_batch_are_no_messages() -> None:
+    # Given
+    batches = BatchAcks()
+    # When
+    answer = batches.acknowledge(ENTRY, 3, [-2, -1])
+    # Then
+    assert answer == (1, False)
+    assert batches.words(ENTRY) == (0b110,)
+
+
+def test_an_entry_of_which_nothing_is_acknowledged_stays_whole() -> None:
+    # Given
+    batches = BatchAcks()
+    # When
+    answer = batches.acknowledge(ENTRY, 3, [0b111])
+    # Then
+    assert answer == (0, False)
+    assert batches.words(ENTRY) is None
+
+
+def test_a_size_that_nobody_can_have_costs_no_memory() -> None:
+    # Given
+    batches = BatchAcks()
+    tracemalloc.start()
+    # When
+    answer = batches.acknowledge(ENTRY, 2**31 - 1, [-2])
+    # Then
+    most_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert answer == (2**31 - 1 - 63, False)
+    assert most_bytes < 10_000
+
+
+def test_entries_that_come_and_go_leave_nothing_behind() -> None:
+    # Given
+    batches = BatchAcks()
+    # When
+    for _ in range(1_000):
+        batches.acknowledge(ENTRY, 3, [0b110])
+        batches.discard(ENTRY)
+    # Then
+    assert len(batches) == 0
+    assert len(batches._order) < 100

@@ -1,0 +1,74 @@
+"""Limits of messages and bytes in a time, as recorded of a real broker."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from broker.policies.effective import NO_RATE, Rate
+from broker.subscriptions.dispatch_rate import RateLimiter
+from tests.support.clocks.manual_clock import ManualClock
+
+
+def test_a_dispatcher_sends_five_at_once_and_then_five_each_second() -> None:
+    # Given
+    clock = ManualClock(0.0)
+    limiter = RateLimiter(Rate(messages=5), clock)
+    # When
+    sent = []
+    while len(sent) < 12:
+        messages, _ = limiter.available()
+        limiter.take(messages, 100 * messages)
+        sent.extend([clock.now()] * messages)
+        clock.advance(limiter.seconds_until_more())
+    # Then
+    assert sent[:12] == [0.0] * 5 + [1.0] * 5 + [2.0] * 2
+
+
+def test_twenty_publishes_at_five_a_second_are_through_after_three_seconds() -> None:
+    # Given
+    clock = ManualClock(0.0)
+    limiter = RateLimiter(Rate(messages=5), clock, least_wait_seconds=0)
+    # When
+    for _ in range(20):
+        clock.advance(limiter.seconds_until_more())
+        limiter.take(1, 10)
+    # Then
+    assert clock.now() == pytest.approx(3.0)
+
+
+def test_what_went_out_beyond_the_limit_is_made_up_for() -> None:
+    # Given
+    clock = ManualClock(0.0)
+    limiter = RateLimiter(Rate(size_bytes=1_000), clock)
+    # When
+    limiter.take(1, 3_500)
+    # Then
+    assert limiter.available() == (sys.maxsize, 0)
+    assert limiter.seconds_until_more() == pytest.approx(2.501)
+    clock.advance(3)
+    assert limiter.available() == (sys.maxsize, 500)
+    assert limiter.seconds_until_more() == 0
+
+
+def test_a_longer_period_fills_up_slower_and_never_above_the_limit() -> None:
+    # Given
+    clock = ManualClock(0.0)
+    limiter = RateLimiter(Rate(messages=6, period_seconds=60), clock)
+    limiter.take(6, 0)
+    # When, Then
+    assert limiter.seconds_until_more() == pytest.approx(10.0)
+    clock.advance(600)
+    assert limiter.available() == (6, sys.maxsize)
+
+
+def test_no_limit_is_no_limit() -> None:
+    # Given
+    limiter = RateLimiter(NO_RATE, ManualClock())
+    # When
+    limiter.take(1_000_000, 1_000_000)
+    # Then
+    assert not limiter.limited
+    assert limiter.available() == (sys.maxsize, sys.maxsize)
+    assert limiter.seconds_until_more() == 0

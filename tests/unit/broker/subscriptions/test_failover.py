@@ -1,0 +1,51 @@
+"""The active consumer of a Failover subscription."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from broker.subscriptions.failover import active_of
+from broker.subscriptions.key_shared.murmur import murmur
+from proto.names import TopicName
+
+
+class Consumer(NamedTuple):
+    name: str
+    priority_level: int = 0
+
+
+def predicted(names: list[str], topic: str) -> str:
+    """Return the name that a ring of points, written out in full, gives a topic to."""
+    ring = sorted((murmur(f"{name}{j}".encode()), name) for name in names for j in range(100))
+    target = murmur(topic.encode())
+    return next((name for point, name in ring if point >= target), ring[0][1])
+
+
+@pytest.mark.parametrize(("partition", "active"), [(0, "a"), (1, "b"), (2, "c"), (3, "a")])
+def test_a_partition_takes_turns_among_the_sorted_names(partition: int, active: str) -> None:
+    # Given
+    consumers = [Consumer("c"), Consumer("low", 1), Consumer("a"), Consumer("b")]
+    # When
+    index = active_of(consumers, TopicName.parse(f"t-partition-{partition}"))
+    # Then
+    assert consumers[index].name == active
+
+
+@pytest.mark.parametrize("number", range(30))
+def test_another_topic_goes_to_the_next_point_of_the_ring(number: int) -> None:
+    # Given
+    topic = TopicName.parse(f"t{number}")
+    consumers = [Consumer("c"), Consumer("a"), Consumer("b"), Consumer("low", 1)]
+    # When
+    index = active_of(consumers, topic)
+    # Then
+    assert consumers[index].name == predicted(["a", "b", "c"], str(topic))
+
+
+def test_a_number_that_is_lower_is_a_higher_priority() -> None:
+    # Given
+    consumers = [Consumer("a", 3), Consumer("b", -1), Consumer("c", 0)]
+    # When, Then
+    assert active_of(consumers, TopicName.parse("t")) == 1

@@ -1,0 +1,72 @@
+"""The positions that are delivered again; tests/properties has them beside a plain mapping."""
+
+from __future__ import annotations
+
+from time import process_time
+
+from broker.messages.position import Position
+from broker.subscriptions.replay import ReplayQueue
+
+ONE_TURN = 0.02
+
+
+def test_positions_stay_queued_until_they_are_removed() -> None:
+    # Given
+    queue = ReplayQueue()
+    queue.add_all([Position(4, 1), Position(3, 9), Position(3, 2)])
+    # When
+    first = queue.first(2)
+    queue.remove(Position(3, 2))
+    # Then
+    assert first == [Position(3, 2), Position(3, 9)]
+    assert queue.first(9) == [Position(3, 9), Position(4, 1)]
+
+
+def test_blocked_hashes_are_passed_over_and_asked_about_once() -> None:
+    # Given
+    queue, asked = ReplayQueue(), []
+    for entry in range(1_000):
+        queue.add(Position(3, entry), 5)
+    queue.add(Position(3, 1_000), 6)
+    queue.add(Position(3, 1_001))
+
+    def accepts(sticky_hash: int) -> bool:
+        asked.append(sticky_hash)
+        return sticky_hash == 6
+
+    # When
+    first = queue.first(9, accepts)
+    # Then
+    assert first == [Position(3, 1_000), Position(3, 1_001)]
+    assert asked == [5, 6]
+    assert queue.contains_hash(5)
+    assert not queue.contains_hash(7)
+
+
+def test_the_look_behind_blocked_ones_has_an_end() -> None:
+    # Given
+    queue = ReplayQueue()
+    queue.add_all(Position(3, entry) for entry in range(10))
+    for entry in range(10):
+        queue.add(Position(3, entry), 5)
+    queue.add(Position(3, 10), 6)
+    # When, Then
+    assert queue.first(1, lambda sticky_hash: sticky_hash == 6, search=10) == []
+    assert queue.first(1, lambda sticky_hash: sticky_hash == 6, search=11) == [Position(3, 10)]
+
+
+def test_fifty_thousand_go_out_a_hundred_at_a_time_within_a_turn_each() -> None:
+    # Given
+    queue, turns = ReplayQueue(), []
+    for entry in range(50_000):
+        queue.add(Position(3, entry), 1 + entry % 500)
+    # When
+    while queue:
+        start = process_time()
+        for position in queue.first(100, lambda _: True):
+            queue.remove(position)
+        turns.append(process_time() - start)
+    # Then
+    assert len(turns) == 500
+    assert max(turns) < ONE_TURN
+    assert not queue.contains_hash(1)

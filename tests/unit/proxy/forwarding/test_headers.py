@@ -1,0 +1,51 @@
+"""Headers that pass a forwarding proxy, and those that end at it."""
+
+from __future__ import annotations
+
+import pytest
+from multidict import CIMultiDict
+
+from proxy.forwarding.headers import request_headers, without_body, without_hop_by_hop
+
+
+def test_what_concerns_one_connection_is_left_out() -> None:
+    # Given
+    headers = CIMultiDict(
+        [
+            ("Connection", "close, X-Mine"),
+            ("Keep-Alive", "timeout=5"),
+            ("Transfer-Encoding", "chunked"),
+            ("X-Mine", "1"),
+            ("Set-Cookie", "a=1"),
+            ("Set-Cookie", "b=2"),
+            ("ETag", "x"),
+        ]
+    )
+    # When
+    kept = without_hop_by_hop(headers)
+    # Then
+    assert list(kept.items()) == [("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"), ("ETag", "x")]
+
+
+def test_a_broker_is_told_for_whom_it_is_asked_and_not_the_proxys_own_name() -> None:
+    # Given
+    headers = CIMultiDict({"Host": "proxy:8080", "Expect": "100-continue", "Accept": "*/*"})
+    # When
+    sent = request_headers(headers, "10.1.2.3")
+    # Then
+    assert "Host" not in sent
+    assert "Expect" not in sent
+    assert sent["Accept"] == "*/*"
+    assert sent["X-Forwarded-For"] == "10.1.2.3"
+    assert sent["X-Forwarded-Host"] == "proxy:8080"
+    assert "floodgate-proxy" in sent["Via"]
+
+
+def test_a_chain_of_proxies_is_kept() -> None:
+    sent = request_headers(CIMultiDict({"X-Forwarded-For": "1.1.1.1"}), "2.2.2.2")
+    assert sent.getall("X-Forwarded-For") == ["1.1.1.1", "2.2.2.2"]
+
+
+@pytest.mark.parametrize("name", ["Content-Length", "content-type"])
+def test_headers_of_a_body_go_with_it(name: str) -> None:
+    assert name not in without_body(CIMultiDict({name: "1", "Accept": "x"}))

@@ -1,0 +1,57 @@
+"""Where a broker's redirect leads, and by which method it is asked there."""
+
+from __future__ import annotations
+
+import pytest
+from yarl import URL
+
+from proxy.forwarding.redirects import (
+    RedirectError,
+    is_redirect,
+    redirected_method,
+    redirected_url,
+)
+
+ASKED = URL("http://one:8080/admin/v2/x?y=1", encoded=True)
+
+
+@pytest.mark.parametrize(
+    ("status", "method", "expected"),
+    [
+        (307, "POST", "POST"),
+        (308, "DELETE", "DELETE"),
+        (301, "PUT", "PUT"),
+        (302, "POST", "GET"),
+        (303, "PUT", "GET"),
+        (303, "HEAD", "HEAD"),
+        (302, "GET", "GET"),
+    ],
+)
+def test_the_method_of_a_redirected_request(status: int, method: str, expected: str) -> None:
+    assert redirected_method(status, method) == expected
+
+
+def test_only_an_answer_with_a_location_redirects() -> None:
+    assert is_redirect(307, {"Location": "/x"})
+    assert not is_redirect(307, {})
+    assert not is_redirect(304, {"Location": "/x"})
+    assert not is_redirect(201, {"Location": "/x"})
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("http://two:8081/admin/a%2Fb", "http://two:8081/admin/a%2Fb"),
+        ("/other", "http://one:8080/other"),
+    ],
+)
+def test_a_location_may_be_relative(location: str, expected: str) -> None:
+    assert str(redirected_url(ASKED, location)) == expected
+
+
+@pytest.mark.parametrize(
+    "location", ["https://two/x", "ftp://two/x", "http://user@two/x", "http://[::1/x"]
+)
+def test_a_location_that_is_not_spoken_to_is_refused(location: str) -> None:
+    with pytest.raises(RedirectError):
+        redirected_url(ASKED, location)
