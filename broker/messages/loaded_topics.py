@@ -20,7 +20,7 @@ from proto.names import TopicName
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
 
     from broker.configuration.config import BrokerConfig
     from broker.messages.managed_ledger import MessageStore
@@ -209,7 +209,7 @@ class LoadedTopics:
         try:
             await topic.ledger.flushed()
             topic.deduplication.save()
-            topic.subscriptions.save()
+            topic.subscriptions.close()
             await topic.ledger.flushed()
         except MessageStoreError as error:
             logger.warning("what %s stored last may be lost: %s", topic.name, error)
@@ -264,6 +264,7 @@ class LoadedTopics:
         if topic is not None:
             topic.closing = True
             topic.subscriptions.close_consumers()
+            topic.subscriptions.close()
             topic.producers.disconnect(fenced())
             del self._topics[topic.full_name]
             if isinstance(topic, PersistentTopic):
