@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from broker.messages.publishing.names import ProducerNames
     from broker.messages.publishing.rules import PublishRules
     from broker.messages.publishing.throttling import PublishLimits
+    from broker.ownership.ownership import Ownership
     from broker.policies.service import PolicyService
     from broker.schemas.registry import SchemaRegistry
     from broker.subscriptions.consumer import Consumer
@@ -68,6 +69,7 @@ class BrokerParts:
     memory: ResponseMemory
     counters: ConnectionCounters
     connections: set[ServerCnx]
+    ownership: Ownership
     loaded_topics: LoadedTopics
     producer_names: ProducerNames
     publish_rules: PublishRules
@@ -126,7 +128,11 @@ class ServerCnx(ServedConnection):
         return await self._liveness.lives(self.parts.config.liveness_check_ms / 1000)
 
     def frame_received(self, frame: Frame) -> None:
-        """Handle a frame; whatever it is, the client lives."""
+        """Handle a frame; whatever it is, the client lives.
+
+        This broker may have been stopped, and own nothing any more: that is noticed first.
+        """
+        self.parts.ownership.notice()
         self._liveness.heard()
         super().frame_received(frame)
 

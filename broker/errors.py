@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 class Refusal(Enum):
     """A reason to refuse; the value is the HTTP status that says so."""
 
+    BAD_REQUEST = 400
     NOT_FOUND = 404
     NOT_ALLOWED = 405
     NOT_ACCEPTABLE = 406

@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
     from broker.configuration.config import BrokerConfig
     from broker.messages.managed_ledger import MessageStore
+    from broker.ownership.ownership import Ownership
     from broker.policies.service import PolicyService
     from broker.stores.store import MetadataStore
     from broker.topics.rules import TopicRules
     from broker.topics.service import TopicService
     from limiter.clock import Clock
-    from proto.names import NamespaceName, TopicName
+    from proto.names import NamespaceName
 
 
 class MessagingContext(NamedTuple):
@@ -39,7 +40,7 @@ class MessagingContext(NamedTuple):
         topics: Creates and deletes them.
         topic_rules: Returns the rules of creation in a namespace.
         policies: Those in force for a topic.
-        owns: Tells whether this broker serves a topic.
+        ownership: Knows which topics this broker serves.
         address: Returns host and port of this broker's admin API.
     """
 
@@ -49,7 +50,7 @@ class MessagingContext(NamedTuple):
     topics: TopicService
     topic_rules: Callable[[NamespaceName], TopicRules]
     policies: PolicyService
-    owns: Callable[[TopicName], bool]
+    ownership: Ownership
     address: Callable[[], str]
 
 
@@ -101,8 +102,9 @@ def messaging_of(context: MessagingContext) -> Messaging:
             creation=TopicCreation(
                 context.metadata,
                 context.topics,
-                CreationRules(context.topic_rules, context.owns, context.address),
+                CreationRules(context.topic_rules, context.ownership.owns, context.address),
             ),
+            owns=context.ownership.owns,
             topics=context.topics,
             policies_of=context.policies.of,
             subscriptions_of=lambda topic: Subscriptions(topic, rules),
@@ -110,6 +112,8 @@ def messaging_of(context: MessagingContext) -> Messaging:
         )
     )
     context.policies.on_change(topics.policies_changed)
+    context.ownership.on_lost(lambda bundle: topics.let_go(bundle.holds))
+    context.ownership.on_moved(lambda bundle: topics.forget(bundle.holds))
     names = ProducerNames(config.cluster_name, clock.wall_ms())
     limits = publish_limits(config.publishing, clock)
     monitors = TopicMonitors(topics, config.publishing, clock)

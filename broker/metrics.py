@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.core import Metric
 
+    from broker.ownership.shared import SharedOwnership
     from broker.patterns.cache import ListingCache
     from broker.plugins.calls import ResourceCalls
     from broker.stores.store import MetadataStore
@@ -165,5 +166,27 @@ def watch_metrics(cluster: str, watches: TopicListService) -> Families:
             ("watch_retries", "Permits asked for again", totals.retries),
         )
         return _rows(cluster, "floodgate_topic", gauges, counters)
+
+    return Families(read)
+
+
+def ownership_metrics(cluster: str, ownership: SharedOwnership) -> Families:
+    """Return the metrics of bundles that several brokers divide among each other."""
+
+    def read() -> Iterator[Metric]:
+        gauges = (("owned_bundles", "Bundles of topics that this broker owns", ownership.owned),)
+        counters = (
+            (
+                "moved_bundles",
+                "Bundles that came from another broker without their messages, kept in memory",
+                ownership.moved_total,
+            ),
+            (
+                "lost_leases",
+                "Times that this broker had to give up all bundles at once",
+                ownership.sessions_ended,
+            ),
+        )
+        yield from _rows(cluster, "floodgate", gauges, counters)
 
     return Families(read)

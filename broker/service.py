@@ -22,6 +22,7 @@ from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister, open_lister
 from broker.listing.rules import AnswerRules
 from broker.messaging import Messaging, MessagingContext, messaging_of
+from broker.ownership.open_ownership import is_shared, shared_ownership, sole_ownership
 from broker.patterns.cache import ListingCache
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.workers import PatternWorkers
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from broker.configuration.config import BrokerConfig
+    from broker.ownership.ownership import Ownership
+    from broker.ownership.shared import SharedOwnership
     from broker.stores.store import MetadataStore
     from limiter.clock import Clock
     from server.imports import Imports
@@ -90,6 +93,8 @@ class BrokerService(ServerService["ServerCnx"]):
         self.topics: TopicService
         self.watches: TopicListService
         self.messaging: Messaging
+        self.ownership: Ownership
+        self._shared: SharedOwnership | None = None
 
     @property
     def overdue_calls(self) -> int:
@@ -102,6 +107,7 @@ class BrokerService(ServerService["ServerCnx"]):
         await self._open_store()
         opened = open_lister(self.store, config, self._clock)
         self.lister = await self._exits.enter_async_context(opened)
+        self._choose_ownership()
         await self._take_dynamic_configuration()
         self.messaging = self._messaging()
         await self.messaging.open(self._exits)
@@ -118,6 +124,12 @@ class BrokerService(ServerService["ServerCnx"]):
         await self._serve_clients(
             lambda: ServerCnx(parts), config.broker_service_port, "brokerServicePort"
         )
+        if self._shared is not None:
+            identity = self.messaging.store.identity
+            try:
+                await self._shared.open(self.service_url, self.web_service_url, identity)
+            except StoreError as error:
+                raise StartError(str(error)) from None
 
     async def _open_store(self) -> None:
         try:
@@ -129,6 +141,21 @@ class BrokerService(ServerService["ServerCnx"]):
                 await self.store.create_namespace(NamespaceName.parse(name))
         except StoreError as error:
             raise StartError(str(error)) from None
+
+    def _choose_ownership(self) -> None:
+        """Share the topics with other brokers of the same store, where there can be others."""
+        config = self.config
+        if is_shared(config.metadata_store_url):
+            lease_seconds = config.metadata_store_session_timeout_seconds
+            self._shared = shared_ownership(self.store, lease_seconds, self._clock)
+            self._exits.push_async_callback(self._shared.close)
+            self.ownership = self._shared
+        else:
+            self.ownership = sole_ownership(
+                self.store,
+                lambda: (self.service_url, self.web_service_url),
+                pulsar_compatible=self._pulsar_compatible,
+            )
 
     async def _take_dynamic_configuration(self) -> None:
         self.dynamic = DynamicConfiguration(self.config, self.store, self._put_in_force)
@@ -181,8 +208,10 @@ class BrokerService(ServerService["ServerCnx"]):
             properties=TopicProperties(self.store),
             message_policies=self.policies,
             messaging=self.messaging,
+            schemas=self.schemas,
             dynamic=self.dynamic,
             listings=self._admin_listings,
+            ownership=self.ownership,
             service_url=lambda: self.service_url,
             web_service_url=lambda: self.web_service_url,
             rules=PULSAR_ADMIN if self._pulsar_compatible else FLOODGATE_ADMIN,
@@ -202,6 +231,8 @@ class BrokerService(ServerService["ServerCnx"]):
         snapshot_bytes = self.config.snapshot_cache_max_bytes
         yield metrics.store_metrics(cluster, self.store, snapshot_bytes)
         yield metrics.admin_metrics(cluster, lambda: self._admin_listings.active)
+        if self._shared is not None:
+            yield metrics.ownership_metrics(cluster, self._shared)
         if self.lister.calls is not None:
             yield metrics.plugin_metrics(cluster, self.lister.calls)
 
@@ -224,6 +255,7 @@ class BrokerService(ServerService["ServerCnx"]):
             memory=listing.memory,
             counters=self.connection_counters,
             connections=self.connections,
+            ownership=self.ownership,
             loaded_topics=messaging.loaded_topics,
             producer_names=messaging.producer_names,
             publish_rules=messaging.publish_rules,
@@ -239,7 +271,7 @@ class BrokerService(ServerService["ServerCnx"]):
             topics=self.topics,
             topic_rules=self._topic_rules,
             policies=self.policies,
-            owns=lambda _: True,
+            ownership=self.ownership,
             address=lambda: self.web_service_url.removeprefix("http://"),
         )
         return messaging_of(context)
@@ -272,7 +304,7 @@ class BrokerService(ServerService["ServerCnx"]):
     def _lookup_handler(self) -> LookupHandler:
         return LookupHandler(
             self.store,
-            lambda: self.service_url,
+            self.ownership,
             self.topics,
             pulsar_compatible=self._pulsar_compatible,
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
-from proto.excerpts import excerpt
+from proto.excerpts import SCHEMAS_TEXT_BYTES, TEXT_BYTES, excerpt
 
 Type = pb.BaseCommand
 
@@ -16,8 +16,13 @@ def error_command(request_id: int, error: pb.ServerError.ValueType, message: str
     """Build an ERROR."""
     return pb.BaseCommand(
         type=Type.ERROR,
-        error=pb.CommandError(request_id=request_id, error=error, message=excerpt(message)),
+        error=pb.CommandError(request_id=request_id, error=error, message=_shown(error, message)),
     )
+
+
+def _shown(error: pb.ServerError.ValueType, message: str) -> str:
+    most = SCHEMAS_TEXT_BYTES if error == pb.IncompatibleSchema else TEXT_BYTES
+    return excerpt(message, most)
 
 
 def lookup_failed(request_id: int, error: pb.ServerError.ValueType, message: str) -> pb.BaseCommand:
@@ -51,7 +56,7 @@ def get_schema_failed(
 ) -> pb.BaseCommand:
     """Build a failed GET_SCHEMA_RESPONSE: the C++ client does not accept ERROR for it."""
     response = pb.CommandGetSchemaResponse(
-        request_id=request_id, error_code=error, error_message=excerpt(message)
+        request_id=request_id, error_code=error, error_message=_shown(error, message)
     )
     return pb.BaseCommand(type=Type.GET_SCHEMA_RESPONSE, getSchemaResponse=response)
 
@@ -61,7 +66,7 @@ def get_or_create_schema_failed(
 ) -> pb.BaseCommand:
     """Build a failed GET_OR_CREATE_SCHEMA_RESPONSE."""
     response = pb.CommandGetOrCreateSchemaResponse(
-        request_id=request_id, error_code=error, error_message=excerpt(message)
+        request_id=request_id, error_code=error, error_message=_shown(error, message)
     )
     kind = Type.GET_OR_CREATE_SCHEMA_RESPONSE
     return pb.BaseCommand(type=kind, getOrCreateSchemaResponse=response)

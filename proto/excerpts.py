@@ -6,6 +6,8 @@ import re
 
 TEXT_BYTES = 800
 """UTF-8 bytes of the longest error on the wire, reason of a REST error, or log line."""
+SCHEMAS_TEXT_BYTES = 16_384
+"""The same of an error that shows two schemas."""
 QUOTED_CHARACTERS = 64
 """Characters of the longest quotation in a sentence; escaped, each may take ten bytes."""
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")

@@ -212,7 +212,15 @@ def is_system_topic(name: str) -> bool:
 
     Source: upstream TopicList.filterSystemTopic, SystemTopicNames.
     """
-    base = without_partition(name)
-    if base.endswith(_PENDING_ACK_SUFFIX) or base.startswith(_SYSTEM_PREFIXES):
+    if is_transaction_topic(name):
         return True
-    return base.rsplit("/", 1)[-1] in _SYSTEM_LOCAL_NAMES
+    return without_partition(name).rsplit("/", 1)[-1] in _SYSTEM_LOCAL_NAMES
+
+
+def is_transaction_topic(name: str) -> bool:
+    """Tell whether a full topic name is one that a broker with transactions makes for itself.
+
+    Source: upstream SystemTopicNames.isTransactionInternalName.
+    """
+    base = without_partition(name)
+    return base.endswith(_PENDING_ACK_SUFFIX) or base.startswith(_SYSTEM_PREFIXES)

@@ -10,13 +10,17 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from client.connect_options import KEEP_ALIVE_SECONDS, ConnectOptions
+from client.errors import ConnectError
 from proto.version import PROXY_VERSION
 
 if TYPE_CHECKING:
     from client.cnx import ClientCnx
     from client.pool import ConnectionPool
+    from limiter.clock import Clock
 
 Address = tuple[str, int]
+AVOIDED_SECONDS = 2.0
+"""Seconds for which a broker that could not be reached is tried after the others."""
 BROKER_TIMEOUT_SECONDS = 60.0
 """Seconds that a broker may take to answer: longer than both of its own permit timeouts."""
 
@@ -44,26 +48,65 @@ def connect_options(
     )
 
 
+class ServiceAddresses:
+    """The brokers that the proxy is configured with: any of them answers a first question.
+
+    Args:
+        addresses: One or more; the first is asked as long as it can be reached.
+        clock: Says when one that could not be reached is tried again.
+
+    Attributes:
+        first: The address by which connections are asked for.
+    """
+
+    def __init__(self, addresses: tuple[Address, ...], clock: Clock) -> None:
+        self.first = addresses[0]
+        self._addresses = addresses
+        self._clock = clock
+        self._avoided_until: dict[Address, float] = {}
+
+    def in_order(self) -> list[Address]:
+        """Return the addresses in the order in which they are to be tried."""
+        now = self._clock.now()
+        return sorted(self._addresses, key=lambda one: self._avoided_until.get(one, 0.0) > now)
+
+    def unreachable(self, address: Address) -> None:
+        """Ask the others first for a while."""
+        self._avoided_until[address] = self._clock.now() + AVOIDED_SECONDS
+
+
 class BrokerConnections:
     """One client's connections to brokers, from a pool.
 
     Args:
         pool: Opens them.
+        service: The configured brokers; None where there is but one.
         own: Whether the pool is this client's alone, and ends with it.
     """
 
-    def __init__(self, pool: ConnectionPool, *, own: bool = False) -> None:
+    def __init__(
+        self, pool: ConnectionPool, service: ServiceAddresses | None = None, *, own: bool = False
+    ) -> None:
         self._pool = pool
+        self._service = service
         self._own = own
         self._closing: asyncio.Task[None] | None = None
 
     async def get(self, address: Address) -> ClientCnx:
-        """Return a ready connection.
+        """Return a ready connection; for the first configured broker another may stand in.
 
         Raises:
             ConnectError: The broker cannot be reached.
         """
-        return await self._pool.get(address)
+        if self._service is None or address != self._service.first:
+            return await self._pool.get(address)
+        *tried_before, last = self._service.in_order()
+        for one in tried_before:
+            try:
+                return await self._pool.get(one)
+            except ConnectError:
+                self._service.unreachable(one)
+        return await self._pool.get(last)
 
     def release(self) -> None:
         """Give up the connections: the client has left."""

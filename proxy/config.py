@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
+from client.pool import server_address
 from server.configuration.addresses import host_port
 from server.configuration.common import ServerConfig, shared_values
 from server.configuration.known_keys import (
@@ -65,7 +66,11 @@ class ProxyConfig(ServerConfig):
     service_port: int = Field(default=6650, ge=0, le=65535)
     """servicePort; 0 is any free port."""
     broker_service_url: str
-    """brokerServiceURL, as ``pulsar://host:port``; required."""
+    """brokerServiceURL, as ``pulsar://host:port``; required.
+
+    Differs: more brokers may follow, as in a client's service URL, ``pulsar://one:6650,two:6650``;
+    whichever can be reached is asked where a topic is served.
+    """
     max_concurrent_lookup_requests: int = Field(
         default=50_000, ge=0, validation_alias="maxConcurrentLookupRequests"
     )
@@ -103,6 +108,12 @@ class ProxyConfig(ServerConfig):
     """Requests that are forwarded at once; upstream lets further ones wait."""
     http_reverse_proxies: tuple[ReverseProxy, ...] = ()
     """httpReverseProxy.NAME.path and httpReverseProxy.NAME.proxyTo, in pairs."""
+
+    @property
+    def broker_addresses(self) -> tuple[tuple[str, int], ...]:
+        """Host and port of each broker of brokerServiceURL."""
+        hosts = self.broker_service_url.removeprefix(_SCHEME).split(",")
+        return tuple(server_address(f"{_SCHEME}{host}") for host in hosts)
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> Self:
@@ -148,7 +159,11 @@ def _broker_service_url(checked: CheckedKeys) -> str:
             "brokerServiceURL=pulsar://127.0.0.1:6650"
         )
         return ""
-    return _address(checked, url)
+    one, *others = url.split(",")
+    found = [
+        _address(checked, address) for address in (one, *(_SCHEME + other for other in others))
+    ]
+    return ",".join([found[0], *(address.removeprefix(_SCHEME) for address in found[1:])])
 
 
 def _address(checked: CheckedKeys, url: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from client.pool import ConnectionPool, server_address
+from client.pool import ConnectionPool
 from limiter.memory.size_estimate import SizeEstimate
 from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES
-from proxy.brokers import Address, BrokerConnections, connect_options
+from proxy.brokers import Address, BrokerConnections, ServiceAddresses, connect_options
 from proxy.cnx import ProxyConnection, ProxyParts, ProxyRules
 from proxy.commands.table import COMMANDS
 from proxy.errors import ErrorForms, ErrorTranslation, PulsarErrorTranslation
@@ -58,6 +58,7 @@ class ProxyService(ServerService["ProxyConnection"]):
             answer_limit_bytes=self._frame_limit_bytes,
         )
         self._pool = ConnectionPool(options, self._clock)
+        self._service = ServiceAddresses(config.broker_addresses, self._clock)
         self._targets = BrokerTargets(config)
         self.forwarder = Forwarder(self._targets, self._forwarding_rules(), self._clock)
 
@@ -68,8 +69,9 @@ class ProxyService(ServerService["ProxyConnection"]):
         routes = forwarding_routes(
             self.forwarder, config.broker_web_service_url, config.http_reverse_proxies
         )
+        places = PLACES if config.broker_web_service_url else ()
         forwarding = ForwardingMetrics(config.cluster_name, self.forwarder)
-        await self._serve_http("pulsar_proxy", [self._metrics(), forwarding], routes, PLACES)
+        await self._serve_http("pulsar_proxy", [self._metrics(), forwarding], routes, places)
         parts = self._parts()
         await self._serve_clients(
             lambda: ProxyConnection(parts), self.config.service_port, "servicePort"
@@ -87,16 +89,15 @@ class ProxyService(ServerService["ProxyConnection"]):
         )
 
     def _parts(self) -> ProxyParts:
-        address = server_address(self.config.broker_service_url)
         return ProxyParts(
             config=self.config,
             rules=self._rules(),
             commands=COMMANDS,
-            address=address,
+            address=self._service.first,
             permits=PermitRules(
                 self.lookups, self.unanswered, held_until_answered=not self._pulsar_compatible
             ),
-            lookup_handler=self._lookup_handler(address),
+            lookup_handler=self._lookup_handler(self._service.first),
             flights=self.flights,
             new_brokers=self._new_brokers,
             direct_handler=self._direct_handler(),
@@ -170,5 +171,5 @@ class ProxyService(ServerService["ProxyConnection"]):
             options = connect_options(
                 drain_oversized=False, keep_alive_seconds=self.config.flow.keep_alive_seconds
             )
-            return BrokerConnections(ConnectionPool(options, self._clock), own=True)
-        return BrokerConnections(self._pool)
+            return BrokerConnections(ConnectionPool(options, self._clock), self._service, own=True)
+        return BrokerConnections(self._pool, self._service)

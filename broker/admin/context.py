@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from broker.configuration.dynamic import DynamicConfiguration
     from broker.listing.lister import TopicLister
     from broker.messaging import Messaging
+    from broker.ownership.ownership import Ownership
     from broker.policies.service import PolicyService
+    from broker.schemas.registry import SchemaRegistry
     from broker.stores.store import MetadataStore, NamespacePolicies, NamespaceSnapshot
     from broker.topics.properties import TopicProperties
     from broker.topics.service import TopicService
@@ -76,8 +78,10 @@ class AdminContext:
     properties: TopicProperties
     message_policies: PolicyService
     messaging: Messaging
+    schemas: SchemaRegistry
     dynamic: DynamicConfiguration
     listings: ListingResponses
+    ownership: Ownership
     service_url: Callable[[], str]
     web_service_url: Callable[[], str]
     rules: AdminRules

@@ -20,10 +20,12 @@ from broker.admin.resources.messages.reading import ReadingAdmin
 from broker.admin.resources.messages.subscriptions import SubscriptionAdmin
 from broker.admin.resources.namespaces import NamespaceAdmin
 from broker.admin.resources.not_implemented import NotImplementedAdmin
+from broker.admin.resources.ownership import OwnershipAdmin
 from broker.admin.resources.policies.endpoints import policy_endpoints
 from broker.admin.resources.policies.others import OtherPolicyAdmin
 from broker.admin.resources.policies.permissions import PermissionAdmin
 from broker.admin.resources.policies.quotas import QuotaAdmin
+from broker.admin.resources.schemas import SchemaAdmin
 from broker.admin.resources.tenants import TenantAdmin
 from broker.admin.resources.topics import TopicAdmin
 from server.front_page import Place
@@ -44,6 +46,7 @@ ADMIN_PLACES = (
     Place("/admin/v2/tenants", "Pulsar's admin REST: tenants"),
     Place("/admin/v2/namespaces/{tenant}", "their namespaces"),
     Place("/admin/v2/persistent/{tenant}/{namespace}", "their topics"),
+    Place("/admin/v2/schemas/{tenant}/{namespace}/{topic}/schema", "a topic's schema"),
     Place("/lookup/v2/topic/persistent/{tenant}/{namespace}/{topic}", "who serves a topic"),
 )
 """Examples of paths on the front page."""
@@ -62,9 +65,11 @@ def _endpoints(context: AdminContext) -> list[Endpoint]:
     namespaces, topics = NamespaceAdmin(context), TopicAdmin(context)
     return [
         *BrokerAdmin(context).endpoints(),
+        *OwnershipAdmin(context).endpoints(),
         *TenantAdmin(context, namespaces).endpoints(),
         *namespaces.endpoints(),
         *topics.endpoints(),
+        *SchemaAdmin(context).endpoints(),
         *LookupAdmin(context).endpoints(),
         *SubscriptionAdmin(context).endpoints(),
         *CursorAdmin(context).endpoints(),

@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING
 from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.errors import encryption_required, fenced, terminated
+from broker.messages.errors import (
+    encryption_required,
+    fenced,
+    no_initial_subscription,
+    terminated,
+)
+from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.metadata import digest_of
 from broker.messages.producer import Producer, ProducerState
 from broker.messages.publishing.checks import refusal_of
+from broker.messages.topic import PersistentTopic
+from broker.stores.changes import StoreError
 from proto.commands import error_command, with_body
 from proto.errors import RemoteProtocolError
 from proto.frames import split_body, verify_checksum
@@ -54,13 +62,21 @@ async def _open(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -> 
     try:
         await _opened(cnx, request, made)
     except RequestError as error:
-        if made.state is ProducerState.OPENING:
-            made.fail(error)
+        _fail(made, error)
+    except StoreError as error:
+        _fail(made, RequestError(pb.MetadataError, str(error)))
+    except MessageStoreError as error:
+        _fail(made, RequestError(pb.PersistenceError, str(error)))
     except UnansweredRequestError as error:
         cnx.parts.permits.unanswered.left(request.topic, cnx.peer, str(error))
     except BaseException:
         made.dropped()
         raise
+
+
+def _fail(made: Producer, error: RequestError) -> None:
+    if made.state is ProducerState.OPENING:
+        made.fail(error)
 
 
 async def _opened(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -> None:
@@ -69,12 +85,27 @@ async def _opened(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -
     except InvalidNameError as error:
         raise RequestError(pb.InvalidTopicName, f"Invalid topic name: {error}") from None
     topic = await cnx.parts.loaded_topics.get(name)
+    if isinstance(topic, PersistentTopic):
+        topic.check_room()
     if topic.policies.encryption_required and not made.encrypted:
         raise encryption_required(topic.full_name)
     schema = request.schema if request.HasField("schema") else None
     made.schema_version = await cnx.parts.schemas.for_producer(name, schema, topic.policies)
+    if isinstance(topic, PersistentTopic):
+        made.last_sequence_id = topic.deduplication.last_sequence_id(made.name)
+        await _begin(topic, request.initial_subscription_name)
     await _displace_dead(cnx, topic, made)
     _join(cnx, topic, made)
+
+
+async def _begin(topic: PersistentTopic, subscription: str) -> None:
+    """Create the subscription that is to see the first message."""
+    if not subscription or any(one.name == subscription for one in topic.subscriptions):
+        return
+    if not topic.policies.auto_subscription_creation:
+        raise no_initial_subscription()
+    topic.subscriptions.create(subscription)
+    await topic.ledger.flushed()
 
 
 async def _displace_dead(cnx: ServerCnx, topic: Topic, made: Producer) -> None:
@@ -82,6 +113,7 @@ async def _displace_dead(cnx: ServerCnx, topic: Topic, made: Producer) -> None:
     there = topic.producers.named(made.name)
     if there is None or there.cnx is cnx or made.access_mode != pb.Shared:
         return
+    topic.producers.check_sharing()  # Refused without asking anybody (recorded).
     if not await there.cnx.answers_ping():
         there.connection_lost()
 
@@ -123,8 +155,8 @@ def send(cnx: ServerCnx, frame: Frame) -> None:
         parsed = pb.BaseCommand.FromString(command)
     except DecodeError:
         raise RemoteProtocolError("a SEND that cannot be read") from None
-    if not parsed.HasField("send"):
-        raise RemoteProtocolError("SEND without its body")
+    if not (parsed.HasField("send") and parsed.IsInitialized()):
+        raise RemoteProtocolError("a SEND that lacks its body, or a required field")
     sent = parsed.send
     found = cnx.producers.get(sent.producer_id)
     if found is not None and found.state is ProducerState.OPEN:

@@ -64,7 +64,7 @@ def _version(asked: pb.CommandGetSchema) -> int | None:
 async def _get_schema(cnx: ServerCnx, asked: pb.CommandGetSchema, version: int | None) -> None:
     try:
         topic = TopicName.parse(asked.topic)
-        found = await cnx.parts.schemas.get(topic, version)
+        found = await cnx.parts.schemas.asked_for(topic, version)
     except InvalidNameError as error:
         raise RequestError(pb.InvalidTopicName, str(error)) from None
     except StoreError as error:

@@ -156,6 +156,9 @@ class BrokerConfig(ServerConfig):
     """
     broker_shutdown_timeout_seconds: float = Field(default=60.0, ge=0)
     """brokerShutdownTimeoutMs: how long a drain may take."""
+    metadata_store_session_timeout_seconds: float = Field(default=30.0, ge=0.1)
+    """metadataStoreSessionTimeoutMillis: how long brokers on one store wait for one that is silent,
+    before its topics go to others."""
     snapshot_cache_max_bytes: int = Field(default=1024 * MEGABYTE_BYTES, ge=0)
     """floodgateSnapshotCacheMB."""
     topic_watch_max_bytes: int = Field(default=DEFAULT_WATCH_BYTES, ge=0)
@@ -253,6 +256,9 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
         "broker_service_port": checked.port("brokerServicePort"),
         "metadata_store_url": _metadata_store_url(checked),
         "broker_shutdown_timeout_seconds": checked.seconds("brokerShutdownTimeoutMs"),
+        "metadata_store_session_timeout_seconds": checked.seconds(
+            "metadataStoreSessionTimeoutMillis"
+        ),
         "snapshot_cache_max_bytes": checked.integer("floodgateSnapshotCacheMB") * MEGABYTE_BYTES,
         "listing_cache_max_bytes": checked.integer("floodgateListingCacheMB") * MEGABYTE_BYTES,
         "pattern_timeout_seconds": checked.seconds("floodgatePatternTimeoutMs"),

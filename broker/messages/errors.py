@@ -83,3 +83,12 @@ def fenced() -> RequestError:
     """Return the refusal of a topic that is being unloaded or deleted."""
     text = "Topic is temporarily unavailable"
     return _with_class(pb.ServiceNotReady, "TopicFencedException", text)
+
+
+def no_initial_subscription() -> RequestError:
+    """Return the refusal of a producer whose first subscription may not be created."""
+    text = (
+        "Could not create the initial subscription due to the auto subscription creation is not "
+        "allowed."
+    )
+    return _with_class(pb.NotAllowedError, "NotAllowedException", text)

@@ -16,10 +16,11 @@ from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.publishing.latency import PublishLatency
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
 from broker.stores.name_locks import NameLocks, to_its_end
+from proto.names import TopicName
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
 
     from broker.configuration.config import BrokerConfig
     from broker.messages.managed_ledger import MessageStore
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from broker.policies.effective import EffectivePolicies
     from broker.topics.service import TopicService
     from limiter.clock import Clock
-    from proto.names import NamespaceName, TopicName
+    from proto.names import NamespaceName
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ class TopicParts(NamedTuple):
     Attributes:
         store: The messages.
         creation: Says which topics there are.
+        owns: Tells whether this broker serves a topic, at this moment.
         topics: Deletes them.
         policies_of: Returns the policies in force for a topic.
         subscriptions_of: Makes the subscriptions of a topic from what its ledger has.
@@ -50,6 +52,7 @@ class TopicParts(NamedTuple):
     clock: Clock
     store: MessageStore
     creation: TopicCreation
+    owns: Callable[[TopicName], bool]
     topics: TopicService
     policies_of: Callable[[TopicName], EffectivePolicies]
     subscriptions_of: Callable[[PersistentTopic], TopicSubscriptions]
@@ -75,7 +78,6 @@ class LoadedTopics:
         self._locks: NameLocks[str] = NameLocks()
         self._loads = asyncio.Semaphore(parts.config.max_concurrent_topic_loads)
         self._unloads: set[asyncio.Task[None]] = set()
-        self._when_deleted: list[Callable[[TopicName], Awaitable[object]]] = []
         self.loads = 0
 
     def __len__(self) -> int:
@@ -91,10 +93,6 @@ class LoadedTopics:
     def loaded(self, name: TopicName) -> Topic | None:
         """Return a topic if it is loaded."""
         return self._topics.get(str(name))
-
-    def when_deleted(self, callback: Callable[[TopicName], Awaitable[object]]) -> None:
-        """Have what else belongs to a topic deleted with it."""
-        self._when_deleted.append(callback)
 
     # -- loading ------------------------------------------------------------------------------
 
@@ -126,6 +124,10 @@ class LoadedTopics:
                 topic = await self._opened(name, made=made)
             except MessageStoreError as error:
                 raise RequestError(pb.PersistenceError, str(error)) from None
+            if not self._parts.owns(name):  # Not any more: the bundle was lost meanwhile.
+                if name.persistent:
+                    self._parts.store.close_ledger(str(name))
+                raise fenced()
             self._topics[topic.full_name] = topic
             self.loads += 1
             return topic
@@ -165,6 +167,32 @@ class LoadedTopics:
             await to_its_end(self._unload(topic))
             return True
 
+    def let_go(self, belongs: Callable[[TopicName], bool]) -> Awaitable[object]:
+        """Close topics that this broker serves no more: nothing is published from now on.
+
+        Args:
+            belongs: Says which.
+
+        Returns:
+            What ends when all of them are closed.
+        """
+        gone = [topic for topic in self if belongs(topic.name)]
+        for topic in gone:
+            topic.closing = True
+            topic.producers.disconnect(fenced())
+        return asyncio.get_running_loop().create_task(self._unload_all(gone))
+
+    async def _unload_all(self, topics: list[Topic]) -> None:
+        for topic in topics:
+            await self.unload(topic.name)
+
+    async def forget(self, belongs: Callable[[TopicName], bool]) -> None:
+        """Delete what is stored of topics that others served meanwhile; none of them is loaded."""
+        for name in self._parts.store.names():
+            if belongs(TopicName.parse(name)):
+                await self._parts.store.delete_ledger(name)
+            await asyncio.sleep(0)
+
     async def _unload(self, topic: Topic) -> None:
         topic.closing = True
         try:
@@ -181,7 +209,7 @@ class LoadedTopics:
         try:
             await topic.ledger.flushed()
             topic.deduplication.save()
-            topic.subscriptions.save()
+            topic.subscriptions.close()
             await topic.ledger.flushed()
         except MessageStoreError as error:
             logger.warning("what %s stored last may be lost: %s", topic.name, error)
@@ -198,7 +226,9 @@ class LoadedTopics:
             task.add_done_callback(self._unloads.discard)
 
     async def _unload_broken(self, topic: Topic) -> None:
-        await self.unload(topic.name)
+        async with self._locks.of(topic.full_name):
+            if self._topics.get(topic.full_name) is topic:  # Else the next client was faster.
+                await to_its_end(self._unload(topic))
 
     async def delete(self, name: TopicName, *, force: bool = False) -> None:
         """Delete a topic with its messages.
@@ -227,8 +257,14 @@ class LoadedTopics:
             if topic is not None:
                 topic.closing = False
             raise
+        await self._drop(name, topic)
+
+    async def _drop(self, name: TopicName, topic: Topic | None) -> None:
+        """Close a topic that is deleted already, and delete its messages."""
         if topic is not None:
+            topic.closing = True
             topic.subscriptions.close_consumers()
+            topic.subscriptions.close()
             topic.producers.disconnect(fenced())
             del self._topics[topic.full_name]
             if isinstance(topic, PersistentTopic):
@@ -237,8 +273,28 @@ class LoadedTopics:
         if name.persistent:
             await delete_compacted(self._parts.store, str(name))
             await self._parts.store.delete_ledger(str(name))
-        for deleted in self._when_deleted:
-            await deleted(name)
+
+    async def drop_namespace(
+        self, namespace: NamespaceName, blocks: Iterable[Iterable[bytes]]
+    ) -> None:
+        """Close the topics of a namespace that was deleted, and delete their messages.
+
+        Args:
+            namespace: It is gone already, so that clients who come back find nothing.
+            blocks: The full names of its persistent topics, as many at a time as may hold the loop.
+
+        Raises:
+            MessageStoreError: The message store failed.
+        """
+        for topic in self.within(namespace):
+            async with self._locks.of(topic.full_name):
+                if self._topics.get(topic.full_name) is topic:
+                    await to_its_end(self._drop(topic.name, topic))
+        for block in blocks:
+            for name in map(bytes.decode, block):
+                if self._parts.store.holds(name):
+                    await self._parts.store.delete_ledger(name)
+            await asyncio.sleep(0)
 
     async def terminate(self, name: TopicName) -> Position:
         """Have a topic take no more messages; return the position of the last.

@@ -217,6 +217,13 @@ class MessageStore(Protocol):
     def holds(self, name: str) -> bool:
         """Tell whether anything is stored for a topic."""
 
+    def names(self) -> Sequence[str]:
+        """Return the topics of which anything is stored."""
+
+    @property
+    def identity(self) -> str:
+        """A name that no other store has; it begins with ``memory-`` if the store ends with us."""
+
     @property
     def stored_bytes(self) -> int:
         """Bytes of all entries that are stored, for the bounds and the metrics."""

@@ -218,21 +218,24 @@ class Producer:
     # -- its end ------------------------------------------------------------------------------
 
     def close(self, request_id: int) -> None:
-        """Close at the client's wish, and say so behind the receipt of its last message."""
+        """Close at the client's wish, and say so behind the receipt of its last message.
+
+        It is said before the one whose turn comes then is told (recorded).
+        """
         if self.pending and self.state is ProducerState.OPEN:
             self.state = ProducerState.CLOSING
             self._close_request_id = request_id
         else:
-            self._end()
             self._send_success(request_id)
+            self._end()
 
     def settled(self) -> None:
         """Count a message that is stored, or lost with its ledger."""
         self.pending -= 1
         if not self.pending and self.state is ProducerState.CLOSING:
-            self._end()
             if self._close_request_id is not None:
                 self._send_success(self._close_request_id)
+            self._end()
 
     def _send_success(self, request_id: int) -> None:
         success = pb.CommandSuccess(request_id=request_id)

@@ -14,6 +14,7 @@ from broker.messages.errors import (
     topic_not_found,
 )
 from broker.stores.changes import StoreError
+from proto.names import NamespaceName, is_transaction_topic
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from broker.stores.store import MetadataStore, NamespaceSnapshot
     from broker.topics.rules import TopicRules
     from broker.topics.service import TopicService
-    from proto.names import NamespaceName, TopicName
+    from proto.names import TopicName
 
-_PENDING_ACK_SUFFIX = "__transaction_pending_ack"
+_SYSTEM = NamespaceName.parse("pulsar/system")
 
 
 class CreationRules(NamedTuple):
@@ -76,10 +77,9 @@ class TopicCreation:
             raise partitioned_base(name)
         if snapshot.holds(name.encode()):
             return False
+        if topic.namespace == _SYSTEM or topic.partition_index < 0:
+            _check_transaction_topic(name)
         self._check_partition(topic, snapshot)
-        if name.endswith(_PENDING_ACK_SUFFIX):
-            text = f"Can not create transaction system topic {name}"
-            raise RequestError(pb.NotAllowedError, text)
         if not create or not self._rules.topics(topic.namespace).auto_creation:
             raise topic_not_found(name)
         return await self._create(topic)
@@ -112,3 +112,9 @@ class TopicCreation:
                 raise await self._not_served(topic) from None
             raise RequestError(pb.NotAllowedError, error.reason) from None
         return True
+
+
+def _check_transaction_topic(name: str) -> None:
+    if is_transaction_topic(name):
+        text = f"Can not create transaction system topic {name}"
+        raise RequestError(pb.NotAllowedError, text)

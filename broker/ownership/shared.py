@@ -16,6 +16,7 @@ from broker.ownership.ownership import (
     Owner,
     bundle_of_topic,
 )
+from broker.ownership.tables import Registration
 from broker.stores.name_locks import NameLocks, to_its_end
 from limiter.clock import clock_sleep
 from proto.names import InvalidNameError, NamespaceName
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from broker.ownership.session import BrokerSession
-    from broker.ownership.tables import Registration
     from broker.stores.postgresql.driver import Connection
     from broker.stores.store import MetadataStore
     from limiter.clock import Clock
@@ -85,10 +85,20 @@ class SharedOwnership:
         """How many bundles this broker owns."""
         return len(self._owned)
 
-    def open(self, broker: Registration) -> None:
-        """Let the others know this broker, and own bundles from now on."""
-        self._registration = broker
-        self._session.open(broker)
+    async def open(self, service_url: str, web_service_url: str, store: str) -> None:
+        """Let the others know this broker, and own bundles from now on.
+
+        Args:
+            service_url: ``pulsar://host:port``.
+            web_service_url: ``http://host:port``.
+            store: Identity of its store of messages, which is open.
+
+        Raises:
+            StoreError: They cannot be told.
+        """
+        self._registration = Registration(service_url, web_service_url, store)
+        self._session.open(self._registration)
+        await self._session.ready()
 
     async def close(self) -> None:
         """Hand over all bundles; the topics have been closed before."""

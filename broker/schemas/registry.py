@@ -45,14 +45,20 @@ class SchemaRules(NamedTuple):
             hears no reason, and the connection closes.
         checks_first_consumer: The schema of a topic's first consumer has to be readable; else an
             unreadable one is left out.
+        shows_deletion: GET_SCHEMA answers a deletion with a schema without type; else with none.
     """
 
     refuses_by_name: bool
     checks_first_consumer: bool
+    shows_deletion: bool
 
 
-PULSAR_SCHEMAS = SchemaRules(refuses_by_name=False, checks_first_consumer=False)
-FLOODGATE_SCHEMAS = SchemaRules(refuses_by_name=True, checks_first_consumer=True)
+PULSAR_SCHEMAS = SchemaRules(
+    refuses_by_name=False, checks_first_consumer=False, shows_deletion=True
+)
+FLOODGATE_SCHEMAS = SchemaRules(
+    refuses_by_name=True, checks_first_consumer=True, shows_deletion=False
+)
 _VERSION = struct.Struct(">q")
 MAX_TOPIC_BYTES = 64 * 1024 * 1024
 """Definitions of one topic, all versions together; each costs VERSION_BYTES besides."""
@@ -214,6 +220,34 @@ class SchemaRegistry:
         if version is None:
             return known[-1] if known else None
         return next((one for one in known if one.version == version), None)
+
+    async def asked_for(self, topic: TopicName, version: int | None) -> StoredSchema | None:
+        """Return a version as GET_SCHEMA answers it, None for the newest; None if there is none."""
+        if version is None and self.rules.shows_deletion:
+            known = await self.history(topic)
+            return known[-1] if known else None
+        return await self.get(topic, version)
+
+    async def history(self, topic: TopicName) -> Sequence[StoredSchema]:
+        """Return all versions, deletions included, in order."""
+        return await self._schemas.of(schema_name(topic))
+
+    async def version_of(self, topic: TopicName, schema: Schema) -> int | None:
+        """Return the version that is the same schema; None if none is, or it cannot be read."""
+        try:
+            return await self._checks.version_of(schema, await self.in_force(topic), None)
+        except (SchemaRefusedError, TruncatedKeyValueError):
+            return None
+
+    async def test(self, topic: TopicName, schema: Schema, policies: EffectivePolicies) -> None:
+        """Check whether a schema could become a version.
+
+        Raises:
+            SchemaRefusedError: It could not.
+            TruncatedKeyValueError: It is a KEY_VALUE whose data ends too early.
+        """
+        existing = await self.in_force(topic)
+        await self._checks.version_of(schema, existing, policies.schema_strategy)
 
     async def offer(
         self,

@@ -178,7 +178,12 @@ class Consumer:
         return self.options.takes_any_schema
 
     def __repr__(self) -> str:
-        return f"Consumer{{name={self.name!r}, id={self.consumer_id}, {self.cnx.peer}}}"
+        kind = "Persistent" if self.subscription.topic.name.persistent else "NonPersistent"
+        owner = f"topic={self.subscription.topic.name}, name={self.subscription.name}"
+        return (
+            f"Consumer{{subscription={kind}Subscription{{{owner}}}, consumerId={self.consumer_id}, "
+            f"consumerName={self.name}, address=[R:/{self.cnx.peer}]}}"
+        )
 
     @property
     def takes_messages(self) -> bool:

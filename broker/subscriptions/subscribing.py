@@ -44,11 +44,15 @@ def options_of(asked: pb.CommandSubscribe) -> ConsumerOptions:
     )
 
 
-async def displace_dead(subscription: Subscription, cnx: ClientConnection) -> None:
-    """Ask the connection of an Exclusive consumer whether it lives, and end it if it does not."""
+async def displace_dead(subscription: Subscription, asked: pb.CommandSubscribe) -> None:
+    """Ask the connection of an Exclusive consumer whether it lives, and end it if it does not.
+
+    It is asked even if the newcomer is on the same connection, but not for one that wants another
+    type (both recorded).
+    """
     exclusive = pb.CommandSubscribe.Exclusive
-    for consumer in list(subscription.consumers):
-        if subscription.type == exclusive and consumer.cnx is not cnx:
+    if subscription.type == exclusive == asked.subType:
+        for consumer in list(subscription.consumers):
             await consumer.cnx.answers_ping()
 
 

@@ -15,6 +15,7 @@ from server.connection.request_errors import RequestError, UnansweredRequestErro
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from broker.ownership.ownership import Owner, Ownership
     from broker.stores.store import MetadataStore, NamespaceSnapshot
     from broker.topics.service import TopicService
 
@@ -24,11 +25,11 @@ NAMESPACE_NOT_FOUND = "Namespace not found"
 
 
 class LookupHandler:
-    """The handler of lookups: this broker serves all topics of its store.
+    """The handler of lookups: which broker serves a topic.
 
     Args:
         store: The topics.
-        broker_service_url: Returns the URL that clients are told to connect to.
+        ownership: Knows which broker serves a topic, or makes it this one.
         topics: Makes a topic that is missing, where that is allowed.
         pulsar_compatible: Profile pulsar: of a name that is but ``-partition-0``, lookups are
             refused with another code, and partition queries are never answered.
@@ -37,13 +38,13 @@ class LookupHandler:
     def __init__(
         self,
         store: MetadataStore,
-        broker_service_url: Callable[[], str],
+        ownership: Ownership,
         topics: TopicService,
         *,
         pulsar_compatible: bool = False,
     ) -> None:
         self._store = store
-        self._url = broker_service_url
+        self._ownership = ownership
         self._topics = topics
         code = pb.ServiceNotReady if pulsar_compatible else pb.InvalidTopicName
         self._nameless_lookup: _Error = partial(RequestError, code)
@@ -57,7 +58,7 @@ class LookupHandler:
         """Return the broker of a topic, which need not exist; its namespace must.
 
         Raises:
-            RequestError: InvalidTopicName, TopicNotFound, or an unknown listener.
+            RequestError: InvalidTopicName, TopicNotFound, an unknown listener, or nobody serves it.
         """
         topic = _parse(request.topic)
         if nameless := _partition_of_nothing(request.topic, topic):
@@ -67,15 +68,23 @@ class LookupHandler:
         if listener:
             text = f"the broker do not have {listener} listener"
             raise RequestError(pb.ServiceNotReady, text)
-        url = self._url()
+        owner = await self._owner(topic, authoritative=request.authoritative)
+        answers = pb.CommandLookupTopicResponse
         return pb.CommandLookupTopicResponse(
             request_id=request.request_id,
-            response=pb.CommandLookupTopicResponse.Connect,
-            brokerServiceUrl=url,
+            response=answers.Connect if owner.decided else answers.Redirect,
+            brokerServiceUrl=owner.service_url,
             authoritative=True,
-            # Upstream sets it where the advertised address is a loopback one.
-            proxy_through_service_url=_is_loopback(url),
+            # Upstream sets it where the advertised address is a loopback one. Another broker is not
+            # reached through this one.
+            proxy_through_service_url=owner.here and _is_loopback(owner.service_url),
         )
+
+    async def _owner(self, topic: TopicName, *, authoritative: bool) -> Owner:
+        try:
+            return await self._ownership.acquire(topic, authoritative=authoritative)
+        except StoreError as error:
+            raise RequestError(pb.MetadataError, str(error)) from None
 
     async def partitions(
         self, request: pb.CommandPartitionedTopicMetadata

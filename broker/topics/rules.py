@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.errors import Refusal, RefusedError
-from proto.names import MAX_NAME_BYTES, PARTITION_SEPARATOR, TopicName
+from proto.names import MAX_NAME_BYTES, PARTITION_SEPARATOR, TopicName, is_transaction_topic
 from proto.names import MAX_PARTITIONS as MAX_PARTITIONS
 from server.configuration.common import Profile
 
@@ -112,7 +112,7 @@ def check_name(topic: TopicName) -> None:
     """Refuse a name that a store may not be able to keep.
 
     Raises:
-        RefusedError: It is too long, or has a control character.
+        RefusedError: It is too long, has a control character, or is a transaction system topic's.
     """
     size = len(str(topic).encode())
     if size > MAX_NAME_BYTES:
@@ -123,6 +123,8 @@ def check_name(topic: TopicName) -> None:
         raise _precondition(
             "Topic name is not valid: it has a control character, such as an end of line"
         )
+    if is_transaction_topic(str(topic)):
+        raise RefusedError(Refusal.BAD_REQUEST, "Cannot create topic in system topic format!")
 
 
 def check_new_partitioned(topic: TopicName) -> None:

@@ -7,6 +7,7 @@ from typing import Self
 from client.admin.brokers import Brokers, Floodgate
 from client.admin.namespaces import Clusters, Namespaces, Tenants
 from client.admin.rest import AdminRest
+from client.admin.schemas import Schemas
 from client.admin.topics import Topics
 from client.admin.url import DEFAULT_ADMIN_URL, REQUEST_TIMEOUT_SECONDS
 
@@ -35,6 +36,7 @@ class PulsarAdmin:
         self.topics = Topics(self._rest)
         self.namespaces = Namespaces(self._rest)
         self.tenants = Tenants(self._rest)
+        self.schemas = Schemas(self._rest)
         self.clusters = Clusters(self._rest)
         self.brokers = Brokers(self._rest)
         self.floodgate = Floodgate(self._rest)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 FORWARDED = ("/admin", "/lookup")
 PLACES = (
-    Place("/admin/...", "Pulsar's admin REST, forwarded to the broker (brokerWebServiceURL)"),
-    Place("/lookup/...", "lookups over HTTP, forwarded in the same way"),
+    Place("/admin/v2/tenants", "Pulsar's admin REST, forwarded to a broker"),
+    Place("/lookup/v2/topic/persistent/{tenant}/{namespace}/{topic}", "who serves a topic, too"),
 )
 
 

@@ -19,7 +19,7 @@ _ALL = ("*",)
 
 
 class BrokerTargets:
-    """The allow-list: the configured broker, loopback addresses, and hosts that are named.
+    """The allow-list: the configured brokers, loopback addresses, and hosts that are named.
 
     A host is named by brokerProxyAllowedHostNames or brokerProxyAllowedIPAddresses, if at least one
     of them is not ``*``; both must allow it, and brokerProxyAllowedTargetPorts its port. A name is
@@ -31,7 +31,7 @@ class BrokerTargets:
     """
 
     def __init__(self, config: ProxyConfig) -> None:
-        self._configured = server_address(config.broker_service_url)
+        self._configured = config.broker_addresses
         self._ports = config.broker_proxy_allowed_target_ports
         self._host_names = config.broker_proxy_allowed_host_names
         self._networks = config.broker_proxy_allowed_ip_addresses
@@ -42,7 +42,7 @@ class BrokerTargets:
             address = server_address(f"pulsar://{target}")
         except ConnectError:
             return None
-        if address == self._configured:
+        if address in self._configured:
             return address
         host, port = address
         if not any(ports.first <= port <= ports.last for ports in self._ports):
@@ -52,7 +52,8 @@ class BrokerTargets:
 
     async def allows_host(self, host: str) -> bool:
         """Return True if a broker's redirect to this host may be followed."""
-        return host == self._configured[0] or await self._allowed_host(host) is not None
+        configured = any(host == one for one, _ in self._configured)
+        return configured or await self._allowed_host(host) is not None
 
     async def _allowed_host(self, host: str) -> str | None:
         """Return the host, or the address of it that is allowed; None if there is none."""

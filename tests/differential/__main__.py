@@ -6,19 +6,23 @@ PULSAR_SERVICE_URL=pulsar://... PULSAR_WEB_URL=http://... python -m tests.differ
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.differential.deviations import load_deviations
+from tests.differential.dialogues.generating import dialogues
+from tests.differential.dialogues.report import DialogueFigures, dialogue_lines, figures_of
+from tests.differential.dialogues.run import open_run as open_dialogues
 from tests.differential.figures import Figures
 from tests.differential.generator import cases
 from tests.differential.recording import without_users
 from tests.differential.report import count, difference_lines, listed
 from tests.differential.rest import report as rest_report
 from tests.differential.rest.generating import exchanges
-from tests.differential.run import DEVIATIONS, open_run
+from tests.differential.run import DEVIATIONS, new_label, open_run
 from tests.differential.shrinker import shrink
 from tests.differential.sides import NO_REAL_PULSAR
 
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tests.differential.cases import Case
+    from tests.differential.dialogues.run import DialogueRun
     from tests.differential.run import Outcome, Run
 
 SHRUNK = 5
@@ -37,6 +42,8 @@ NOT_KEPT = "not kept: "
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play each seed, report it, and judge all together; 0 when every bound is kept."""
     options = _options(arguments)
+    if options.dialogues:
+        return _play_dialogues(options)
     together = Figures()
     for seed in options.seed or [1]:
         figures = (_play_rest if options.rest else _play)(seed, options)
@@ -56,6 +63,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=3_000, help="exchanges of each seed")
     parser.add_argument("--proxy", action="store_true", help="through both proxies")
     parser.add_argument("--rest", action="store_true", help="calls of the admin instead")
+    parser.add_argument("--dialogues", action="store_true", help="producers and consumers instead")
     parser.add_argument("--record", type=Path, help="file that receives the smallest, to replay")
     parser.add_argument("--all", action="store_true", help="print what differs as listed, too")
     options = parser.parse_args(arguments)
@@ -64,6 +72,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     options.where = (
         "admin" if options.rest else "through the proxies" if options.proxy else "directly"
     )
+    if options.dialogues:
+        options.where = "dialogues"
     return options
 
 
@@ -103,6 +113,32 @@ def _play_rest(seed: int, options: argparse.Namespace) -> Figures | None:
             _say(*rest_report.difference_lines(played))
         _say(f"{options.where}, seed {seed}: {figures.summary()}")
         return figures
+
+
+def _play_dialogues(options: argparse.Namespace) -> int:
+    together = DialogueFigures()
+    for seed in options.seed or [1]:
+        label = new_label()
+        with open_dialogues(label) as run:
+            if run is None:
+                _say(NO_REAL_PULSAR)
+                return 0
+            figures = asyncio.run(_play_seed(run, seed, options.count, label))
+        together.add(figures)
+        _say(f"{options.where}, seed {seed}: {figures.summary()}")
+    complaints = [f"{NOT_KEPT}{one}" for one in together.complaints()]
+    _say(f"{options.where}, together: {together.summary()}", *together.lines(), *complaints)
+    return 1 if complaints else 0
+
+
+async def _play_seed(run: DialogueRun, seed: int, number: int, label: str) -> DialogueFigures:
+    outcomes = await run.play_all(dialogues(seed, number, label))
+    differing = [one for one in outcomes if one.found is not None]
+    for outcome in differing[:SHRUNK]:
+        _say("smallest:", *dialogue_lines(await run.shrunk(outcome)))
+    for outcome in differing[SHRUNK:]:
+        _say(*dialogue_lines(outcome))
+    return figures_of(outcomes)
 
 
 def _record(run: Run, outcome: Outcome, smallest: Case, path: Path) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 HERE = Path(__file__).resolve().parent
 ENVIRONMENTS = HERE.parents[1] / "out" / "official"
@@ -59,10 +59,10 @@ def python_client(
     python = folder / "bin" / "python"
     with _made(folder) as already:
         if not already:
-            _run(name, sys.executable, "-m", "venv", "--without-pip", str(folder))
+            run(name, sys.executable, "-m", "venv", "--without-pip", str(folder))
             packages = [f"pulsar-client=={version}", "fastavro"]
             pip = [sys.executable, "-m", "pip", "--python", str(python)]
-            _run(name, *pip, "install", "-q", "--no-input", *packages)
+            run(name, *pip, "install", "-q", "--no-input", *packages)
     driver = str(HERE / "python" / "driver.py")
     return OfficialClient(name, (str(python), "-B", driver), absent | _NOT_IN_PYTHON)
 
@@ -74,10 +74,10 @@ def go_client() -> OfficialClient:
         ClientMissingError: There is no Go, or its modules cannot be had.
     """
     folder = ENVIRONMENTS / "go"
-    _needs("Go", "go")
+    needs("Go", "go")
     with _made(folder, *(HERE / "go").iterdir()) as already:
         if not already:
-            _run("Go", "go", "build", "-o", str(folder / "driver"), ".", cwd=HERE / "go")
+            run("Go", "go", "build", "-o", str(folder / "driver"), ".", cwd=HERE / "go")
     return OfficialClient("Go", (str(folder / "driver"),))
 
 
@@ -88,15 +88,15 @@ def java_client() -> OfficialClient:
         ClientMissingError: There is no Java compiler or Maven, or its jars cannot be had.
     """
     folder = ENVIRONMENTS / "java"
-    _needs("Java", "javac", "mvn")
+    needs("Java", "javac", "mvn")
     sources = sorted((HERE / "java").glob("*.java"))
     with _made(folder, *sources, HERE / "java" / "pom.xml") as already:
         if not already:
             jars, classes = folder / "jars", folder / "classes"
             copied = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
             pom = str(HERE / "java" / "pom.xml")
-            _run("Java", "mvn", "-q", "-B", "-f", pom, *copied, f"-DoutputDirectory={jars}")
-            _run("Java", "javac", "-d", str(classes), "-cp", f"{jars}/*", *map(str, sources))
+            run("Java", "mvn", "-q", "-B", "-f", pom, *copied, f"-DoutputDirectory={jars}")
+            run("Java", "javac", "-d", str(classes), "-cp", f"{jars}/*", *map(str, sources))
     path = f"{folder / 'classes'}:{folder / 'jars'}/*"
     return OfficialClient("Java", ("java", "-Xmx512m", "-cp", path, "Driver"))
 
@@ -109,12 +109,12 @@ def node_client() -> OfficialClient:
     """
     name = f"Node.js {NODE_CLIENT}"
     folder = ENVIRONMENTS / "node"
-    _needs(name, "npm", "tar")
+    needs(name, "npm", "tar")
     with _made(folder) as already:
         if not already:
             folder.mkdir(parents=True, exist_ok=True)
             package = f"pulsar-client@{NODE_CLIENT}"
-            packed = _run(name, "npm", "pack", "--silent", "--json", package, cwd=folder)
+            packed = run(name, "npm", "pack", "--silent", "--json", package, cwd=folder)
             files = [file["path"] for file in json.loads(packed)[0]["files"]]
             (folder / "files.json").write_text(json.dumps(files), encoding="utf-8")
     files = json.loads((folder / "files.json").read_text(encoding="utf-8"))
@@ -143,16 +143,34 @@ def _made(folder: Path, *sources: Path) -> Iterator[bool]:
             done.touch()
 
 
-def _needs(name: str, *tools: str) -> None:
+def needs(name: str, *tools: str) -> None:
+    """Ask for the tools of a language.
+
+    Raises:
+        ClientMissingError: One is not there.
+    """
     for tool in tools:
         if shutil.which(tool) is None:
             raise ClientMissingError(f"{name}: there is no {tool} on this machine.")
 
 
-def _run(name: str, *command: str, cwd: Path | None = None) -> str:
+def run(
+    name: str, *command: str, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> str:
+    """Run a tool of a language and return what it said.
+
+    Raises:
+        ClientMissingError: It did not work; its last line says why.
+    """
     try:
         done = subprocess.run(
-            command, cwd=cwd, capture_output=True, text=True, timeout=MAKING_SECONDS, check=False
+            command,
+            cwd=cwd,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=MAKING_SECONDS,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ClientMissingError(

@@ -45,6 +45,7 @@ def test_every_scenario_gives_what_a_real_broker_gave(
     assert set(run.absent) == client.absent
 
 
+@pytest.mark.parametrize("servers", ["floodgate"], indirect=True)
 @pytest.mark.parametrize("role", ["direct", "through_proxy"])
 def test_nothing_is_lost_when_the_broker_is_killed_beneath_a_client(
     servers: Servers, client: OfficialClient, role: str, tmp_path: Path

@@ -24,7 +24,7 @@ _ASKED_FOR_HEALTH = NamespaceName.parse("public/default")
 
 
 class BrokerAdmin:
-    """Requests about this broker, the only one of its cluster and its leader."""
+    """Requests about this broker; each calls itself the leader, as nothing is asked of one."""
 
     def __init__(self, context: AdminContext) -> None:
         self._context = context
@@ -32,7 +32,6 @@ class BrokerAdmin:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
         return [
-            Endpoint("GET", _PATH, self.list_brokers),
             Endpoint("GET", f"{_PATH}/leaderBroker", self.leader),
             Endpoint("GET", f"{_PATH}/version", self.version),
             Endpoint("GET", f"{_PATH}/health", self.health),
@@ -42,12 +41,7 @@ class BrokerAdmin:
             Endpoint("GET", f"{_CONFIGURATION}/runtime", self.runtime_values),
             Endpoint("POST", f"{_CONFIGURATION}/{{key}}/{{value}}", self.set_value),
             Endpoint("DELETE", f"{_CONFIGURATION}/{{key}}", self.delete_value),
-            Endpoint("GET", f"{_PATH}/{{cluster}}", self.list_brokers),
         ]
-
-    async def list_brokers(self, _: web.Request) -> web.Response:
-        """Return this broker; as upstream, whatever cluster is named."""
-        return json_response([self._context.broker_id])
 
     async def leader(self, _: web.Request) -> web.Response:
         """Return this broker as the leader."""

@@ -1,6 +1,7 @@
 """Lookups over HTTP: ``/lookup/v2/topic``.
 
-Source: upstream v2.TopicLookup, LookupData. Never a redirect: this broker serves every topic.
+Source: upstream v2.TopicLookup, LookupData. A redirect names the broker that shall own the topic's
+bundle, and does once it is asked.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from broker.admin.context import NO_NAMESPACE
+from broker.admin.owners import is_authoritative, owner_of, redirect_to
 from broker.admin.paths import Endpoint
 from broker.admin.requests import NAMESPACE_REASON, TOPIC_REASON, topic_name
 from broker.bundles import bundle_of
@@ -38,17 +40,25 @@ class LookupAdmin:
         ]
 
     async def lookup(self, request: web.Request) -> web.Response:
-        """Return this broker's addresses; the topic need not exist, its namespace must."""
+        """Return its owner's addresses; the topic need not exist, its namespace must."""
         topic = self._topic(request)
         _check_listener(request)
-        url, web_url = self._context.service_url(), self._context.web_service_url()
-        if not url:
+        if not self._context.service_url():
             raise RestError(503, "the process is starting")
         if await self._context.store.policies(topic.namespace) is None:
             raise no_namespace()
+        owner = await owner_of(self._context, topic, authoritative=is_authoritative(request))
+        if not owner.decided:
+            raise redirect_to(owner, request)
+        url = owner.service_url
         # Old clients in C++ fail without the last, which is always empty.
         return json_response(
-            {"brokerUrl": url, "httpUrl": web_url, "nativeUrl": url, "brokerUrlSsl": ""}
+            {
+                "brokerUrl": url,
+                "httpUrl": owner.web_service_url,
+                "nativeUrl": url,
+                "brokerUrlSsl": "",
+            }
         )
 
     def _topic(self, request: web.Request) -> TopicName:

@@ -17,7 +17,6 @@ from broker.admin.resources.policies.namespace_body import policies_body, polici
 from broker.admin.resources.topics import with_system_topics
 from broker.bundles import boundaries
 from broker.stores.changes import NamespaceMissingError, NamespaceNotEmptyError, TopicChanges
-from proto.names import TopicName
 from server.http import RestError, json_response
 
 if TYPE_CHECKING:
@@ -125,23 +124,15 @@ class NamespaceAdmin:
                 await self._remove(
                     namespace, TopicChanges((), list(block.names()), creates_namespace=False)
                 )
-                await self._forget_messages(list(block.names()))
         if forgotten:
             await self._remove(
                 namespace, TopicChanges(partitioned=forgotten, creates_namespace=False)
             )
-        return await self._delete(namespace)
-
-    async def _forget_messages(self, names: list[bytes]) -> None:
-        """Delete what is stored for topics that are deleted, and let others have their turn."""
-        topics, store = self._context.messaging.loaded_topics, self._context.messaging.store
-        loaded = {topic.full_name for topic in topics}
-        for name in map(bytes.decode, names):
-            if name in loaded:
-                await topics.unload(TopicName.parse(name))
-            if store.holds(name):
-                await store.delete_ledger(name)
-        await asyncio.sleep(0)
+        deleted = await self._delete(namespace)
+        if deleted:
+            blocks = (block.names() for block in snapshot.persistent.blocks())
+            await self._context.messaging.loaded_topics.drop_namespace(namespace, blocks)
+        return deleted
 
     async def _has_non_persistent_only(self, namespace: NamespaceName) -> bool:
         """Tell whether a namespace has only non-persistent topics, which upstream ignores."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from broker.admin.resources.topics import TopicAdmin
 
 _PATHS = "not_implemented.txt"
-_SCHEMAS = "/admin/v2/schemas/{tenant}/{namespace}/{topic}/schema"
 _METHODS = ("GET", "PUT", "POST", "DELETE")
 _ROOTS = (
     "bookies",
@@ -32,7 +31,6 @@ _ROOTS = (
     "proxy-stats",
     "resource-quotas",
     "resourcegroups",
-    "schemas",
     "sinks",
     "sources",
     "transactions",
@@ -61,8 +59,6 @@ class NotImplementedAdmin:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints, with upstream's methods where implemented paths lie beside them."""
         found = [
-            Endpoint("GET", _SCHEMAS, self.schema),
-            Endpoint("GET", f"{_SCHEMAS}/{{version}}", self.schema),
             Endpoint("GET", "/admin/v2/brokers/internal-configuration", self.of_brokers),
             Endpoint("GET", "/admin/v2/brokers/backlog-quota-check", self.of_brokers),
             Endpoint("GET", "/admin/v2/brokers/{cluster}/{id}/ownedNamespaces", self.of_brokers),
@@ -112,10 +108,6 @@ class NotImplementedAdmin:
     async def of_brokers(self, request: web.Request) -> web.Response:
         """Refuse a call about load balancing or storage."""
         raise _not_implemented(request.path.rpartition("/")[2])
-
-    async def schema(self, _: web.Request) -> web.Response:
-        """Answer that a topic has no schema, as none has: clients ask before they read."""
-        raise RestError(404, "Schema not found")
 
 
 def _not_implemented(what: str) -> RestError:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+import uuid
 from itertools import count
 from typing import TYPE_CHECKING
 
 from broker.messages.position import Position
 from broker.messages.stores.disposal import Disposal
+from broker.messages.stores.figures import room_figures
 from broker.messages.stores.ledger_row import LedgerRow
 from broker.messages.stores.memory_ledger import MemoryLedger
 from broker.messages.stores.room import NO_BOUNDS, StoreRoom
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from broker.messages.managed_ledger import CursorState, ManagedLedger
     from broker.messages.metadata import MessageDigest
+    from broker.messages.stores.figures import StoreFigures
     from broker.messages.stores.room import StoreBounds, TopicRoom
 
 MAX_ENTRIES_PER_LEDGER = 50_000
@@ -44,6 +47,7 @@ class MemoryMessageStore:
         max_entries_per_ledger: int = MAX_ENTRIES_PER_LEDGER,
         now_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
+        self.identity = f"memory-{uuid.uuid4().hex}"
         self.room = StoreRoom(bounds)
         self.max_entries_per_ledger = max_entries_per_ledger
         self.now_ms = now_ms
@@ -103,10 +107,18 @@ class MemoryMessageStore:
         """Tell whether anything is stored for a topic."""
         return name in self._topics
 
+    def names(self) -> Sequence[str]:
+        """Return the topics of which anything is stored."""
+        return list(self._topics)
+
     @property
     def stored_bytes(self) -> int:
         """Bytes of all entries that are stored."""
         return self.room.taken.data_bytes
+
+    def figures(self) -> StoreFigures:
+        """Return what it holds, for metrics."""
+        return room_figures(self.room)
 
     @property
     def on_full(self) -> Callable[[str], None] | None:

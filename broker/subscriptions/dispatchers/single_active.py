@@ -183,10 +183,16 @@ class FailoverDispatcher(SingleActiveDispatcher):
             self._stop()
 
     def disconnect_active(self) -> Consumer | None:
-        """Let the active consumer go; nobody is until the next one comes (SEEK)."""
+        """Let the active consumer go; nobody is until the next one comes (SEEK).
+
+        A change that was about to be told is told, to those that are left (recorded).
+        """
         active = self.active
         if active is not None:
             self.consumers.remove(active)
+            self.active = None
+            self._cursor.rewind()
+        if not self.consumers:
             self._stop()
         return active
 

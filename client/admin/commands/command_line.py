@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from client.admin.commands import brokers, namespaces, tenants, topics
+from client.admin.commands import brokers, namespaces, schemas, tenants, topics
 from client.admin.commands.call import EXIT_FAILED, EXIT_USAGE, PROGRAM, Call
 from client.admin.commands.options import EVERYWHERE, AsJson, RequestTimeout
 from client.admin.commands.streams import forget_output, nobody_need_read, ready_streams, unreadable
@@ -41,6 +41,7 @@ floodgate-admin topics list acme/orders
 floodgate-admin --admin-url http://10.0.0.7:8080 brokers healthcheck""",
 )
 app.add_typer(topics.app, name="topics")
+app.add_typer(schemas.app, name="schemas")
 app.add_typer(namespaces.app, name="namespaces")
 app.add_typer(tenants.tenants, name="tenants")
 app.add_typer(tenants.clusters, name="clusters")

@@ -12,7 +12,7 @@ import (
 
 func untilQuiet(consumer pulsar.Consumer) map[string]bool {
 	found := map[string]bool{}
-	for wait := patience; ; wait = 2 * time.Second {
+	for wait := patience; ; wait = time.Second {
 		soon, cancel := within(wait)
 		message, err := consumer.Receive(soon)
 		cancel()
@@ -60,14 +60,14 @@ func restart(place *Place) Result {
 	for _, payload := range more {
 		send(producer, &pulsar.ProducerMessage{Payload: payload})
 	}
+	stored := map[string]bool{}
+	for _, message := range readAll(readFrom(client, place.topic(""), pulsar.EarliestMessageID(), false)) {
+		stored[string(message.Payload())] = true
+	}
 	got, rest := untilQuiet(quick), untilQuiet(consumer)
 	left := len(rest) >= count+count/2
 	for _, payload := range more {
 		left = left && rest[string(payload)]
-	}
-	stored := map[string]bool{}
-	for _, message := range readAll(readFrom(client, place.topic(""), pulsar.EarliestMessageID(), false)) {
-		stored[string(message.Payload())] = true
 	}
 	late := must(client.Subscribe(pulsar.ConsumerOptions{
 		Topic: place.topic(""), SubscriptionName: "late",

@@ -38,15 +38,15 @@ class Restart {
         for (byte[] payload : more) {
             producer.send(payload);
         }
-        Set<String> got = untilQuiet(quick);
-        Set<String> rest = untilQuiet(consumer);
-        boolean left = rest.size() >= COUNT + COUNT / 2
-                && more.stream().allMatch(payload -> rest.contains(new String(payload)));
         List<String> stored = new ArrayList<>();
         for (Message<byte[]> message :
                 Reading.readAll(Reading.from(client, place, MessageId.earliest).create())) {
             stored.add(new String(message.getData()));
         }
+        Set<String> got = untilQuiet(quick);
+        Set<String> rest = untilQuiet(consumer);
+        boolean left = rest.size() >= COUNT + COUNT / 2
+                && more.stream().allMatch(payload -> rest.contains(new String(payload)));
         Consumer<byte[]> late = client.newConsumer()
                 .topic(place.topic(""))
                 .subscriptionName("late")
@@ -69,7 +69,7 @@ class Restart {
             }
             consumer.acknowledge(message);
             found.add(new String(message.getData()));
-            patience = 2_000;
+            patience = 1_000;
         }
     }
 }

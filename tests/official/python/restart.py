@@ -32,12 +32,12 @@ def restart(place):
     more = payloads("restart", COUNT, COUNT)
     for payload in more:
         producer.send(payload)
-    got = {message.data() for message in _until_quiet(quick)}
-    left = {message.data() for message in _until_quiet(consumer)}
     reader = client.create_reader(place.topic(), pulsar.MessageId.earliest)
     stored = []
     while reader.has_message_available():
         stored.append(reader.read_next(PATIENCE_MILLIS).data())
+    got = {message.data() for message in _until_quiet(quick)}
+    left = {message.data() for message in _until_quiet(consumer)}
     late = client.subscribe(place.topic(), "late", initial_position=EARLIEST)
     return {
         "quick": digest(sorted(got)),
@@ -57,7 +57,7 @@ def _until_quiet(consumer):
             return found
         consumer.acknowledge(message)
         found.append(message)
-        patience = 2_000
+        patience = 1_000
 
 
 SCENARIOS = [restart]

@@ -30,6 +30,8 @@ NO_ENTRY_RECORDED = 1 << 32
 _MAGIC = b"\x0e\x01"
 _TAIL_BYTES = 40
 _PRODUCER, _PUBLISH_TIME = "p", 1
+_BATCH = 3
+"""Messages of a batch that is acknowledged in part."""
 _BODIES = {
     "PRODUCER": "producer",
     "CLOSE_PRODUCER": "close_producer",
@@ -102,7 +104,9 @@ def _name_messages(command: pb.BaseCommand, does: Mapping[str, Any], ids: Messag
     if does["command"] == "SEEK":
         command.seek.message_id.CopyFrom(one)
     else:
-        one.ack_set.extend(does.get("ack_set", ()))
+        if "ack_set" in does:
+            one.ack_set.extend(does["ack_set"])
+            one.batch_size = _BATCH
         command.ack.message_id.append(one)
 
 

@@ -30,6 +30,7 @@ from tests.support.golden.message_frames import (
     LedgerIds,
     answers_in_a_row,
     delayed_send,
+    is_about_messages,
     is_message,
     payload_difference,
     rank,
@@ -50,9 +51,6 @@ SILENCE_SECONDS = 0.3
 """The time after which the answer is ``(nothing)``."""
 
 _PONG = pb.BaseCommand.PONG
-MESSAGING = "messaging"
-"""The group in which messages come beside answers."""
-
 SURPLUS_SECONDS = 0.02
 """The time in which answers beyond the last recorded one are looked for."""
 
@@ -210,7 +208,7 @@ class Replay:
         steps, index = self._case.steps, 0
         while index < len(steps):
             updates = updates_of_one_change(steps, index)
-            answers = answers_in_a_row(steps, index) if self._case.group == MESSAGING else []
+            answers = answers_in_a_row(steps, index) if is_about_messages(self._case) else []
             if updates:
                 self._updates(index, updates)
             elif answers:
@@ -257,6 +255,7 @@ class Replay:
         for at, step in enumerate(sorted(answers, key=lambda one: rank(one.answer)), index):
             answer, payload = came[at - index]
             self._ledgers.learn(step.answer, answer)
+            self._watched.take(step.connection, answer)
             self._found += differences(at, step.answer, answer)
             if is_message(answer):
                 self._found += payload_difference(at, step.payload, payload)

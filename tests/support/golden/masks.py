@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 JAVA_EXCEPTION = "<exception>"
 """Stands for the words of a Java exception."""
 
-_MASKED_FIELDS = frozenset(
-    {"server_version", "producer_name", "highest_sequence_id", "address", "connectedSince"}
-)
+_MASKED_FIELDS = frozenset({"server_version", "producer_name", "address", "connectedSince"})
+_LEFT_OUT_FIELDS = frozenset({"highest_sequence_id"})
+"""A real broker sends what is left in an object that it uses again."""
 _NO_LEDGER = (1 << 64) - 1
 _UNORDERED_FIELDS = frozenset({"topics", "topic", "new_topics", "deleted_topics"})
 _TEXT_MASKS = (
@@ -35,7 +35,7 @@ _TEXT_MASKS = (
     # The client end of a connection: its port is of the moment. The server end is compared.
     (re.compile(r'"local":"[^"]*"'), '"local":"<address>"'),
     # A consumer in words: the connection that it is on.
-    (re.compile(r"address=\[id: .*\]"), "address=<address>"),
+    (re.compile(r"address=\[.*\]"), "address=<address>"),
     (re.compile(r"\bstandalone-\d+-\d+\b"), "<producer_name>"),
     (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?"), "<date>"),
 )
@@ -110,6 +110,8 @@ def masked_fields(command: pb.BaseCommand) -> dict[str, str]:
 def _flatten(prefix: str, message: Message) -> Iterator[tuple[str, str]]:
     for descriptor, value in message.ListFields():
         path = f"{prefix}{descriptor.name}"
+        if descriptor.name in _LEFT_OUT_FIELDS:
+            continue
         if descriptor.message_type is None:
             yield path, _masked(descriptor, value)
         elif descriptor.is_repeated:

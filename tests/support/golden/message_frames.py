@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import google_crc32c
 
 from proto import PulsarApi_pb2 as pb
-from tests.support.golden.exchange import Expect
+from tests.support.golden.exchange import Expect, Send
 from tests.support.golden.masks import Difference
 
 if TYPE_CHECKING:
@@ -20,9 +20,14 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
-    from tests.support.golden.exchange import Answer, Step
+    from tests.support.golden.exchange import Answer, Case, Step
 
 _MAGIC = b"\x0e\x01"
+_RANKS = {
+    pb.BaseCommand.PRODUCER_SUCCESS: 1,
+    pb.BaseCommand.WATCH_TOPIC_UPDATE: 2,
+    pb.BaseCommand.MESSAGE: 3,
+}
 _HEAD_BYTES = 10
 """Magic number, checksum, length of the metadata."""
 
@@ -75,14 +80,21 @@ def answers_in_a_row(steps: Sequence[Step], start: int) -> list[Expect]:
     return found
 
 
+def is_about_messages(case: Case) -> bool:
+    """Tell whether a case has producers or consumers."""
+    return case.group == "messaging" or any(
+        isinstance(step, Send) and step.command is not None and step.command.HasField("producer")
+        for step in case.steps
+    )
+
+
 def rank(answer: Answer) -> int:
     """Return 0 for an answer, more for what a real broker sends before or after it, by chance.
 
-    That is the second answer to a producer that waited for another to close, and messages.
+    That is the second answer to a producer that waited for another to close, what a watcher is told
+    of a topic, and messages.
     """
-    if not isinstance(answer, pb.BaseCommand):
-        return 0
-    return {pb.BaseCommand.PRODUCER_SUCCESS: 1, pb.BaseCommand.MESSAGE: 2}.get(answer.type, 0)
+    return _RANKS.get(answer.type, 0) if isinstance(answer, pb.BaseCommand) else 0
 
 
 def is_message(answer: Answer) -> bool:

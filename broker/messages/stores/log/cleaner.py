@@ -17,7 +17,6 @@ from broker.messages.stores.log.segments import SEGMENT_BYTES, segment_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from concurrent.futures import Executor
 
     from broker.messages.stores.log.files import LogFile, LogFiles
     from broker.messages.stores.log.items import Items
@@ -56,7 +55,6 @@ class Cleaner:
         segments: Segments,
         writer: LogWriter,
         items: Items,
-        executor: Executor,
     ) -> None:
         self.deleted_segments = 0
         self.copied_bytes = 0
@@ -64,7 +62,6 @@ class Cleaner:
         self._segments = segments
         self._writer = writer
         self._items = items
-        self._executor = executor
         self._something_died = asyncio.Event()
         self._unreadable: set[int] = set()
         self._task: asyncio.Task[None] | None = None
@@ -126,7 +123,7 @@ class Cleaner:
             raise MessageStoreError(f"{segment.live} bytes of it cannot be read")
         self._segments.remove(segment)
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._executor, self._delete, segment)
+        await loop.run_in_executor(self._files.executor, self._delete, segment)
         self.deleted_segments += 1
 
     def _delete(self, segment: Segment) -> None:
@@ -157,7 +154,7 @@ class Cleaner:
         loop = asyncio.get_running_loop()
         if segment.file is None:
             return []
-        return await loop.run_in_executor(self._executor, _records, segment.file, step)
+        return await loop.run_in_executor(self._files.executor, _records, segment.file, step)
 
     def _copy(self, step: Sequence[Move], raw: Sequence[bytes]) -> list[Move]:
         """Add the records that are still needed behind all others."""

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import fcntl
 import os
+import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
 from broker.messages.managed_ledger import MessageStoreError
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
     from pathlib import Path
 
 LOCK_NAME = "lock"
+# One writes and syncs, and one reads what is copied.
+_THREADS = 2
+IDENTITY_NAME = "identity"
+_IDENTITY_BYTES = 32
 
 
 class LogFile(Protocol):
@@ -45,7 +52,13 @@ class LogFile(Protocol):
 
 
 class LogFiles(Protocol):
-    """A directory of such files."""
+    """A directory of such files.
+
+    Attributes:
+        executor: Runs calls that block; those of one file in any order.
+    """
+
+    executor: Executor
 
     def lock(self) -> None:
         """Keep every other process out until this one ends or releases it.
@@ -112,6 +125,7 @@ class DiskFiles:
     """A directory on disk; it is made when it is locked."""
 
     def __init__(self, directory: Path) -> None:
+        self.executor: Executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="message-log")
         self._directory = directory
         self._lock: int | None = None
 
@@ -141,6 +155,7 @@ class DiskFiles:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+        self.executor.shutdown(wait=False)
 
     def names(self) -> list[str]:
         """Return the names of all files, sorted."""
@@ -168,3 +183,36 @@ class DiskFiles:
 
     def __str__(self) -> str:
         return str(self._directory)
+
+
+def identity_of(files: LogFiles) -> str:
+    """Return a name that stays with a locked directory; the first time it is made, and on disk.
+
+    Brokers that share topics note by it who has the messages of a bundle.
+
+    Raises:
+        OSError: It cannot be read or made.
+    """
+    if IDENTITY_NAME in files.names():
+        found = _read_identity(files)
+        if len(found) == _IDENTITY_BYTES:
+            return found
+        # It was being made when the machine stopped: nobody has been told of it.
+        files.unlink(IDENTITY_NAME)
+    made = uuid.uuid4().hex
+    file = files.create(IDENTITY_NAME)
+    try:
+        file.append(made.encode())
+        file.sync()
+    finally:
+        file.close()
+    files.sync()
+    return made
+
+
+def _read_identity(files: LogFiles) -> str:
+    file = files.open(IDENTITY_NAME)
+    try:
+        return file.pread(_IDENTITY_BYTES, 0).decode("ascii", "replace")
+    finally:
+        file.close()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from copy import copy
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.stores.figures import room_figures
 from broker.messages.stores.ledger_row import LedgerRow
 from broker.messages.stores.log.cleaner import Cleaner
+from broker.messages.stores.log.files import identity_of
 from broker.messages.stores.log.items import Items
 from broker.messages.stores.log.log_ledger import LogLedger
 from broker.messages.stores.log.managed_ledger import LogManagedLedger, LogTopic
@@ -28,9 +30,10 @@ from broker.messages.stores.memory import MAX_ENTRIES_PER_LEDGER, wall_clock_ms
 from broker.messages.stores.room import NO_BOUNDS, StoreRoom
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from broker.messages.managed_ledger import ManagedLedger
+    from broker.messages.stores.figures import StoreFigures
     from broker.messages.stores.log.files import LogFiles
     from broker.messages.stores.log.recovery import Found, FoundTopic
     from broker.messages.stores.room import StoreBounds
@@ -40,7 +43,6 @@ IDS_AT_ONCE = 1_000
 """Ids are reserved in the log so many at a time; a restart leaves a gap."""
 
 _IDS_KEY = ItemKey(0, IDS, "")
-_THREADS = 2
 
 
 class LogOptions(NamedTuple):
@@ -79,12 +81,13 @@ class LogMessageStore:
         options: LogOptions = NO_OPTIONS,
         now_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
+        self.identity = ""
         self.room = StoreRoom(bounds)
         self._files = files
         self._clock = clock
         self._options = options
         self._now_ms = now_ms
-        self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="message-log")
+        self._is_open = False
         self._topics: dict[str, LogTopic] = {}
         self._by_id: dict[int, LogTopic] = {}
         self._open: dict[str, LogManagedLedger] = {}
@@ -102,9 +105,10 @@ class LogMessageStore:
         loop = asyncio.get_running_loop()
         try:
             self._files.lock()
+            self.identity = identity_of(self._files)
             recovery = Recovery(self._files)
             run = loop.run_in_executor(
-                self._executor, lambda: recovery.run(drop_damaged=self._options.drop_damaged)
+                self._files.executor, lambda: recovery.run(drop_damaged=self._options.drop_damaged)
             )
             self._take_over(await run)
         except OSError as error:
@@ -115,15 +119,14 @@ class LogMessageStore:
         except MessageStoreError:
             self._files.release()
             raise
+        self._is_open = True
         self.parts.cleaner.start()
 
     def _take_over(self, found: Found) -> None:
         segments = found.segments
-        writer = LogWriter(
-            self._files, segments, self._clock, self._executor, fsync=self._options.fsync
-        )
+        writer = LogWriter(self._files, segments, self._clock, fsync=self._options.fsync)
         items = Items(segments, writer, self._value_of, self._clock)
-        cleaner = Cleaner(self._files, segments, writer, items, self._executor)
+        cleaner = Cleaner(self._files, segments, writer, items)
         writer.on_unsaved, writer.on_settled = items.unsaved, cleaner.wake
         self.parts = LogParts(
             segments=segments,
@@ -137,8 +140,8 @@ class LogMessageStore:
         )
         for topic in found.topics:
             self._add_found(topic)
-        for key, (version, segment, size, value) in found.items.items():
-            items.found(key, version, segment, size)
+        for key, (segment, size, value) in found.items.items():
+            items.found(key, segment, size)
             self._take_value(key, value)
         self._next_id = self._reserved
         for topic in found.topics:
@@ -169,6 +172,9 @@ class LogMessageStore:
 
     async def close(self) -> None:
         """Write what waits, and release the files."""
+        if not self._is_open:
+            return
+        self._is_open = False
         for ledger in self._open.values():
             ledger.close("the message store is closed")
         self._open.clear()
@@ -178,10 +184,13 @@ class LogMessageStore:
         for segment in self.parts.segments:
             if segment.file is not None:
                 segment.file.close()
-        self._executor.shutdown(wait=False)
         self._files.release()
 
     # -- topics -------------------------------------------------------------------------------
+
+    def names(self) -> Sequence[str]:
+        """Return the topics of which anything is stored."""
+        return list(self._topics)
 
     def next_id(self) -> int:
         """Return a number that was never given before."""
@@ -289,6 +298,18 @@ class LogMessageStore:
     def stored_bytes(self) -> int:
         """Bytes of all entries that are stored."""
         return self.room.taken.data_bytes
+
+    def figures(self) -> StoreFigures:
+        """Return what it holds and has written, for metrics."""
+        parts = self.parts
+        return room_figures(self.room)._replace(
+            file_bytes=parts.segments.size_bytes,
+            files=len(parts.segments),
+            unwritten_bytes=parts.writer.unwritten_bytes,
+            deleted_files=parts.cleaner.deleted_segments,
+            copied_bytes=parts.cleaner.copied_bytes,
+            writing=copy(parts.writer.figures),
+        )
 
     @property
     def on_full(self) -> Callable[[str], None] | None:

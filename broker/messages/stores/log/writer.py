@@ -17,7 +17,6 @@ from broker.messages.stores.log.write_figures import WriteFigures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from concurrent.futures import Executor
 
     from broker.messages.position import Position
     from broker.messages.stores.log.chunk import Writing
@@ -48,7 +47,6 @@ class LogWriter:
         segments: Takes new ones.
         fsync: Confirm only what the disk has.
         clock: For syncs that nobody waits for.
-        executor: Runs what blocks.
     """
 
     def __init__(
@@ -56,7 +54,6 @@ class LogWriter:
         files: LogFiles,
         segments: Segments,
         clock: Clock,
-        executor: Executor,
         *,
         fsync: bool,
     ) -> None:
@@ -69,7 +66,6 @@ class LogWriter:
         self._segments = segments
         self._fsync = fsync
         self._clock = clock
-        self._executor = executor
         self._active: Segment | None = None
         self._open_chunk: Chunk | None = None
         self._chunks: deque[Chunk] = deque()
@@ -220,7 +216,7 @@ class LogWriter:
             size_bytes += chunk.size
             chunks.append(chunk)
         loop = asyncio.get_running_loop()
-        self._committing = loop.run_in_executor(self._executor, self._write_and_sync, chunks)
+        self._committing = loop.run_in_executor(self._files.executor, self._write_and_sync, chunks)
         self._committing.add_done_callback(lambda done: self._committed(chunks, done))
 
     def _write_and_sync(self, chunks: list[Chunk]) -> None:
@@ -257,7 +253,7 @@ class LogWriter:
         segments = self._unsynced()
         ends = [self._written(segment) for segment in segments]
         loop = asyncio.get_running_loop()
-        self._syncing = loop.run_in_executor(self._executor, self._sync_files, segments)
+        self._syncing = loop.run_in_executor(self._files.executor, self._sync_files, segments)
         self._syncing.add_done_callback(lambda done: self._did_sync(segments, ends, done))
 
     def _sync_files(self, segments: Sequence[Segment]) -> None:

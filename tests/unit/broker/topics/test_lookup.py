@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.ownership.sole import SoleOwnership
 from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.memory import MemoryStore
 from broker.topics.lookup import LookupHandler
@@ -31,7 +32,8 @@ async def handler(
     await store.apply(NAMESPACE, TOPICS)
     rules = TopicRules(auto_creation=allowed, auto_partitions=partitions)
     topics = TopicService(store, lambda _: rules)
-    return LookupHandler(store, lambda: url, topics, pulsar_compatible=as_shipped)
+    ownership = SoleOwnership(lambda: (url, "http://10.0.0.1:8080"))
+    return LookupHandler(store, ownership, topics, pulsar_compatible=as_shipped)
 
 
 def lookup_of(topic: str, **fields: object) -> pb.CommandLookupTopic:

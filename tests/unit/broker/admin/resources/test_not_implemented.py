@@ -9,6 +9,7 @@ from broker.admin.resources.brokers import BrokerAdmin
 from broker.admin.resources.lookup import LookupAdmin
 from broker.admin.resources.namespaces import NamespaceAdmin
 from broker.admin.resources.not_implemented import NotImplementedAdmin
+from broker.admin.resources.ownership import OwnershipAdmin
 from broker.admin.resources.tenants import TenantAdmin
 from broker.admin.resources.topics import TopicAdmin
 
@@ -30,6 +31,7 @@ def test_a_call_that_is_implemented_is_not_listed_as_missing() -> None:
     namespaces, topics = NamespaceAdmin(context), TopicAdmin(context)
     implemented = (
         BrokerAdmin(context),
+        OwnershipAdmin(context),
         TenantAdmin(context, namespaces),
         namespaces,
         topics,

@@ -1,0 +1,209 @@
+"""Schemas of topics: ``/admin/v2/schemas``.
+
+Source: upstream SchemasResourceBase, v2.SchemasResource.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from broker.admin.bodies import BadBodyError, check_unicode, json_object, string_map_of
+from broker.admin.paths import Endpoint, Takes
+from broker.admin.requests import TOPIC_REASON, flag, namespace_name, segment
+from broker.schemas.errors import TRUNCATED_KEY_VALUE, SchemaRefusal, SchemaRefusedError
+from broker.schemas.key_value import KEY_VALUE, TruncatedKeyValueError, as_text, of_text
+from broker.schemas.schema import REST_KINDS, Schema
+from proto.names import PERSISTENT, InvalidNameError, TopicName
+from server.cross_site import check_change
+from server.http import JSON_TYPE, RestError, json_response
+
+if TYPE_CHECKING:
+    from broker.admin.context import AdminContext
+    from broker.policies.effective import EffectivePolicies
+    from broker.stores.topic_schemas import StoredSchema
+
+SCHEMAS = "/admin/v2/schemas/{tenant}/{namespace}/{topic}"
+NOT_FOUND = "Schema not found"
+_INVALID, _INCOMPATIBLE, _FAILED, _ACCEPTED = 422, 409, 500, 202
+
+
+class SchemaAdmin:
+    """Requests about schemas. A topic need not exist to have one."""
+
+    def __init__(self, context: AdminContext) -> None:
+        self._context = context
+        self._schemas = context.schemas
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        return [
+            Endpoint("GET", f"{SCHEMAS}/schema", self.get),
+            Endpoint("GET", f"{SCHEMAS}/schema/{{version}}", self.get_version),
+            Endpoint("GET", f"{SCHEMAS}/schemas", self.get_all),
+            Endpoint("GET", f"{SCHEMAS}/metadata", self.metadata),
+            Endpoint("POST", f"{SCHEMAS}/schema", self.post, Takes.APPLICATION_JSON),
+            Endpoint("DELETE", f"{SCHEMAS}/schema", self.delete),
+            Endpoint(
+                "POST", f"{SCHEMAS}/compatibility", self.compatibility, Takes.APPLICATION_JSON
+            ),
+            Endpoint("POST", f"{SCHEMAS}/version", self.version_of, Takes.APPLICATION_JSON),
+        ]
+
+    async def get(self, request: web.Request) -> web.StreamResponse:
+        """Return the newest schema."""
+        return await self._answer(await self._schemas.get(_topic(request)))
+
+    async def get_version(self, request: web.Request) -> web.StreamResponse:
+        """Return one version."""
+        topic, text = _topic(request), segment(request, "version")
+        try:
+            version = int(text[:20])
+        except ValueError:
+            reason = f'For input string: "{text}"'
+            raise BadBodyError(reason, upstream_status=_FAILED) from None
+        return await self._answer(await self._schemas.get(topic, version))
+
+    async def _answer(self, found: StoredSchema | None) -> web.StreamResponse:
+        if found is None:
+            raise RestError(404, NOT_FOUND)
+        return json_response(_shown(found))
+
+    async def get_all(self, request: web.Request) -> web.StreamResponse:
+        """Return all versions in force, one after the other: together they may be large."""
+        found = await self._schemas.in_force(_topic(request))
+        response = web.StreamResponse(headers={"Content-Type": JSON_TYPE})
+        await response.prepare(request)
+        await response.write(b'{"getSchemaResponses":[')
+        for index, one in enumerate(found):
+            text = json.dumps(_shown(one), ensure_ascii=False, separators=(",", ":"))
+            await response.write((b"," if index else b"") + text.encode(errors="backslashreplace"))
+            await asyncio.sleep(0)
+        await response.write(b"]}")
+        await response.write_eof()
+        return response
+
+    async def metadata(self, request: web.Request) -> web.StreamResponse:
+        """Return the versions there are, deletions included; nothing for no schema.
+
+        The ledgers that a real broker names here have no counterpart: they are 0.
+        """
+        known = await self._schemas.history(_topic(request))
+        if not known:
+            return web.Response(headers={"Content-Type": JSON_TYPE})
+        index = [{"ledgerId": 0, "entryId": 0, "version": one.version} for one in known]
+        return json_response({"info": index[-1], "index": index})
+
+    async def post(self, request: web.Request) -> web.StreamResponse:
+        """Add a version, or return that of the same schema; whatever clients may do by policy."""
+        check_change(request)
+        topic = _topic(request)
+        await self._context.policies(topic.namespace)
+        schema = await _schema(request)
+        try:
+            version = await self._schemas.offer(topic, schema, self._policies(topic), may_add=True)
+        except TruncatedKeyValueError:
+            raise RestError(_INVALID, TRUNCATED_KEY_VALUE.text) from None
+        except SchemaRefusedError as error:
+            raise _refused(error.refusal) from None
+        return json_response({"version": {"version": version}})
+
+    async def delete(self, request: web.Request) -> web.StreamResponse:
+        """Put the schemas out of force, which takes a version; by ``force`` forget them all."""
+        check_change(request)
+        topic = _topic(request)
+        if not flag(request, "force"):
+            return json_response({"version": await self._schemas.remove(topic)})
+        await self._schemas.delete(topic)
+        return json_response({"version": -1})
+
+    async def compatibility(self, request: web.Request) -> web.StreamResponse:
+        """Tell whether a schema could become a version."""
+        topic = _topic(request)
+        schema, policies = await _schema(request), self._policies(topic)
+        compatible = True
+        try:
+            await self._schemas.test(topic, schema, policies)
+        except TruncatedKeyValueError:
+            raise RestError(_INVALID, TRUNCATED_KEY_VALUE.text) from None
+        except SchemaRefusedError as error:
+            refusal = error.refusal
+            if self._context.rules.fails_as_upstream:
+                raise RestError(_FAILED, refusal.text) from None
+            if refusal.invalid:
+                raise _refused(refusal) from None
+            compatible = False
+        answer = {
+            "schemaCompatibilityStrategy": policies.schema_strategy,
+            "compatibility": compatible,
+        }
+        return json_response(answer, _ACCEPTED)
+
+    async def version_of(self, request: web.Request) -> web.StreamResponse:
+        """Return the version that is the same schema; -1 for none."""
+        topic = _topic(request)
+        version = await self._schemas.version_of(topic, await _schema(request))
+        return json_response({"version": -1 if version is None else version})
+
+    def _policies(self, topic: TopicName) -> EffectivePolicies:
+        return self._context.message_policies.of(topic)
+
+
+def _topic(request: web.Request) -> TopicName:
+    namespace = namespace_name(request, TOPIC_REASON)
+    local = segment(request, "topic")
+    try:
+        topic = TopicName.parse(f"{PERSISTENT}://{namespace}/{local}")
+    except InvalidNameError:
+        raise RestError(412, TOPIC_REASON) from None
+    if "/" in local:
+        raise RestError(412, TOPIC_REASON)
+    return topic
+
+
+async def _schema(request: web.Request) -> Schema:
+    body = await json_object(request)
+    if body is None:
+        raise BadBodyError("the body should be a schema", upstream_status=_FAILED)
+    kind = REST_KINDS.get(str(body.get("type")))
+    if kind is None:
+        shown = str(body.get("type"))[:100]
+        reason = f"No enum constant org.apache.pulsar.common.schema.SchemaType.{shown}"
+        raise BadBodyError(reason, upstream_status=_FAILED)
+    text = body.get("schema")
+    if not isinstance(text, str):
+        raise BadBodyError("schema should be a string", upstream_status=_FAILED)
+    properties = body.get("properties")
+    if not isinstance(properties, dict | None):
+        raise BadBodyError("properties should be an object of strings")
+    check_unicode([text])
+    return Schema(kind, _data(kind, text), string_map_of(properties or {}, "properties"))
+
+
+def _data(kind: str, text: str) -> bytes:
+    if kind != KEY_VALUE:
+        return text.encode()
+    try:
+        return of_text(text)
+    except (ValueError, RecursionError):
+        reason = "schema should be an object with key and value"
+        raise BadBodyError(reason, upstream_status=_FAILED) from None
+
+
+def _shown(stored: StoredSchema) -> dict[str, object]:
+    schema = Schema(stored.kind, stored.data, stored.properties)
+    data = as_text(schema) if stored.kind == KEY_VALUE else stored.data.decode(errors="replace")
+    return {
+        "version": stored.version,
+        "type": stored.kind,
+        "timestamp": stored.stored_at,
+        "data": data,
+        "properties": dict(stored.properties),
+    }
+
+
+def _refused(refusal: SchemaRefusal) -> RestError:
+    return RestError(_INVALID if refusal.invalid else _INCOMPATIBLE, refusal.text)

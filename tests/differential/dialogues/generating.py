@@ -1,0 +1,273 @@
+"""Random dialogues of producers and consumers: mostly such as a client would have.
+
+Steps that a server refuses, or that close the connection, come in between: what it then has left is
+part of the question. Nobody knows beforehand what the server says, so what is remembered here is
+what would be open if it agreed to everything.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tests.support.dialogues.dialogue import FAILOVER, RESET, Dialogue, Step
+from tests.support.dialogues.wire import EARLIEST, LATEST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FEWEST_STEPS, MOST_STEPS = 6, 14
+EXCLUSIVE, SHARED, KEY_SHARED = 0, 1, 3
+AFTER_ALL_MS = 4_102_444_800_000
+"""The year 2100; messages are of the first millisecond of 1970."""
+UNKNOWN_ID = 9
+BATCH = 3
+
+
+@dataclass
+class _Side:
+    """What one connection would have open."""
+
+    producers: list[int] = field(default_factory=list)
+    consumers: list[int] = field(default_factory=list)
+
+
+def dialogues(seed: int, count: int, label: str) -> list[Dialogue]:
+    """Return dialogues; the same seed gives the same but for the names of their topics.
+
+    Args:
+        seed: Of the dice.
+        count: How many.
+        label: Part of the names of their topics; some rules hash them.
+    """
+    dice = random.Random(seed)
+    names = [f"{seed}-{number}" for number in range(count)]
+    return [
+        _Writer(dice, f"persistent://public/default/{label}-{name}").dialogue(name)
+        for name in names
+    ]
+
+
+class _Writer:
+    def __init__(self, dice: random.Random, topic: str) -> None:
+        self._dice = dice
+        self._topic = topic
+        self._sides = (_Side(), _Side())
+        self._types = {name: self._type() for name in ("s1", "s2")}
+        self._messages: list[tuple[str, int]] = []
+        self._requests = 0
+        self._steps: list[Step] = []
+
+    def dialogue(self, name: str) -> Dialogue:
+        """Write a whole dialogue: somebody produces and somebody listens, then anything."""
+        opening: list[Callable[[int], dict[str, Any]]] = [self._producer, self._subscribe]
+        self._dice.shuffle(opening)
+        for one in opening:
+            self._write(one)
+        for one in (self._flow, self._send):
+            if self._dice.random() < 0.85:
+                self._write(one)
+        while len(self._steps) < self._dice.randint(FEWEST_STEPS, MOST_STEPS):
+            weights = [weight for _, weight in self._choices()]
+            (chosen,) = self._dice.choices([one for one, _ in self._choices()], weights)
+            self._write(chosen)
+        return Dialogue(f"dialogue {name}", self._topic, tuple(self._steps))
+
+    def _choices(self) -> list[tuple[Callable[[int], dict[str, Any]], int]]:
+        return [
+            (self._send, 24),
+            (self._flow, 14),
+            (self._ack, 12),
+            (self._subscribe, 12),
+            (self._redeliver, 7),
+            (self._producer, 8),
+            (self._seek, 5),
+            (self._consumer_stats, 5),
+            (self._last_message_id, 4),
+            (self._close_consumer, 5),
+            (self._close_producer, 4),
+            (self._unsubscribe, 3),
+            (self._ping, 2),
+            (self._reset, 3),
+        ]
+
+    def _write(self, command: Callable[[int], dict[str, Any]]) -> None:
+        connection = self._connection_for(command)
+        self._steps.append(Step(connection, command(connection)))
+
+    def _connection_for(self, command: Callable[[int], dict[str, Any]]) -> int:
+        """Return a connection that has what the command is about, if there is one."""
+        kind = {self._send: "producers", self._close_producer: "producers"}.get(command)
+        if kind is None and command in self._of_consumers:
+            kind = "consumers"
+        having = [at for at in (0, 1) if kind and getattr(self._sides[at], kind)]
+        if having and self._dice.random() < 0.95:
+            return self._dice.choice(having)
+        return 0 if self._dice.random() < 0.6 else 1
+
+    @property
+    def _of_consumers(self) -> tuple[Callable[[int], dict[str, Any]], ...]:
+        return (
+            self._flow,
+            self._ack,
+            self._redeliver,
+            self._seek,
+            self._consumer_stats,
+            self._last_message_id,
+            self._close_consumer,
+            self._unsubscribe,
+        )
+
+    def _request(self) -> int:
+        self._requests += 1
+        return self._requests
+
+    def _type(self) -> int:
+        return self._dice.choices((EXCLUSIVE, SHARED, FAILOVER, KEY_SHARED), (30, 40, 12, 18))[0]
+
+    def _of(self, ids: list[int], unlikely: float = 0.03) -> int:
+        """Return one of the ids; seldom one that is not."""
+        if not ids or self._dice.random() < unlikely:
+            return UNKNOWN_ID
+        return self._dice.choice(ids)
+
+    # -- producers ----------------------------------------------------------------------------
+
+    def _producer(self, connection: int) -> dict[str, Any]:
+        number = self._dice.choice((1, 1, 1, 2))
+        does: dict[str, Any] = {"command": "PRODUCER", "topic": self._topic}
+        does |= {"producer_id": number, "request_id": self._request()}
+        if self._dice.random() < 0.3:
+            does["producer_name"] = self._dice.choice(("fixed", "other"))
+            if self._dice.random() < 0.3:
+                does["epoch"] = self._dice.randint(0, 2)
+                does["user_provided_producer_name"] = self._dice.random() < 0.5
+        if self._dice.random() < 0.3:
+            does["producer_access_mode"] = self._dice.choice((1, 2, 3))
+            if self._dice.random() < 0.2:
+                does["topic_epoch"] = self._dice.choice((0, 1, 9))
+        if number not in self._sides[connection].producers:
+            self._sides[connection].producers.append(number)
+        return does
+
+    def _send(self, connection: int) -> dict[str, Any]:
+        count = self._dice.choices((1, 2, 3), (6, 2, 2))[0]
+        size = self._dice.choices((1, BATCH), (6, 4))[0]
+        first = len(self._messages)
+        numbers = list(range(first, first + count))
+        self._messages += [(f"m{number}", size) for number in numbers]
+        return {
+            "command": "SEND",
+            "producer_id": self._of(self._sides[connection].producers, 0.01),
+            "sequence_ids": numbers,
+            "batch_of": size,
+            "bad_checksum": self._dice.random() < 0.05,
+        }
+
+    def _close_producer(self, connection: int) -> dict[str, Any]:
+        number = self._of(self._sides[connection].producers)
+        self._sides[connection].producers = [
+            one for one in self._sides[connection].producers if one != number
+        ]
+        does = {"command": "CLOSE_PRODUCER", "producer_id": number}
+        return {**does, "request_id": self._request()}
+
+    # -- consumers ----------------------------------------------------------------------------
+
+    def _subscribe(self, connection: int) -> dict[str, Any]:
+        number = self._dice.choice((1, 1, 2))
+        name = self._dice.choice(("s1", "s1", "s1", "s2"))
+        kind = self._types[name] if self._dice.random() < 0.93 else self._type()
+        does: dict[str, Any] = {"command": "SUBSCRIBE", "topic": self._topic}
+        does |= {"subscription": name, "subType": kind, "consumer_id": number}
+        does |= {"request_id": self._request(), "consumer_name": f"c{connection}{number}"}
+        does["initialPosition"] = self._dice.choice((0, 1, 1))
+        if self._dice.random() < 0.1:
+            does["durable"] = False
+        if self._dice.random() < 0.1:
+            does["priority_level"] = self._dice.choice((0, 1))
+        if number not in self._sides[connection].consumers:
+            self._sides[connection].consumers.append(number)
+        return does
+
+    def _flow(self, connection: int) -> dict[str, Any]:
+        permits = self._dice.choices((1, 2, 5, 100, 0), (25, 25, 25, 25, 1))[0]
+        number = self._of(self._sides[connection].consumers)
+        return {"command": "FLOW", "consumer_id": number, "messagePermits": permits}
+
+    def _ack(self, connection: int) -> dict[str, Any]:
+        number = self._of(self._sides[connection].consumers)
+        does: dict[str, Any] = {"command": "ACK", "consumer_id": number}
+        does["ack_type"] = "Cumulative" if self._dice.random() < 0.3 else "Individual"
+        name, size = self._some_message()
+        does["message"] = name
+        if size > 1 and self._dice.random() < 0.5:
+            does["ack_set"] = [self._dice.randint(0, (1 << size) - 1)]
+        if self._dice.random() < 0.6:
+            does["request_id"] = self._request()
+        return does
+
+    def _some_message(self) -> tuple[str, int]:
+        if not self._messages or self._dice.random() < 0.05:
+            return "unknown", 1
+        return self._dice.choice(self._messages)
+
+    def _redeliver(self, connection: int) -> dict[str, Any]:
+        number = self._of(self._sides[connection].consumers)
+        does: dict[str, Any] = {"command": "REDELIVER_UNACKNOWLEDGED_MESSAGES"}
+        does["consumer_id"] = number
+        if self._dice.random() < 0.4:
+            some = {self._some_message()[0] for _ in range(self._dice.randint(1, 2))}
+            does["messages"] = sorted(some)
+        return does
+
+    def _seek(self, connection: int) -> dict[str, Any]:
+        number = self._of(self._sides[connection].consumers)
+        does: dict[str, Any] = {"command": "SEEK", "consumer_id": number}
+        does["request_id"] = self._request()
+        match self._dice.randrange(4):
+            case 0:
+                does["message_publish_time"] = self._dice.choice((0, 1, 2, AFTER_ALL_MS))
+            case 1:
+                does["message"] = self._dice.choice((EARLIEST, LATEST))
+            case _:
+                does["message"] = self._some_message()[0]
+        self._sides[connection].consumers = [
+            one for one in self._sides[connection].consumers if one != number
+        ]
+        return does
+
+    def _consumer_stats(self, connection: int) -> dict[str, Any]:
+        return self._asked("CONSUMER_STATS", connection)
+
+    def _last_message_id(self, connection: int) -> dict[str, Any]:
+        return self._asked("GET_LAST_MESSAGE_ID", connection)
+
+    def _close_consumer(self, connection: int) -> dict[str, Any]:
+        return self._gone("CLOSE_CONSUMER", connection)
+
+    def _unsubscribe(self, connection: int) -> dict[str, Any]:
+        does = self._gone("UNSUBSCRIBE", connection)
+        return {**does, "force": True} if self._dice.random() < 0.2 else does
+
+    def _asked(self, command: str, connection: int) -> dict[str, Any]:
+        number = self._of(self._sides[connection].consumers)
+        return {"command": command, "consumer_id": number, "request_id": self._request()}
+
+    def _gone(self, command: str, connection: int) -> dict[str, Any]:
+        does = self._asked(command, connection)
+        self._sides[connection].consumers = [
+            one for one in self._sides[connection].consumers if one != does["consumer_id"]
+        ]
+        return does
+
+    # -- the connection -----------------------------------------------------------------------
+
+    def _ping(self, connection: int) -> dict[str, Any]:
+        return {"command": "PING"}
+
+    def _reset(self, connection: int) -> dict[str, Any]:
+        self._sides[connection].producers.clear()
+        self._sides[connection].consumers.clear()
+        return {"connection": RESET}

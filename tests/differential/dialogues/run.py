@@ -1,0 +1,121 @@
+"""One run of dialogues: to a real broker twice, then to Floodgate, many side by side."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.differential.sides import floodgate_side, real_side
+from tests.support.dialogues.comparison import agree, disagreement
+from tests.support.dialogues.player import Patience, play
+from tests.support.golden.exchange import Rest
+from tests.support.golden.rest import ask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tests.differential.player import Side
+    from tests.support.dialogues.comparison import Disagreement
+    from tests.support.dialogues.dialogue import Dialogue
+
+SIDE_BY_SIDE = 64
+PLAYS = 3
+"""Of a dialogue that disagrees: somebody may have been slow."""
+_PATIENCE = Patience(quiet=0.3)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One dialogue, played.
+
+    Attributes:
+        dialogue: With what the real broker said.
+        kept: Whether it said so twice.
+        found: Where Floodgate disagreed; None if it did not.
+    """
+
+    dialogue: Dialogue
+    kept: bool
+    found: Disagreement | None = None
+
+
+@contextmanager
+def open_run(label: str) -> Iterator[DialogueRun | None]:
+    """Start Floodgate; None without a real broker."""
+    real = real_side(label, through_proxy=False)
+    if real is None:
+        yield None
+        return
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        floodgate_side(label, Path(folder), through_proxy=False) as ours,
+    ):
+        for side in (real, ours):
+            path = "/lookup/v2/topic/persistent/public/default/looked-up"
+            ask(side.web, Rest("GET", path, None, 200))
+        yield DialogueRun(real, ours)
+
+
+class DialogueRun:
+    """A real broker and Floodgate; both keep topics until they are forgotten."""
+
+    def __init__(self, real: Side, ours: Side) -> None:
+        self._real = real
+        self._ours = ours
+
+    async def play_all(self, dialogues: Sequence[Dialogue]) -> list[Outcome]:
+        """Play dialogues, many side by side; return them in their order."""
+        places = asyncio.Semaphore(SIDE_BY_SIDE)
+
+        async def one(dialogue: Dialogue) -> Outcome:
+            async with places:
+                return await self.play(dialogue)
+
+        return list(await asyncio.gather(*map(one, dialogues)))
+
+    async def play(self, dialogue: Dialogue) -> Outcome:
+        """Play one dialogue to the real broker twice, and to Floodgate."""
+        address = self._real.address
+        first = await play(dialogue, address, _PATIENCE, expecting=False)
+        await self._forget(self._real, dialogue.topic)
+        expected = dialogue.expecting(first)
+        second = await play(expected, address, _PATIENCE)
+        await self._forget(self._real, dialogue.topic)
+        pairs = zip(first, second, strict=False)
+        if len(first) != len(second) or not all(agree(*pair) for pair in pairs):
+            return Outcome(expected, kept=False)
+        first_found = None
+        for _ in range(PLAYS):
+            found = disagreement(expected, await play(expected, self._ours.address, _PATIENCE))
+            await self._forget(self._ours, dialogue.topic)
+            if found is None:
+                return Outcome(expected, kept=True)
+            first_found = first_found or found
+        return Outcome(expected, kept=True, found=first_found)
+
+    async def shrunk(self, outcome: Outcome) -> Outcome:
+        """Return the smallest that was found to disagree for the same cause."""
+        assert outcome.found is not None
+        cause, end = outcome.found.cause, outcome.found.index + 1
+        dialogue = outcome.dialogue
+        smallest = outcome
+        steps = dialogue.steps[:end]
+        while True:
+            tries = [steps[:at] + steps[at + 1 :] for at in range(len(steps) - 1)]
+            candidates = [
+                replace(dialogue, steps=one).about(f"{dialogue.topic}-{len(steps)}-{at}")
+                for at, one in enumerate(tries)
+            ]
+            played = await self.play_all(candidates)
+            good = [one for one in played if one.found is not None and one.found.cause == cause]
+            if not good:
+                return smallest
+            smallest, steps = good[0], good[0].dialogue.steps
+
+    async def _forget(self, side: Side, topic: str) -> None:
+        path = f"/admin/v2/{topic.replace('://', '/')}?force=true"
+        await asyncio.to_thread(ask, side.web, Rest("DELETE", path, None, 204))

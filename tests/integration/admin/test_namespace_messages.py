@@ -1,0 +1,46 @@
+"""A namespace that is deleted takes its messages and its clients' producers with it."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.metadata import MessageDigest
+from broker.messages.topic import PersistentTopic
+from proto.names import TopicName
+from server.connection.request_errors import RequestError
+from tests.support.peers.rest_client import rest_client
+from tests.support.processes.cluster import cluster
+
+NAMESPACE = "/admin/v2/namespaces/public/tests"
+ENTRY = MessageDigest(1, 1, 0)
+
+
+@pytest.mark.parametrize("loaded", [True, False])
+async def test_a_namespace_that_comes_again_is_empty(loaded: bool) -> None:
+    allowed = {"forceDeleteNamespaceAllowed": "true"}
+    async with (
+        cluster(profile="floodgate", broker=allowed) as parts,
+        rest_client(parts.broker) as r,
+    ):
+        # Given
+        name = TopicName.parse("persistent://public/tests/orders")
+        messaging = parts.broker.messaging
+        await r.done("PUT", NAMESPACE)
+        topic = await messaging.loaded_topics.get(name)
+        assert isinstance(topic, PersistentTopic)
+        topic.ledger.append(b"one", ENTRY)
+        if not loaded:
+            await messaging.loaded_topics.unload(name)
+        # When
+        await r.done("DELETE", f"{NAMESPACE}?force=true")
+        # Then
+        assert not messaging.store.holds(str(name))
+        assert messaging.loaded_topics.loaded(name) is None
+        assert topic.closing
+        with pytest.raises((RequestError, MessageStoreError)):
+            await messaging.loaded_topics.get(name)
+        await r.done("PUT", NAMESPACE)
+        again = await messaging.loaded_topics.get(name)
+        assert isinstance(again, PersistentTopic)
+        assert again.ledger.size_bytes == 0

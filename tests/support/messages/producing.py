@@ -1,0 +1,160 @@
+"""A loaded topic with producers, whose connections keep what they are sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import proto.PulsarApi_pb2 as pb
+from broker.configuration.config import BrokerConfig
+from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.metadata import digest_of, parse_metadata
+from broker.messages.producer import Producer
+from broker.messages.publishing.closed_producers import ClosedProducers
+from broker.messages.publishing.latency import PublishLatency
+from broker.messages.publishing.throttling import (
+    ConnectionPublishes,
+    PublishBuffer,
+    PublishLimits,
+    PublishRate,
+)
+from broker.messages.stores.memory import MemoryManagedLedger, MemoryMessageStore
+from broker.messages.topic import PersistentTopic, Topic, TopicContext
+from broker.policies.effective import DEFAULTS, NO_RATE, EffectivePolicies
+from broker.subscriptions.context import SubscriptionRules
+from broker.subscriptions.subscriptions import Subscriptions
+from limiter.flow.read_gate import ReadGate
+from proto.frames import encode_payload_command
+from proto.names import TopicName
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.messages.consumers import KeptConnection
+
+if TYPE_CHECKING:
+    from broker.messages.metadata import MessageDigest
+    from broker.messages.position import Position
+
+NAME = TopicName.parse("persistent://public/default/t")
+
+
+def limits(clock: ManualClock, max_pending: int = 0, buffer_bytes: int = 0) -> PublishLimits:
+    """Return limits of publishing; without values there are none."""
+    return PublishLimits(PublishBuffer(buffer_bytes), PublishRate(NO_RATE, clock), max_pending)
+
+
+class ProducingConnection(KeptConnection):
+    """A connection with producers.
+
+    Attributes:
+        gate: Closed while it is not read.
+    """
+
+    def __init__(self, clock: ManualClock, of: PublishLimits | None = None) -> None:
+        super().__init__()
+        self.producers: dict[int, Producer] = {}
+        self.gate = ReadGate(lambda: None, lambda: None)
+        self.publishes = ConnectionPublishes(self.gate, of or limits(clock))
+        self.closed_by_broker = ClosedProducers(clock, 30.0)
+
+    def producer_was_closed(self, producer_id: int) -> None:
+        """Remember a producer that the broker closed."""
+        self.closed_by_broker.add(producer_id)
+
+    def producer(self, producer_id: int = 1, **fields: Any) -> Producer:
+        """Return a producer that is being made on this connection."""
+        request = pb.CommandProducer(
+            topic=str(NAME), producer_id=producer_id, request_id=producer_id + 100, **fields
+        )
+        made = Producer(self, request, request.producer_name or f"p{producer_id}")
+        self.producers[producer_id] = made
+        return made
+
+    def take(self) -> list[pb.BaseCommand]:
+        """Return the commands that came since the last call."""
+        found = list(self.commands)
+        self.commands.clear()
+        return found
+
+
+def entry_bytes(payload: bytes = b"m", **metadata: Any) -> bytes:
+    """Return checksum, metadata and payload of one message."""
+    fields: dict[str, Any] = {"producer_name": "p", "sequence_id": 0, "publish_time": 1, **metadata}
+    framed = encode_payload_command(
+        pb.BaseCommand(type=pb.BaseCommand.PING),
+        pb.MessageMetadata(**fields).SerializeToString(),
+        payload,
+    )
+    return framed[8 + int.from_bytes(framed[4:8], "big") :]
+
+
+class SlowLedger(MemoryManagedLedger):
+    """A ledger whose entries are confirmed when the test says so."""
+
+    def append(self, data: bytes, digest: MessageDigest) -> Position:
+        """Store an entry that is not confirmed yet."""
+        listener, self.listener = self.listener, None
+        try:
+            return super().append(data, digest)
+        finally:
+            self.listener = listener
+
+    def confirm(self, last: Position) -> None:
+        """Confirm the entries up to one."""
+        assert self.listener is not None
+        self.listener.confirmed(last)
+
+    def fail(self) -> None:
+        """Lose what is not confirmed."""
+        assert self.listener is not None
+        self.listener.failed(MessageStoreError("the disk is gone"))
+
+
+@dataclass
+class TopicOnHand:
+    """A topic, and what it is made of.
+
+    Attributes:
+        broken: Topics whose ledger failed.
+    """
+
+    policies: EffectivePolicies = DEFAULTS
+    keys: dict[str, str] = field(default_factory=dict)
+    store: MemoryMessageStore = field(default_factory=MemoryMessageStore)
+    clock: ManualClock = field(default_factory=ManualClock)
+    broken: list[Topic] = field(default_factory=list)
+
+    @property
+    def context(self) -> TopicContext:
+        """The broker's parts."""
+        return TopicContext(
+            BrokerConfig.from_properties(self.keys),
+            self.clock,
+            lambda _: self.policies,
+            self.broken.append,
+            PublishLatency(),
+        )
+
+    async def topic(self, *, slow: bool = False) -> PersistentTopic:
+        """Return the topic, loaded."""
+        ledger = await self.store.open_ledger(str(NAME))
+        if slow:
+            ledger.__class__ = SlowLedger
+        rules = SubscriptionRules()
+        topic = PersistentTopic(NAME, self.context, ledger, lambda made: Subscriptions(made, rules))
+        await topic.recover()
+        return topic
+
+    def connection(self, of: PublishLimits | None = None) -> ProducingConnection:
+        """Return a connection to it."""
+        return ProducingConnection(self.clock, of)
+
+
+def add(topic: Topic, producer: Producer) -> None:
+    """Admit a producer to a topic."""
+    producer.topic = topic
+    topic.producers.add(producer, topic.policies.max_producers)
+
+
+def publish(topic: Topic, producer: Producer, sequence_id: int = 0, highest: int = 0) -> None:
+    """Publish a message."""
+    data = entry_bytes(producer_name=producer.name, sequence_id=sequence_id)
+    topic.publish(producer, sequence_id, highest, data, digest_of(parse_metadata(data)))

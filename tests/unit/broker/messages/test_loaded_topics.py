@@ -1,0 +1,230 @@
+"""Topics are loaded by their first client, and closed, deleted and loaded again."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.configuration.config import BrokerConfig
+from broker.errors import RefusedError
+from broker.messages.loaded_topics import LoadedTopics, TopicParts
+from broker.messages.no_subscriptions import NoSubscriptions
+from broker.messages.position import Position
+from broker.messages.stores.memory import MemoryMessageStore
+from broker.messages.topic import NonPersistentTopic, PersistentTopic
+from broker.messages.topic_creation import CreationRules, TopicCreation
+from broker.policies.effective import DEFAULTS
+from broker.stores.memory import MemoryStore
+from broker.subscriptions.context import SubscriptionRules
+from broker.subscriptions.subscriptions import Subscriptions
+from broker.topics.rules import TopicRules
+from broker.topics.service import TopicService
+from proto.names import NamespaceName, TopicName
+from server.connection.request_errors import RequestError
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle, started
+from tests.support.messages.producing import ProducingConnection, add, publish
+
+if TYPE_CHECKING:
+    from broker.messages.managed_ledger import ManagedLedger
+
+NAMESPACE = NamespaceName("public", "default")
+NAME = TopicName.parse("t")
+Type = pb.BaseCommand
+
+
+class HeldStore(MemoryMessageStore):
+    """A store whose ledgers open when the test says so.
+
+    Attributes:
+        may_open: Set: they do.
+        opened: How many were asked for.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_open = asyncio.Event()
+        self.may_open.set()
+        self.opened = 0
+
+    async def open_ledger(self, name: str) -> ManagedLedger:
+        self.opened += 1
+        await self.may_open.wait()
+        return await super().open_ledger(name)
+
+
+class Loaded:
+    def __init__(self, **keys: str) -> None:
+        self.names, self.store, self.clock = MemoryStore(), HeldStore(), ManualClock()
+        service = TopicService(self.names, lambda _: TopicRules())
+        rules = CreationRules(lambda _: TopicRules(), lambda _: True, lambda: "here:8080")
+        self.topics = LoadedTopics(
+            TopicParts(
+                config=BrokerConfig.from_properties(keys),
+                clock=self.clock,
+                store=self.store,
+                creation=TopicCreation(self.names, service, rules),
+                topics=service,
+                policies_of=lambda _: DEFAULTS,
+                subscriptions_of=lambda topic: Subscriptions(topic, SubscriptionRules()),
+                direct_subscriptions_of=NoSubscriptions,
+            )
+        )
+
+    async def topic(self) -> PersistentTopic:
+        await self.names.create_namespace(NAMESPACE)
+        topic = await self.topics.get(NAME)
+        assert isinstance(topic, PersistentTopic)
+        return topic
+
+    def connection(self) -> ProducingConnection:
+        return ProducingConnection(self.clock)
+
+
+async def test_those_who_ask_for_the_same_topic_share_one_load() -> None:
+    # Given
+    loaded = Loaded()
+    await loaded.names.create_namespace(NAMESPACE)
+    loaded.store.may_open.clear()
+    waiting = [await started(loaded.topics.get(NAME)) for _ in range(3)]
+    assert loaded.store.opened == 1
+    # When
+    waiting[0].cancel()
+    loaded.store.may_open.set()
+    # Then
+    found = await asyncio.gather(*waiting[1:])
+    assert found[0] is found[1] is loaded.topics.loaded(NAME)
+    assert (loaded.store.opened, len(loaded.topics)) == (1, 1)
+
+
+async def test_no_more_topics_are_loaded_at_once_than_the_key_says() -> None:
+    # Given
+    loaded = Loaded(maxConcurrentTopicLoadRequest="2")
+    await loaded.names.create_namespace(NAMESPACE)
+    loaded.store.may_open.clear()
+    # When
+    names = [TopicName.parse(f"t{number}") for number in range(4)]
+    waiting = [await started(loaded.topics.get(name)) for name in names]
+    # Then
+    assert loaded.store.opened == 2
+    loaded.store.may_open.set()
+    await asyncio.gather(*waiting)
+    assert len(loaded.topics) == 4
+
+
+async def test_an_unloaded_topic_closes_its_clients_and_keeps_what_is_stored() -> None:
+    # Given
+    loaded = Loaded()
+    topic, cnx = await loaded.topic(), loaded.connection()
+    add(topic, cnx.producer())
+    publish(topic, cnx.producers[1])
+    cnx.take()
+    # When
+    assert await loaded.topics.unload(NAME)
+    # Then
+    assert [one.type for one in cnx.take()] == [Type.CLOSE_PRODUCER]
+    assert loaded.topics.loaded(NAME) is None
+    assert not await loaded.topics.unload(NAME)
+    again = await loaded.topic()
+    assert again is not topic
+    assert again.statistics.messages == 0
+    assert again.ledger.size_bytes > 0
+    await settle()
+
+
+async def test_a_topic_whose_ledger_fails_is_unloaded_and_the_next_client_loads_it_again() -> None:
+    # Given
+    loaded = Loaded()
+    topic, cnx = await loaded.topic(), loaded.connection()
+    add(topic, cnx.producer())
+    loaded.store.close_ledger(topic.full_name)
+    # When
+    publish(topic, cnx.producers[1])
+    again = await loaded.topic()
+    # Then
+    assert again is not topic
+    assert cnx.producers == {}
+    await settle()
+    assert loaded.topics.loaded(NAME) is again
+
+
+async def test_a_topic_in_use_is_deleted_by_force_only() -> None:
+    # Given
+    loaded = Loaded()
+    topic, cnx = await loaded.topic(), loaded.connection()
+    add(topic, cnx.producer())
+    cnx.take()
+    with pytest.raises(RefusedError) as raised:
+        await loaded.topics.delete(NAME)
+    assert raised.value.reason == (
+        "Topic has 1 client connected Including 0 consumers, 1 producers, and 0 replicators."
+    )
+    # When
+    await loaded.topics.delete(NAME, force=True)
+    # Then
+    assert [one.type for one in cnx.take()] == [Type.CLOSE_PRODUCER]
+    snapshot = await loaded.names.snapshot(NAMESPACE)
+    assert snapshot is not None
+    assert not snapshot.exists(str(NAME))
+    assert not loaded.store.holds(str(NAME))
+    assert loaded.topics.loaded(NAME) is None
+
+
+async def test_a_topic_that_is_missing_cannot_be_deleted() -> None:
+    loaded = Loaded()
+    await loaded.topic()
+    with pytest.raises(RefusedError):
+        await loaded.topics.delete(TopicName.parse("other"))
+    assert loaded.topics.loaded(NAME) is not None
+
+
+async def test_a_topic_that_is_not_loaded_is_deleted_with_its_messages() -> None:
+    loaded = Loaded()
+    await loaded.topic()
+    await loaded.topics.unload(NAME)
+    await loaded.topics.delete(NAME)
+    assert not loaded.store.holds(str(NAME))
+
+
+async def test_a_terminated_topic_says_where_it_ends() -> None:
+    # Given
+    loaded = Loaded()
+    topic, cnx = await loaded.topic(), loaded.connection()
+    empty = topic.ledger.last_confirmed
+    assert empty.entry_id == -1
+    add(topic, cnx.producer())
+    publish(topic, cnx.producers[1])
+    # When
+    last = await loaded.topics.terminate(NAME)
+    # Then
+    assert last == Position(empty.ledger_id, 0)
+    assert await loaded.topics.terminate(NAME) == last
+    await settle()
+
+
+async def test_a_missing_topic_is_neither_terminated_nor_truncated() -> None:
+    loaded = Loaded()
+    await loaded.names.create_namespace(NAMESPACE)
+    for change in (loaded.topics.terminate, loaded.topics.truncate):
+        with pytest.raises(RequestError):
+            await change(NAME)
+
+
+async def test_a_topic_that_stores_nothing_is_not_terminated() -> None:
+    loaded = Loaded()
+    await loaded.names.create_namespace(NAMESPACE)
+    name = TopicName.parse("non-persistent://public/default/n")
+    assert isinstance(await loaded.topics.get(name), NonPersistentTopic)
+    with pytest.raises(RefusedError):
+        await loaded.topics.terminate(name)
+
+
+async def test_all_topics_are_closed_at_the_end() -> None:
+    loaded = Loaded()
+    topic = await loaded.topic()
+    await loaded.topics.close()
+    assert len(loaded.topics) == 0
+    assert topic.closing

@@ -1,0 +1,304 @@
+"""The producers of a topic: names, access modes and their turns, as recorded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.errors import fenced
+from broker.messages.producer import UNASKED_REQUEST_ID, ProducerState
+from broker.policies.effective import DEFAULTS
+from server.connection.request_errors import RequestError
+from tests.support.messages.producing import ProducingConnection, TopicOnHand, add, publish
+
+if TYPE_CHECKING:
+    from broker.messages.topic import PersistentTopic
+
+Type = pb.BaseCommand
+PULSAR = {"floodgateProfile": "pulsar"}
+EXCEPTION = "org.apache.pulsar.broker.service.BrokerServiceException$"
+
+
+async def on_hand(keys: dict[str, str] | None = None) -> tuple[PersistentTopic, TopicOnHand]:
+    hand = TopicOnHand(keys=keys or {})
+    return await hand.topic(), hand
+
+
+def refusal(topic: PersistentTopic, cnx: ProducingConnection, **fields: object) -> str:
+    with pytest.raises(RequestError) as raised:
+        add(topic, cnx.producer(99, **fields))
+    return str(raised.value).replace(EXCEPTION, "")
+
+
+async def test_a_name_is_used_once() -> None:
+    # Given
+    topic, hand = await on_hand()
+    cnx = hand.connection()
+    add(topic, cnx.producer(1, producer_name="same"))
+    # When
+    text = refusal(topic, hand.connection(), producer_name="same")
+    # Then
+    assert text == (
+        "ProducerBusy: NamingException: Producer with name 'same' is already connected to topic "
+        "'persistent://public/default/t'"
+    )
+
+
+async def test_a_shared_producer_is_ready_and_names_no_epoch_before_the_first_exclusive_one() -> (
+    None
+):
+    # Given
+    topic, hand = await on_hand()
+    cnx = hand.connection()
+    # When
+    add(topic, cnx.producer(1))
+    # Then
+    (answer,) = cnx.take()
+    assert answer.producer_success == pb.CommandProducerSuccess(
+        request_id=101,
+        producer_name="p1",
+        last_sequence_id=-1,
+        schema_version=b"",
+        producer_ready=True,
+    )
+
+
+async def test_a_shared_producer_after_an_exclusive_one_is_told_its_epoch() -> None:
+    # Given
+    topic, hand = await on_hand()
+    cnx = hand.connection()
+    exclusive = cnx.producer(1, producer_access_mode=pb.Exclusive)
+    add(topic, exclusive)
+    exclusive.close(1)
+    cnx.take()
+    # When
+    add(topic, cnx.producer(2))
+    # Then
+    (answer,) = cnx.take()
+    assert answer.producer_success.HasField("topic_epoch")
+    assert answer.producer_success.topic_epoch == 0
+
+
+@pytest.mark.parametrize(
+    ("mode", "text"),
+    [
+        (pb.Shared, "ProducerBusy: ProducerBusyException: Topic has an existing exclusive"),
+        (pb.Exclusive, "ProducerFenced: ProducerFencedException: Topic has an existing exclusive"),
+    ],
+)
+async def test_nobody_shares_with_an_exclusive_producer(mode: int, text: str) -> None:
+    # Given
+    topic, hand = await on_hand()
+    add(topic, hand.connection().producer(1, producer_access_mode=pb.Exclusive))
+    # When
+    found = refusal(topic, hand.connection(), producer_access_mode=mode)
+    # Then
+    assert found == f"{text} producer: p1"
+
+
+async def test_an_exclusive_producer_needs_a_topic_without_shared_ones() -> None:
+    topic, hand = await on_hand()
+    add(topic, hand.connection().producer(1))
+    found = refusal(topic, hand.connection(), producer_access_mode=pb.Exclusive)
+    assert found.endswith("Topic has existing shared producers")
+
+
+async def test_fencing_drops_without_a_word_those_who_produce() -> None:
+    # Given
+    topic, hand = await on_hand()
+    cnx = hand.connection()
+    shared = [cnx.producer(number) for number in (1, 2)]
+    for one in shared:
+        add(topic, one)
+    cnx.take()
+    # When
+    other = hand.connection()
+    add(topic, other.producer(3, producer_access_mode=pb.ExclusiveWithFencing))
+    # Then
+    assert cnx.take() == []
+    assert cnx.producers == {}
+    assert 1 not in cnx.closed_by_broker
+    (answer,) = other.take()
+    assert answer.producer_success.topic_epoch == 0
+
+
+async def test_fencing_answers_those_who_wait() -> None:
+    # Given
+    topic, hand = await on_hand()
+    add(topic, hand.connection().producer(1))
+    cnx = hand.connection()
+    add(topic, cnx.producer(2, producer_access_mode=pb.WaitForExclusive))
+    (told,) = cnx.take()
+    assert not told.producer_success.producer_ready
+    assert not told.producer_success.HasField("topic_epoch")
+    # When
+    add(topic, hand.connection().producer(3, producer_access_mode=pb.ExclusiveWithFencing))
+    # Then
+    (answer,) = cnx.take()
+    assert (answer.error.request_id, answer.error.error) == (102, pb.ProducerFenced)
+    assert answer.error.message == f"{EXCEPTION}ProducerFencedException: Fenced out"
+
+
+@pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
+async def test_those_who_wait_have_their_turns_in_order(profile: str) -> None:
+    # Given
+    topic, hand = await on_hand({"floodgateProfile": profile})
+    first = hand.connection()
+    add(topic, first.producer(1, producer_access_mode=pb.Exclusive))
+    waiting = [hand.connection() for _ in range(2)]
+    for number, cnx in enumerate(waiting, 2):
+        add(topic, cnx.producer(number, producer_access_mode=pb.WaitForExclusive))
+        cnx.take()
+    assert topic.producers.waiting == 2
+    # When
+    first.producers[1].connection_lost()
+    # Then
+    (answer,) = waiting[0].take()
+    assert (answer.producer_success.request_id, answer.producer_success.topic_epoch) == (102, 1)
+    assert answer.producer_success.producer_ready
+    assert waiting[1].take() == []
+    waiting[0].producers[2].close(7)
+    (answer,) = waiting[1].take()
+    assert answer.producer_success.topic_epoch == 2
+    assert topic.ledger.properties["topic_epoch"] == "2"
+
+
+async def test_two_shared_ones_must_both_leave_before_it_is_anybodys_turn() -> None:
+    # Given
+    topic, hand = await on_hand()
+    cnx, waits = hand.connection(), hand.connection()
+    for number in (1, 2):
+        add(topic, cnx.producer(number))
+    add(topic, waits.producer(3, producer_access_mode=pb.WaitForExclusive))
+    waits.take()
+    # When
+    cnx.producers[1].close(1)
+    # Then
+    assert waits.take() == []
+    assert refusal(topic, cnx).endswith("Topic has an existing exclusive producer: null")
+    cnx.producers[2].close(2)
+    (answer,) = waits.take()
+    assert answer.producer_success.topic_epoch == 0
+
+
+async def test_one_that_waited_and_is_gone_keeps_its_place_as_recorded() -> None:
+    # Given
+    topic, hand = await on_hand(PULSAR)
+    cnx = hand.connection()
+    add(topic, cnx.producer(1, producer_access_mode=pb.Exclusive))
+    for number in (2, 3):
+        add(topic, cnx.producer(number, producer_access_mode=pb.WaitForExclusive))
+    cnx.producers[2].close(5)
+    cnx.take()
+    # When
+    cnx.producers[1].close(6)
+    # Then
+    closed, turn = cnx.take()
+    assert closed.type == Type.SUCCESS
+    assert (turn.producer_success.request_id, turn.producer_success.topic_epoch) == (103, 2)
+
+
+async def test_one_that_waited_and_is_gone_leaves_its_place() -> None:
+    # Given
+    topic, hand = await on_hand()
+    cnx = hand.connection()
+    add(topic, cnx.producer(1))
+    add(topic, cnx.producer(2, producer_access_mode=pb.WaitForExclusive))
+    # When
+    cnx.producers[2].connection_lost()
+    # Then
+    add(topic, cnx.producer(3))
+    assert len(topic.producers) == 2
+
+
+@pytest.mark.parametrize(
+    ("mode", "asked", "ends"),
+    [
+        (pb.Exclusive, 0, "Topic epoch has already moved. Current epoch: 1, Producer epoch: 0"),
+        (pb.ExclusiveWithFencing, 0, "Current epoch: 1, Producer epoch: 0"),
+        (pb.WaitForExclusive, 0, "Current epoch: 1, Producer epoch: 0"),
+    ],
+)
+async def test_an_old_epoch_is_fenced(mode: int, asked: int, ends: str) -> None:
+    # Given
+    topic, hand = await on_hand()
+    cnx = hand.connection()
+    for number in (1, 2):
+        add(topic, cnx.producer(number, producer_access_mode=pb.Exclusive))
+        cnx.producers[number].close(number)
+    # When
+    found = refusal(topic, cnx, producer_access_mode=mode, topic_epoch=asked)
+    # Then
+    assert found.endswith(ends)
+
+
+async def test_a_later_epoch_becomes_the_topics() -> None:
+    topic, hand = await on_hand()
+    add(topic, hand.connection().producer(1, producer_access_mode=pb.Exclusive, topic_epoch=99))
+    assert topic.producers.epoch == 99
+
+
+async def test_the_epoch_survives_an_unload() -> None:
+    # Given
+    topic, hand = await on_hand()
+    add(topic, hand.connection().producer(1, producer_access_mode=pb.Exclusive))
+    hand.store.close_ledger(topic.full_name)
+    # When
+    again = await hand.topic()
+    add(again, hand.connection().producer(1, producer_access_mode=pb.Exclusive))
+    # Then
+    assert again.producers.epoch == 1
+
+
+async def test_there_are_no_more_producers_than_the_policy_says() -> None:
+    hand = TopicOnHand(policies=replace(DEFAULTS, max_producers=1))
+    topic = await hand.topic()
+    add(topic, hand.connection().producer(1))
+    found = refusal(topic, hand.connection())
+    assert found == (
+        "ProducerBusy: Topic 'persistent://public/default/t' reached max producers limit"
+    )
+
+
+async def test_the_broker_closes_those_who_produce_and_refuses_those_who_wait() -> None:
+    # Given
+    topic, hand = await on_hand()
+    cnx, waits = hand.connection(), hand.connection()
+    add(topic, cnx.producer(1, producer_access_mode=pb.Exclusive))
+    add(topic, waits.producer(2, producer_access_mode=pb.WaitForExclusive))
+    cnx.take(), waits.take()
+    # When
+    topic.producers.disconnect(fenced())
+    # Then
+    (closed,), (refused,) = cnx.take(), waits.take()
+    assert closed.close_producer == pb.CommandCloseProducer(
+        producer_id=1, request_id=UNASKED_REQUEST_ID
+    )
+    assert (refused.error.request_id, refused.error.error) == (102, pb.ServiceNotReady)
+    assert refused.error.message == f"{EXCEPTION}TopicFencedException: " + (
+        "Topic is temporarily unavailable"
+    )
+    assert 1 in cnx.closed_by_broker
+    assert len(topic.producers) == topic.producers.waiting == 0
+
+
+async def test_a_producer_closes_behind_its_last_receipt() -> None:
+    # Given
+    hand = TopicOnHand()
+    topic = await hand.topic(slow=True)
+    cnx = hand.connection()
+    made = cnx.producer(1)
+    add(topic, made)
+    publish(topic, made)
+    cnx.take()
+    # When
+    made.close(9)
+    # Then
+    assert cnx.take() == []
+    assert made.state is ProducerState.CLOSING
+    topic.ledger.confirm(topic.ledger.last_confirmed)  # type: ignore[attr-defined]
+    assert [one.type for one in cnx.take()] == [Type.SEND_RECEIPT, Type.SUCCESS]
+    assert cnx.producers == {}

@@ -1,0 +1,129 @@
+"""Which topics a client may use, and which of them are made for it."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.topic_creation import CreationRules, TopicCreation
+from broker.stores.changes import TopicChanges
+from broker.stores.memory import MemoryStore
+from broker.topics.rules import TopicRules
+from broker.topics.service import TopicService
+from proto.names import NamespaceName, TopicName
+from server.connection.request_errors import RequestError
+
+NAMESPACE = NamespaceName("public", "default")
+
+
+class Creation:
+    def __init__(self, rules: TopicRules, *, owns: bool = True) -> None:
+        self.store = MemoryStore()
+        service = TopicService(self.store, lambda _: rules)
+        self.creation = TopicCreation(
+            self.store,
+            service,
+            CreationRules(lambda _: rules, lambda _: owns, lambda: "127.0.0.1:8080"),
+        )
+
+    async def prepared(self) -> Creation:
+        await self.store.create_namespace(NAMESPACE)
+        names = [b"persistent://public/default/there", b"persistent://public/default/p-partition-0"]
+        changes = TopicChanges(names, partitioned={"persistent://public/default/p": 2})
+        await self.store.apply(NAMESPACE, changes)
+        return self
+
+    async def ensure(self, name: str, *, create: bool = True) -> bool:
+        return await self.creation.ensure(TopicName.parse(name), create=create)
+
+    async def refusal(self, name: str, *, create: bool = True) -> tuple[object, str]:
+        with pytest.raises(RequestError) as raised:
+            await self.ensure(name, create=create)
+        return raised.value.server_error, raised.value.message
+
+
+async def test_a_topic_that_exists_is_not_made() -> None:
+    found = await Creation(TopicRules(auto_creation=False)).prepared()
+    assert not await found.ensure("there", create=False)
+
+
+async def test_a_missing_topic_is_made_and_listed() -> None:
+    # Given
+    found = await Creation(TopicRules()).prepared()
+    # When
+    made = await found.ensure("new")
+    # Then
+    assert made
+    snapshot = await found.store.snapshot(NAMESPACE)
+    assert snapshot is not None
+    assert snapshot.holds(b"persistent://public/default/new")
+    assert not await found.ensure("new")
+
+
+@pytest.mark.parametrize(
+    "name", ["p-partition-1", "x-partition-01", "non-persistent://public/default/n"]
+)
+async def test_a_partition_that_is_lacking_is_made_and_so_is_what_only_looks_like_one(
+    name: str,
+) -> None:
+    found = await Creation(TopicRules()).prepared()
+    assert await found.ensure(name)
+
+
+@pytest.mark.parametrize("rules", [TopicRules(), TopicRules(auto_creation=False)])
+async def test_a_topic_is_not_made_against_the_clients_or_the_operators_will(
+    rules: TopicRules,
+) -> None:
+    found = await Creation(rules).prepared()
+    refused = await found.refusal("new", create=not rules.auto_creation)
+    assert refused == (pb.TopicNotFound, "Topic not found persistent://public/default/new")
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "text"),
+    [
+        ("p", pb.NotAllowedError, "Found partitioned metadata for non-partitioned topic: {}"),
+        ("p-partition-9", pb.TopicNotFound, "Topic not found {}"),
+        (
+            "there-partition-1",
+            pb.NotAllowedError,
+            "Partition metadata not found for the partitioned topic: {}",
+        ),
+        (
+            "x__transaction_pending_ack",
+            pb.NotAllowedError,
+            "Can not create transaction system topic {}",
+        ),
+    ],
+)
+async def test_names_that_cannot_be_are_refused_as_recorded(
+    name: str, code: int, text: str
+) -> None:
+    found = await Creation(TopicRules()).prepared()
+    full = f"persistent://public/default/{name}"
+    assert await found.refusal(name) == (code, text.format(full))
+
+
+async def test_a_namespace_that_is_missing_is_not_served() -> None:
+    found = await Creation(TopicRules()).prepared()
+    assert await found.refusal("persistent://public/none/x") == (
+        pb.ServiceNotReady,
+        "Namespace bundle (public/none/0x00000000_0xffffffff) for topic "
+        "(persistent://public/none/x) not served by this instance:127.0.0.1:8080. "
+        "Please redo the lookup.",
+    )
+
+
+async def test_a_topic_of_another_broker_is_not_served() -> None:
+    found = await Creation(TopicRules(), owns=False).prepared()
+    code, text = await found.refusal("there")
+    assert code == pb.ServiceNotReady
+    assert text.startswith("Namespace bundle (public/default/0x")
+
+
+async def test_there_is_room_for_no_more_topics_than_the_rules_say() -> None:
+    found = await Creation(TopicRules(max_topics=2)).prepared()
+    assert await found.refusal("new") == (
+        pb.NotAllowedError,
+        "Exceed maximum number of topics in namespace.",
+    )

@@ -1,0 +1,68 @@
+"""The ownership of a broker alone with its store."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.ownership.open_ownership import is_shared, sole_ownership
+from broker.ownership.ownership import Bundle, bundle_of_topic
+from broker.stores.memory import MemoryStore
+from broker.stores.store import NamespacePolicies
+from proto.names import NamespaceName, TopicName
+from server.connection.request_errors import RequestError
+
+SPACE = NamespaceName.parse("tenant/ns")
+TOPIC = TopicName.parse("persistent://tenant/ns/topic")
+URLS = ("pulsar://10.0.0.1:6650", "http://10.0.0.1:8080")
+
+
+async def test_all_topics_are_owned_and_stay_so() -> None:
+    # Given
+    ownership, lost = sole_ownership(MemoryStore(), lambda: URLS, pulsar_compatible=False), []
+
+    async def callback(bundle: Bundle) -> None:
+        lost.append(bundle)
+
+    ownership.on_lost(callback)
+    # Then
+    assert ownership.owns(TOPIC)
+    owner = await ownership.acquire(TOPIC)
+    assert (owner.service_url, owner.web_service_url, owner.here) == (*URLS, True)
+    assert await ownership.brokers() == ["10.0.0.1:8080"]
+    # When
+    bundle = bundle_of_topic(TOPIC, 4)
+    await ownership.release(bundle)
+    # Then
+    assert lost == [bundle]
+    assert ownership.owns(TOPIC)
+
+
+async def test_as_shipped_a_bundle_is_owned_from_its_lookup_until_it_is_unloaded() -> None:
+    # Given
+    store = MemoryStore()
+    await store.create_namespace(SPACE, NamespacePolicies(bundles=2))
+    ownership = sole_ownership(store, lambda: URLS, pulsar_compatible=True)
+    bundle = bundle_of_topic(TOPIC, 2)
+    names = [TopicName.parse(f"persistent://tenant/ns/{index}") for index in range(50)]
+    assert not ownership.owns(TOPIC)
+    # When
+    await ownership.acquire(TOPIC)
+    # Then: and with it the others of its bundle
+    assert ownership.owns(TOPIC)
+    assert {name for name in names if ownership.owns(name)} == set(filter(bundle.holds, names))
+    # When
+    await ownership.release(bundle)
+    # Then
+    assert not ownership.owns(TOPIC)
+
+
+async def test_as_shipped_nothing_of_a_missing_namespace_is_owned() -> None:
+    ownership = sole_ownership(MemoryStore(), lambda: URLS, pulsar_compatible=True)
+    with pytest.raises(RequestError, match="Namespace not found"):
+        await ownership.acquire(TOPIC)
+
+
+def test_only_a_database_is_shared() -> None:
+    assert is_shared("postgresql://user@host/topics")
+    assert not is_shared("sqlite:///topics.db")
+    assert not is_shared("memory:local")

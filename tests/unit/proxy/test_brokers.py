@@ -1,0 +1,73 @@
+"""Connections to the configured brokers: whichever can be reached answers first questions."""
+
+from __future__ import annotations
+
+import pytest
+
+from client.errors import ConnectError
+from proxy.brokers import AVOIDED_SECONDS, BrokerConnections, ServiceAddresses
+from proxy.config import ProxyConfig
+from tests.support.clocks.manual_clock import ManualClock
+
+ONE, TWO, OTHER = ("one", 1), ("two", 2), ("other", 3)
+
+
+class Pool:
+    """Connections that are named by their address; some addresses are out of reach."""
+
+    def __init__(self) -> None:
+        self.away: set[tuple[str, int]] = set()
+        self.asked: list[tuple[str, int]] = []
+
+    async def get(self, address: tuple[str, int]) -> tuple[str, int]:
+        self.asked.append(address)
+        if address in self.away:
+            raise ConnectError(f"{address} cannot be reached")
+        return address
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+async def test_another_configured_broker_stands_in_for_a_while() -> None:
+    # Given
+    pool, clock = Pool(), ManualClock()
+    brokers = BrokerConnections(pool, ServiceAddresses((ONE, TWO), clock))
+    assert await brokers.get(ONE) == ONE
+    # When
+    pool.away.add(ONE)
+    # Then: and the first is not tried each time
+    assert [await brokers.get(ONE), await brokers.get(ONE)] == [TWO, TWO]
+    assert pool.asked == [ONE, ONE, TWO, TWO]
+    # When
+    pool.away.clear()
+    clock.advance(AVOIDED_SECONDS)
+    # Then
+    assert await brokers.get(ONE) == ONE
+
+
+async def test_the_broker_that_an_answer_names_is_asked_itself() -> None:
+    # Given
+    pool = Pool()
+    brokers = BrokerConnections(pool, ServiceAddresses((ONE, TWO), ManualClock()))
+    pool.away.add(TWO)
+    # Then
+    assert await brokers.get(OTHER) == OTHER
+    with pytest.raises(ConnectError):
+        await brokers.get(TWO)
+
+
+async def test_if_none_can_be_reached_that_is_told() -> None:
+    # Given
+    pool = Pool()
+    brokers = BrokerConnections(pool, ServiceAddresses((ONE, TWO), ManualClock()))
+    pool.away.update((ONE, TWO))
+    # Then
+    with pytest.raises(ConnectError):
+        await brokers.get(ONE)
+    assert pool.asked == [ONE, TWO]
+
+
+def test_the_brokers_of_a_service_url() -> None:
+    config = ProxyConfig.from_properties({"brokerServiceURL": "pulsar://a:1,b,[::1]:3"})
+    assert config.broker_addresses == (("a", 1), ("b", 6650), ("::1", 3))
