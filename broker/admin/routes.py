@@ -11,6 +11,7 @@ from broker.admin.paths import PathTable
 from broker.admin.requests import answered
 from broker.admin.resources.brokers import BrokerAdmin
 from broker.admin.resources.lookup import LookupAdmin
+from broker.admin.resources.messages.compaction import CompactionAdmin
 from broker.admin.resources.messages.cursors import CursorAdmin
 from broker.admin.resources.messages.deletion import DeletionAdmin
 from broker.admin.resources.messages.lifecycle import LifecycleAdmin
@@ -74,6 +75,7 @@ def _endpoints(context: AdminContext) -> list[Endpoint]:
         *CursorAdmin(context).endpoints(),
         *ReadingAdmin(context).endpoints(),
         *LifecycleAdmin(context).endpoints(),
+        *CompactionAdmin(context).endpoints(),
         *DeletionAdmin(context).endpoints(),
         *NamespaceMessageAdmin(context).endpoints(),
         *policy_endpoints(context),

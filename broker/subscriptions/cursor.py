@@ -130,6 +130,8 @@ class ManagedCursor:
             self.mark_delete = position
             if self.acknowledged.count:
                 self._advance()
+            if self.read_position <= self.mark_delete:
+                self.rewind()  # It need not be read: it was acknowledged before.
         else:
             self.acknowledged.add(position)
 

@@ -138,6 +138,8 @@ class Subscription:
         if self.dispatcher is not None and consumer in self.dispatcher.consumers:
             consumer.cnx.outbound.forget_listener(self.dispatcher.wake)
             self.dispatcher.remove(consumer)
+            # Another consumer of the same connection may have waited for it too.
+            self.dispatcher.wake()
             self.messages_out += consumer.messages_out
             self.bytes_out += consumer.bytes_out
             if not self.dispatcher.consumers:

@@ -88,13 +88,14 @@ class DialogueRun:
         pairs = zip(first, second, strict=False)
         if len(first) != len(second) or not all(agree(*pair) for pair in pairs):
             return Outcome(expected, kept=False)
-        found = None
+        first_found = None
         for _ in range(PLAYS):
             found = disagreement(expected, await play(expected, self._ours.address, _PATIENCE))
             await self._forget(self._ours, dialogue.topic)
             if found is None:
-                break
-        return Outcome(expected, kept=True, found=found)
+                return Outcome(expected, kept=True)
+            first_found = first_found or found
+        return Outcome(expected, kept=True, found=first_found)
 
     async def shrunk(self, outcome: Outcome) -> Outcome:
         """Return the smallest that was found to disagree for the same cause."""

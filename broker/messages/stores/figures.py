@@ -1,0 +1,51 @@
+"""The figures of a message store, for metrics and reports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from broker.messages.stores.log.write_figures import WriteFigures
+    from broker.messages.stores.room import StoreBounds, StoreRoom
+
+
+class StoreFigures(NamedTuple):
+    """What a message store holds and has done, at one moment.
+
+    Attributes:
+        entries: Entries that are stored.
+        data_bytes: Their bytes.
+        charged_bytes: With what each costs beside them; compared with the bound.
+        bounds: Most of those; 0 is no bound.
+        refused: Appends that were refused for want of room.
+        file_bytes: Bytes of the log's files; 0 in memory, as all below.
+        files: How many they are.
+        unwritten_bytes: What waits to be written.
+        deleted_files: Files that were deleted.
+        copied_bytes: What lived in them, and was copied.
+        writing: Writes and syncs; None in memory.
+    """
+
+    entries: int
+    data_bytes: int
+    charged_bytes: int
+    bounds: StoreBounds
+    refused: int
+    file_bytes: int = 0
+    files: int = 0
+    unwritten_bytes: int = 0
+    deleted_files: int = 0
+    copied_bytes: int = 0
+    writing: WriteFigures | None = None
+
+
+def room_figures(room: StoreRoom) -> StoreFigures:
+    """Return the figures that all stores have."""
+    taken = room.taken
+    return StoreFigures(
+        entries=taken.entries,
+        data_bytes=taken.data_bytes,
+        charged_bytes=taken.charged_bytes,
+        bounds=room.bounds,
+        refused=room.refused,
+    )
