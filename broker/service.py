@@ -126,7 +126,10 @@ class BrokerService(ServerService["ServerCnx"]):
         )
         if self._shared is not None:
             identity = self.messaging.store.identity
-            self._shared.open(self.service_url, self.web_service_url, identity)
+            try:
+                await self._shared.open(self.service_url, self.web_service_url, identity)
+            except StoreError as error:
+                raise StartError(str(error)) from None
 
     async def _open_store(self) -> None:
         try:

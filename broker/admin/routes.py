@@ -11,11 +11,13 @@ from broker.admin.paths import PathTable
 from broker.admin.requests import answered
 from broker.admin.resources.brokers import BrokerAdmin
 from broker.admin.resources.lookup import LookupAdmin
+from broker.admin.resources.messages.compaction import CompactionAdmin
 from broker.admin.resources.messages.cursors import CursorAdmin
 from broker.admin.resources.messages.deletion import DeletionAdmin
 from broker.admin.resources.messages.lifecycle import LifecycleAdmin
 from broker.admin.resources.messages.namespaces import NamespaceMessageAdmin
 from broker.admin.resources.messages.reading import ReadingAdmin
+from broker.admin.resources.messages.stats import StatsAdmin
 from broker.admin.resources.messages.subscriptions import SubscriptionAdmin
 from broker.admin.resources.namespaces import NamespaceAdmin
 from broker.admin.resources.not_implemented import NotImplementedAdmin
@@ -74,6 +76,8 @@ def _endpoints(context: AdminContext) -> list[Endpoint]:
         *CursorAdmin(context).endpoints(),
         *ReadingAdmin(context).endpoints(),
         *LifecycleAdmin(context).endpoints(),
+        *StatsAdmin(context).endpoints(),
+        *CompactionAdmin(context).endpoints(),
         *DeletionAdmin(context).endpoints(),
         *NamespaceMessageAdmin(context).endpoints(),
         *policy_endpoints(context),

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 Type = pb.BaseCommand
 _MOST_PERMITS = (1 << 31) - 1
 _NOT_FOUND = "Consumer not found"
+TRIES = 3
+"""A topic may be unloaded, or a subscription deleted, while a consumer is on its way to it."""
 MOST_PENDING = 10_000
 """SUBSCRIBE commands of one connection that may be under way."""
 
@@ -54,9 +56,7 @@ def subscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 async def _subscribe(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
     try:
         check_subscribe(asked)
-        subscription = await _subscription(cnx, asked)
-        await displace_dead(subscription, asked)
-        attach(subscription, cnx, options_of(asked))
+        attach(await _subscription(cnx, asked), cnx, options_of(asked))
     except RequestError as error:
         refuse(cnx, asked.request_id, error)
     else:
@@ -66,11 +66,16 @@ async def _subscribe(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
 
 
 async def _subscription(cnx: ServerCnx, asked: pb.CommandSubscribe) -> Subscription:
+    """Return the subscription; again from the start if it goes while this waits."""
     name = topic_named(asked.topic)
-    topic = await _topic(cnx, name, create=asked.force_topic_creation)
-    await take_schema(cnx, topic, asked)
-    opened: Subscription = await topic.subscriptions.open(asked)
-    return opened
+    for _ in range(TRIES):
+        topic = await _topic(cnx, name, create=asked.force_topic_creation)
+        await take_schema(cnx, topic, asked)
+        opened: Subscription = await topic.subscriptions.open(asked)
+        await displace_dead(opened, asked)
+        if not topic.closing and topic.subscriptions.get(asked.subscription) is opened:
+            return opened
+    raise RequestError(pb.ServiceNotReady, f"{name} is being unloaded or deleted: ask again")
 
 
 def topic_named(text: str) -> TopicName:

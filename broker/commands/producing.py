@@ -155,8 +155,8 @@ def send(cnx: ServerCnx, frame: Frame) -> None:
         parsed = pb.BaseCommand.FromString(command)
     except DecodeError:
         raise RemoteProtocolError("a SEND that cannot be read") from None
-    if not parsed.HasField("send"):
-        raise RemoteProtocolError("SEND without its body")
+    if not (parsed.HasField("send") and parsed.IsInitialized()):
+        raise RemoteProtocolError("a SEND that lacks its body, or a required field")
     sent = parsed.send
     found = cnx.producers.get(sent.producer_id)
     if found is not None and found.state is ProducerState.OPEN:

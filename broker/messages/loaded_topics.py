@@ -209,7 +209,7 @@ class LoadedTopics:
         try:
             await topic.ledger.flushed()
             topic.deduplication.save()
-            topic.subscriptions.save()
+            topic.subscriptions.close()
             await topic.ledger.flushed()
         except MessageStoreError as error:
             logger.warning("what %s stored last may be lost: %s", topic.name, error)
@@ -264,6 +264,7 @@ class LoadedTopics:
         if topic is not None:
             topic.closing = True
             topic.subscriptions.close_consumers()
+            topic.subscriptions.close()
             topic.producers.disconnect(fenced())
             del self._topics[topic.full_name]
             if isinstance(topic, PersistentTopic):

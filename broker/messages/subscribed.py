@@ -84,6 +84,12 @@ class AnySubscriptions(Protocol):
     def close_consumers(self) -> None:
         """Close all consumers at the broker's wish."""
 
+    def get(self, name: str) -> TopicSubscription | None:
+        """Return a subscription; None if there is none."""
+
+    def close(self) -> None:
+        """Keep what is stored of them, and end their timers."""
+
     def policies_changed(self) -> None:
         """Follow the topic's policies."""
 

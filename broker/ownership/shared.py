@@ -85,16 +85,20 @@ class SharedOwnership:
         """How many bundles this broker owns."""
         return len(self._owned)
 
-    def open(self, service_url: str, web_service_url: str, store: str) -> None:
+    async def open(self, service_url: str, web_service_url: str, store: str) -> None:
         """Let the others know this broker, and own bundles from now on.
 
         Args:
             service_url: ``pulsar://host:port``.
             web_service_url: ``http://host:port``.
             store: Identity of its store of messages, which is open.
+
+        Raises:
+            StoreError: They cannot be told.
         """
         self._registration = Registration(service_url, web_service_url, store)
         self._session.open(self._registration)
+        await self._session.ready()
 
     async def close(self) -> None:
         """Hand over all bundles; the topics have been closed before."""

@@ -65,7 +65,11 @@ class RateLimiter:
     ) -> None:
         self._clock = clock
         self._least_wait = least_wait_seconds
-        now = clock.now()
+        self.change(rate)
+
+    def change(self, rate: Rate) -> None:
+        """Count by another limit, from a full bucket."""
+        now = self._clock.now()
         self._messages = _Bucket(rate.messages, rate.period_seconds, now)
         self._bytes = _Bucket(rate.size_bytes, rate.period_seconds, now)
 

@@ -173,7 +173,7 @@ class Subscriptions:
 
     def policies_changed(self) -> None:
         """Follow the policies that are in force now."""
-        self.topic_rate = RateLimiter(self._topic.policies.dispatch_rate, self._topic.clock)
+        self.topic_rate.change(self._topic.policies.dispatch_rate)
         for subscription in self:
             subscription.policies_changed()
 
@@ -197,7 +197,7 @@ class Subscriptions:
     def slowest(self) -> Position:
         """The first entry that a durable subscription still needs; behind the last for none."""
         ledger = self._topic.ledger
-        needed = [one.cursor.first_left for one in self._by_name.values()]
+        needed = [one.cursor.first_left for one in self._by_name.values() if one.durable]
         return min(needed, default=ledger.following(ledger.last_confirmed))
 
     def update_rates(self, seconds: float) -> None:

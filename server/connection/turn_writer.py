@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
+MOST_BYTES = 65_536
+"""As much is sent before the turn ends."""
+
+
 class TurnWriter:
     """Gathers frames until the turn ends; then they are one entry of the outbound queue.
 
@@ -31,7 +35,10 @@ class TurnWriter:
         """Send a frame, given in one piece or several, when the turn ends."""
         self._frames += frame
         self._size_bytes += sum(map(len, frame))
-        if not self._is_due:
+        if self._size_bytes >= MOST_BYTES:
+            # So that who sends more sees at once that the connection takes no more.
+            self.flush()
+        elif not self._is_due:
             self._is_due = True
             asyncio.get_running_loop().call_soon(self._turn_ended)
 

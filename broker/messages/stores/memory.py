@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from broker.messages.position import Position
 from broker.messages.stores.disposal import Disposal
+from broker.messages.stores.figures import room_figures
 from broker.messages.stores.ledger_row import LedgerRow
 from broker.messages.stores.memory_ledger import MemoryLedger
 from broker.messages.stores.room import NO_BOUNDS, StoreRoom
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from broker.messages.managed_ledger import CursorState, ManagedLedger
     from broker.messages.metadata import MessageDigest
+    from broker.messages.stores.figures import StoreFigures
     from broker.messages.stores.room import StoreBounds, TopicRoom
 
 MAX_ENTRIES_PER_LEDGER = 50_000
@@ -113,6 +115,10 @@ class MemoryMessageStore:
     def stored_bytes(self) -> int:
         """Bytes of all entries that are stored."""
         return self.room.taken.data_bytes
+
+    def figures(self) -> StoreFigures:
+        """Return what it holds, for metrics."""
+        return room_figures(self.room)
 
     @property
     def on_full(self) -> Callable[[str], None] | None:

@@ -64,16 +64,35 @@ def _pairs(
 
 def reads(reader: Schema, writer: Schema) -> bool:
     """Tell whether a reader's definition reads what a writer's writes."""
-    checker: ReaderWriterCompatibilityChecker = _Checker()  # type: ignore[no-untyped-call]
-    return checker.get_compatibility(reader, writer).compatibility is COMPATIBLE
+    return _Checker().get_compatibility(reader, writer).compatibility is COMPATIBLE
 
 
 class _Checker(ReaderWriterCompatibilityChecker):
     """The library's checker with Java's rules where they were seen to differ.
 
-    The names of records do not count, nor do symbols that a reader's enum lacks. And each field is
-    looked up once; the library looks through all for each.
+    The names of records do not count, nor do symbols that a reader's enum lacks. And what the
+    library does for every field over and over is done once: it looks through all fields for each,
+    and pairs of a definition with itself have all one hash.
     """
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._found: dict[tuple[int, int], SchemaCompatibilityResult] = {}
+
+    def get_compatibility(
+        self,
+        reader: Schema,
+        writer: Schema,
+        reference_token: str = ReaderWriterCompatibilityChecker.ROOT_REFERENCE_TOKEN,
+        location: list[str] | None = None,
+    ) -> SchemaCompatibilityResult:
+        """Compare two definitions; a pair that is being compared fits as far as it goes."""
+        pair = (id(reader), id(writer))
+        if pair not in self._found:
+            self._found[pair] = SchemaCompatibilityResult(COMPATIBLE)
+            here = [*(location or ()), reference_token]
+            self._found[pair] = self.calculate_compatibility(reader, writer, here)
+        return self._found[pair]
 
     def calculate_compatibility(
         self, reader: Schema, writer: Schema, location: list[str]

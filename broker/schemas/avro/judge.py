@@ -52,14 +52,7 @@ class ProcessJudge(WorkerProcesses[SchemaWorker]):
         """Return the place in ``alike`` of the same schema; None for a new one."""
         definitions = [one.data for one in alike], [one.data for one in compared]
         answer = await self._answer(schema.kind, Job(schema.data, *definitions, strategy))
-        if answer.unreadable:
-            raise SchemaRefusedError(unreadable(schema.kind, answer.unreadable))
-        if schema.kind == "AVRO" and answer.is_union:
-            text = "Avro schema typed [UNION] is not supported"
-            raise SchemaRefusedError(SchemaRefusal(text, invalid=True))
-        if answer.incompatible:
-            raise SchemaRefusedError(incompatible(strategy, answer.incompatible))
-        return answer.same
+        return judgement(schema.kind, strategy, answer)
 
     async def _answer(self, kind: str, job: Job) -> Answer:
         try:
@@ -71,6 +64,22 @@ class ProcessJudge(WorkerProcesses[SchemaWorker]):
         except WorkerFailedError as error:
             text = f"{error}; the {kind} schema was left"
             raise SchemaRefusedError(SchemaRefusal(text, invalid=True)) from None
+
+
+def judgement(kind: str, strategy: str, answer: Answer) -> int | None:
+    """Return the place of the same schema; None for a new one.
+
+    Raises:
+        SchemaRefusedError: The answer is a refusal.
+    """
+    if answer.unreadable:
+        raise SchemaRefusedError(unreadable(kind, answer.unreadable))
+    if kind == "AVRO" and answer.is_union:
+        text = "Avro schema typed [UNION] is not supported"
+        raise SchemaRefusedError(SchemaRefusal(text, invalid=True))
+    if answer.incompatible:
+        raise SchemaRefusedError(incompatible(strategy, answer.incompatible))
+    return answer.same
 
 
 def unreadable(kind: str, reason: str) -> SchemaRefusal:

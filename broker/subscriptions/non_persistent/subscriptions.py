@@ -76,6 +76,9 @@ class NonPersistentSubscriptions:
         """How many consumers are connected."""
         return sum(len(one.consumers) for one in self._by_name.values())
 
+    def close(self) -> None:
+        """Nothing of them is kept."""
+
     def close_consumers(self) -> None:
         """Close all consumers, and tell their clients."""
         for subscription in self:

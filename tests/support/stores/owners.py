@@ -61,8 +61,7 @@ class Party:
 
     async def open(self) -> None:
         await self.store.open()
-        self.ownership.open(*self.registration)
-        await self.session.ready()
+        await self.ownership.open(*self.registration)
 
     async def close(self) -> None:
         await self.ownership.close()

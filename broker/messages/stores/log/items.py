@@ -40,14 +40,12 @@ class Items:
         self._writer = writer
         self._value_of = value_of
         self._clock = clock
-        self._version = 0
         self._places: dict[ItemKey, int] = {}
         self._unsaved: dict[ItemKey, None] = {}
         self._retry: TimerHandle | None = None
 
-    def found(self, key: ItemKey, version: int, segment: int, size: int) -> None:
+    def found(self, key: ItemKey, segment: int, size: int) -> None:
         """Take over a state that was found in the log."""
-        self._version = max(self._version, version)
         self._places[key] = segment
         self._segments.item_saved(key, segment, size)
 
@@ -57,8 +55,7 @@ class Items:
         Raises:
             MessageStoreError: Nothing more can be written.
         """
-        self._version += 1
-        record = item_record(key, self._version, self._value_of(key))
+        record = item_record(key, self._value_of(key))
         segment = self._writer.add_item(key, record) >> OFFSET_BITS
         self.forget(key)
         self._places[key] = segment

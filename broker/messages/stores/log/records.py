@@ -1,7 +1,7 @@
 """Records of the log: a header with length and CRC32C, then a body.
 
-Records mean the same wherever they stand: an entry is named by ledger and number, and of the
-states of an item the one with the highest version counts. So they can be copied as they are.
+Records of entries mean the same wherever they stand, as each names its ledger and its number, and
+can be copied as they are. Of the states of an item the last one counts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAGIC = b"FgL\x01"
 
 _HEADER = Struct("<4sII")
 _ENTRY = Struct("<BQQiQq")
-_ITEM = Struct("<BQQBBH")
+_ITEM = Struct("<BQBBH")
 _SYNCED = Struct("<BQQ")
 _START = Struct("<BIQ")
 _START_TYPE, _ENTRY_TYPE, _ITEM_TYPE, _SYNCED_TYPE = 1, 2, 3, 4
@@ -70,7 +70,6 @@ class ItemRecord(NamedTuple):
     """A state of an item; a value of None deletes it."""
 
     key: ItemKey
-    version: int
     value: bytes | None
 
 
@@ -104,11 +103,11 @@ def entry_record(ledger_id: int, entry_id: int, data: bytes, digest: MessageDige
     return _HEADER.pack(MAGIC, len(body) + len(data), checksum) + body
 
 
-def item_record(key: ItemKey, version: int, value: bytes | None) -> bytes:
+def item_record(key: ItemKey, value: bytes | None) -> bytes:
     """Return the record of an item's state."""
     name = key.name.encode()
     present = value is not None
-    body = _ITEM.pack(_ITEM_TYPE, version, key.topic_id, key.kind, present, len(name))
+    body = _ITEM.pack(_ITEM_TYPE, key.topic_id, key.kind, present, len(name))
     return _framed(body + name + (value or b""))
 
 
@@ -168,10 +167,10 @@ def _parse(body: bytes) -> Record:
         _, ledger_id, entry_id, *digest = _ENTRY.unpack_from(body)
         return EntryRecord(ledger_id, entry_id, MessageDigest(*digest), len(body) - _ENTRY.size)
     if kind == _ITEM_TYPE:
-        _, version, topic_id, item_kind, present, length = _ITEM.unpack_from(body)
+        _, topic_id, item_kind, present, length = _ITEM.unpack_from(body)
         end = _ITEM.size + length
         key = ItemKey(topic_id, item_kind, body[_ITEM.size : end].decode())
-        return ItemRecord(key, version, body[end:] if present else None)
+        return ItemRecord(key, body[end:] if present else None)
     if kind == _SYNCED_TYPE:
         return SyncedRecord(*_SYNCED.unpack(body)[1:])
     return StartRecord(*_START.unpack(body)[1:])

@@ -42,9 +42,8 @@ _PREFIX = "segment-"
 
 
 class FoundItem(NamedTuple):
-    """The newest state of an item in the log."""
+    """The last state of an item in the log."""
 
-    version: int
     segment: int
     size: int
     value: bytes | None
@@ -73,7 +72,7 @@ class Found:
 
     Attributes:
         segments: Its files, with what lives in them.
-        items: The newest state of every item, deletions included.
+        items: The last state of every item, deletions included.
         topics: The topics.
         damage: Sentences about bytes that cannot be read and were once on disk for certain.
         cut: Bytes that were cut off, as the writing of them had not ended.
@@ -129,6 +128,12 @@ class Recovery:
         self._tell(drop_damaged=drop_damaged)
         return self.found
 
+    def close(self) -> None:
+        """Release the files: the log is not opened."""
+        for segment in self.found.segments:
+            if segment.file is not None:
+                segment.file.close()
+
     # -- reading ------------------------------------------------------------------------------
 
     def _read_segment(self, name: str) -> None:
@@ -155,11 +160,7 @@ class Recovery:
             self._entries[record.ledger_id].add(record.entry_id, place, record.size, record.digest)
         elif isinstance(record, ItemRecord):
             self.found.segments[segment].keys.add(record.key)
-            before = self.found.items.get(record.key)
-            if before is None or before.version < record.version:
-                self.found.items[record.key] = FoundItem(
-                    record.version, segment, size, record.value
-                )
+            self.found.items[record.key] = FoundItem(segment, size, record.value)
         elif isinstance(record, StartRecord) and record.format_version != FORMAT_VERSION:
             raise MessageStoreError(
                 f"the message log {self._files} has format {record.format_version}, and this "

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from copy import copy
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.stores.figures import room_figures
 from broker.messages.stores.ledger_row import LedgerRow
 from broker.messages.stores.log.cleaner import Cleaner
 from broker.messages.stores.log.files import identity_of
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from broker.messages.managed_ledger import ManagedLedger
+    from broker.messages.stores.figures import StoreFigures
     from broker.messages.stores.log.files import LogFiles
     from broker.messages.stores.log.recovery import Found, FoundTopic
     from broker.messages.stores.room import StoreBounds
@@ -100,20 +103,22 @@ class LogMessageStore:
             MessageStoreError: It is another broker's, damaged, or cannot be read.
         """
         loop = asyncio.get_running_loop()
+        recovery = Recovery(self._files)
         try:
             self._files.lock()
             self.identity = identity_of(self._files)
-            recovery = Recovery(self._files)
             run = loop.run_in_executor(
                 self._files.executor, lambda: recovery.run(drop_damaged=self._options.drop_damaged)
             )
             self._take_over(await run)
         except OSError as error:
+            recovery.close()
             self._files.release()
             raise MessageStoreError(
                 f"the message log {self._files} cannot be read: {error.strerror or error}"
             ) from None
         except MessageStoreError:
+            recovery.close()
             self._files.release()
             raise
         self._is_open = True
@@ -137,8 +142,8 @@ class LogMessageStore:
         )
         for topic in found.topics:
             self._add_found(topic)
-        for key, (version, segment, size, value) in found.items.items():
-            items.found(key, version, segment, size)
+        for key, (segment, size, value) in found.items.items():
+            items.found(key, segment, size)
             self._take_value(key, value)
         self._next_id = self._reserved
         for topic in found.topics:
@@ -295,6 +300,18 @@ class LogMessageStore:
     def stored_bytes(self) -> int:
         """Bytes of all entries that are stored."""
         return self.room.taken.data_bytes
+
+    def figures(self) -> StoreFigures:
+        """Return what it holds and has written, for metrics."""
+        parts = self.parts
+        return room_figures(self.room)._replace(
+            file_bytes=parts.segments.size_bytes,
+            files=len(parts.segments),
+            unwritten_bytes=parts.writer.unwritten_bytes,
+            deleted_files=parts.cleaner.deleted_segments,
+            copied_bytes=parts.cleaner.copied_bytes,
+            writing=copy(parts.writer.figures),
+        )
 
     @property
     def on_full(self) -> Callable[[str], None] | None:

@@ -1,0 +1,45 @@
+"""Compaction, started and watched by REST.
+
+Source: upstream PersistentTopics.compact and compactionStatus.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.admin.paths import Endpoint
+from broker.admin.requests import done
+from broker.admin.resources.messages.subjects import TOPIC_PATH, MessageTopics
+from server.http import json_response
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from broker.admin.context import AdminContext
+
+
+class CompactionAdmin:
+    """Requests about the compaction of topics."""
+
+    def __init__(self, context: AdminContext) -> None:
+        self._topics = MessageTopics(context)
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        return [
+            Endpoint("GET", f"{TOPIC_PATH}/compaction", self.status),
+            Endpoint("PUT", f"{TOPIC_PATH}/compaction", self.start),
+        ]
+
+    async def status(self, request: web.Request) -> web.Response:
+        """Return whether a topic's compaction runs, and how the last one went."""
+        compaction = (await self._topics.stored(request)).compaction
+        return json_response(
+            {"status": compaction.status.value, "lastError": compaction.last_error}
+        )
+
+    async def start(self, request: web.Request) -> web.Response:
+        """Start the compaction of a topic, of all its partitions."""
+        for topic in await self._topics.all_stored(request):
+            topic.compaction.start()
+        return done()

@@ -1,0 +1,236 @@
+"""Two brokers and a proxy: each topic is served by one of them, whichever is asked."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.service import BrokerService
+from proto.names import TopicName
+from proxy.service import ProxyService
+from tests.support.peers.message_peer import MessagePeer
+from tests.support.peers.rest_client import rest_client
+from tests.support.processes.cluster import broker_config, proxy_config
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+    from pathlib import Path
+
+TOPICS = [f"persistent://public/default/t{index}" for index in range(40)]
+Lookup = pb.CommandLookupTopicResponse
+
+
+@dataclass
+class Brokers:
+    """Two brokers on one database, and a proxy that knows both."""
+
+    one: BrokerService
+    two: BrokerService
+    proxy: ProxyService
+
+    def owner(self, topic: str) -> BrokerService:
+        """Return the broker that serves a topic."""
+        name = TopicName.parse(topic)
+        (found,) = [one for one in (self.one, self.two) if one.ownership.owns(name)]
+        return found
+
+    async def through_proxy(self, topic: str) -> MessagePeer:
+        """Look a topic up as a client of the proxy does, and connect to its broker."""
+        asking = await MessagePeer.connect(self.proxy.service_url)
+        try:
+            found = await asking.lookup(topic)
+            assert found.response == Lookup.Connect, found
+            assert found.proxy_through_service_url
+            target = found.brokerServiceUrl.removeprefix("pulsar://")
+            return await MessagePeer.connect(self.proxy.service_url, target)
+        finally:
+            asking.close()
+
+
+@asynccontextmanager
+async def brokers(url: str, stores: Mapping[str, str] | None = None) -> AsyncIterator[Brokers]:
+    """Run the three."""
+    keys = {"metadataStoreUrl": url, "advertisedAddress": "127.0.0.1"}
+    logs = stores or {}
+
+    def config(name: str) -> object:
+        own = {"floodgateMessageStore": logs[name]} if name in logs else {}
+        return broker_config({**keys, **own})
+
+    async with BrokerService(config("one")) as one, BrokerService(config("two")) as two:
+        urls = f"{one.service_url},{two.service_url.removeprefix('pulsar://')}"
+        front = proxy_config(
+            {
+                "brokerServiceURL": urls,
+                "brokerWebServiceURL": one.web_service_url,
+                "brokerProxyAllowedTargetPorts": "*",
+            }
+        )
+        async with ProxyService(front) as proxy:
+            yield Brokers(one, two, proxy)
+
+
+async def looked_up(broker: BrokerService, topic: str) -> pb.CommandLookupTopicResponse:
+    """Ask a broker where a topic is, and follow its redirects."""
+    url, authoritative = broker.service_url, False
+    while True:
+        peer = await MessagePeer.connect(url)
+        found = await peer.lookup(topic, authoritative=authoritative)
+        peer.close()
+        if found.response != Lookup.Redirect:
+            return found
+        url, authoritative = found.brokerServiceUrl, found.authoritative
+
+
+async def test_both_brokers_name_the_same_owner_and_both_own_some(postgresql_url: str) -> None:
+    # Given
+    async with brokers(postgresql_url) as parts:
+        # When
+        found = {topic: (await looked_up(parts.one, topic)).brokerServiceUrl for topic in TOPICS}
+        # Then
+        for topic, url in found.items():
+            assert (await looked_up(parts.two, topic)).brokerServiceUrl == url
+            assert parts.owner(topic).service_url == url
+        assert set(found.values()) == {parts.one.service_url, parts.two.service_url}
+
+
+async def test_a_client_of_the_proxy_publishes_and_consumes_wherever_a_topic_is(
+    postgresql_url: str,
+) -> None:
+    # Given
+    async with brokers(postgresql_url) as parts:
+        owners = set()
+        for topic in TOPICS[:12]:
+            peer = await parts.through_proxy(topic)
+            # When
+            assert (await peer.producer(topic)).HasField("producer_success")
+            assert (await peer.subscribe(topic)).HasField("success")
+            await peer.flow(10)
+            await peer.publish(0, topic.encode())
+            # Then
+            assert (await peer.message()).payload == topic.encode()
+            owners.add(parts.owner(topic).service_url)
+            peer.close()
+        assert len(owners) == 2
+
+
+async def test_who_is_not_the_owner_serves_nothing(postgresql_url: str) -> None:
+    # Given
+    async with brokers(postgresql_url) as parts:
+        await looked_up(parts.one, TOPICS[0])
+        owner = parts.owner(TOPICS[0])
+        other = parts.two if owner is parts.one else parts.one
+        peer = await MessagePeer.connect(other.service_url)
+        # When
+        refused = await peer.producer(TOPICS[0])
+        # Then
+        assert refused.error.error == pb.ServiceNotReady
+        assert "not served by this instance" in refused.error.message
+        peer.close()
+
+
+async def test_a_broker_that_ends_hands_its_topics_to_the_other(postgresql_url: str) -> None:
+    # Given
+    async with brokers(postgresql_url) as parts:
+        for topic in TOPICS:
+            await looked_up(parts.one, topic)
+        moved = next(topic for topic in TOPICS if parts.owner(topic) is parts.one)
+        # When: it is the one that the proxy asks first
+        await parts.one.__aexit__(None, None, None)
+        peer = await parts.through_proxy(moved)
+        # Then
+        assert parts.owner(moved) is parts.two
+        assert (await peer.producer(moved)).HasField("producer_success")
+        peer.close()
+
+
+async def test_an_unloaded_namespace_closes_its_clients_who_find_it_again(
+    postgresql_url: str,
+) -> None:
+    # Given
+    async with brokers(postgresql_url) as parts:
+        topic = TOPICS[0]
+        peer = await parts.through_proxy(topic)
+        await peer.producer(topic)
+        await peer.publish(0, b"before")
+        await peer.receipt()
+        # When: any broker is asked, by way of the proxy
+        async with rest_client(parts.proxy) as rest:
+            answer = await rest.ask("PUT", "/admin/v2/namespaces/public/default/unload")
+        # Then
+        assert (answer.status, answer.text) == (204, "")
+        assert (await peer.closed_by_broker()).type == pb.BaseCommand.CLOSE_PRODUCER
+        name = TopicName.parse(topic)
+        assert not any(one.ownership.owns(name) for one in (parts.one, parts.two))
+        peer.close()
+
+
+async def test_rest_names_the_owner_and_the_brokers_that_live(postgresql_url: str) -> None:
+    # Given
+    async with brokers(postgresql_url) as parts, rest_client(parts.proxy) as rest:
+        names = sorted(one.web_service_url[7:] for one in (parts.one, parts.two))
+        found = set()
+        # Then
+        assert (await rest.ask("GET", "/admin/v2/brokers")).value == names
+        for topic in TOPICS:
+            path = f"/lookup/v2/topic/{topic.replace('://', '/')}"
+            answer = await rest.ask("GET", path)
+            assert answer.status == 200, answer
+            assert answer.value["brokerUrl"] == parts.owner(topic).service_url
+            assert answer.value["httpUrl"] == parts.owner(topic).web_service_url
+            found.add(answer.value["brokerUrl"])
+        assert len(found) == 2
+
+
+async def test_topics_in_a_log_wait_for_their_broker(postgresql_url: str, tmp_path: Path) -> None:
+    # Given
+    stores = {name: f"log://{tmp_path / name}" for name in ("one", "two")}
+    async with brokers(postgresql_url, stores) as parts:
+        for topic in TOPICS:
+            await looked_up(parts.one, topic)
+        kept = next(topic for topic in TOPICS if parts.owner(topic) is parts.one)
+        peer = await parts.through_proxy(kept)
+        await peer.producer(kept)
+        await peer.publish(0, b"kept")
+        assert (await peer.receipt()).type == pb.BaseCommand.SEND_RECEIPT
+        peer.close()
+        # When
+        await parts.one.__aexit__(None, None, None)
+        # Then: it is away, and its topic is not made anew
+        asking = await MessagePeer.connect(parts.proxy.service_url)
+        found = await asking.lookup(kept)
+        assert (found.response, found.error) == (Lookup.Failed, pb.ServiceNotReady)
+        assert "is away" in found.message
+        asking.close()
+        # When: it is back, on other ports
+        keys = {"metadataStoreUrl": postgresql_url, "floodgateMessageStore": stores["one"]}
+        async with BrokerService(broker_config(keys)):
+            peer = await parts.through_proxy(kept)
+            await peer.subscribe(kept)
+            await peer.flow(10)
+            # Then
+            assert (await peer.message()).payload == b"kept"
+            peer.close()
+
+
+@pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
+async def test_a_broker_alone_lets_its_topics_go_and_serves_them_again(profile: str) -> None:
+    # Given
+    async with BrokerService(broker_config({"floodgateProfile": profile})) as broker:
+        peer = await MessagePeer.connect(broker.service_url)
+        await peer.lookup(TOPICS[0])
+        await peer.producer(TOPICS[0])
+        # When
+        async with rest_client(broker) as rest:
+            await rest.done("PUT", "/admin/v2/namespaces/public/default/unload")
+        await peer.closed_by_broker()
+        # Then
+        unowned = (await peer.producer(TOPICS[0], 2)).HasField("error")
+        assert unowned is (profile == "pulsar")
+        await peer.lookup(TOPICS[0])
+        assert (await peer.producer(TOPICS[0], 3)).HasField("producer_success")
+        peer.close()

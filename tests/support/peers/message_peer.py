@@ -1,0 +1,162 @@
+"""A raw peer that publishes and consumes: it knows the wire, and nothing of Floodgate's code."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+import google_crc32c
+
+import proto.PulsarApi_pb2 as pb
+from tests.support.peers.raw_peer import RawPeer, connect_command, pong
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+Type = pb.BaseCommand
+MAGIC = b"\x0e\x01"
+_HEAD_BYTES = 10
+
+
+class Received(NamedTuple):
+    """A message as it came."""
+
+    position: tuple[int, int]
+    payload: bytes
+
+
+class MessagePeer:
+    """One connection with producers and consumers.
+
+    Attributes:
+        raw: The connection.
+        received: Messages that came while something else was waited for.
+    """
+
+    def __init__(self, raw: RawPeer) -> None:
+        self.raw = raw
+        self.received: list[Received] = []
+        self._request_id = 0
+
+    @classmethod
+    async def connect(
+        cls, url: str, target: str | None = None, receive_buffer_bytes: int = 262_144
+    ) -> MessagePeer:
+        """Connect to a broker, or through a proxy to the one that ``target`` names."""
+        raw = await RawPeer.connect(url, receive_buffer_bytes)
+        await raw.send(connect_command(target, 21))
+        answer = await raw.command()
+        assert answer.type == Type.CONNECTED, answer
+        return cls(raw)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.raw.close()
+
+    def next_id(self) -> int:
+        """Return a request id that was not used."""
+        self._request_id += 1
+        return self._request_id
+
+    # -- asking -------------------------------------------------------------------------------
+
+    async def lookup(
+        self, topic: str, *, authoritative: bool = False
+    ) -> pb.CommandLookupTopicResponse:
+        """Ask where a topic is served; a redirect is returned."""
+        asked = pb.CommandLookupTopic(
+            topic=topic, request_id=self.next_id(), authoritative=authoritative
+        )
+        await self.raw.send(Type(type=Type.LOOKUP, lookupTopic=asked))
+        return (await self._until(lambda one: one.type == Type.LOOKUP_RESPONSE)).lookupTopicResponse
+
+    async def producer(self, topic: str, producer_id: int = 1, name: str = "") -> pb.BaseCommand:
+        """Make a producer; return PRODUCER_SUCCESS or ERROR."""
+        command = Type(type=Type.PRODUCER)
+        command.producer.topic = topic
+        command.producer.producer_id = producer_id
+        command.producer.request_id = self.next_id()
+        if name:
+            command.producer.producer_name = name
+        await self.raw.send(command)
+        return await self._until(lambda one: one.type in (Type.PRODUCER_SUCCESS, Type.ERROR))
+
+    async def subscribe(self, topic: str, name: str = "s", consumer_id: int = 1) -> pb.BaseCommand:
+        """Make a Shared consumer from the beginning; return SUCCESS or ERROR."""
+        command = Type(type=Type.SUBSCRIBE)
+        asked = command.subscribe
+        asked.topic, asked.subscription, asked.consumer_id = topic, name, consumer_id
+        asked.request_id, asked.subType = self.next_id(), pb.CommandSubscribe.Shared
+        asked.initialPosition = pb.CommandSubscribe.Earliest
+        await self.raw.send(command)
+        return await self._until(lambda one: one.type in (Type.SUCCESS, Type.ERROR))
+
+    async def flow(self, permits: int, consumer_id: int = 1) -> None:
+        """Permit messages."""
+        flow = pb.CommandFlow(consumer_id=consumer_id, messagePermits=permits)
+        await self.raw.send(Type(type=Type.FLOW, flow=flow))
+
+    async def ack(self, *positions: tuple[int, int], consumer_id: int = 1) -> None:
+        """Acknowledge messages one by one."""
+        command = Type(type=Type.ACK)
+        command.ack.consumer_id = consumer_id
+        command.ack.ack_type = pb.CommandAck.Individual
+        for ledger_id, entry_id in positions:
+            command.ack.message_id.add(ledgerId=ledger_id, entryId=entry_id)
+        await self.raw.send(command)
+
+    # -- messages -----------------------------------------------------------------------------
+
+    async def publish(self, sequence_id: int, payload: bytes, producer_id: int = 1) -> None:
+        """Send a message; its receipt comes later."""
+        await self.raw.send_bytes(send_frame(sequence_id, payload, producer_id))
+
+    async def receipt(self) -> pb.BaseCommand:
+        """Return the next SEND_RECEIPT, SEND_ERROR or CLOSE_PRODUCER."""
+        kinds = (Type.SEND_RECEIPT, Type.SEND_ERROR, Type.CLOSE_PRODUCER)
+        return await self._until(lambda one: one.type in kinds)
+
+    async def message(self) -> Received:
+        """Return the next message."""
+        while not self.received:
+            await self._until(lambda one: one.type == Type.MESSAGE)
+        return self.received.pop(0)
+
+    async def closed_by_broker(self) -> pb.BaseCommand:
+        """Return the next CLOSE_PRODUCER or CLOSE_CONSUMER."""
+        return await self._until(lambda one: one.type in (Type.CLOSE_PRODUCER, Type.CLOSE_CONSUMER))
+
+    async def _until(self, wanted: Callable[[pb.BaseCommand], bool]) -> pb.BaseCommand:
+        """Read until a command comes that is wanted; messages are kept, PINGs answered."""
+        while True:
+            body = await self.raw.frame()
+            (size,) = struct.unpack_from(">I", body)
+            command = pb.BaseCommand.FromString(body[4 : 4 + size])
+            if command.type == Type.PING:
+                await self.raw.send(pong())
+            elif command.type == Type.MESSAGE:
+                position = command.message.message_id
+                payload = _payload(body[4 + size :])
+                self.received.append(Received((position.ledgerId, position.entryId), payload))
+            if wanted(command):
+                return command
+
+
+def send_frame(sequence_id: int, payload: bytes, producer_id: int = 1) -> bytes:
+    """Return a SEND of one message."""
+    send = pb.CommandSend(producer_id=producer_id, sequence_id=sequence_id, num_messages=1)
+    command = Type(type=Type.SEND, send=send).SerializeToString()
+    metadata = pb.MessageMetadata(
+        producer_name="raw", sequence_id=sequence_id, publish_time=1
+    ).SerializeToString()
+    body = struct.pack(">I", len(metadata)) + metadata + payload
+    checked = MAGIC + struct.pack(">I", google_crc32c.value(body)) + body
+    total = 4 + len(command) + len(checked)
+    return struct.pack(">II", total, len(command)) + command + checked
+
+
+def _payload(rest: bytes) -> bytes:
+    assert rest[:2] == MAGIC
+    (size,) = struct.unpack_from(">I", rest, 6)
+    return rest[_HEAD_BYTES + size :]

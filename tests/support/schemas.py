@@ -1,0 +1,77 @@
+"""Schemas for tests, and a registry that judges them without a process."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.schemas.avro.jobs import Answer, Job, judged
+from broker.schemas.avro.judge import judgement
+from broker.schemas.checks import SchemaChecks
+from broker.schemas.registry import FLOODGATE_SCHEMAS, SchemaRegistry, SchemaRules
+from broker.stores.topic_schemas import MemoryTopicSchemas, StoredSchema
+from proto.names import TopicName
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from broker.schemas.schema import Schema
+
+TOPIC = TopicName.parse("persistent://tenant/a/t")
+
+
+class JudgeHere:
+    """Judges in the test's own process. See AvroJudge."""
+
+    async def judge(
+        self,
+        schema: Schema,
+        alike: Sequence[StoredSchema],
+        compared: Sequence[StoredSchema],
+        strategy: str,
+    ) -> int | None:
+        """Return the place in ``alike`` of the same schema; None for a new one."""
+        job = Job(
+            schema.data, [one.data for one in alike], [one.data for one in compared], strategy
+        )
+        answer = judged(Job.of(job.packed()[4:]))
+        return judgement(schema.kind, strategy, Answer.of(answer.packed()))
+
+
+def checks() -> SchemaChecks:
+    """Return the checks of all types."""
+    return SchemaChecks(JudgeHere())
+
+
+def registry(rules: SchemaRules = FLOODGATE_SCHEMAS) -> SchemaRegistry:
+    """Return a registry with nothing in it."""
+    return SchemaRegistry(MemoryTopicSchemas(), checks(), lambda: 1_700_000_000_000, rules)
+
+
+def record(*fields: dict[str, object], name: str = "A", **others: object) -> bytes:
+    """Return the definition of a record."""
+    return json.dumps({"type": "record", "name": name, "fields": fields, **others}).encode()
+
+
+def field(name: str, kind: object = "int", **others: object) -> dict[str, object]:
+    """Return a field of a record."""
+    return {"name": name, "type": kind, **others}
+
+
+def optional(name: str) -> dict[str, object]:
+    """Return a field that may be left out."""
+    return field(name, ["null", "int"], default=None)
+
+
+def sent(kind: str, data: bytes = b"", **properties: str) -> pb.Schema:
+    """Return a schema as a client sends it; ``kind`` is a name of the protocol's enum."""
+    found = pb.Schema(name="x", schema_data=data, type=pb.Schema.Type.Value(kind))
+    for key, value in properties.items():
+        found.properties.add(key=key.replace("__", "."), value=value)
+    return found
+
+
+def stored(version: int, data: bytes, kind: str = "AVRO") -> StoredSchema:
+    """Return a version."""
+    return StoredSchema(version, kind, data)

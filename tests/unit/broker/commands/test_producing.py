@@ -1,0 +1,344 @@
+"""PRODUCER, SEND and CLOSE_PRODUCER, as a client sees them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.errors import fenced
+from broker.messages.topic import PersistentTopic
+from broker.policies.effective import DEFAULTS, EffectivePolicies
+from proto.frames import encode_command, encode_payload_command
+from proto.names import NamespaceName, TopicName
+from tests.support.clocks.settle import settle
+from tests.support.processes.commands import Wire
+from tests.unit.broker.commands.test_table import CONNECTED, parts, wire
+
+if TYPE_CHECKING:
+    from broker.cnx import BrokerParts
+
+Type = pb.BaseCommand
+NAME = TopicName.parse("t")
+LEDGER = 1
+
+
+def producer_command(producer_id: int = 1, **fields: Any) -> pb.BaseCommand:
+    request = pb.CommandProducer(
+        **{"topic": "t", "producer_id": producer_id, "request_id": producer_id + 100, **fields}
+    )
+    return pb.BaseCommand(type=Type.PRODUCER, producer=request)
+
+
+def send_frame(
+    sequence_id: int = 0, payload: bytes = b"m", producer_id: int = 1, **fields: Any
+) -> bytes:
+    metadata = fields.pop("metadata", None)
+    if metadata is None:
+        metadata = pb.MessageMetadata(
+            producer_name="p", sequence_id=sequence_id, publish_time=1
+        ).SerializeToString()
+    sent = pb.CommandSend(producer_id=producer_id, sequence_id=sequence_id, **fields)
+    return encode_payload_command(pb.BaseCommand(type=Type.SEND, send=sent), metadata, payload)
+
+
+class Client(Wire):
+    """A peer that is connected, and waits for its answers."""
+
+    async def ask(self, *said: pb.BaseCommand | bytes) -> list[pb.BaseCommand]:
+        """Send commands, or frames, in one chunk; return what comes."""
+        frames = [one if isinstance(one, bytes) else encode_command(one) for one in said]
+        self.transport.peer_sends(b"".join(frames))
+        await settle()
+        return self.answers()
+
+
+async def client(of: BrokerParts | None = None, **keys: str) -> Client:
+    shared = of or parts(**keys)
+    await shared.loaded_topics._parts.topics._store.create_namespace(
+        NamespaceName("public", "default")
+    )
+    found = wire(CONNECTED, shared)
+    found.__class__ = Client
+    assert isinstance(found, Client)
+    return found
+
+
+async def producing(policies: EffectivePolicies = DEFAULTS, **keys: str) -> Client:
+    found = await client(**keys)
+    (answer,) = await found.ask(producer_command())
+    assert answer.producer_success.producer_ready
+    topic(found).policies = policies
+    return found
+
+
+def topic(of: Client) -> PersistentTopic:
+    loaded = of.cnx.parts.loaded_topics.loaded(NAME)  # type: ignore[attr-defined]
+    assert isinstance(loaded, PersistentTopic)
+    return loaded
+
+
+# -- PRODUCER -------------------------------------------------------------------------------------
+
+
+async def test_a_producer_without_a_name_is_given_one_and_so_is_one_that_is_refused() -> None:
+    # Given
+    found = await client()
+    # When
+    (one,) = await found.ask(producer_command(1))
+    await found.ask(producer_command(2, topic="persistent://public//x"))
+    (other,) = await found.ask(producer_command(3))
+    # Then
+    first, second = (answer.producer_success.producer_name for answer in (one, other))
+    prefix, _, number = first.rpartition("-")
+    assert prefix.startswith("standalone-")
+    assert second == f"{prefix}-{int(number) + 2}"
+
+
+async def test_an_empty_name_is_a_name() -> None:
+    found = await client()
+    (answer,) = await found.ask(producer_command(producer_name=""))
+    assert answer.producer_success.producer_name == ""
+
+
+async def test_the_id_of_a_producer_that_is_there_answers_with_its_name() -> None:
+    # Given
+    found = await client()
+    await found.ask(producer_command(1, producer_name="same"))
+    # When
+    (answer,) = await found.ask(producer_command(1, producer_name="other", topic="u"))
+    # Then
+    assert answer.producer_success.producer_name == "same"
+    assert answer.producer_success.request_id == 101
+
+
+async def test_the_id_of_a_producer_that_waits_is_refused() -> None:
+    found = await client()
+    await found.ask(producer_command(1))
+    await found.ask(producer_command(2, producer_access_mode=pb.WaitForExclusive))
+    (answer,) = await found.ask(producer_command(2))
+    assert answer.error.error == pb.ServiceNotReady
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "text"),
+    [
+        (
+            {"topic": "persistent://public//x"},
+            pb.InvalidTopicName,
+            "Invalid topic name: Invalid topic name public//x",
+        ),
+        (
+            {"topic": "x-partition-1"},
+            pb.NotAllowedError,
+            "Partition metadata not found for the partitioned topic: "
+            "persistent://public/default/x-partition-1",
+        ),
+    ],
+)
+async def test_a_topic_that_cannot_be_is_refused(
+    fields: dict[str, Any], code: int, text: str
+) -> None:
+    found = await client()
+    (answer,) = await found.ask(producer_command(**fields))
+    assert (answer.error.error, answer.error.message) == (code, text)
+    assert found.cnx.producers == {}  # type: ignore[attr-defined]
+
+
+async def test_a_producer_that_does_not_encrypt_is_refused_where_that_is_required() -> None:
+    found = await producing(replace(DEFAULTS, encryption_required=True))
+    (answer,) = await found.ask(producer_command(2))
+    assert (answer.error.error, answer.error.message) == (
+        pb.MetadataError,
+        "Encryption is required in persistent://public/default/t",
+    )
+    (answer,) = await found.ask(producer_command(3, encrypted=True))
+    assert answer.type == Type.PRODUCER_SUCCESS
+
+
+async def test_a_terminated_topic_takes_no_producer() -> None:
+    found = await producing()
+    topic(found).terminate()
+    found.answers()
+    (answer,) = await found.ask(producer_command(2))
+    assert answer.error.error == pb.TopicTerminatedError
+
+
+async def test_the_first_subscription_is_there_before_the_first_message() -> None:
+    found = await client()
+    await found.ask(producer_command(initial_subscription_name="s"))
+    assert [one.name for one in topic(found).subscriptions] == ["s"]
+    (answer,) = await found.ask(producer_command(2, initial_subscription_name="s"))
+    assert answer.type == Type.PRODUCER_SUCCESS
+
+
+async def test_a_dead_connection_gives_up_its_name_and_a_live_one_does_not() -> None:
+    # Given
+    shared = parts()
+    old, new = await client(shared), await client(shared)
+    await old.ask(producer_command(producer_name="same"))
+    old_cnx: Any = old.cnx
+    # When: it lives.
+    asked = await new.ask(producer_command(producer_name="same"))
+    assert asked == []
+    (ping,) = old.answers()
+    assert ping.type == Type.PING
+    (_,) = [await old.ask(pb.BaseCommand(type=Type.PONG, pong=pb.CommandPong()))]
+    (answer,) = new.answers()
+    # Then
+    assert answer.error.error == pb.ProducerBusy
+
+    # When: it does not.
+    async def dead() -> bool:
+        return False
+
+    old_cnx.answers_ping = dead
+    (answer,) = await new.ask(producer_command(producer_name="same"))
+    # Then
+    assert answer.type == Type.PRODUCER_SUCCESS
+    assert old_cnx.producers == {}
+
+
+async def test_a_lost_connection_leaves_its_topics() -> None:
+    # Given
+    found = await producing()
+    loaded = topic(found)
+    assert len(loaded.producers) == 1
+    # When
+    found.transport.breaks()
+    # Then
+    assert len(loaded.producers) == 0
+
+
+# -- CLOSE_PRODUCER -------------------------------------------------------------------------------
+
+
+def close_command(producer_id: int) -> pb.BaseCommand:
+    request = pb.CommandCloseProducer(producer_id=producer_id, request_id=9)
+    return pb.BaseCommand(type=Type.CLOSE_PRODUCER, close_producer=request)
+
+
+async def test_a_producer_is_closed_whether_it_is_known_or_not() -> None:
+    found = await producing()
+    for producer_id in (1, 77):
+        (answer,) = await found.ask(close_command(producer_id))
+        assert answer.success.request_id == 9
+    assert len(topic(found).producers) == 0
+
+
+async def test_a_producer_that_is_closed_before_it_is_made_is_not_made() -> None:
+    found = await client()
+    answers = await found.ask(producer_command(1), close_command(1))
+    assert [answer.type for answer in answers] == [Type.SUCCESS]
+    assert len(topic(found).producers) == 0
+
+
+# -- SEND -----------------------------------------------------------------------------------------
+
+
+async def test_messages_are_stored_as_they_came() -> None:
+    # Given
+    found = await producing()
+    frames = [send_frame(number, b"x" * 2000) for number in range(3)]
+    # When
+    answers = await found.ask(*frames)
+    # Then
+    assert [one.send_receipt.message_id.entryId for one in answers] == [0, 1, 2]
+    ledger = topic(found).ledger
+    (second,) = ledger.read(ledger.preceding(ledger.last_confirmed), 1, 10_000)
+    assert frames[1].endswith(second.data)
+    assert second.data[:2] == b"\x0e\x01"
+
+
+async def test_a_message_without_a_checksum_is_taken() -> None:
+    found = await producing()
+    recorded = "000000230000000a080632060801100118010000000c0a017010011880d095ffbc3168656c6c6f"
+    (answer,) = await found.ask(bytes.fromhex(recorded))
+    assert answer.send_receipt.sequence_id == 1
+
+
+async def test_a_wrong_checksum_is_refused_and_the_producer_stays() -> None:
+    # Given
+    found = await producing()
+    frame = send_frame(2)
+    # When
+    (answer,) = await found.ask(frame[:-1] + b"?")
+    # Then
+    assert answer.send_error == pb.CommandSendError(
+        producer_id=1,
+        sequence_id=2,
+        error=pb.ChecksumError,
+        message="Checksum failed on the broker",
+    )
+    (answer,) = await found.ask(frame)
+    assert answer.type == Type.SEND_RECEIPT
+
+
+@pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
+async def test_a_message_of_no_producer_closes(profile: str) -> None:
+    found = await client(floodgateProfile=profile)
+    await found.ask(send_frame(producer_id=77))
+    assert found.closed
+
+
+async def test_a_message_right_behind_producer_closes_as_recorded() -> None:
+    found = await client()
+    await found.ask(producer_command(), send_frame())
+    assert found.closed
+
+
+async def test_a_message_of_a_producer_that_waits_closes() -> None:
+    found = await producing()
+    await found.ask(producer_command(2, producer_access_mode=pb.WaitForExclusive))
+    await found.ask(send_frame(producer_id=2))
+    assert found.closed
+
+
+async def test_a_message_of_a_producer_that_the_broker_closed_is_ignored() -> None:
+    # Given
+    found = await producing()
+    topic(found).producers.disconnect(fenced())
+    assert [one.type for one in found.answers()] == [Type.CLOSE_PRODUCER]
+    # When
+    answers = await found.ask(send_frame())
+    # Then
+    assert answers == []
+    assert not found.closed
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        encode_command(pb.BaseCommand(type=Type.SEND)),
+        b"\x00\x00\x00\x06\x00\x00\x00\x02\x08\x06",
+        b"\x00\x00\x00\x08\x00\x00\x00\x04\x08\x06\x32\x7f",
+        b"\x00\x00\x00\x0a\x00\x00\x00\x06\x08\x06\x32\x02\x10\x00",
+    ],
+)
+async def test_a_send_that_cannot_be_read_closes(frame: bytes) -> None:
+    found = await producing()
+    await found.ask(frame)
+    assert found.closed
+
+
+@pytest.mark.parametrize(("profile", "closes"), [("pulsar", False), ("floodgate", True)])
+@pytest.mark.parametrize("metadata", [b"\xff\xff\xff", b""])
+async def test_metadata_that_cannot_be_read_is_stored_by_a_real_broker_only(
+    profile: str, closes: bool, metadata: bytes
+) -> None:
+    found = await producing(floodgateProfile=profile)
+    await found.ask(send_frame(metadata=metadata))
+    assert found.closed is closes
+
+
+async def test_a_lost_topic_is_not_deadly() -> None:
+    found = await producing()
+    await found.cnx.parts.loaded_topics.unload(NAME)  # type: ignore[attr-defined]
+    assert [one.type for one in found.answers()] == [Type.CLOSE_PRODUCER]
+    assert await found.ask(send_frame()) == []
+    (answer,) = await found.ask(producer_command(1))
+    assert answer.type == Type.PRODUCER_SUCCESS
+    (answer,) = await found.ask(send_frame())
+    assert answer.type == Type.SEND_RECEIPT

@@ -1,0 +1,82 @@
+"""The messages that are refused, and with which words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.metadata import parse_metadata
+from broker.messages.publishing.checks import SendRefusal, refusal_of
+from broker.messages.publishing.rules import PublishRules, whatever_metadata
+from broker.policies.effective import DEFAULTS, EffectivePolicies
+from proto.errors import RemoteProtocolError
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.messages.producing import entry_bytes
+
+UNBOUNDED = PublishRules()
+
+
+def judged(
+    policies: EffectivePolicies = DEFAULTS,
+    rules: PublishRules = UNBOUNDED,
+    payload: bytes = b"m",
+    sent: dict[str, Any] | None = None,
+    **metadata: Any,
+) -> SendRefusal | None:
+    data = entry_bytes(payload, **metadata)
+    command = pb.CommandSend(producer_id=1, sequence_id=0, **(sent or {}))
+    return refusal_of(command, data, parse_metadata(data), policies, rules, ManualClock(1000.0))
+
+
+def test_a_message_is_taken() -> None:
+    assert judged() is None
+
+
+def test_what_is_not_encrypted_is_refused_where_that_is_required() -> None:
+    policies = replace(DEFAULTS, encryption_required=True)
+    assert judged(policies) == (pb.MetadataError, "Messages must be encrypted")
+    keys = [pb.EncryptionKeys(key="k", value=b"v")]
+    assert judged(policies, encryption_keys=keys) is None
+
+
+def test_a_policy_counts_metadata_and_framing_and_spares_chunks() -> None:
+    # Given: as recorded.
+    policies = replace(DEFAULTS, max_message_bytes=1000)
+    # Then
+    assert judged(policies, payload=b"x" * 990) == (
+        pb.NotAllowedError,
+        "Exceed maximum message size",
+    )
+    assert judged(policies, payload=b"x" * 900) is None
+    assert judged(policies, payload=b"x" * 990, sent={"is_chunk": True}) is None
+
+
+@pytest.mark.parametrize(("size", "refused"), [(100, False), (101, True)])
+def test_a_payload_is_compared_with_the_largest_message(size: int, refused: bool) -> None:
+    found = judged(rules=PublishRules(max_payload_bytes=100), payload=b"x" * size)
+    assert (found is not None) is refused
+    assert found is None or found.code == pb.NotAllowedError
+
+
+@pytest.mark.parametrize(("deliver_at", "refused"), [(1_002_000, False), (1_002_001, True)])
+def test_a_delay_is_no_longer_than_allowed(deliver_at: int, refused: bool) -> None:
+    policies = replace(DEFAULTS, max_delivery_delay_ms=2000)
+    found = judged(policies, deliver_at_time=deliver_at)
+    text = "Exceeds max allowed delivery delay of 2000 milliseconds"
+    assert found == ((pb.NotAllowedError, text) if refused else None)
+
+
+def test_transactions_are_off() -> None:
+    found = judged(sent={"txnid_least_bits": 1, "txnid_most_bits": 1})
+    assert found == (pb.NotAllowedError, "Transaction buffer disable!")
+
+
+def test_profile_pulsar_reads_what_it_can() -> None:
+    data = entry_bytes(producer_name="p")
+    assert whatever_metadata(data).producer_name == "p"
+    assert whatever_metadata(b"\x00\x00\x00\x02\xff\xff") == pb.MessageMetadata()
+    with pytest.raises(RemoteProtocolError):
+        whatever_metadata(b"\x00\x00")

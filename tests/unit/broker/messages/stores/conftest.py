@@ -1,0 +1,21 @@
+"""Every message store, for the tests that all of them have to pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.stores.message_stores import message_store, opened
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from broker.messages.managed_ledger import MessageStore
+
+
+@pytest.fixture(params=["memory", "log", "log with fsync"])
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[MessageStore]:
+    """An open store whose ledgers have five entries."""
+    async with opened(message_store(request.param)) as one:
+        yield one

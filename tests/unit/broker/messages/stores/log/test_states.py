@@ -1,0 +1,54 @@
+"""Cursors and topics as bytes of the log."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import pytest
+
+from broker.messages.managed_ledger import CursorState
+from broker.messages.position import EARLIEST, Position
+from broker.messages.stores.log.states import (
+    TopicState,
+    cursor_bytes,
+    cursor_state,
+    topic_bytes,
+    topic_state,
+)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        CursorState(EARLIEST),
+        CursorState(
+            Position(3, 4),
+            {3: b"\x01\n\x02", 5: b""},
+            {Position(3, 6): (-1, 2**62), Position(5, 0): ()},
+            {"key": "a\nb"},
+        ),
+        CursorState(Position(3, 4), {}, {Position(3, 6): (2**64 - 1,)}, {}),
+    ],
+)
+def test_a_cursor_comes_back(state: CursorState) -> None:
+    assert cursor_state(cursor_bytes(state)) == state
+
+
+def test_a_topic_comes_back() -> None:
+    state = TopicState("persistent://t/n/ä", [(1, 1_000, 5), (2, 0, 0)])
+    assert topic_state(topic_bytes(state)) == state
+
+
+def test_a_cursor_with_many_holes_is_written_within_a_turn() -> None:
+    # Given
+    acknowledged = {ledger: bytes(6_250) for ledger in range(20)}
+    batches = {Position(1, entry): (1, 2) for entry in range(20_000)}
+    state = CursorState(Position(0, 0), acknowledged, batches)
+    # When
+    seconds = []
+    for _ in range(3):
+        began = perf_counter()
+        cursor_bytes(state)
+        seconds.append(perf_counter() - began)
+    # Then
+    assert min(seconds) < 0.02

@@ -1,0 +1,43 @@
+"""Memory of a million entries is freed in many turns of the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+
+from broker.messages.metadata import MessageDigest
+from broker.messages.stores import disposal
+from broker.messages.stores.disposal import Disposal
+from broker.messages.stores.memory_ledger import MAPPED_BLOCK_BYTES, MemoryLedger
+
+
+async def test_a_ledger_is_freed_block_by_block(monkeypatch) -> None:
+    # Given: a turn that is over behind its first block.
+    monkeypatch.setattr(disposal, "TURN_SECONDS", 0.0)
+    times = iter(range(1_000))
+    monkeypatch.setattr(disposal, "perf_counter", lambda: next(times) / 2)
+    monkeypatch.setattr(disposal, "TURN_SECONDS", 0.6)
+    ledger = MemoryLedger(1)
+    for _ in range(3):
+        ledger.store(bytes(MAPPED_BLOCK_BYTES), MessageDigest(1, 1, 0))
+    freeing = Disposal()
+    # When
+    freeing.free(ledger)
+    turns = 0
+    while not freeing.is_done:
+        await asyncio.sleep(0)
+        turns += 1
+    # Then
+    assert turns == 4
+
+
+def test_entries_come_back_from_blocks_of_every_size() -> None:
+    # Given
+    ledger = MemoryLedger(1)
+    entries = [bytes([n % 256]) * (n * 37 % 6_000) for n in range(600)]
+    # When
+    for entry in entries:
+        ledger.store(entry, MessageDigest(1, 1, 0))
+    # Then
+    assert ledger.data(0, 600) == entries
+    assert ledger.data(599, 600) == entries[599:]
+    assert ledger.data(123, 321) == entries[123:321]

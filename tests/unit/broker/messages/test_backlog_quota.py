@@ -1,0 +1,127 @@
+"""Backlog quotas, as recorded: by size and by age, three things to do above them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.backlog_quota import check_quota, enforce_quota, exceeded_quotas
+from broker.messages.metadata import digest_of, parse_metadata
+from broker.policies.effective import DEFAULTS, BacklogQuota, EffectivePolicies, QuotaAction
+from server.connection.request_errors import RequestError
+from tests.support.clocks.settle import settle
+from tests.support.messages.producing import ProducingConnection, TopicOnHand, add, entry_bytes
+
+if TYPE_CHECKING:
+    from broker.messages.topic import PersistentTopic
+
+HOLD, EXCEPTION, EVICT = QuotaAction.HOLD, QuotaAction.EXCEPTION, QuotaAction.EVICT
+ENTRY_BYTES = 522
+
+
+async def with_backlog(
+    policies: EffectivePolicies, entries: int = 8, **keys: str
+) -> tuple[PersistentTopic, ProducingConnection, TopicOnHand]:
+    """Return a topic with a subscription that has a backlog, and a connection that produces."""
+    hand = TopicOnHand(policies, keys)
+    topic, cnx = await hand.topic(), hand.connection()
+    topic.subscriptions.create("s")
+    made = cnx.producer()
+    add(topic, made)
+    spare = len(entry_bytes(b""))
+    data = entry_bytes(b"x" * (ENTRY_BYTES - spare))
+    for number in range(entries):
+        topic.publish(made, number, 0, data, digest_of(parse_metadata(data)))
+    await settle()
+    cnx.take()
+    return topic, cnx, hand
+
+
+def size_quota(limit: int, action: QuotaAction) -> EffectivePolicies:
+    return replace(DEFAULTS, size_quota=BacklogQuota(limit, action))
+
+
+@pytest.mark.parametrize(
+    ("action", "code"),
+    [
+        (HOLD, pb.ProducerBlockedQuotaExceededError),
+        (EXCEPTION, pb.ProducerBlockedQuotaExceededException),
+    ],
+)
+async def test_producers_stop_above_the_quota(action: QuotaAction, code: int) -> None:
+    # Given
+    topic, cnx, _ = await with_backlog(size_quota(2000, action))
+    with pytest.raises(RequestError) as raised:
+        check_quota(topic)
+    assert raised.value.server_error == code
+    assert raised.value.message.endswith(
+        "TopicBacklogQuotaExceededException: "
+        "Cannot create producer on topic with backlog quota exceeded"
+    )
+    assert len(topic.producers) == 1
+    # When
+    enforce_quota(topic)
+    # Then
+    (closed,) = cnx.take()
+    assert closed.type == pb.BaseCommand.CLOSE_PRODUCER
+    topic.subscriptions.clear_backlogs()
+    check_quota(topic)
+
+
+async def test_an_eviction_leaves_as_much_as_was_recorded() -> None:
+    # Given
+    topic, cnx, _ = await with_backlog(size_quota(2000, EVICT))
+    check_quota(topic)
+    # When
+    enforce_quota(topic)
+    # Then
+    (subscription,) = topic.subscriptions
+    assert subscription.cursor.backlog == 4
+    assert cnx.take() == []
+    enforce_quota(topic)
+    assert subscription.cursor.backlog == 4
+
+
+async def test_below_the_quota_nothing_happens() -> None:
+    topic, cnx, _ = await with_backlog(size_quota(100_000, HOLD))
+    check_quota(topic)
+    enforce_quota(topic)
+    assert (cnx.take(), exceeded_quotas(topic)) == ([], [])
+
+
+async def test_a_topic_without_subscriptions_has_no_backlog() -> None:
+    topic, _, _ = await with_backlog(size_quota(0, HOLD))
+    for subscription in topic.subscriptions:
+        subscription.delete()  # type: ignore[attr-defined]
+    assert exceeded_quotas(topic) == []
+
+
+async def test_a_message_in_the_open_ledger_has_no_age() -> None:
+    # Given
+    policies = replace(DEFAULTS, age_quota=BacklogQuota(60, HOLD))
+    topic, _, hand = await with_backlog(policies)
+    hand.clock.advance(100)
+    assert exceeded_quotas(topic) == []
+    # When
+    hand.store.now_ms = hand.clock.wall_ms
+    topic.ledger.roll()
+    hand.clock.advance(61)
+    # Then
+    assert exceeded_quotas(topic) == [policies.age_quota]
+
+
+async def test_an_age_is_that_of_the_message_where_that_is_asked_for() -> None:
+    policies = replace(DEFAULTS, age_quota=BacklogQuota(60, HOLD))
+    topic, _, _ = await with_backlog(policies, preciseTimeBasedBacklogQuotaCheck="true")
+    assert exceeded_quotas(topic) == [policies.age_quota]
+
+
+async def test_what_is_too_old_is_skipped_by_policy() -> None:
+    policies = replace(DEFAULTS, age_quota=BacklogQuota(60, EVICT))
+    topic, _, _ = await with_backlog(policies, preciseTimeBasedBacklogQuotaCheck="true")
+    enforce_quota(topic)
+    (subscription,) = topic.subscriptions
+    assert subscription.cursor.backlog == 0

@@ -1,0 +1,200 @@
+"""What is done to loaded topics again and again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.configuration.publishing_keys import PublishingConfig
+from broker.messages.deduplication import CURSOR
+from broker.messages.monitors import TopicMonitors
+from broker.policies.effective import (
+    DEFAULTS,
+    BacklogQuota,
+    DeleteMode,
+    EffectivePolicies,
+    InactiveTopics,
+)
+from tests.support.clocks.settle import settle
+from tests.support.messages.producing import add, publish
+from tests.unit.broker.messages.test_loaded_topics import NAME, Loaded
+
+if TYPE_CHECKING:
+    from broker.messages.topic import PersistentTopic
+
+
+class Watched(Loaded):
+    """Loaded topics with monitors."""
+
+    def __init__(self, policies: EffectivePolicies = DEFAULTS) -> None:
+        super().__init__()
+        self.policies = policies
+        self.monitors = TopicMonitors(self.topics, PublishingConfig(), self.clock)
+
+    async def topic(self) -> PersistentTopic:
+        topic = await super().topic()
+        topic.policies = self.policies
+        return topic
+
+    async def after(self, seconds: float) -> None:
+        """Let time pass, in steps in which monitors can look."""
+        for _ in range(round(seconds)):
+            self.clock.advance(1.0)
+            await settle()
+
+
+async def publishing(watched: Watched, messages: int = 3) -> PersistentTopic:
+    topic, cnx = await watched.topic(), watched.connection()
+    add(topic, cnx.producer())
+    for number in range(messages):
+        publish(topic, cnx.producers[1], number)
+    await settle()
+    return topic
+
+
+async def test_rates_are_those_of_the_last_minute() -> None:
+    # Given
+    watched = Watched()
+    watched.monitors.start()
+    await settle()
+    topic = await publishing(watched, 120)
+    # When
+    await watched.after(60)
+    # Then
+    assert topic.statistics.message_rate == 2.0
+    assert topic.statistics.average_size == topic.statistics.size_bytes / 120
+    (producer,) = topic.producers
+    assert producer.statistics.message_rate == 2.0
+    await watched.after(60)
+    assert topic.statistics.message_rate == 0.0
+    await watched.monitors.close()
+
+
+async def test_what_is_older_than_its_ttl_is_acknowledged() -> None:
+    # Given: messages of 1970.
+    watched = Watched(replace(DEFAULTS, ttl_seconds=10))
+    topic = await watched.topic()
+    subscription = topic.subscriptions.create("s")
+    await publishing(watched)
+    assert subscription.cursor.backlog == 3
+    # When
+    await watched.monitors.expire()
+    # Then
+    assert subscription.cursor.backlog == 0
+
+
+async def test_without_a_ttl_nothing_expires() -> None:
+    watched = Watched()
+    topic = await watched.topic()
+    subscription = topic.subscriptions.create("s")
+    await publishing(watched)
+    await watched.monitors.expire()
+    assert subscription.cursor.backlog == 3
+
+
+async def test_ledgers_that_nobody_needs_are_dropped() -> None:
+    watched = Watched()
+    topic = await publishing(watched)
+    topic.ledger.roll()
+    await watched.monitors.trim()
+    assert topic.ledger.size_bytes == 0
+
+
+async def test_sequence_ids_are_kept() -> None:
+    watched = Watched(replace(DEFAULTS, deduplication=True))
+    topic = await watched.topic()
+    topic.deduplication.switch(on=True)
+    await publishing(watched)
+    await watched.monitors.keep_sequence_ids()
+    assert topic.ledger.cursors[CURSOR].properties == {"p1": "2"}
+
+
+async def test_quotas_are_enforced() -> None:
+    watched = Watched(replace(DEFAULTS, size_quota=BacklogQuota(1)))
+    topic = await watched.topic()
+    topic.subscriptions.create("s")
+    await publishing(watched)
+    await watched.monitors.enforce_quotas()
+    assert len(topic.producers) == 0
+
+
+def unused(mode: DeleteMode = DeleteMode.NO_SUBSCRIPTIONS) -> EffectivePolicies:
+    return replace(DEFAULTS, inactive_topics=InactiveTopics(True, 60, mode))
+
+
+async def test_a_topic_that_nobody_uses_is_deleted_after_a_while() -> None:
+    # Given
+    watched = Watched(unused())
+    await watched.topic()
+    await watched.monitors.delete_unused()
+    assert watched.topics.loaded(NAME) is not None
+    # When
+    watched.clock.advance(61)
+    await watched.monitors.delete_unused()
+    # Then
+    assert watched.topics.loaded(NAME) is None
+    assert not watched.store.holds(str(NAME))
+
+
+@pytest.mark.parametrize("policies", [DEFAULTS, unused()])
+async def test_a_topic_in_use_or_without_the_policy_stays(policies: EffectivePolicies) -> None:
+    # Given
+    watched = Watched(policies)
+    topic = await watched.topic()
+    if policies.inactive_topics.delete:
+        cnx = watched.connection()
+        add(topic, cnx.producer())
+    # When
+    watched.clock.advance(1000)
+    await watched.monitors.delete_unused()
+    # Then
+    assert watched.topics.loaded(NAME) is topic
+
+
+async def test_a_topic_that_did_not_come_with_its_first_client_stays() -> None:
+    # Given
+    watched = Watched(unused())
+    topic = await watched.topic()
+    topic.made_by_use = False
+    # When
+    watched.clock.advance(1000)
+    await watched.monitors.delete_unused()
+    # Then
+    assert watched.topics.loaded(NAME) is topic
+
+
+@pytest.mark.parametrize(
+    ("mode", "deleted"), [(DeleteMode.NO_SUBSCRIPTIONS, False), (DeleteMode.CAUGHT_UP, True)]
+)
+async def test_a_subscription_without_backlog_keeps_a_topic_in_one_mode_only(
+    mode: DeleteMode, deleted: bool
+) -> None:
+    watched = Watched(unused(mode))
+    topic = await watched.topic()
+    topic.subscriptions.create("s")
+    watched.clock.advance(1000)
+    await watched.monitors.delete_unused()
+    assert (watched.topics.loaded(NAME) is None) is deleted
+
+
+async def test_a_monitor_that_fails_looks_again(caplog: pytest.LogCaptureFixture) -> None:
+    # Given
+    watched = Watched()
+    topic = await watched.topic()
+    calls = []
+
+    def update_rates(seconds: float) -> None:
+        calls.append(seconds)
+        raise ValueError("a fault")
+
+    topic.update_rates = update_rates  # type: ignore[method-assign]
+    watched.monitors.start()
+    await settle()
+    # When
+    await watched.after(125)
+    # Then
+    assert calls == [60, 60]
+    assert "looks again" in caplog.text
+    await watched.monitors.close()

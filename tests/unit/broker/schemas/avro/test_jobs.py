@@ -1,0 +1,45 @@
+"""Jobs and answers as bytes."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+from broker.schemas.avro.jobs import LENGTH, Answer, Job, judged
+from broker.schemas.avro.worker import serve
+from tests.support.schemas import field, optional, record
+
+A, B, OTHER = record(field("a")), record(field("a"), optional("b")), record(field("c"))
+
+
+def test_a_job_comes_back_from_its_bytes() -> None:
+    # Given
+    job = Job(A, [B, b""], [OTHER], "FULL")
+    # When
+    data = job.packed()
+    # Then
+    assert LENGTH.unpack_from(data)[0] == len(data) - LENGTH.size
+    assert Job.of(data[LENGTH.size :]) == job
+
+
+def test_the_four_answers() -> None:
+    assert judged(Job(A, [B, A], [], "FULL")) == Answer(same=1)
+    assert judged(Job(B, [A], [A], "FULL")) == Answer()
+    assert judged(Job(b"nonsense", [A], [A], "FULL")).unreadable
+    assert judged(Job(OTHER, [A], [A], "FULL")).incompatible.startswith("Unable to read schema: ")
+    assert judged(Job(b'["null", "int"]', [], [], "")).is_union
+
+
+def test_a_worker_answers_each_job_and_ends_with_its_input() -> None:
+    # Given
+    jobs = [Job(A, [A], [], ""), Job(b"nonsense", [], [], ""), Job(b"[" * 9_000, [], [], "")]
+    answers = BytesIO()
+    # When
+    serve(BytesIO(b"".join(job.packed() for job in jobs)), answers)
+    # Then
+    data, found = answers.getvalue(), []
+    while data:
+        size = LENGTH.unpack_from(data)[0]
+        found.append(Answer.of(data[LENGTH.size : LENGTH.size + size]))
+        data = data[LENGTH.size + size :]
+    assert [answer.same for answer in found] == [0, None, None]
+    assert [bool(answer.unreadable) for answer in found] == [False, True, True]

@@ -1,0 +1,154 @@
+"""What becomes a version: types, their definitions, and the strategies."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.schemas.checks import check_readable
+from broker.schemas.errors import SchemaRefusedError
+from broker.schemas.key_value import joined
+from broker.schemas.schema import Schema
+from broker.stores.topic_schemas import StoredSchema
+from tests.support.schemas import checks, field, optional, record, stored
+
+A, WIDER, WITH_MUST, OTHER = (
+    record(field("a")),
+    record(field("a"), optional("b")),
+    record(field("a"), field("b")),
+    record(field("c")),
+)
+PRIMITIVE = "Invalid schema definition data for primitive schemas :length of schema data should be "
+
+
+async def text_of(schema: Schema, existing: list[StoredSchema], strategy: str) -> str:
+    """Return the refusal; empty if it is compatible."""
+    try:
+        await checks().check(schema, existing, strategy)
+    except SchemaRefusedError as error:
+        return error.refusal.text
+    return ""
+
+
+# What a real broker took (see the strategies that were recorded), for AVRO.
+@pytest.mark.parametrize(
+    ("strategy", "wider", "with_must", "other"),
+    [
+        ("ALWAYS_INCOMPATIBLE", False, False, False),
+        ("ALWAYS_COMPATIBLE", True, True, True),
+        ("BACKWARD", True, False, False),
+        ("FORWARD", True, True, False),
+        ("FULL", True, False, False),
+        ("BACKWARD_TRANSITIVE", True, False, False),
+        ("FORWARD_TRANSITIVE", True, True, False),
+        ("FULL_TRANSITIVE", True, False, False),
+    ],
+)
+async def test_each_strategy(strategy: str, wider: bool, with_must: bool, other: bool) -> None:
+    # When
+    found = [
+        await text_of(Schema("AVRO", one), [stored(0, A)], strategy)
+        for one in (WIDER, WITH_MUST, OTHER)
+    ]
+    # Then
+    assert [not text for text in found] == [wider, with_must, other]
+    assert all(f"with strategy {strategy}: " in text for text in found if text)
+
+
+@pytest.mark.parametrize("strategy", ["BACKWARD", "FORWARD", "FULL"])
+async def test_only_transitive_strategies_look_behind_the_newest(strategy: str) -> None:
+    # Given
+    existing = [
+        stored(0, record(optional("a"))),
+        stored(1, record(optional("a"), optional("b"))),
+        stored(2, record(optional("a"))),
+    ]
+    changed = {"name": "b", "type": ["null", "string"], "default": None}
+    new = Schema("AVRO", record(optional("a"), changed))
+    # Then
+    assert not await text_of(new, existing, strategy)
+    assert await text_of(new, existing, f"{strategy}_TRANSITIVE")
+
+
+async def test_a_type_stays_unless_everything_is_compatible() -> None:
+    # Given
+    existing, text = [stored(0, A)], Schema("STRING", b"")
+    # Then
+    assert await text_of(text, existing, "FULL") == (
+        "Incompatible schema: exists schema type AVRO, new schema type STRING"
+    )
+    assert not await text_of(text, existing, "ALWAYS_COMPATIBLE")
+
+
+async def test_primitives_are_compatible_unless_nothing_is() -> None:
+    # Given
+    existing, new = [stored(0, b"", "NONE")], Schema("NONE", b"x")
+    # Then
+    assert not await text_of(new, existing, "FULL")
+    assert await text_of(new, existing, "ALWAYS_INCOMPATIBLE") == (
+        "Schema compatibility strategy is ALWAYS_INCOMPATIBLE"
+    )
+
+
+async def test_the_same_definition_is_found_however_it_is_written() -> None:
+    # Given
+    existing = [stored(4, A), stored(5, WIDER)]
+    documented = record(field("a", doc="d"), doc="x", aliases=["Old"])
+    # When
+    found = [
+        await checks().version_of(Schema("AVRO", one), existing, None)
+        for one in (documented, WIDER, record(field("a", order="descending")))
+    ]
+    # Then
+    assert found == [4, 5, None]
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "text"),
+    [
+        ("INT32", b"xx", f"{PRIMITIVE}zero, but 2 bytes is found"),
+        ("STRING", b"{}", "Invalid schema definition data for string schema : '{}'"),
+        ("AUTO_CONSUME", b"", "Schema AUTO_CONSUME is a client-side schema type"),
+        ("AUTO", b"", "Schema AUTO is a client-side schema type"),
+    ],
+)
+def test_definitions_that_no_schema_has(kind: str, data: bytes, text: str) -> None:
+    with pytest.raises(SchemaRefusedError) as caught:
+        check_readable(Schema(kind, data))
+    assert caught.value.refusal.text == text
+    assert caught.value.refusal.invalid
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [("STRING", b""), ("STRING", b"null"), ("NONE", b"x"), ("EXTERNAL", b"x"), ("INSTANT", b"")],
+)
+def test_definitions_that_need_no_reading(kind: str, data: bytes) -> None:
+    check_readable(Schema(kind, data))
+
+
+# -- KEY_VALUE ------------------------------------------------------------------------------------
+
+
+def pair(key: str, value: str, *data: bytes) -> Schema:
+    properties = {"key.schema.type": key, "value.schema.type": value}
+    return Schema("KEY_VALUE", joined(*(data or (b"", b""))), properties)
+
+
+async def test_keys_and_values_are_checked_each_for_itself() -> None:
+    # Given
+    first = pair("AVRO", "AVRO", A, A)
+    existing = [StoredSchema(0, "KEY_VALUE", first.data, first.properties)]
+    # Then
+    assert not await text_of(pair("AVRO", "AVRO", WIDER, A), existing, "FULL")
+    assert "strategy FULL" in await text_of(pair("AVRO", "AVRO", A, OTHER), existing, "FULL")
+    assert await text_of(pair("AVRO", "STRING", A, b""), existing, "FULL") == (
+        "Key schemas or Value schemas are different schema type, from key schema type is AVRO and "
+        "to key schema is AVRO, from value schema is AVRO and to value schema is STRING"
+    )
+
+
+async def test_halves_have_to_be_readable() -> None:
+    # Then
+    assert PRIMITIVE in await text_of(pair("INT32", "INT32", b"x", b""), [], "FULL")
+    text = await text_of(pair("AVRO", "AVRO", A, b"nonsense"), [], "FULL")
+    assert text == "Invalid schema definition data for AVRO schema"
