@@ -33,6 +33,8 @@ CONNECT_TIMEOUT_SECONDS = 10.0
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 """The largest answer held at once; lists of names stream and have no bound."""
 JSON_TYPE = "application/json"
+HEADER_PREFIX = "X-Pulsar-"
+"""Headers of an answer that say what a message is."""
 NOT_SERVED = "the server does not serve"
 """The beginning of the reason where the server has given none."""
 
@@ -115,6 +117,32 @@ class AdminRest:
         if not isinstance(found, dict):
             raise self._not_understood(path, text)
         return found
+
+    async def value(self, method: str, path: str, body: Body | None = None) -> object:
+        """Return the JSON that a call answers, of any kind; None for nothing.
+
+        Raises:
+            AdminError: Refused, unreachable, too late, or no JSON.
+        """
+        text = await self.text(method, path, body)
+        try:
+            return json.loads(text) if text else None
+        except (ValueError, RecursionError):
+            raise self._not_understood(path, text) from None
+
+    async def message(self, path: str) -> dict[str, Any]:
+        """Return the message that a GET answers: its payload as text, and Pulsar's headers.
+
+        Raises:
+            AdminError: Refused, unreachable, too late, or too large.
+        """
+        async with self._answer("GET", path) as response:
+            headers = {
+                name.removeprefix(HEADER_PREFIX): text
+                for name, text in response.headers.items()
+                if name.startswith(HEADER_PREFIX)
+            }
+            return {**headers, "payload": await _whole(response)}
 
     async def strings(self, path: str) -> list[str]:
         """Return the short list of strings that a GET answers.
