@@ -39,6 +39,7 @@ NOT_SERVED = "the server does not serve"
 """The beginning of the reason where the server has given none."""
 
 _FIRST_ERROR = 400
+_BODILESS = ("GET", "DELETE")
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
 """OpenSSL's words for an answer that is no TLS; its versions differ."""
 _READ_BYTES = 256 * 1024
@@ -180,7 +181,9 @@ class AdminRest:
         if self._session is None:
             raise RuntimeError("use `async with` before calls")
         data = None if body is None else json.dumps(body.value)
-        headers = {} if body is None else {"Content-Type": body.media_type}
+        # Of calls that change something servers want a type even where nothing is sent.
+        media_type = JSON_TYPE if body is None else body.media_type
+        headers = {} if body is None and method in _BODILESS else {"Content-Type": media_type}
         url = URL(f"{self._url}{path}", encoded=True)
         try:
             async with self._session.request(method, url, data=data, headers=headers) as answer:
