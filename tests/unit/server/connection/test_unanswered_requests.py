@@ -30,8 +30,8 @@ def test_each_is_counted_and_has_a_line_that_says_who_what_and_why(
     (record,) = caplog.records
     assert record.levelname == "WARNING"
     assert record.getMessage() == (
-        "as shipped, a request about 'public/big' for 10.0.0.1:4000 is never answered and keeps its "
-        f"lookup permit: {REASON}"
+        "as shipped, a request about 'public/big' for 10.0.0.1:4000 is never answered and keeps "
+        f"its lookup permit: {REASON}"
     )
 
 
