@@ -48,20 +48,22 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize("fsync", [False, True])
-async def test_what_was_confirmed_is_there_after_a_kill(tmp_path: Path, *, fsync: bool) -> None:
-    # Given
-    command = [sys.executable, "-c", WRITE, str(tmp_path), TOPIC, str(fsync)]
-    confirmed = EARLIEST
+def killed_writer(path: Path, *, fsync: bool) -> Position:
+    """Kill a process that writes; return the last position that it had confirmed."""
+    command = [sys.executable, "-c", WRITE, str(path), TOPIC, str(fsync)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        for _ in range(60):
-            confirmed = Position(*map(int, process.stdout.readline().split()))
-        # When
+        lines = [process.stdout.readline() for _ in range(60)]
         process.kill()
-        for line in process.stdout.readlines():
-            if line.endswith(b"\n"):
-                confirmed = Position(*map(int, line.split()))
+        lines += process.stdout.readlines()
+    whole = [line for line in lines if line.endswith(b"\n")]
+    return Position(*map(int, whole[-1].split()))
+
+
+@pytest.mark.parametrize("fsync", [False, True])
+async def test_what_was_confirmed_is_there_after_a_kill(tmp_path: Path, *, fsync: bool) -> None:
+    # When
+    confirmed = killed_writer(tmp_path, fsync=fsync)
     # Then
     async with opened(LogMessageStore(DiskFiles(tmp_path), LoopClock())) as store:
         ledger = await store.open_ledger(TOPIC)
