@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from broker.admin.owners import check_owner, check_owner_of_all
 from broker.admin.requests import segment, topic_name
 from broker.messages.topic import PersistentTopic, Topic
 from broker.subscriptions.subscriptions import Subscriptions
@@ -60,7 +61,9 @@ class MessageTopics:
 
         Raises:
             RestError: It does not exist, is not served here, or its messages cannot be read.
+            ServedElsewhereError: Another broker serves it.
         """
+        await check_owner(self._context, topic)
         try:
             return await self.loaded.get(topic, create=create)
         except RequestError as error:
@@ -105,7 +108,9 @@ class MessageTopics:
 
     async def all(self, request: web.Request) -> list[Topic]:
         """Return the topic in the path, or its partitions."""
-        return [await self.load(name, create=True) for name in await self.names(request)]
+        names = await self.names(request)
+        await check_owner_of_all(self._context, names)
+        return [await self.load(name, create=True) for name in names]
 
     async def all_stored(self, request: web.Request) -> list[PersistentTopic]:
         """Return the persistent topic in the path, or its partitions."""
