@@ -14,6 +14,7 @@ from tests.support.dialogues.comparison import agree, disagreement
 from tests.support.dialogues.player import Patience, play
 from tests.support.golden.exchange import Rest
 from tests.support.golden.rest import ask
+from tests.support.golden.targets import look_up_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,8 +56,7 @@ def open_run(label: str) -> Iterator[DialogueRun | None]:
         floodgate_side(label, Path(folder), through_proxy=False) as ours,
     ):
         for side in (real, ours):
-            path = "/lookup/v2/topic/persistent/public/default/looked-up"
-            ask(side.web, Rest("GET", path, None, 200))
+            look_up_at(side.web, "public/default")
         yield DialogueRun(real, ours)
 
 
