@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from broker.admin.resources.messages.consumer_stats import moment
 from broker.admin.resources.messages.subjects import last_id, subscriptions_of
+from broker.messages.compaction.topic_compaction import SUBSCRIPTION as COMPACTION
 from broker.messages.topic import PersistentTopic
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def internal_stats(topic: Topic, *, metadata: bool) -> dict[str, object]:
         "cursors": {one.name: _cursor(one, topic) for one in subscriptions_of(topic)},
         "properties": {},
         "schemaLedgers": [],
-        "compactedLedger": _ledger(-1, -1, -1),
+        "compactedLedger": _compacted(topic),
     }
 
 
@@ -82,6 +83,20 @@ def _ledger(ledger_id: int, entries: int, size_bytes: int) -> dict[str, object]:
         "offloaded": False,
         "underReplicated": False,
     }
+
+
+def _compacted(topic: PersistentTopic) -> dict[str, object]:
+    left = topic.compaction.compacted
+    if left is None:
+        return _ledger(-1, -1, -1)
+    return _ledger(left.ledger_id, len(left), left.ledger.size_bytes)
+
+
+def _cursor_properties(subscription: Subscription, topic: PersistentTopic) -> dict[str, int]:
+    left = topic.compaction.compacted
+    if left is None or subscription.name != COMPACTION:
+        return {}
+    return {"CompactedTopicLedger": left.ledger_id}
 
 
 def _waits(subscription: Subscription) -> bool:
@@ -111,7 +126,7 @@ def _cursor(subscription: Subscription, topic: PersistentTopic) -> dict[str, obj
         "totalNonContiguousDeletedMessagesRange": len(ranges),
         "subscriptionHavePendingRead": waits,
         "subscriptionHavePendingReplayRead": False,
-        "properties": {},
+        "properties": _cursor_properties(subscription, topic),
     }
 
 
