@@ -16,6 +16,8 @@ from server.connection.request_errors import RequestError
 from server.http import RestError
 
 if TYPE_CHECKING:
+    from aiohttp import web
+
     from broker.admin.context import AdminContext
     from broker.messages.loaded_topics import LoadedTopics
     from broker.subscriptions.subscription import Subscription

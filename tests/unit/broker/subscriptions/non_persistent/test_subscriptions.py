@@ -155,6 +155,18 @@ async def test_each_key_has_one_consumer(meta: pb.KeySharedMeta | None) -> None:
     assert all(heard)
 
 
+async def test_the_keys_of_one_that_leaves_go_to_others() -> None:
+    # Given
+    there = subscriptions()
+    _, leaving = await joined(there, Subscribe.Key_Shared, 1_000)
+    client, _ = await joined(there, Subscribe.Key_Shared, 1_000)
+    # When
+    leaving.subscription.remove_consumer(leaving)
+    publish(there, 30, keys=30)
+    # Then
+    assert len(client.messages) == 30
+
+
 async def test_keys_of_nobody_are_lost() -> None:
     # Given
     there = subscriptions()
