@@ -42,5 +42,6 @@ BENCHES = {
     "waiter-memory": Bench(
         "Memory of 10,000 tasks that wait in acquire", "benchmarks.limiter.memory"
     ),
+    "messages": Bench("Messages of 1 KiB in and out", "benchmarks.messages.rates"),
     "import": Bench("Import into memory", "benchmarks.imports.memory_import"),
 }

@@ -18,7 +18,7 @@ from client.errors import (
     ServerResponseError,
 )
 from limiter.memory.dual_limiter import LimitType
-from proto.commands import error_command, lookup_failed, partitions_failed
+from proto.commands import error_command, get_schema_failed, lookup_failed, partitions_failed
 from proto.excerpts import TEXT_BYTES, excerpt
 from proto.frames import LENGTH_FIELD_BYTES
 from server.connection.request_errors import (
@@ -89,7 +89,7 @@ class ErrorForms:
             ErrorForm(lookup_failed, crowded),
             ErrorForm(partitions_failed, no_permit, lookup_failed if pulsar_compatible else None),
             ErrorForm(error_command, no_permit),
-            ErrorForm(error_command, no_permit),
+            ErrorForm(error_command if pulsar_compatible else get_schema_failed, no_permit),
         )
 
 

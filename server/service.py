@@ -32,7 +32,7 @@ from server.connection.served_connection import ServedConnection
 from server.cross_site import CrossSiteRule
 from server.front_page import Place, front_page_route
 from server.http import ProcessState, Readiness, application, serve_http
-from server.limiter_report.report import LimiterReporter, owner_name
+from server.limiter_report.report import LimiterReporter, StoredMessages, owner_name
 from server.limiter_report.routes import limiter_routes
 from server.metrics.otel_settings import telemetry_settings
 from server.metrics.process import EventLoopLag, ProcessMetrics, ServerInfo
@@ -155,6 +155,7 @@ class ServerService(ABC, Generic[CnxT]):
         own: Iterable[Collector],
         routes: Iterable[web.AbstractRouteDef] = (),
         places: Iterable[Place] = (),
+        messages: Callable[[], StoredMessages] | None = None,
     ) -> None:
         """Serve metrics, readiness and ``routes``, of which / names ``places``; not ready yet."""
         config, registry = self._server_config, CollectorRegistry()
@@ -169,7 +170,7 @@ class ServerService(ABC, Generic[CnxT]):
         info = ServerInfo(config.cluster_name, lambda: self._server_config)
         for collector in (info, metrics, *own, ProcessMetrics(config.cluster_name), lag):
             registry.register(collector)
-        reporter = LimiterReporter(self.limiter, self.ledgers, self._clock)
+        reporter = LimiterReporter(self.limiter, self.ledgers, self._clock, messages)
         cross_site = CrossSiteRule(
             config.advertised_address, config.bind_address, forms=self._pulsar_compatible
         )

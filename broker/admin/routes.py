@@ -17,6 +17,7 @@ from broker.admin.resources.messages.deletion import DeletionAdmin
 from broker.admin.resources.messages.lifecycle import LifecycleAdmin
 from broker.admin.resources.messages.namespaces import NamespaceMessageAdmin
 from broker.admin.resources.messages.reading import ReadingAdmin
+from broker.admin.resources.messages.stats import StatsAdmin
 from broker.admin.resources.messages.subscriptions import SubscriptionAdmin
 from broker.admin.resources.namespaces import NamespaceAdmin
 from broker.admin.resources.not_implemented import NotImplementedAdmin
@@ -75,6 +76,7 @@ def _endpoints(context: AdminContext) -> list[Endpoint]:
         *CursorAdmin(context).endpoints(),
         *ReadingAdmin(context).endpoints(),
         *LifecycleAdmin(context).endpoints(),
+        *StatsAdmin(context).endpoints(),
         *CompactionAdmin(context).endpoints(),
         *DeletionAdmin(context).endpoints(),
         *NamespaceMessageAdmin(context).endpoints(),

@@ -72,7 +72,7 @@ async def _subscription(cnx: ServerCnx, asked: pb.CommandSubscribe) -> Subscript
         topic = await _topic(cnx, name, create=asked.force_topic_creation)
         await take_schema(cnx, topic, asked)
         opened: Subscription = await topic.subscriptions.open(asked)
-        await displace_dead(opened, cnx, asked)
+        await displace_dead(opened, asked)
         if not topic.closing and topic.subscriptions.get(asked.subscription) is opened:
             return opened
     raise RequestError(pb.ServiceNotReady, f"{name} is being unloaded or deleted: ask again")
@@ -261,7 +261,7 @@ def consumer_stats(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         msgThroughputOut=consumer.rates.current.bytes_out,
         msgRateRedeliver=consumer.rates.current.redelivered,
         consumerName=consumer.name,
-        availablePermits=max(0, consumer.permits),
+        availablePermits=to_wire(consumer.permits),
         unackedMessages=consumer.unacked,
         blockedConsumerOnUnackedMsgs=consumer.blocked,
         address=f"/{cnx.peer}",

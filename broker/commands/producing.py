@@ -113,6 +113,7 @@ async def _displace_dead(cnx: ServerCnx, topic: Topic, made: Producer) -> None:
     there = topic.producers.named(made.name)
     if there is None or there.cnx is cnx or made.access_mode != pb.Shared:
         return
+    topic.producers.check_sharing()  # Refused without asking anybody (recorded).
     if not await there.cnx.answers_ping():
         there.connection_lost()
 

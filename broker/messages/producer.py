@@ -28,12 +28,14 @@ class ProducerConnection(Protocol):
 
     Attributes:
         peer: Its address.
+        client_version: As its client calls itself.
         producers: Its producers by id, those that are being made included.
         turn_writer: Sends receipts.
         publishes: What it publishes, and why it is not read.
     """
 
     peer: str
+    client_version: str
     producers: dict[int, Producer]
     turn_writer: TurnWriter
     publishes: ConnectionPublishes

@@ -58,6 +58,14 @@ class Producers:
         """Return the producer with a name; None if that is free."""
         return self._open.get(name)
 
+    def check_sharing(self) -> None:
+        """Refuse one more that shares the topic, while somebody has it alone or waits for that.
+
+        Raises:
+            RequestError: Somebody does.
+        """
+        self._modes.check_sharing()
+
     def add(self, producer: Producer, max_producers: int = 0) -> None:
         """Admit a producer and answer it, at once or when its turn has come.
 

@@ -46,6 +46,8 @@ logger = logging.getLogger(__name__)
 
 EPOCH_PROPERTY, TERMINATED_PROPERTY = "topic_epoch", "terminated"
 """Names under which a ledger keeps the topic epoch, and that the topic is terminated."""
+CREATED_PROPERTY = "created_at"
+"""The name under which a ledger keeps when the topic was first loaded, in ms since 1970."""
 MADE_BY_USE_PROPERTY = "made_by_use"
 """Name under which it keeps that the topic came with its first client."""
 FULL_SECONDS = 1.0
@@ -198,6 +200,8 @@ class PersistentTopic(Topic):
         subscriptions: Its subscriptions.
         deduplication: Its producers' sequence ids.
         latency: How long messages took to be stored.
+        created_at: When it was first loaded, in ms since 1970.
+        last_published_at: The publish time of its last message; 0 without one.
         full_since: The clock's time at which its store last had no room for a message; None if it
             always had.
 
@@ -218,6 +222,9 @@ class PersistentTopic(Topic):
         self.ledger = ledger
         self.terminated = TERMINATED_PROPERTY in ledger.properties
         self.made_by_use = MADE_BY_USE_PROPERTY in ledger.properties
+        self.created_at = self._created_at()
+        last = ledger.entry(ledger.last_confirmed)
+        self.last_published_at = last.publish_time if last is not None else 0
         self.full_since: float | None = None
         self.latency = context.latency
         config = context.config.publishing
@@ -231,6 +238,13 @@ class PersistentTopic(Topic):
         ledger.listener = self
         self.compaction = TopicCompaction(self)
         self.subscriptions = subscriptions_of(self)
+
+    def _created_at(self) -> int:
+        found = self.ledger.properties.get(CREATED_PROPERTY)
+        if found is None:
+            found = str(self.clock.wall_ms())
+            self.ledger.set_property(CREATED_PROPERTY, found)
+        return int(found)
 
     async def recover(self) -> None:
         """Read what has to be known before the first producer comes."""
@@ -278,6 +292,7 @@ class PersistentTopic(Topic):
             pending = _Pending(position, producer, sequence_id, highest, size, deduplicated, now)
             self._pending.append(pending)
             self._settle()
+        self.last_published_at = digest.publish_time
         self._count(producer, size, digest.message_count)
 
     def _append(self, data: bytes, digest: MessageDigest) -> Position | None:

@@ -62,7 +62,7 @@ FLOODGATE_SCHEMAS = SchemaRules(
 _VERSION = struct.Struct(">q")
 MAX_TOPIC_BYTES = 64 * 1024 * 1024
 """Definitions of one topic, all versions together; each costs VERSION_BYTES besides."""
-VERSION_BYTES = 1_024
+VERSION_BYTES = 65_536
 NO_VERSION = b""
 # Checked as if only readers of the newest version mattered.
 _CONSUMERS_CHECK_BACKWARD = ("BACKWARD", "FORWARD", "FORWARD_TRANSITIVE", "FULL")
@@ -291,22 +291,26 @@ class SchemaRegistry:
             return same
         if not allowed:
             raise SchemaRefusedError(NO_AUTO_UPDATE)
-        size = sum(len(one.data) + VERSION_BYTES for one in known) + len(schema.data)
-        if size > MAX_TOPIC_BYTES:
-            text = f"the schemas of one topic may take {MAX_TOPIC_BYTES} bytes, versions included"
-            raise SchemaRefusedError(SchemaRefusal(text))
         now = self._now_ms()
-        return StoredSchema(len(known), schema.kind, schema.data, schema.properties, now)
+        new = StoredSchema(len(known), schema.kind, schema.data, schema.properties, now)
+        _check_room(known, new)
+        return new
 
     async def remove(self, topic: TopicName) -> int:
-        """Put the schemas out of force; return the version that this takes."""
+        """Put the schemas out of force; return the version that this takes.
+
+        Raises:
+            SchemaRefusedError: The topic has too many versions.
+            StoreError: The store failed.
+        """
         name = schema_name(topic)
         async with self._locks.of(name):
             while True:
-                version = len(await self._schemas.of(name))
-                gone = StoredSchema(version, "NONE", b"", {}, self._now_ms(), deleted=True)
+                known = await self._schemas.of(name)
+                gone = StoredSchema(len(known), "NONE", b"", {}, self._now_ms(), deleted=True)
+                _check_room(known, gone)
                 if await self._schemas.add(name, gone):
-                    return version
+                    return gone.version
 
     async def forget(self, topic: TopicName) -> None:
         """Forget the schemas of a topic that was deleted; those of a partition stay."""
@@ -338,6 +342,15 @@ def _refusals(text_of: Callable[[SchemaRefusal], str]) -> Iterator[None]:
 def schema_name(topic: TopicName) -> str:
     """Return the name under which a topic's schemas are kept: ``tenant/namespace/topic``."""
     return f"{topic.namespace}/{topic.partitioned_name.local_name}"
+
+
+def _check_room(known: Sequence[StoredSchema], new: StoredSchema) -> None:
+    if sum(one.size_bytes + VERSION_BYTES for one in (*known, new)) > MAX_TOPIC_BYTES:
+        text = (
+            f"the schemas of one topic may take {MAX_TOPIC_BYTES} bytes, {VERSION_BYTES} more "
+            "for each version: delete them by force"
+        )
+        raise SchemaRefusedError(SchemaRefusal(text))
 
 
 def _in_force(known: Sequence[StoredSchema]) -> Sequence[StoredSchema]:

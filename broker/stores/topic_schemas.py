@@ -31,6 +31,12 @@ class StoredSchema:
     stored_at: int = 0
     deleted: bool = False
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes, or characters, of what the client gave."""
+        texts = (text for pair in self.properties.items() for text in pair)
+        return len(self.data) + sum(map(len, texts))
+
 
 class TopicSchemas(Protocol):
     """The part of a store that keeps schemas, by the topic's name ``tenant/namespace/topic``.

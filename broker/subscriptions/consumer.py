@@ -31,12 +31,14 @@ class ClientConnection(Protocol):
         consumers: Its consumers by id.
         turn_writer: Sends messages, those of a turn at once.
         outbound: Tells whether the client reads what it is sent.
+        client_version: As it calls itself.
     """
 
     consumers: dict[int, Consumer]
     turn_writer: TurnWriter
     outbound: OutboundBuffer
     peer: str
+    client_version: str
 
     def send(self, command: pb.BaseCommand) -> None:
         """Queue a command behind the messages of this turn."""
@@ -113,18 +115,25 @@ class Consumer:
             messages left, and the hash of the key.
         unacked: The messages in ``pending``.
         blocked: It has so many that it gets no more.
-        messages_out, bytes_out: What was sent to it, redelivered included.
+        messages_out, bytes_out, entries_out: What was sent to it, redelivered included.
+        first_flow_at, last_flow_at: When it gave permits, in ms since 1970; 0 for never.
+        first_sent_at, last_consumed_at: When it was sent messages.
+        last_acked_at: When it acknowledged some.
         epoch: Sent with every message; -1 for none.
     """
 
     __slots__ = (
         "_frames",
+        "_wall_ms",
         "blocked",
         "bytes_out",
         "cnx",
         "connected_since",
         "consumer_id",
+        "entries_out",
         "epoch",
+        "first_flow_at",
+        "first_sent_at",
         "last_acked_at",
         "last_consumed_at",
         "last_flow_at",
@@ -162,11 +171,15 @@ class Consumer:
         self.epoch = options.epoch
         self.messages_out = 0
         self.bytes_out = 0
+        self.entries_out = 0
         self.messages_redelivered = 0
         self.messages_acked = 0
         self.last_acked_at = 0
         self.last_consumed_at = 0
         self.last_flow_at = 0
+        self.first_flow_at = 0
+        self.first_sent_at = 0
+        self._wall_ms = subscription.topic.clock.wall_ms
         self.reached_end = False
         self.rates = Rates()
         self.connected_since = datetime.now(UTC)
@@ -189,6 +202,13 @@ class Consumer:
     def takes_messages(self) -> bool:
         """True if an entry can be sent to it now."""
         return self.permits > 0 and not self.blocked and self.cnx.outbound.writable
+
+    def flowed(self, permits: int) -> None:
+        """Take permits from the client."""
+        self.permits += permits
+        self.last_flow_at = self._wall_ms()
+        if not self.first_flow_at:
+            self.first_flow_at = self.last_flow_at
 
     def update_rates(self, seconds: float) -> None:
         """End a period of the statistics."""
@@ -219,6 +239,10 @@ class Consumer:
         self.cnx.turn_writer.add(header, data)
         self.permits -= message_count
         self.messages_out += message_count
+        self.entries_out += 1
+        self.last_consumed_at = self._wall_ms()
+        if not self.first_sent_at:
+            self.first_sent_at = self.last_consumed_at
         self.bytes_out += len(data)
 
     def send(self, command: pb.BaseCommand) -> None:

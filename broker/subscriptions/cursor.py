@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.messages.managed_ledger import CursorState
-from broker.messages.position import Position
+from broker.messages.position import EARLIEST, Position
 from broker.subscriptions.acknowledged import AcknowledgedEntries
 from broker.subscriptions.batch_acks import BatchAcks
 
@@ -130,6 +130,8 @@ class ManagedCursor:
             self.mark_delete = position
             if self.acknowledged.count:
                 self._advance()
+            if self.read_position <= self.mark_delete:
+                self.rewind()  # It need not be read: it was acknowledged before.
         else:
             self.acknowledged.add(position)
 
@@ -159,9 +161,12 @@ class ManagedCursor:
             position: The entry.
             compacted: It is one that compaction has left; its ledger may be gone.
         """
-        if position <= self.mark_delete or position > self._ledger.last_confirmed:
+        ledger = self._ledger
+        # Before the first stored entry there may be compacted ones, of ledgers that are gone.
+        at_start = compacted and self.mark_delete == ledger.preceding(EARLIEST)
+        if position > ledger.last_confirmed or (position <= self.mark_delete and not at_start):
             return False
-        if not compacted and self._ledger.entry(position) is None:
+        if not compacted and ledger.entry(position) is None:
             return False
         self._move_to(position)
         return True

@@ -9,6 +9,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from broker.messages.position import to_wire
+from proto.varint import varint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,20 +19,6 @@ _TYPE_MESSAGE = b"\x08\x09"
 _MESSAGE_TAG = b"\x4a"
 _LEDGER, _ENTRY, _PARTITION = b"\x08", b"\x10", b"\x18"
 _CONSUMER_ID, _MESSAGE_ID, _REDELIVERY_COUNT, _ACK_SET, _EPOCH = 0x08, 0x12, 0x18, 0x20, 0x28
-_LAST_VARINT_BYTE = 0x7F
-
-
-def varint(number: int) -> bytes:
-    """Return a number as protobuf writes it; a negative one as 64 bits."""
-    number = to_wire(number)
-    if number <= _LAST_VARINT_BYTE:
-        return bytes((number,))
-    out = bytearray()
-    while number > _LAST_VARINT_BYTE:
-        out.append(number & _LAST_VARINT_BYTE | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
 
 
 class MessageFrames:
@@ -46,7 +33,7 @@ class MessageFrames:
 
     def __init__(self, consumer_id: int, partition: int) -> None:
         self._start = bytes((_CONSUMER_ID,)) + varint(consumer_id) + bytes((_MESSAGE_ID,))
-        self._partition = _PARTITION + varint(partition)
+        self._partition = _PARTITION + varint(to_wire(partition))
         self._ledger_id = -1
         self._ledger = b""
 
@@ -77,7 +64,7 @@ class MessageFrames:
             body += bytes((_REDELIVERY_COUNT,)) + varint(redelivery_count)
         if ack_set:
             for word in ack_set:
-                body += bytes((_ACK_SET,)) + varint(word)
+                body += bytes((_ACK_SET,)) + varint(to_wire(word))
         if epoch >= 0:
             body += bytes((_EPOCH,)) + varint(epoch)
         command = _TYPE_MESSAGE + _MESSAGE_TAG + varint(len(body)) + body

@@ -44,18 +44,16 @@ def options_of(asked: pb.CommandSubscribe) -> ConsumerOptions:
     )
 
 
-async def displace_dead(
-    subscription: Subscription, cnx: ClientConnection, asked: pb.CommandSubscribe
-) -> None:
+async def displace_dead(subscription: Subscription, asked: pb.CommandSubscribe) -> None:
     """Ask the connection of an Exclusive consumer whether it lives, and end it if it does not.
 
-    One that asks for another type is refused without that (recorded).
+    It is asked even if the newcomer is on the same connection, but not for one that wants another
+    type (both recorded).
     """
     exclusive = pb.CommandSubscribe.Exclusive
     if subscription.type == exclusive == asked.subType:
         for consumer in list(subscription.consumers):
-            if consumer.cnx is not cnx:
-                await consumer.cnx.answers_ping()
+            await consumer.cnx.answers_ping()
 
 
 def attach(subscription: Subscription, cnx: ClientConnection, options: ConsumerOptions) -> Consumer:

@@ -68,6 +68,9 @@ class Subscription:
         awaits_return: A SEEK closed its consumers, who come again; a subscription that is not
             durable is kept meanwhile.
         messages_out, bytes_out: What was sent to consumers that are gone.
+        total_expired: Entries that expired since the topic was loaded.
+        last_expired_at, last_flow_at, advanced_at: When entries expired, a consumer gave permits,
+            the mark-delete went on, in ms since 1970; 0 for never.
     """
 
     def __init__(
@@ -88,6 +91,9 @@ class Subscription:
         self.bytes_out = 0
         self.total_expired = 0
         self.last_expired_at = 0
+        self.last_flow_at = 0
+        self.advanced_at = 0
+        self._mark_delete_seen = cursor.mark_delete
 
     @property
     def durable(self) -> bool:
@@ -156,8 +162,8 @@ class Subscription:
     def flow(self, consumer: Consumer, permits: int) -> None:
         """Give a consumer room for more messages."""
         assert self.dispatcher is not None
-        consumer.permits += permits
-        consumer.last_flow_at = self.topic.clock.wall_ms()
+        consumer.flowed(permits)
+        self.last_flow_at = consumer.last_flow_at
         self.dispatcher.flowed(consumer)
         if self.topic.terminated:
             self.tell_end()
@@ -210,7 +216,13 @@ class Subscription:
             cursor.acknowledge_through(position, compacted=compacted)
         self._after_ack(ledger_before)
 
+    def _note_advance(self) -> None:
+        if self.cursor.mark_delete > self._mark_delete_seen:
+            self.advanced_at = self.topic.clock.wall_ms()
+        self._mark_delete_seen = self.cursor.mark_delete
+
     def _after_ack(self, ledger_before: int) -> None:
+        self._note_advance()
         self._owner.changed()
         if self.cursor.mark_delete.ledger_id != ledger_before:
             self._owner.moved()
@@ -257,6 +269,7 @@ class Subscription:
         self._moved()
 
     def _moved(self) -> None:
+        self._note_advance()
         self._owner.changed()
         if self.dispatcher is not None:
             self.dispatcher.cursor_moved()

@@ -2,7 +2,7 @@
 
 A command is parsed in one go, and the worst that fits into a frame of 5 MB holds the event loop for
 a fifth of a second. What the clients of the field send is far smaller. Two kinds are larger than
-the others: an ACK, and what carries a schema, of which no server here parses a byte.
+the others: an ACK, and what carries a schema, which is parsed in a process of its own.
 """
 
 from __future__ import annotations

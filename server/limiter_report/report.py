@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from limiter.memory.dual_limiter import LimitType
 from limiter.permits.holder_lines import HolderCount
@@ -16,7 +16,7 @@ from limiter.permits.ledger import names_of
 from proto.transport.connection import Connection
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Callable, Hashable, Mapping
 
     from limiter.admission.rules import AdmissionPolicy
     from limiter.clock import Clock
@@ -68,15 +68,35 @@ class BudgetReport:
     holders_total: int
 
 
+class StoredMessages(NamedTuple):
+    """What messages take that are stored: no request waits for it, so no permit stands for it.
+
+    Attributes:
+        stored_bytes: What the bound is compared with.
+        limit_bytes: The bound; 0 is none.
+        refused: How many were refused for want of room.
+    """
+
+    stored_bytes: int
+    limit_bytes: int
+    refused: int
+
+
 class LimiterReporter:
-    """Reports on one limiter."""
+    """Reports on one limiter.
+
+    Attributes:
+        messages: What stored messages take beside the budgets; None where none are stored.
+    """
 
     def __init__(
         self,
         limiter: AsyncDualMemoryLimiter,
         ledgers: Mapping[LimitType, Ledger],
         clock: Clock,
+        messages: Callable[[], StoredMessages] | None = None,
     ) -> None:
+        self.messages = messages
         self._limiter = limiter
         self._ledgers = ledgers
         self._clock = clock

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from limiter.permits.holder_lines import HolderLine
     from limiter.permits.ledger import EventTotal, LedgerEntry
     from limiter.permits.permit import SemaphoreStatistics
-    from server.limiter_report.report import BudgetReport, LimiterReporter, OldestWaiter
+    from server.limiter_report.report import (
+        BudgetReport,
+        LimiterReporter,
+        OldestWaiter,
+        StoredMessages,
+    )
 
 LIMITER_PATH = "/admin/v2/floodgate/limiter"
 DEFAULT_HOLDERS = 100
@@ -37,9 +42,13 @@ def limiter_routes(reporter: LimiterReporter) -> list[web.AbstractRouteDef]:
         if form not in FORMATS:
             raise RestError(412, f"format={form[:20]!r} should be one of: {', '.join(FORMATS)}")
         budgets = await reporter.report(holders, recent)
+        messages = None if reporter.messages is None else reporter.messages()
         if form == "table":
-            return web.Response(text=limiter_table(budgets))
-        return web.json_response({one.value: _budget(report) for one, report in budgets.items()})
+            return web.Response(text=limiter_table(budgets, messages))
+        shown: dict[str, object] = {one.value: _budget(report) for one, report in budgets.items()}
+        if messages is not None:
+            shown["messages"] = _messages(messages)
+        return web.json_response(shown)
 
     return [web.get(LIMITER_PATH, limiter)]
 
@@ -76,6 +85,14 @@ def _figures(statistics: SemaphoreStatistics) -> dict[str, object]:
         "overdraftsTotal": statistics.overdrafts_total,
         "queueSize": statistics.queue_size,
         "maxQueueSize": statistics.max_queue_size,
+    }
+
+
+def _messages(messages: StoredMessages) -> dict[str, object]:
+    return {
+        "limitBytes": messages.limit_bytes,
+        "storedBytes": messages.stored_bytes,
+        "refused": messages.refused,
     }
 
 

@@ -11,18 +11,28 @@ if TYPE_CHECKING:
 
     from limiter.memory.dual_limiter import LimitType
     from limiter.permits.holder_lines import HolderLine
-    from server.limiter_report.report import BudgetReport, OldestWaiter
+    from server.limiter_report.report import BudgetReport, OldestWaiter, StoredMessages
 
 COLUMNS = 100
 _LINE = "{:<22} {:<20} {:>13} {:>7} {:>13} {:>7} {:>5} {:>6}"
 _HEADINGS = ("connection", "namespace", "bytes", "permits", "of shared", "sharers", "waits", "age")
 
 
-def limiter_table(budgets: Mapping[LimitType, BudgetReport]) -> str:
+def limiter_table(
+    budgets: Mapping[LimitType, BudgetReport], messages: StoredMessages | None = None
+) -> str:
     """Return both budgets as text, each with its figures and a line a holder."""
-    return "\n".join(
-        line.rstrip() for one, report in budgets.items() for line in _budget(one, report)
-    )
+    lines = [line.rstrip() for one, report in budgets.items() for line in _budget(one, report)]
+    if messages is not None:
+        lines += _messages(messages)
+    return "\n".join(lines)
+
+
+def _messages(messages: StoredMessages) -> Iterator[str]:
+    limit = f"{messages.limit_bytes:,}" if messages.limit_bytes > 0 else "unlimited"
+    yield "STORED MESSAGES, bytes"
+    yield f"  {messages.stored_bytes:,} of {limit} stored; {messages.refused:,} were refused"
+    yield ""
 
 
 def _budget(limit_type: LimitType, report: BudgetReport) -> Iterator[str]:

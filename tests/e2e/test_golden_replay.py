@@ -16,7 +16,13 @@ import pytest
 from tests.support.golden.connection import Place, replay
 from tests.support.golden.exchange import load_cases, load_deviations
 from tests.support.golden.masks import complaint
-from tests.support.golden.targets import FOREIGN_BROKER, Target, golden_broker, golden_proxy
+from tests.support.golden.targets import (
+    FOREIGN_BROKER,
+    Target,
+    golden_broker,
+    golden_proxy,
+    look_up,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +46,9 @@ DEVIATIONS = load_deviations(GOLDEN / "deviations.toml")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     """One broker for all cases, prepared by import, or the one that the environment names."""
     with golden_broker(tmp_path_factory.mktemp("golden-broker")) as target:
+        if target.web:
+            for namespace in ("public/gold", "public/msg"):
+                look_up(target, namespace)
         yield target
 
 

@@ -53,6 +53,10 @@ PROOFS = {
     "kill_servers": Proof(
         "kill -9 of broker and proxy under load", "tests.proof.soaks.kill_servers"
     ),
+    "two_brokers": Proof(
+        "Two brokers, of which the owner is killed and frozen, lose nothing and never both write",
+        "tests.proof.soaks.two_brokers",
+    ),
     "recorded_overload": Proof(
         "As shipped, one client that does not read starves all others",
         "tests.proof.overload.recorded_overload",

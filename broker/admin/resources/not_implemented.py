@@ -111,7 +111,7 @@ class NotImplementedAdmin:
 
 
 def _not_implemented(what: str) -> RestError:
-    return RestError(501, f"{what[:100]}: not built here, Floodgate lists topics only")
+    return RestError(501, f"{what[:100]}: not built here")
 
 
 def _listed_paths() -> Iterator[tuple[str, list[str]]]:

@@ -70,7 +70,7 @@ class SchemaAdmin:
     async def _answer(self, found: StoredSchema | None) -> web.StreamResponse:
         if found is None:
             raise RestError(404, NOT_FOUND)
-        return json_response(_shown(found))
+        return json_response(await _shown(found))
 
     async def get_all(self, request: web.Request) -> web.StreamResponse:
         """Return all versions in force, one after the other: together they may be large."""
@@ -79,7 +79,7 @@ class SchemaAdmin:
         await response.prepare(request)
         await response.write(b'{"getSchemaResponses":[')
         for index, one in enumerate(found):
-            text = json.dumps(_shown(one), ensure_ascii=False, separators=(",", ":"))
+            text = json.dumps(await _shown(one), ensure_ascii=False, separators=(",", ":"))
             await response.write((b"," if index else b"") + text.encode(errors="backslashreplace"))
             await asyncio.sleep(0)
         await response.write(b"]}")
@@ -116,7 +116,10 @@ class SchemaAdmin:
         check_change(request)
         topic = _topic(request)
         if not flag(request, "force"):
-            return json_response({"version": await self._schemas.remove(topic)})
+            try:
+                return json_response({"version": await self._schemas.remove(topic)})
+            except SchemaRefusedError as error:
+                raise _refused(error.refusal) from None
         await self._schemas.delete(topic)
         return json_response({"version": -1})
 
@@ -180,22 +183,26 @@ async def _schema(request: web.Request) -> Schema:
     if not isinstance(properties, dict | None):
         raise BadBodyError("properties should be an object of strings")
     check_unicode([text])
-    return Schema(kind, _data(kind, text), string_map_of(properties or {}, "properties"))
+    return Schema(kind, await _data(kind, text), string_map_of(properties or {}, "properties"))
 
 
-def _data(kind: str, text: str) -> bytes:
+async def _data(kind: str, text: str) -> bytes:
     if kind != KEY_VALUE:
         return text.encode()
     try:
-        return of_text(text)
+        # As many values as fit into a body: too long for the loop.
+        return await asyncio.to_thread(of_text, text)
     except (ValueError, RecursionError):
         reason = "schema should be an object with key and value"
         raise BadBodyError(reason, upstream_status=_FAILED) from None
 
 
-def _shown(stored: StoredSchema) -> dict[str, object]:
+async def _shown(stored: StoredSchema) -> dict[str, object]:
     schema = Schema(stored.kind, stored.data, stored.properties)
-    data = as_text(schema) if stored.kind == KEY_VALUE else stored.data.decode(errors="replace")
+    if stored.kind == KEY_VALUE:
+        data = await asyncio.to_thread(as_text, schema)
+    else:
+        data = stored.data.decode(errors="replace")
     return {
         "version": stored.version,
         "type": stored.kind,

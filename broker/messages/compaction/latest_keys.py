@@ -85,7 +85,7 @@ class LatestKeys:
             TooManyKeysError: There is no room for them.
         """
         for entry in entries:
-            opened = yield from _opened(entry)
+            opened = yield from _opened(entry, keep_bytes=False)
             if opened is None:
                 self.counted += 1
                 continue
@@ -122,7 +122,7 @@ class LatestKeys:
         """Return what is left of entries (the second pass)."""
         left: list[Entry] = []
         for entry in entries:
-            opened = yield from _opened(entry)
+            opened = yield from _opened(entry, keep_bytes=True)
             if opened is None:
                 self.counted += 1
                 left.append(entry)
@@ -144,8 +144,13 @@ class LatestKeys:
         return left
 
 
-def _opened(entry: Entry) -> Generator[None, None, _Opened | None]:
-    """Return an entry, taken apart in steps; None for a batch that cannot be: it is kept."""
+def _opened(entry: Entry, *, keep_bytes: bool) -> Generator[None, None, _Opened | None]:
+    """Return an entry, taken apart in steps; None for a batch that cannot be: it is kept.
+
+    Args:
+        entry: The entry.
+        keep_bytes: Return the messages of a batch with their bytes too.
+    """
     metadata = parse_metadata(entry.data)
     payload = payload_of(entry.data)
     if not is_readable_batch(metadata):
@@ -160,11 +165,12 @@ def _opened(entry: Entry) -> Generator[None, None, _Opened | None]:
         data = unpacked(metadata, payload)
         for message in messages_of(data, metadata.num_messages_in_batch):
             own = message.metadata
-            batch.append(message)
+            if keep_bytes:
+                batch.append(message)
             has_value = own.payload_size > 0 and not own.null_value
             key = own.partition_key if own.HasField("partition_key") else None
             messages.append(_KeyedMessage(key, has_value, not own.compacted_out))
-            if len(batch) % MESSAGES_A_STEP == 0:
+            if len(messages) % MESSAGES_A_STEP == 0:
                 yield
     except UnreadableBatchError:
         return None

@@ -11,28 +11,14 @@ import proto.PulsarApi_pb2 as pb
 from broker.messages.position import to_wire
 from proto.commands import Type
 from proto.excerpts import excerpt
+from proto.varint import varint
 
 _LENGTHS = struct.Struct(">II")
 _SMALL = 128
 _ONE_BYTE = tuple(bytes((number,)) for number in range(_SMALL))
-_TWO_BYTES = _SMALL * _SMALL
 _RECEIPT_HEAD = b"\x08\x07\x3a"  # BaseCommand: type SEND_RECEIPT, then the body's tag.
 _PRODUCER, _SEQUENCE, _MESSAGE_ID, _HIGHEST = b"\x08", b"\x10", b"\x1a", b"\x20"
 _LEDGER, _ENTRY = b"\x08", b"\x10"
-
-
-def varint(number: int) -> bytes:
-    """Return a number, not negative, as protobuf writes it."""
-    if number < _SMALL:
-        return _ONE_BYTE[number]
-    if number < _TWO_BYTES:
-        return bytes((number & 127 | 128, number >> 7))
-    digits = bytearray()
-    while number >= _SMALL:
-        digits.append(number & 127 | 128)
-        number >>= 7
-    digits.append(number)
-    return bytes(digits)
 
 
 def producer_prefix(producer_id: int) -> bytes:

@@ -19,11 +19,12 @@ def message_store_for(config: BrokerConfig, clock: Clock) -> MemoryMessageStore 
 
     Args:
         config: The broker's configuration.
-        clock: For what is done at most once a second.
+        clock: For what is done at most once a second, and for when ledgers are closed.
     """
     keys = config.message_store
     bounds = StoreBounds(keys.max_topic_bytes, keys.max_namespace_bytes, keys.max_bytes)
     if keys.log_directory is None:
-        return MemoryMessageStore(bounds, keys.max_entries_per_ledger)
+        return MemoryMessageStore(bounds, keys.max_entries_per_ledger, clock.wall_ms)
     options = LogOptions(keys.fsync, keys.drop_damaged, keys.max_entries_per_ledger)
-    return LogMessageStore(DiskFiles(keys.log_directory), clock, bounds, options)
+    files = DiskFiles(keys.log_directory)
+    return LogMessageStore(files, clock, bounds, options, clock.wall_ms)

@@ -48,11 +48,7 @@ class SqliteTopicSchemas:
 
     async def of(self, topic: str) -> Sequence[StoredSchema]:
         """Return all versions of a topic, in order."""
-        found = await self._run(lambda file: file.execute(_SELECT, _key(topic)).fetchall())
-        return [
-            StoredSchema(version, kind, data, json.loads(properties), stored_at, bool(deleted))
-            for version, kind, data, properties, stored_at, deleted in found
-        ]
+        return await self._run(lambda file: _read(file, topic))
 
     async def add(self, topic: str, schema: StoredSchema) -> bool:
         """Add a version; false when it is there."""
@@ -72,6 +68,15 @@ class SqliteTopicSchemas:
         """Forget all versions of a topic."""
         query = "DELETE FROM schemas WHERE namespace=? AND topic=?"
         await self._run(lambda file: file.execute(query, _key(topic)).rowcount)
+
+
+def _read(file: sqlite3.Connection, topic: str) -> list[StoredSchema]:
+    return [
+        StoredSchema(version, kind, data, json.loads(properties), stored_at, bool(deleted))
+        for version, kind, data, properties, stored_at, deleted in file.execute(
+            _SELECT, _key(topic)
+        )
+    ]
 
 
 def _key(topic: str) -> tuple[str, str]:

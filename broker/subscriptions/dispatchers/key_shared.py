@@ -67,13 +67,23 @@ class KeySharedDispatcher(SharedDispatcher):
             return False
         return self.allows_disorder or not self.draining.blocks(consumer, sticky_hash)
 
+    def _goes_to(self, consumer: Consumer, sticky_hash: int, room: dict[Consumer, int]) -> bool:
+        if room[consumer] <= 0 or consumer.blocked or not consumer.cnx.outbound.writable:
+            return False
+        return self.allows_disorder or not self.draining.blocks(consumer, sticky_hash)
+
     def _new_entries(self, most: int) -> list[Entry] | None:
         rules = self._context.rules
         ahead = min(rules.look_ahead, rules.look_ahead_per_consumer * len(self.consumers))
         return None if len(self.replay) >= ahead else super()._new_entries(most)
 
     def _share_out(self, entries: list[Entry]) -> None:
-        """Deliver each entry to the consumer of its key, or let it wait."""
+        """Deliver each entry to the consumer of its key, or let it wait.
+
+        Of what was read together a consumer gets as many entries as it had permits, batches or not,
+        as from a real broker.
+        """
+        room: dict[Consumer, int] = {}
         for entry in entries:
             position = entry.position
             sticky_hash = self.replay.hash_of(position)
@@ -83,9 +93,12 @@ class KeySharedDispatcher(SharedDispatcher):
                 sticky_hash = self.ring.hash_of(key) or _HASH_ZERO
             consumer = self.ring.select(sticky_hash % _HASH_ZERO)
             behind = self.replay.contains_hash(sticky_hash) and not waited
-            if consumer is None or behind or not self._takes(consumer, sticky_hash):
+            if consumer is not None and consumer not in room:
+                room[consumer] = consumer.permits if consumer.takes_messages else 0
+            if consumer is None or behind or not self._goes_to(consumer, sticky_hash, room):
                 self.replay.add(position, sticky_hash)
                 continue
+            room[consumer] -= 1
             self._send(consumer, entry, sticky_hash)
             self.draining.delivered(consumer, sticky_hash)
 

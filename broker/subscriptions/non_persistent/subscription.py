@@ -125,8 +125,7 @@ class NonPersistentSubscription:
 
     def flow(self, consumer: Consumer, permits: int) -> None:
         """Give a consumer room for messages that come from now on."""
-        consumer.permits += permits
-        consumer.last_flow_at = self.topic.clock.wall_ms()
+        consumer.flowed(permits)
 
     def acknowledge(self, consumer: Consumer, ids: Iterable[pb.MessageIdData]) -> None:
         """Count it; nothing waits for it."""

@@ -459,12 +459,8 @@ def _fail(parts: Cluster) -> None:
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("GET", f"{TOPICS}/t/stats"),
-        ("GET", f"{TOPICS}/t/retention"),
-        ("PUT", f"{TOPICS}/t/subscription/s"),
-        ("POST", f"{TOPICS}/t/subscription/s/skip/7"),
-        ("GET", f"{NAMESPACES}/public/default/retention"),
-        ("POST", f"{NAMESPACES}/public/default/permissions/role"),
+        ("GET", f"{TOPICS}/t/shadowTopics"),
+        ("GET", f"{NAMESPACES}/public/default/antiAffinity"),
         ("PUT", "/admin/v2/clusters/other"),
         ("GET", "/admin/v2/bookies/all"),
         ("GET", "/admin/v2/broker-stats/metrics"),

@@ -33,6 +33,8 @@ LOCAL_NAMES = (
     *(f"parted-partition-{n}" for n in range(3)),
 )
 """Of ``public/gold``, which every exchange needs."""
+LOOKED_UP = 40
+"""Names among which each of the four bundles of a namespace has one."""
 MESSAGING_NAMES = tuple(f"parted-partition-{n}" for n in range(3))
 """Of ``public/msg``, in which exchanges about messages happen."""
 _AS_RECORDED = ["--set", "floodgateProfile=pulsar", "--set", "bindAddress=127.0.0.1"]
@@ -75,9 +77,15 @@ def prepare_namespace(broker: Target, namespace: str) -> None:
 
 
 def look_up(broker: Target, namespace: str) -> None:
-    """Look up a topic of a namespace, so that the broker serves it."""
-    path = f"/lookup/v2/topic/persistent/{namespace}/looked-up"
-    assert ask(broker.web, Rest("GET", path, None, 200)).status == 200
+    """Look up topics of a namespace until every bundle has one, so that the broker serves all."""
+    look_up_at(broker.web, namespace)
+
+
+def look_up_at(web: str, namespace: str) -> None:
+    """Look up topics of a namespace at ``host:port`` of a broker's web port."""
+    for number in range(LOOKED_UP):
+        path = f"/lookup/v2/topic/persistent/{namespace}/looked-up-{number}"
+        assert ask(web, Rest("GET", path, None, 200)).status == 200
 
 
 @contextmanager

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from broker.ownership.sole import SoleOwnership
 from tests.support.peers.raw_peer import connect_command, ping
-from tests.unit.broker.commands.test_table import FAILED, START, wire
+from tests.unit.broker.commands.test_table import FAILED, START, parts, wire
 
 
 async def test_a_connection_is_counted_from_its_beginning_to_its_end() -> None:
@@ -20,3 +23,21 @@ async def test_a_connection_is_counted_from_its_beginning_to_its_end() -> None:
     assert client.cnx.state is FAILED
     assert client.cnx not in client.cnx.parts.connections
     assert (counters.active, counters.created_total, counters.closed_total) == (0, 1, 1)
+
+
+async def test_what_a_broker_does_not_own_any_more_is_given_up_before_a_frame_is_handled() -> None:
+    # Given
+    class Noticing(SoleOwnership):
+        noticed = 0
+
+        def notice(self) -> None:
+            self.noticed += 1
+            assert client.cnx.parts.counters.create_success == self.noticed - 1
+
+    ownership = Noticing(lambda: ("", ""))
+    client = wire(START, replace(parts(), ownership=ownership))
+    # When
+    client.say(connect_command())
+    # Then
+    assert ownership.noticed == 1
+    assert client.cnx.parts.counters.create_success == 1

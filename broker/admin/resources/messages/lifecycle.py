@@ -14,6 +14,7 @@ from broker.admin.resources.messages.message_ids import given_target, message_id
 from broker.admin.resources.messages.subjects import (
     TOPIC_PATH,
     MessageTopics,
+    last_id,
     subscriptions_of,
 )
 from broker.messages.position import EARLIEST
@@ -50,7 +51,8 @@ class LifecycleAdmin:
         """Have a topic take no more messages; return the id of the last."""
         refusal = "Termination of a partitioned topic is not allowed"
         topic = await self._topics.stored(request, refusal)
-        return json_response(message_id(await self._topics.loaded.terminate(topic.name)))
+        await self._topics.loaded.terminate(topic.name)
+        return json_response(message_id(last_id(topic)))
 
     async def terminate_partitions(self, request: web.Request) -> web.Response:
         """Have all partitions of a topic take no more messages; return the ids of the last."""
@@ -62,8 +64,8 @@ class LifecycleAdmin:
             )
         last = {}
         for topic in await self._topics.all_stored(request):
-            position = await self._topics.loaded.terminate(topic.name)
-            last[str(topic.name.partition_index)] = message_id(position)
+            await self._topics.loaded.terminate(topic.name)
+            last[str(topic.name.partition_index)] = message_id(last_id(topic))
         return json_response(last)
 
     async def truncate(self, request: web.Request) -> web.Response:

@@ -16,6 +16,7 @@ from broker.admin.resources.messages.subjects import (
     SUBSCRIPTION_PATH,
     TOPIC_PATH,
     MessageTopics,
+    last_id,
     subscription_name,
     subscription_of,
     subscriptions_of,
@@ -51,7 +52,7 @@ class ReadingAdmin:
             Endpoint("GET", f"{TOPIC_PATH}/messageid/{{timestamp}}", self.id_at_time),
             Endpoint("GET", f"{TOPIC_PATH}/getMessageIdByIndex", self.id_by_index),
             Endpoint("GET", f"{TOPIC_PATH}/ledger/{{ledgerId}}/entry/{{entryId}}", self.by_id),
-            Endpoint("GET", f"{TOPIC_PATH}/lastMessageId", self.last_id),
+            Endpoint("GET", f"{TOPIC_PATH}/lastMessageId", self.last_message_id),
             Endpoint("PUT", f"{TOPIC_PATH}/backlogSize", self.backlog_size, Takes.JSON),
         ]
 
@@ -138,13 +139,10 @@ class ReadingAdmin:
             raise RestError(500, text)
         return self._message(ledger, position)
 
-    async def last_id(self, request: web.Request) -> web.Response:
+    async def last_message_id(self, request: web.Request) -> web.Response:
         """Return the id of the last message; (-1, -1) where it is no longer stored."""
         topic = await self._topics.stored(request)
-        last = topic.ledger.last_confirmed
-        if last.entry_id >= 0 and topic.ledger.entry(last) is None:
-            last = EARLIEST
-        return json_response(message_id(last))
+        return json_response(message_id(last_id(topic)))
 
     async def backlog_size(self, request: web.Request) -> web.Response:
         """Return how many bytes are stored behind an id."""

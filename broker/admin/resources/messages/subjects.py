@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.admin.requests import segment, topic_name
+from broker.messages.position import EARLIEST, Position
 from broker.messages.topic import PersistentTopic, Topic
 from broker.subscriptions.subscriptions import Subscriptions
 from broker.topics.rules import no_namespace, not_found, partition_name
@@ -92,7 +93,7 @@ class MessageTopics:
         return persistent(await self.one(request, refusal))
 
     async def names(self, request: web.Request) -> list[TopicName]:
-        """Return the topic in the path, or its partitions.
+        """Return the topic in the path, or those of its partitions that are there.
 
         Raises:
             RefusedError: It does not exist.
@@ -101,11 +102,13 @@ class MessageTopics:
         count = await self.partitions(topic)
         if count is None:
             return [topic]
-        return [TopicName.parse(partition_name(topic, index)) for index in range(count)]
+        snapshot = await self._context.snapshot(topic.namespace)
+        names = [partition_name(topic, index) for index in range(count)]
+        return [TopicName.parse(name) for name in names if snapshot.holds(name.encode())]
 
     async def all(self, request: web.Request) -> list[Topic]:
-        """Return the topic in the path, or its partitions."""
-        return [await self.load(name, create=True) for name in await self.names(request)]
+        """Return the topic in the path, or those of its partitions that are there."""
+        return [await self.load(name) for name in await self.names(request)]
 
     async def all_stored(self, request: web.Request) -> list[PersistentTopic]:
         """Return the persistent topic in the path, or its partitions."""
@@ -121,6 +124,18 @@ def persistent(topic: Topic) -> PersistentTopic:
     if not isinstance(topic, PersistentTopic):
         raise RestError(500, f"{topic.name} stores no messages: it is non-persistent")
     return topic
+
+
+def last_id(topic: PersistentTopic) -> Position:
+    """Return the position of the last message; where that is gone (-1, -1).
+
+    Of a terminated topic it is the end of the last ledger then.
+    """
+    ledger = topic.ledger
+    last = ledger.last_confirmed
+    if last.entry_id < 0 or ledger.entry(last) is not None:
+        return last
+    return Position(ledger.ledgers[-1].ledger_id, -1) if topic.terminated else EARLIEST
 
 
 def subscription_name(request: web.Request) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.messages.managed_ledger import MessageStoreError
@@ -32,6 +33,8 @@ NEARLY_DEAD_BYTES = SEGMENT_BYTES // 4
 STEP_BYTES = 256 * 1024
 """Bytes that are copied in one turn of the event loop."""
 STEP_ITEMS = 200
+STEP_SECONDS = 0.002
+"""Seconds for which entries are looked for in one turn."""
 
 
 class Move(NamedTuple):
@@ -137,9 +140,12 @@ class Cleaner:
         """Yield the entries that are copied together."""
         step: list[Move] = []
         size_bytes = 0
+        end = perf_counter() + STEP_SECONDS
         for ledger in list(segment.ledgers):
-            if ledger not in segment.ledgers:
-                continue
+            if perf_counter() > end:
+                # Of thousands of ledgers each may have one entry here.
+                yield step
+                step, size_bytes, end = [], 0, perf_counter() + STEP_SECONDS
             for number in ledger.numbers_in(segment.number):
                 size = ENTRY_DATA_OFFSET + ledger.size(number)
                 step.append(Move(ledger, number, ledger.places[number], size))

@@ -128,6 +128,12 @@ class Recovery:
         self._tell(drop_damaged=drop_damaged)
         return self.found
 
+    def close(self) -> None:
+        """Release the files: the log is not opened."""
+        for segment in self.found.segments:
+            if segment.file is not None:
+                segment.file.close()
+
     # -- reading ------------------------------------------------------------------------------
 
     def _read_segment(self, name: str) -> None:

@@ -103,20 +103,22 @@ class LogMessageStore:
             MessageStoreError: It is another broker's, damaged, or cannot be read.
         """
         loop = asyncio.get_running_loop()
+        recovery = Recovery(self._files)
         try:
             self._files.lock()
             self.identity = identity_of(self._files)
-            recovery = Recovery(self._files)
             run = loop.run_in_executor(
                 self._files.executor, lambda: recovery.run(drop_damaged=self._options.drop_damaged)
             )
             self._take_over(await run)
         except OSError as error:
+            recovery.close()
             self._files.release()
             raise MessageStoreError(
                 f"the message log {self._files} cannot be read: {error.strerror or error}"
             ) from None
         except MessageStoreError:
+            recovery.close()
             self._files.release()
             raise
         self._is_open = True

@@ -9,11 +9,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.stores.figures import WriteFigures
 from broker.messages.stores.log.chunk import Chunk
 from broker.messages.stores.log.records import OFFSET_BITS, start_record, synced_record
 from broker.messages.stores.log.segments import SEGMENT_BYTES, segment_name
 from broker.messages.stores.log.tail import LogTail
-from broker.messages.stores.log.write_figures import WriteFigures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -67,7 +67,6 @@ def parts(**keys: str) -> BrokerParts:
     service._choose_ownership()
     service.schemas = service._schema_registry()
     service.messaging = service._messaging()
-    service.schemas = service._schema_registry()
     return service._parts()
 
 

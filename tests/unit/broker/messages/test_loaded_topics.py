@@ -11,7 +11,6 @@ import proto.PulsarApi_pb2 as pb
 from broker.configuration.config import BrokerConfig
 from broker.errors import RefusedError
 from broker.messages.loaded_topics import LoadedTopics, TopicParts
-from broker.messages.no_subscriptions import NoSubscriptions
 from broker.messages.position import Position
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.topic import NonPersistentTopic, PersistentTopic
@@ -19,6 +18,7 @@ from broker.messages.topic_creation import CreationRules, TopicCreation
 from broker.policies.effective import DEFAULTS
 from broker.stores.memory import MemoryStore
 from broker.subscriptions.context import SubscriptionRules
+from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 from broker.subscriptions.subscriptions import Subscriptions
 from broker.topics.rules import TopicRules
 from broker.topics.service import TopicService
@@ -64,13 +64,14 @@ class Loaded:
         self.topics = LoadedTopics(
             TopicParts(
                 config=BrokerConfig.from_properties(keys),
+                owns=lambda _: True,
                 clock=self.clock,
                 store=self.store,
                 creation=TopicCreation(self.names, service, rules),
                 topics=service,
                 policies_of=lambda _: DEFAULTS,
                 subscriptions_of=lambda topic: Subscriptions(topic, SubscriptionRules()),
-                direct_subscriptions_of=NoSubscriptions,
+                direct_subscriptions_of=NonPersistentSubscriptions,
             )
         )
 

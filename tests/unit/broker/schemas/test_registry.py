@@ -10,6 +10,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.policies.effective import DEFAULTS
 from broker.schemas import registry as module
+from broker.schemas.errors import SchemaRefusedError
 from broker.schemas.registry import PULSAR_SCHEMAS, SchemaRegistry, schema_name, version_bytes
 from broker.schemas.schema import Schema
 from broker.stores.changes import StoreError
@@ -268,7 +269,8 @@ async def test_of_two_brokers_that_add_a_version_the_slower_adds_the_next() -> N
 
 async def test_the_schemas_of_a_topic_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given
-    monkeypatch.setattr(module, "MAX_TOPIC_BYTES", module.VERSION_BYTES + len(SMALL) + len(WIDER))
+    most = 2 * module.VERSION_BYTES + len(SMALL) + len(WIDER)
+    monkeypatch.setattr(module, "MAX_TOPIC_BYTES", most)
     schemas = registry()
     await schemas.for_producer(TOPIC, sent("Json", SMALL), DEFAULTS)
     # When
@@ -278,6 +280,8 @@ async def test_the_schemas_of_a_topic_have_a_bound(monkeypatch: pytest.MonkeyPat
     # Then
     assert "the schemas of one topic may take" in error.message
     assert len(await schemas.in_force(TOPIC)) == 2
+    with pytest.raises(SchemaRefusedError):
+        await schemas.remove(TOPIC)
 
 
 async def test_a_store_that_fails_is_an_error_of_the_request() -> None:

@@ -16,6 +16,7 @@ from server.limiter_report.report import (
     MAX_NAME_LENGTH,
     LimiterReporter,
     OldestWaiter,
+    StoredMessages,
     owner_name,
 )
 from server.limiter_report.table import COLUMNS, limiter_table
@@ -173,3 +174,16 @@ async def test_without_a_limit_and_a_ledger_the_table_says_so() -> None:
     # Then
     assert "  0 of unlimited held" in table
     assert str(UNBOUNDED_PERMITS) not in table
+
+
+async def test_what_stored_messages_take_stands_beside_the_budgets() -> None:
+    # Given
+    server = Server()
+    budgets = await server.reporter.report(100, 0)
+    # When
+    table = limiter_table(budgets, StoredMessages(1_234, 2_000, 3))
+    unbounded = limiter_table(budgets, StoredMessages(0, 0, 0))
+    # Then
+    assert "STORED MESSAGES, bytes\n  1,234 of 2,000 stored; 3 were refused\n" in table
+    assert "  0 of unlimited stored; 0 were refused" in unbounded
+    assert "MESSAGES" not in limiter_table(budgets)

@@ -8,6 +8,7 @@ import pytest
 
 from broker.messages.managed_ledger import CursorState, MessageStoreError, MessageStoreFullError
 from broker.messages.position import EARLIEST, LATEST, Position
+from broker.messages.stores.room import ENTRY_COST_BYTES
 from tests.support.stores.message_stores import OTHER_TOPIC, TOPIC, Noting, digest, filled
 
 if TYPE_CHECKING:
@@ -265,7 +266,7 @@ async def test_there_is_no_room_above_a_bound(store: MessageStore) -> None:
     # Given
     full: list[str] = []
     store.on_full = full.append
-    store.room.bounds = store.room.bounds._replace(topic=150)
+    store.room.bounds = store.room.bounds._replace(topic=2 * (len(b"entry 0") + ENTRY_COST_BYTES))
     ledger = await store.open_ledger(TOPIC)
     await filled(ledger, 2)
     # When

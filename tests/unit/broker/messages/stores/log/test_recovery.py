@@ -9,7 +9,7 @@ import pytest
 
 from broker.messages.managed_ledger import CursorState, MessageStoreError
 from broker.messages.position import EARLIEST, LATEST, Position
-from broker.messages.stores.log import records
+from broker.messages.stores.log import cleaner, records
 from broker.messages.stores.log.segments import segment_name
 from tests.support.stores.message_stores import (
     OTHER_TOPIC,
@@ -89,25 +89,45 @@ async def test_damage_before_the_end_refuses_the_start_and_says_what_is_lost() -
     assert "floodgateMessageStoreDropDamaged" in sentence
 
 
-async def test_what_is_damaged_is_dropped_when_asked_and_only_once(caplog) -> None:
-    # Given
+@pytest.mark.parametrize("is_used", [False, True])
+async def test_what_is_damaged_is_dropped_when_asked_and_only_once(
+    caplog, monkeypatch, *, is_used: bool
+) -> None:
+    # Given: a segment that is copied for its damage alone.
+    monkeypatch.setattr(cleaner, "NEARLY_DEAD_BYTES", -1)
     files, positions = await written()
+    async with opened(log_store(files)) as store:
+        await store.open_ledger(TOPIC)
     content = files.files[FIRST].content
     content[content.index(b"entry 6")] ^= 1
     # When
     async with opened(log_store(files, drop_damaged=True)) as store:
-        ledger = await store.open_ledger(TOPIC)
-        last = ledger.last_confirmed
+        if is_used:
+            assert (await store.open_ledger(TOPIC)).last_confirmed == positions[5]
         while store.parts.cleaner.candidate() is not None:
             store.parts.cleaner.wake()
             await asyncio.sleep(0)
     # Then
-    assert last == positions[5]
     assert f"dropped: {TOPIC} loses" in caplog.text
+    assert FIRST not in files.names()
     async with opened(log_store(files)) as store:
         ledger = await store.open_ledger(TOPIC)
         assert ledger.last_confirmed == positions[5]
         assert len((await store.open_ledger(OTHER_TOPIC)).read(EARLIEST, 5, 50)) == 1
+
+
+async def test_an_entry_that_is_damaged_later_is_not_handed_out() -> None:
+    # Given
+    files, positions = await written()
+    async with opened(log_store(files)) as store:
+        ledger = await store.open_ledger(TOPIC)
+        # When
+        content = files.files[FIRST].content
+        content[content.index(b"entry 6")] ^= 1
+        # Then
+        with pytest.raises(MessageStoreError, match=f"entry {positions[6]} is damaged"):
+            ledger.entry(positions[6])
+        assert ledger.entry(positions[5]) is not None
 
 
 async def test_a_segment_that_somebody_deleted_is_missed() -> None:
@@ -115,9 +135,8 @@ async def test_a_segment_that_somebody_deleted_is_missed() -> None:
     files, _ = await written()
     async with opened(log_store(files)) as store:
         await filled(await store.open_ledger(TOPIC), 2)
-    names = files.names()
     # When
-    del files.files[names[0]]
+    del files.files[FIRST]
     # Then
     with pytest.raises(MessageStoreError, match="is damaged"):
         await log_store(files).open()

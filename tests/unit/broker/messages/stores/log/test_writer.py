@@ -9,6 +9,8 @@ import pytest
 from broker.messages.managed_ledger import CursorState, MessageStoreError
 from broker.messages.position import EARLIEST
 from broker.messages.stores.log.items import RETRY_SECONDS
+from broker.messages.stores.log.records import ENTRY_DATA_OFFSET
+from broker.messages.stores.log.segments import segment_name
 from broker.messages.stores.log.writer import SYNC_SECONDS
 from tests.support.stores.message_stores import (
     OTHER_TOPIC,
@@ -74,7 +76,7 @@ async def test_without_fsync_the_disk_is_told_a_second_later() -> None:
     store = log_store(files)
     async with opened(store):
         await filled(await store.open_ledger(TOPIC), 2)
-        (file,) = files.files.values()
+        file = files.files[segment_name(1)]
         before = len(file.synced)
         # When
         store._clock.advance(SYNC_SECONDS)
@@ -93,6 +95,7 @@ async def test_a_full_disk_fails_what_is_not_confirmed_and_nothing_else(*, fsync
         ledger.listener, other.listener = Noting(), Noting()
         positions = await filled(ledger, 3)
         stored = store.stored_bytes
+        entries_bytes = stored + 3 * ENTRY_DATA_OFFSET
         # When
         files.is_full = True
         ledger.append(b"lost", digest())
@@ -102,6 +105,7 @@ async def test_a_full_disk_fails_what_is_not_confirmed_and_nothing_else(*, fsync
         assert "cannot be written: No space left on device" in str(ledger.listener.error)
         assert other.listener.error is None
         assert store.stored_bytes == stored
+        assert sum(sum(one.ledgers.values()) for one in store.parts.segments) == entries_bytes
         assert ledger.last_confirmed == positions[-1]
         with pytest.raises(MessageStoreError):
             ledger.append(b"too", digest())

@@ -1,0 +1,130 @@
+"""Messages of 1 KiB in and out, single and in batches, beside a bare server.
+
+Every round measures every server once, one after the other. The processor time a message of the
+server is the figure: the client, which shares the machine's cores, limits the rates of all. A
+broker on the log store writes what it confirms; the bare server keeps it in a list. Where
+PULSAR_SERVICE_URL and PULSAR_PID name a real broker it is measured in the same rounds.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from benchmarks.processes import run_json, yardstick
+from benchmarks.result import BenchOptions, BenchResult, Figure
+from loadgen.servers.processes import ServerLaunch, running_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+BARE, MEMORY, LOG, REAL = "bare server", "broker, memory", "broker, log", "Apache Pulsar"
+SINGLE, BATCHED, PACED = "single", "batched", "paced"
+MODES = (SINGLE, BATCHED, PACED)
+SETTINGS: Mapping[str, Mapping[str, str]] = {MEMORY: {}, LOG: {"floodgateMessageStore": "log://"}}
+GOALS_CPU_MICROS = {
+    (SINGLE, MEMORY): 30.0,
+    (SINGLE, LOG): 60.0,
+    (BATCHED, MEMORY): 2.0,
+    (BATCHED, LOG): 4.0,
+}
+"""The log store may take twice as long as memory."""
+GOALS_MILLIS = {"p50_millis": 1.0, "p99_millis": 5.0}
+Address = tuple[str, int, int]
+Round = dict[str, dict[str, dict[str, float]]]
+
+
+def run(options: BenchOptions) -> BenchResult:
+    """Measure the rounds.
+
+    Raises:
+        BenchError: A round could not be measured.
+        ServerStartError: A server did not start.
+    """
+    rounds: list[Round] = []
+    with tempfile.TemporaryDirectory(prefix="floodgate-bench-") as folder:
+        for number in range(options.rounds):
+            # Started anew in each round: nobody carries what an earlier round stored.
+            with _servers(Path(folder) / str(number)) as servers:
+                rounds.append(_measured(servers, options, number))
+    return conclude(rounds)
+
+
+@contextmanager
+def _servers(folder: Path) -> Iterator[dict[str, Address]]:
+    folder.mkdir()
+    with ExitStack() as stack:
+        bare = stack.enter_context(yardstick("benchmarks.messages.bare_server"))
+        servers = {BARE: (bare.host, bare.port, bare.pid)}
+        for name in SETTINGS:
+            server = stack.enter_context(running_server(_launch(name, folder)))
+            servers[name] = _address(server.service_url, server.pid)
+        if os.environ.get("PULSAR_SERVICE_URL"):
+            pid = int(os.environ["PULSAR_PID"])
+            servers[REAL] = _address(os.environ["PULSAR_SERVICE_URL"], pid)
+        yield servers
+
+
+def _launch(name: str, folder: Path) -> ServerLaunch:
+    settings = {
+        "brokerServicePort": "0",
+        "webServicePort": "0",
+        "bindAddress": "127.0.0.1",
+        "advertisedAddress": "127.0.0.1",
+        "floodgateProfile": "floodgate",
+    }
+    for key, value in SETTINGS[name].items():
+        settings[key] = f"{value}{folder / 'messages'}"
+    return ServerLaunch("broker", settings, folder / f"{name.split()[-1]}.log")
+
+
+def _address(url: str, pid: int) -> Address:
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or 0, pid
+
+
+def _measured(servers: Mapping[str, Address], options: BenchOptions, number: int) -> Round:
+    found: Round = {mode: {} for mode in MODES}
+    for mode in MODES:
+        for name, address in servers.items():
+            options.note(f"round {number + 1}: {mode}, {name}")
+            words = (*address, mode, options.seconds)
+            found[mode][name] = run_json("benchmarks.messages.client", *map(str, words))
+    return found
+
+
+def conclude(rounds: Sequence[Round]) -> BenchResult:
+    """Make the figures of all rounds."""
+    names = list(rounds[0][SINGLE])
+    figures = [
+        *(one for mode in (SINGLE, BATCHED) for one in _throughput(mode, names, rounds)),
+        *(one for name in names for one in _paced(name, rounds)),
+    ]
+    remarks = ["The rates are limited by the client, which has one of the machine's cores."]
+    return BenchResult(figures, remarks, list(rounds))
+
+
+def _throughput(mode: str, names: Sequence[str], rounds: Sequence[Round]) -> Iterator[Figure]:
+    for way in ("in", "out"):
+        for name in names:
+            of = [found[mode][name] for found in rounds]
+            rates = [one[f"{way}_per_second"] for one in of]
+            yield Figure(f"{mode} {way}: {name}", "messages/s", rates)
+            goal = GOALS_CPU_MICROS.get((mode, name))
+            cpu = [one[f"{way}_cpu_micros"] for one in of]
+            yield Figure(f"CPU a message, {mode} {way}: {name}", "us", cpu, goal, at_most=True)
+
+
+def _paced(name: str, rounds: Sequence[Round]) -> Iterator[Figure]:
+    of = [found[PACED][name] for found in rounds]
+    for key, goal in GOALS_MILLIS.items():
+        values = [one[key] for one in of]
+        judged = goal if name == MEMORY else None
+        text = f"1,000/s end to end, {key.removesuffix('_millis')}: {name}"
+        yield Figure(text, "ms", values, judged, at_most=True)
+    cpu = [one["cpu_micros"] for one in of]
+    yield Figure(f"CPU a message at 1,000/s: {name}", "us", cpu)

@@ -1,0 +1,101 @@
+"""Statistics of producers and consumers, as Pulsar's admin shows them.
+
+Source: upstream PublisherStatsImpl, ConsumerStatsImpl.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.subscriptions.dispatchers.key_shared import KeySharedDispatcher
+
+if TYPE_CHECKING:
+    from broker.messages.producer import Producer
+    from broker.subscriptions.consumer import Consumer
+    from broker.subscriptions.dispatchers.dispatcher import Dispatcher
+
+
+def moment(milliseconds: int) -> str:
+    """Return a time as Java writes it."""
+    seconds, rest = divmod(milliseconds, 1000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:03d}Z"
+
+
+def producer_stats(producer: Producer) -> dict[str, object]:
+    """Return the statistics of a producer."""
+    figures = producer.statistics
+    return {
+        "accessMode": pb.ProducerAccessMode.Name(
+            pb.ProducerAccessMode.ValueType(producer.access_mode)
+        ),
+        "msgRateIn": figures.message_rate,
+        "msgThroughputIn": figures.byte_rate,
+        "averageMsgSize": figures.average_size,
+        "chunkedMessageRate": figures.chunked_message_rate,
+        "producerId": producer.producer_id,
+        "supportsPartialProducer": False,
+        "producerName": producer.name,
+        "address": f"/{producer.cnx.peer}",
+        "connectedSince": moment(producer.connected_at),
+        "clientVersion": producer.cnx.client_version,
+        "metadata": dict(producer.metadata),
+    }
+
+
+def consumer_stats(consumer: Consumer, dispatcher: Dispatcher | None = None) -> dict[str, object]:
+    """Return the statistics of a consumer; those of a Key_Shared one need its dispatcher."""
+    rates, sent = consumer.rates.current, consumer.entries_out
+    body: dict[str, object] = {
+        "msgRateOut": float(rates.messages_out),
+        "msgThroughputOut": float(rates.bytes_out),
+        "bytesOutCounter": consumer.bytes_out,
+        "msgOutCounter": consumer.messages_out,
+        "msgRateRedeliver": float(rates.redelivered),
+        "messageAckRate": float(rates.acknowledged),
+        "chunkedMessageRate": 0.0,
+        "consumerName": consumer.name,
+        "availablePermits": consumer.permits,
+        "unackedMessages": consumer.unacked,
+        "avgMessagesPerEntry": round(consumer.messages_out / sent) if sent else 0,
+        "blockedConsumerOnUnackedMsgs": consumer.blocked,
+        **_draining(consumer, dispatcher),
+        "address": f"/{consumer.cnx.peer}",
+        "connectedSince": consumer.connected_text,
+        "clientVersion": consumer.cnx.client_version,
+        "lastAckedTimestamp": consumer.last_acked_at,
+        "lastConsumedTimestamp": consumer.last_consumed_at,
+        "firstMessagesSentTimestamp": consumer.first_sent_at,
+        "lastConsumedFlowTimestamp": consumer.last_flow_at,
+        "firstConsumedFlowTimestamp": consumer.first_flow_at,
+        "metadata": dict(consumer.options.metadata),
+    }
+    for name, at in (
+        ("lastAckedTime", consumer.last_acked_at),
+        ("lastConsumedTime", consumer.last_consumed_at),
+    ):
+        body |= {name: moment(at)} if at else {}
+    return body
+
+
+def _draining(consumer: Consumer, dispatcher: Dispatcher | None) -> dict[str, object]:
+    if not isinstance(dispatcher, KeySharedDispatcher):
+        return {
+            "drainingHashesCount": 0,
+            "drainingHashesClearedTotal": 0,
+            "drainingHashesUnackedMessages": 0,
+        }
+    hashes = dispatcher.draining.of(consumer)
+    shown: list[dict[str, int]] = [
+        {"hash": one.sticky_hash, "unackMsgs": one.unacked, "blockedAttempts": one.blocked_attempts}
+        for one in hashes
+    ]
+    return {
+        "keyHashRangeArrays": [list(one) for one in dispatcher.ring.ranges(consumer)],
+        "keyHashRanges": [],
+        "drainingHashesCount": len(hashes),
+        "drainingHashesClearedTotal": dispatcher.draining.cleared_total(consumer),
+        "drainingHashesUnackedMessages": sum(one.unacked for one in hashes),
+        **({"drainingHashes": shown} if shown else {}),
+    }

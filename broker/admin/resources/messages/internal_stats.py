@@ -1,0 +1,150 @@
+"""The insides of topics: ledgers and cursors, as Pulsar's admin shows them.
+
+Source: upstream PersistentTopicInternalStats, ManagedLedgerInfo.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.admin.resources.messages.consumer_stats import moment
+from broker.admin.resources.messages.subjects import last_id, subscriptions_of
+from broker.messages.topic import PersistentTopic
+
+if TYPE_CHECKING:
+    from broker.messages.topic import Topic
+    from broker.subscriptions.subscription import Subscription
+
+MOST_HOLES = 1_000
+"""Rows of entries acknowledged out of order that are shown of a cursor."""
+
+
+def internal_stats(topic: Topic, *, metadata: bool) -> dict[str, object]:
+    """Return the ledgers and cursors of a topic.
+
+    Args:
+        topic: A topic, or a partition.
+        metadata: Whether what the store knows of each ledger is shown, too.
+    """
+    if not isinstance(topic, PersistentTopic):
+        return {**dict.fromkeys(_COUNTS, 0), "cursors": {}}
+    ledger = topic.ledger
+    ledgers, (added, _) = ledger.ledgers, ledger.added
+    current = ledgers[-1]
+    shown = [
+        _ledger(
+            one.ledger_id,
+            one.entries if one.closed_at else 0,
+            one.size_bytes if one.closed_at else 0,
+        )
+        for one in ledgers
+    ]
+    if metadata:
+        for one in shown:
+            one |= {"metadata": repr(ledger), "underReplicated": True}
+    last = last_id(topic) if topic.terminated else ledger.last_confirmed
+    waiting = sum(_waits(one) for one in subscriptions_of(topic))
+    return {
+        "entriesAddedCounter": added,
+        "numberOfEntries": sum(one.entries for one in ledgers),
+        "totalSize": ledger.size_bytes,
+        "currentLedgerEntries": current.entries,
+        "currentLedgerSize": current.size_bytes,
+        "lastLedgerCreatedTimestamp": moment(topic.created_at),
+        "waitingCursorsCount": waiting,
+        "pendingAddEntriesCount": 0,
+        "lastConfirmedEntry": str(last),
+        "state": "Terminated" if topic.terminated else "LedgerOpened",
+        "ledgers": shown,
+        "cursors": {one.name: _cursor(one, topic) for one in subscriptions_of(topic)},
+        "properties": {},
+        "schemaLedgers": [],
+        "compactedLedger": _ledger(-1, -1, -1),
+    }
+
+
+_COUNTS = (
+    "entriesAddedCounter",
+    "numberOfEntries",
+    "totalSize",
+    "currentLedgerEntries",
+    "currentLedgerSize",
+    "waitingCursorsCount",
+    "pendingAddEntriesCount",
+)
+
+
+def _ledger(ledger_id: int, entries: int, size_bytes: int) -> dict[str, object]:
+    return {
+        "ledgerId": ledger_id,
+        "entries": entries,
+        "size": size_bytes,
+        "offloaded": False,
+        "underReplicated": False,
+    }
+
+
+def _waits(subscription: Subscription) -> bool:
+    """Tell whether consumers wait for the next entry."""
+    return bool(subscription.consumers) and subscription.cursor.at_end
+
+
+def _cursor(subscription: Subscription, topic: PersistentTopic) -> dict[str, object]:
+    cursor, ledger = subscription.cursor, topic.ledger
+    ranges = cursor.acknowledged.ranges(MOST_HOLES)
+    holes = ",".join(f"({ledger}:{first - 1}..{ledger}:{last}]" for ledger, first, last in ranges)
+    read = ledger.count(cursor.mark_delete, ledger.preceding(cursor.read_position))
+    waits = _waits(subscription)
+    return {
+        "markDeletePosition": str(cursor.mark_delete),
+        "readPosition": str(cursor.read_position),
+        "waitingReadOp": waits,
+        "pendingReadOps": 0,
+        "messagesConsumedCounter": ledger.added[0] - cursor.backlog,
+        "cursorLedger": cursor.mark_delete.ledger_id,
+        "cursorLedgerLastEntry": 1,
+        "individuallyDeletedMessages": f"[{holes}]",
+        "lastLedgerSwitchTimestamp": moment(topic.created_at),
+        "state": "Open",
+        "active": bool(subscription.consumers),
+        "numberOfEntriesSinceFirstNotAckedMessage": read + 1,
+        "totalNonContiguousDeletedMessagesRange": len(ranges),
+        "subscriptionHavePendingRead": waits,
+        "subscriptionHavePendingReplayRead": False,
+        "properties": {},
+    }
+
+
+def internal_info(topic: PersistentTopic) -> dict[str, object]:
+    """Return the ledgers and cursors of a topic as they are stored."""
+    created = moment(topic.created_at)
+    return {
+        "version": 1,
+        "creationDate": created,
+        "modificationDate": created,
+        "ledgers": [
+            _stored_ledger(one.ledger_id, one.closed_at, topic) for one in topic.ledger.ledgers
+        ],
+        "cursors": {
+            one.name: {
+                "version": 1,
+                "creationDate": created,
+                "modificationDate": created,
+                "cursorsLedgerId": one.cursor.mark_delete.ledger_id,
+                "markDelete": {
+                    "ledgerId": one.cursor.mark_delete.ledger_id,
+                    "entryId": one.cursor.mark_delete.entry_id,
+                },
+            }
+            for one in subscriptions_of(topic)
+            if one.durable
+        },
+    }
+
+
+def _stored_ledger(ledger_id: int, closed_at: int, topic: PersistentTopic) -> dict[str, object]:
+    return {
+        "ledgerId": ledger_id,
+        "timestamp": closed_at or topic.clock.wall_ms(),
+        "isOffloaded": False,
+    }

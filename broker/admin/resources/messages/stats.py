@@ -1,0 +1,89 @@
+"""Statistics by REST: of topics, of partitioned topics, and their insides.
+
+Source: upstream PersistentTopicsBase.internalGetStats and its neighbours.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.admin.paths import Endpoint
+from broker.admin.requests import flag, topic_name
+from broker.admin.resources.messages.internal_stats import internal_info, internal_stats
+from broker.admin.resources.messages.subjects import TOPIC_PATH, MessageTopics, persistent
+from broker.admin.resources.messages.subscription_stats import Wanted
+from broker.admin.resources.messages.topic_stats import partitioned_stats, topic_stats
+from server.http import RestError, json_response
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from broker.admin.context import AdminContext
+    from broker.messages.topic import Topic
+
+
+class StatsAdmin:
+    """Requests for statistics."""
+
+    def __init__(self, context: AdminContext) -> None:
+        self._context = context
+        self._topics = MessageTopics(context)
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints."""
+        return [
+            Endpoint("GET", f"{TOPIC_PATH}/stats", self.stats),
+            Endpoint("GET", f"{TOPIC_PATH}/partitioned-stats", self.partitioned_stats),
+            Endpoint("GET", f"{TOPIC_PATH}/internalStats", self.internal_stats),
+            Endpoint("GET", f"{TOPIC_PATH}/partitioned-internalStats", self.partitioned_insides),
+            Endpoint("GET", f"{TOPIC_PATH}/internal-info", self.internal_info),
+        ]
+
+    async def stats(self, request: web.Request) -> web.Response:
+        """Return the statistics of a topic, or of one partition."""
+        topic = await self._topics.one(request)
+        return json_response(topic_stats(topic, _wanted(request), self._context.broker_id))
+
+    async def partitioned_stats(self, request: web.Request) -> web.Response:
+        """Return the statistics of a partitioned topic, and of each partition if asked."""
+        (count, topics), wanted = await self._partitions(request), _wanted(request)
+        owner = self._context.broker_id
+        shown = {str(topic.name): topic_stats(topic, wanted, owner) for topic in topics}
+        one_by_one = request.query.get("perPartition", "true").lower() == "true"
+        return json_response(partitioned_stats(shown, count, one_by_one=one_by_one))
+
+    async def internal_stats(self, request: web.Request) -> web.Response:
+        """Return the ledgers and cursors of a topic, or of one partition."""
+        topic = await self._topics.one(request)
+        return json_response(internal_stats(topic, metadata=flag(request, "metadata")))
+
+    async def partitioned_insides(self, request: web.Request) -> web.Response:
+        """Return the ledgers and cursors of each partition."""
+        count, topics = await self._partitions(request)
+        shown = {str(topic.name): internal_stats(topic, metadata=False) for topic in topics}
+        metadata = {"partitions": count, "deleted": False}
+        return json_response({"metadata": metadata, "partitions": shown})
+
+    async def internal_info(self, request: web.Request) -> web.Response:
+        """Return the ledgers and cursors of a topic as they are stored, or of each partition."""
+        topic = topic_name(request)
+        if await self._topics.partitions(topic) is None:
+            return json_response(internal_info(persistent(await self._topics.load(topic))))
+        topics = await self._topics.all_stored(request)
+        shown = {str(one.name): internal_info(one) for one in topics}
+        return json_response({"version": 0, "partitions": shown})
+
+    async def _partitions(self, request: web.Request) -> tuple[int, list[Topic]]:
+        topic = topic_name(request)
+        count = await self._topics.partitions(topic)
+        if count is None:
+            raise RestError(404, f"Partitioned Topic {topic} not found")
+        return count, await self._topics.all(request)
+
+
+def _wanted(request: web.Request) -> Wanted:
+    return Wanted(
+        consumers=not flag(request, "excludeConsumers"),
+        publishers=not flag(request, "excludePublishers"),
+        earliest=flag(request, "getEarliestTimeInBacklog"),
+    )

@@ -1,0 +1,187 @@
+"""Statistics of subscriptions, as Pulsar's admin shows them.
+
+Source: upstream SubscriptionStatsImpl, NonPersistentSubscriptionStatsImpl.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import proto.PulsarApi_pb2 as pb
+from broker.admin.resources.messages.consumer_stats import consumer_stats
+from broker.subscriptions.dispatchers.key_shared import KeySharedDispatcher
+from broker.subscriptions.dispatchers.shared import SharedDispatcher
+from broker.subscriptions.dispatchers.single_active import SingleActiveDispatcher
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from broker.subscriptions.consumer import Consumer
+    from broker.subscriptions.non_persistent.subscription import NonPersistentSubscription
+    from broker.subscriptions.subscription import Subscription
+
+
+class Wanted(NamedTuple):
+    """The parts of statistics that a request asks for.
+
+    Attributes:
+        consumers: Consumers one by one.
+        publishers: Producers one by one.
+        earliest: The publish time of the first message of each backlog.
+    """
+
+    consumers: bool = True
+    publishers: bool = True
+    earliest: bool = False
+
+
+def subscription_stats(subscription: Subscription, wanted: Wanted) -> dict[str, Any]:
+    """Return the statistics of a subscription of stored messages."""
+    cursor, dispatcher = subscription.cursor, subscription.dispatcher
+    consumers, backlog = subscription.consumers, cursor.backlog
+    shared = dispatcher if isinstance(dispatcher, SharedDispatcher) else None
+    delayed = len(shared.delayed) if shared is not None else 0
+    ledger, durable = subscription.topic.ledger, subscription.durable
+    return {
+        **_traffic(subscription, consumers),
+        "msgBacklog": backlog,
+        "backlogSize": ledger.size_between(cursor.mark_delete, ledger.last_confirmed),
+        "earliestMsgPublishTimeInBacklog": _earliest(subscription) if wanted.earliest else 0,
+        "msgBacklogNoDelayed": backlog - delayed,
+        "blockedSubscriptionOnUnackedMsgs": shared is not None and shared.blocked,
+        "msgDelayed": delayed,
+        "msgInReplay": len(shared.replay) if shared is not None else 0,
+        "unackedMessages": sum(consumer.unacked for consumer in consumers),
+        "type": _type_name(subscription.type),
+        **_active(subscription),
+        "msgRateExpired": 0.0,
+        "msgExpired": 0,
+        "totalMsgExpired": subscription.total_expired,
+        "lastExpireTimestamp": subscription.last_expired_at,
+        "lastConsumedFlowTimestamp": subscription.last_flow_at,
+        "lastConsumedTimestamp": max((one.last_consumed_at for one in consumers), default=0),
+        "lastAckedTimestamp": max((one.last_acked_at for one in consumers), default=0),
+        "lastMarkDeleteAdvancedTimestamp": subscription.advanced_at,
+        "consumers": _consumers(subscription) if wanted.consumers else [],
+        "isDurable": durable,
+        "isReplicated": False,
+        **_keys(subscription),
+        "nonContiguousDeletedMessagesRanges": len(cursor.acknowledged.ranges()),
+        "nonContiguousDeletedMessagesRangesSerializedSize": _holes_size(subscription),
+        "delayedMessageIndexSizeInBytes": shared.delayed.size_bytes if shared is not None else 0,
+        "subscriptionProperties": dict(cursor.properties),
+        **_NOTHING_FILTERED,
+        "durable": durable,
+        "replicated": False,
+    }
+
+
+def direct_subscription_stats(
+    subscription: NonPersistentSubscription, wanted: Wanted
+) -> dict[str, Any]:
+    """Return the statistics of a subscription of messages that are not stored."""
+    consumers = subscription.consumers
+    shown = [consumer_stats(consumer) for consumer in consumers] if wanted.consumers else []
+    return {
+        **_traffic(subscription, consumers),
+        "msgBacklog": 0,
+        "backlogSize": 0,
+        "type": _type_name(subscription.type),
+        "msgDropRate": 0.0,
+        "consumers": shown,
+        "isDurable": False,
+        "durable": False,
+        "isReplicated": False,
+        "replicated": False,
+    }
+
+
+def _type_name(kind: pb.CommandSubscribe.SubType.ValueType | None) -> str:
+    return "None" if kind is None else pb.CommandSubscribe.SubType.Name(kind)
+
+
+def _traffic(
+    subscription: Subscription | NonPersistentSubscription, consumers: Sequence[Consumer]
+) -> dict[str, object]:
+    rates = [consumer.rates.current for consumer in consumers]
+    return {
+        "msgRateOut": float(sum(one.messages_out for one in rates)),
+        "msgThroughputOut": float(sum(one.bytes_out for one in rates)),
+        "bytesOutCounter": subscription.bytes_out + sum(one.bytes_out for one in consumers),
+        "msgOutCounter": subscription.messages_out + sum(one.messages_out for one in consumers),
+        "msgRateRedeliver": float(sum(one.redelivered for one in rates)),
+        "messageAckRate": float(sum(one.acknowledged for one in rates)),
+        "chunkedMessageRate": 0.0,
+    }
+
+
+def _consumers(subscription: Subscription) -> list[dict[str, object]]:
+    return [consumer_stats(one, subscription.dispatcher) for one in subscription.consumers]
+
+
+def _active(subscription: Subscription) -> dict[str, str]:
+    dispatcher = subscription.dispatcher
+    if isinstance(dispatcher, SingleActiveDispatcher) and dispatcher.active is not None:
+        return {"activeConsumerName": dispatcher.active.name}
+    return {}
+
+
+def _keys(subscription: Subscription) -> dict[str, object]:
+    """Return what is shown of Key_Shared; zeros of other types."""
+    dispatcher = subscription.dispatcher
+    body: dict[str, object] = {
+        "allowOutOfOrderDelivery": False,
+        "consumersAfterMarkDeletePosition": {},
+        "drainingHashesCount": 0,
+        "drainingHashesClearedTotal": 0,
+        "drainingHashesUnackedMessages": 0,
+    }
+    if isinstance(dispatcher, KeySharedDispatcher):
+        draining = dispatcher.draining
+        hashes = [one for consumer in dispatcher.consumers for one in draining.of(consumer)]
+        body |= {
+            "keySharedMode": pb.KeySharedMode.Name(dispatcher.mode),
+            "allowOutOfOrderDelivery": dispatcher.allows_disorder,
+            "drainingHashesCount": len(hashes),
+            "drainingHashesClearedTotal": sum(map(draining.cleared_total, dispatcher.consumers)),
+            "drainingHashesUnackedMessages": sum(one.unacked for one in hashes),
+        }
+    return body
+
+
+def _earliest(subscription: Subscription) -> int:
+    """Return the publish time of the first entry that is left; 0 without one."""
+    first = subscription.topic.ledger.entry(subscription.cursor.first_left)
+    return first.publish_time if first is not None else 0
+
+
+def _holes_size(subscription: Subscription) -> int:
+    """Return about how many bytes upstream stores for the entries acknowledged out of order."""
+    size = 0
+    for ledger_id, bitmap in subscription.cursor.acknowledged.as_bitmaps().items():
+        words = memoryview(bitmap.ljust(-(-len(bitmap) // 8) * 8, b"\0")).cast("Q")
+        bits = sum(1 + _varint_size(word) for word in words if word)
+        size += 2 + 1 + _varint_size(ledger_id) + bits
+    return size
+
+
+def _varint_size(number: int) -> int:
+    return max(1, -(-number.bit_length() // 7))
+
+
+_NOTHING_FILTERED = {
+    **dict.fromkeys(
+        (
+            "filterProcessedMsgCount",
+            "filterAcceptedMsgCount",
+            "filterRejectedMsgCount",
+            "filterRescheduledMsgCount",
+        ),
+        0,
+    ),
+    **{
+        f"dispatchThrottled{unit}EventsBy{limit}Limit": 0
+        for unit in ("Msg", "Bytes")
+        for limit in ("Subscription", "Topic", "Broker")
+    },
+}

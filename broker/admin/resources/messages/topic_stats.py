@@ -1,0 +1,196 @@
+"""Statistics of topics, as Pulsar's admin shows them.
+
+Source: upstream TopicStatsImpl, PartitionedTopicStatsImpl, NonPersistentTopicStatsImpl.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from broker.admin.resources.messages.consumer_stats import producer_stats
+from broker.admin.resources.messages.subjects import subscriptions_of
+from broker.admin.resources.messages.subscription_stats import (
+    direct_subscription_stats,
+    subscription_stats,
+)
+from broker.messages.topic import NonPersistentTopic, PersistentTopic
+from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from broker.admin.resources.messages.subscription_stats import Wanted
+    from broker.messages.topic import Topic
+
+_HOLES = (
+    "nonContiguousDeletedMessagesRanges",
+    "nonContiguousDeletedMessagesRangesSerializedSize",
+    "delayedMessageIndexSizeInBytes",
+)
+
+
+def topic_stats(topic: Topic, wanted: Wanted, owner: str) -> dict[str, Any]:
+    """Return the statistics of a topic.
+
+    Args:
+        topic: A topic, or a partition.
+        wanted: The parts that are asked for.
+        owner: Host and port of the broker that serves it.
+    """
+    if isinstance(topic, PersistentTopic):
+        return _of_stored(topic, wanted, owner)
+    subscriptions = topic.subscriptions
+    if not isinstance(topic, NonPersistentTopic) or not isinstance(
+        subscriptions, NonPersistentSubscriptions
+    ):
+        raise TypeError(f"{topic} is of no kind that is known")
+    shown = {one.name: direct_subscription_stats(one, wanted) for one in subscriptions}
+    return {
+        **_traffic(topic, shown),
+        **dict.fromkeys(("storageSize", "backlogSize"), 0),
+        **dict.fromkeys(("backlogQuotaLimitSize", "backlogQuotaLimitTime"), 0),
+        "oldestBacklogMessageAgeSeconds": 0,
+        "publishRateLimitedTimes": topic.rate.limited_times,
+        "earliestMsgPublishTimeInBacklogs": 0,
+        **_NOT_HERE,
+        "waitingPublishers": topic.producers.waiting,
+        **dict.fromkeys(_HOLES, 0),
+        "compaction": _never_compacted(),
+        "ownerBroker": owner,
+        "topicCreationTimeStamp": 0,
+        "lastPublishTimeStamp": 0,
+        "msgDropRate": 0.0,
+        "publishers": _publishers(topic, wanted),
+        "subscriptions": shown,
+        "replication": {},
+    }
+
+
+def _of_stored(topic: PersistentTopic, wanted: Wanted, owner: str) -> dict[str, Any]:
+    shown = {one.name: subscription_stats(one, wanted) for one in subscriptions_of(topic)}
+    policies = topic.policies
+    earliest = [one["earliestMsgPublishTimeInBacklog"] for one in shown.values()]
+    return {
+        **_traffic(topic, shown),
+        "storageSize": topic.ledger.size_bytes,
+        "backlogSize": max((one["backlogSize"] for one in shown.values()), default=0),
+        "backlogQuotaLimitSize": policies.size_quota.limit,
+        "backlogQuotaLimitTime": policies.age_quota.limit,
+        "oldestBacklogMessageAgeSeconds": -1,
+        "publishRateLimitedTimes": topic.rate.limited_times,
+        "earliestMsgPublishTimeInBacklogs": min(filter(None, earliest), default=0),
+        **_NOT_HERE,
+        "publishers": _publishers(topic, wanted),
+        "waitingPublishers": topic.producers.waiting,
+        "subscriptions": shown,
+        "replication": {},
+        "deduplicationStatus": "Enabled" if policies.deduplication else "Disabled",
+        **{name: sum(one[name] for one in shown.values()) for name in _HOLES},
+        "compaction": _never_compacted(),
+        "ownerBroker": owner,
+        "topicCreationTimeStamp": topic.created_at,
+        "lastPublishTimeStamp": topic.last_published_at,
+    }
+
+
+def _traffic(topic: Topic, shown: Mapping[str, Mapping[str, Any]]) -> dict[str, object]:
+    figures, subscriptions = topic.statistics, shown.values()
+    return {
+        "msgRateIn": figures.message_rate,
+        "msgThroughputIn": figures.byte_rate,
+        "msgRateOut": float(sum(one["msgRateOut"] for one in subscriptions)),
+        "msgThroughputOut": float(sum(one["msgThroughputOut"] for one in subscriptions)),
+        "bytesInCounter": figures.size_bytes,
+        "msgInCounter": figures.messages,
+        "systemTopicBytesInCounter": 0,
+        "bytesOutCounter": sum(one["bytesOutCounter"] for one in subscriptions),
+        "msgOutCounter": sum(one["msgOutCounter"] for one in subscriptions),
+        "bytesOutInternalCounter": 0,
+        "averageMsgSize": figures.average_size,
+        "msgChunkPublished": figures.chunked_messages > 0,
+    }
+
+
+def _publishers(topic: Topic, wanted: Wanted) -> list[dict[str, object]]:
+    return [producer_stats(one) for one in topic.producers] if wanted.publishers else []
+
+
+def _never_compacted() -> dict[str, int]:
+    return dict.fromkeys(
+        (
+            "lastCompactionRemovedEventCount",
+            "lastCompactionSucceedTimestamp",
+            "lastCompactionFailedTimestamp",
+            "lastCompactionDurationTimeInMills",
+        ),
+        0,
+    )
+
+
+_NOT_HERE = dict.fromkeys(
+    (
+        "offloadedStorageSize",
+        "lastOffloadLedgerId",
+        "lastOffloadSuccessTimeStamp",
+        "lastOffloadFailureTimeStamp",
+        "ongoingTxnCount",
+        "abortedTxnCount",
+        "committedTxnCount",
+    ),
+    0,
+)
+"""Figures of offload and transactions, which there are not."""
+
+# -- partitions together ---------------------------------------------------------------------------
+
+_ONE_BY_ONE = frozenset(("ownerBroker", "deduplicationStatus"))
+_MOST = ("Timestamp", "TimeStamp")
+_NOT_TOGETHER = frozenset(
+    (
+        "lastExpireTimestamp",
+        "lastConsumedFlowTimestamp",
+        "lastConsumedTimestamp",
+        "lastAckedTimestamp",
+        "lastMarkDeleteAdvancedTimestamp",
+    )
+)
+"""Figures of subscriptions that upstream leaves out of those of partitioned topics."""
+_LIMITS = frozenset(("backlogQuotaLimitSize", "backlogQuotaLimitTime"))
+
+
+def partitioned_stats(
+    partitions: Mapping[str, dict[str, Any]], count: int, *, one_by_one: bool
+) -> dict[str, Any]:
+    """Return the statistics of a partitioned topic from those of its partitions, by name."""
+    together = _together([*partitions.values()])
+    if "oldestBacklogMessageAgeSeconds" in together:
+        together["oldestBacklogMessageAgeSeconds"] = 0
+    return {
+        **together,
+        "metadata": {"partitions": count, "deleted": False},
+        "partitions": dict(partitions) if one_by_one else {},
+    }
+
+
+def _together(bodies: list[dict[str, Any]]) -> dict[str, Any]:
+    """Add figures up, collect lists, and join objects by key."""
+    keys = dict.fromkeys(key for body in bodies for key in body if key not in _ONE_BY_ONE)
+    return {key: _joined(key, [body[key] for body in bodies if key in body]) for key in keys}
+
+
+def _joined(key: str, values: Iterable[Any]) -> object:
+    values = list(values)
+    first = values[0]
+    if isinstance(first, bool):
+        return any(values)
+    if isinstance(first, dict):
+        return _together(values)
+    if isinstance(first, list):
+        return [one for each in values for one in each]
+    if isinstance(first, str):
+        return first
+    if key in _NOT_TOGETHER:
+        return 0
+    if key in _LIMITS or key.endswith(_MOST):
+        return max(values)
+    return sum(values)

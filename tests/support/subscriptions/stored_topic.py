@@ -1,0 +1,63 @@
+"""A topic whose messages are in memory, with subscriptions and compaction, and no producers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.messages.compaction.compactor import Compactor
+from broker.messages.compaction.topic_compaction import TopicCompaction
+from broker.messages.metadata import digest_of, parse_metadata
+from broker.policies.effective import DEFAULTS
+from broker.subscriptions.context import SubscriptionRules
+from broker.subscriptions.subscriptions import Subscriptions
+from proto.names import TopicName
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.subscriptions.messages import message
+
+if TYPE_CHECKING:
+    from broker.messages.managed_ledger import ManagedLedger
+    from broker.messages.position import Position
+    from broker.messages.stores.memory import MemoryMessageStore
+
+
+class StoredTopic:
+    """A topic, as far as its subscriptions and its compaction depend on it."""
+
+    terminated = False
+
+    def __init__(self, store: MemoryMessageStore, ledger: ManagedLedger) -> None:
+        self.store = store
+        self.name = TopicName.parse("persistent://t/n/x")
+        self.ledger = ledger
+        self.policies = DEFAULTS
+        self.clock = ManualClock()
+        self.compaction = TopicCompaction(self)
+        self.subscriptions = Subscriptions(self, SubscriptionRules())
+
+    @classmethod
+    async def loaded(cls, store: MemoryMessageStore) -> StoredTopic:
+        """Return the topic as it is in a store, opened like a broker does."""
+        topic = cls(store, await store.open_ledger("persistent://t/n/x"))
+        await topic.compaction.open(Compactor(store))
+        return topic
+
+    async def unload(self) -> None:
+        """Close it; it can be loaded again."""
+        await self.compaction.close()
+        self.subscriptions.save()
+        self.store.close_ledger("persistent://t/n/x")
+
+    def append(self, data: bytes) -> Position:
+        """Store an entry, and dispatch it."""
+        position = self.ledger.append(data, digest_of(parse_metadata(data)))
+        self.subscriptions.entries_added()
+        return position
+
+    def publish(self, payload: bytes, key: str | None = None, **fields: object) -> Position:
+        """Store a message, and dispatch it."""
+        return self.append(message(payload, key=key, **fields))
+
+    async def compact(self) -> None:
+        """Compact it, and wait for that."""
+        self.compaction.start()
+        await self.compaction.finished()

@@ -1,0 +1,127 @@
+"""Batches taken apart and put together again, in each compression."""
+
+from __future__ import annotations
+
+import os
+import zlib
+
+import google_crc32c
+import pyarrow as pa
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.compaction.batches import (
+    MOST_BATCH_BYTES,
+    MOST_PACKED_BYTES,
+    UnreadableBatchError,
+    is_readable_batch,
+    messages_of,
+    unpacked,
+    with_some,
+)
+from broker.messages.metadata import parse_metadata, payload_of
+from tests.support.subscriptions.messages import single
+
+BATCH = single(b"one", partition_key="a") + single(b"two", partition_key="b") + single(b"three")
+COMPRESSIONS = [pb.NONE, pb.LZ4, pb.ZLIB, pb.ZSTD, pb.SNAPPY]
+
+
+def packed(compression: pb.CompressionType.ValueType, data: bytes) -> bytes:
+    codecs = {pb.LZ4: "lz4_raw", pb.ZSTD: "zstd", pb.SNAPPY: "snappy"}
+    if compression == pb.NONE:
+        return data
+    if compression == pb.ZLIB:
+        return zlib.compress(data)
+    return pa.compress(data, codec=codecs[compression], asbytes=True)
+
+
+def metadata_of(compression: pb.CompressionType.ValueType, size: int) -> pb.MessageMetadata:
+    metadata = pb.MessageMetadata(producer_name="p", sequence_id=4, publish_time=7)
+    metadata.num_messages_in_batch = 3
+    metadata.uncompressed_size = size
+    if compression != pb.NONE:
+        metadata.compression = compression
+    return metadata
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_a_message_that_is_left_out_keeps_its_index(
+    compression: pb.CompressionType.ValueType,
+) -> None:
+    # Given
+    metadata = metadata_of(compression, len(BATCH))
+    messages = list(messages_of(unpacked(metadata, packed(compression, BATCH)), 3))
+    # When
+    entry = with_some(metadata, messages, [1])
+    # Then
+    changed = parse_metadata(entry)
+    assert list(changed.compacted_batch_indexes) == [1]
+    assert (changed.num_messages_in_batch, changed.sequence_id) == (3, 4)
+    assert changed.compression == compression
+    left = list(messages_of(unpacked(changed, payload_of(entry)), 3))
+    assert [one.metadata.compacted_out for one in left] == [True, False, True]
+    assert [one.metadata.payload_size for one in left] == [0, 3, 0]
+    assert left[1].framed == messages[1].framed
+
+
+def test_a_batch_without_compression_is_written_as_a_real_broker_wrote_it() -> None:
+    # Given
+    batch = b"".join(single(b"kk-%d" % n, partition_key="kk") for n in range(2))
+    metadata = metadata_of(pb.NONE, 0)
+    metadata.num_messages_in_batch = 2
+    # When
+    changed = parse_metadata(with_some(metadata, list(messages_of(batch, 2)), [0, 1]))
+    # Then: also a batch of which all is left says so.
+    assert changed.uncompressed_size == len(batch)
+    assert list(changed.compacted_batch_indexes) == [0, 1]
+
+
+def test_the_checksum_fits() -> None:
+    # Given
+    entry = with_some(metadata_of(pb.NONE, 0), list(messages_of(BATCH, 3)), [0])
+    # When
+    checksum = google_crc32c.value(entry[6:])
+    # Then
+    assert entry[:6] == b"\x0e\x01" + checksum.to_bytes(4, "big")
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS[1:])
+def test_damaged_bytes_are_not_taken_apart(compression: pb.CompressionType.ValueType) -> None:
+    with pytest.raises(UnreadableBatchError):
+        unpacked(metadata_of(compression, 1_000), b"\xff\xff damaged")
+
+
+@pytest.mark.parametrize(
+    "damaged", [BATCH[:-1], BATCH[:-9], b"", b"\0\0\0\x02\xff\xff", b"\xff\xff\xff\xff"]
+)
+def test_a_batch_with_too_little_in_it_is_not_taken_apart(damaged: bytes) -> None:
+    with pytest.raises(UnreadableBatchError):
+        list(messages_of(damaged, 3))
+
+
+def test_a_batch_that_claims_to_be_too_large_is_not_unpacked() -> None:
+    with pytest.raises(UnreadableBatchError):
+        unpacked(metadata_of(pb.ZSTD, MOST_BATCH_BYTES + 1), packed(pb.ZSTD, BATCH))
+
+
+def test_a_large_batch_is_not_packed_again() -> None:
+    # Given
+    large = single(os.urandom(MOST_PACKED_BYTES), partition_key="a") + single(b"b")
+    metadata = metadata_of(pb.ZLIB, len(large))
+    metadata.num_messages_in_batch = 2
+    # When
+    entry = with_some(metadata, list(messages_of(large, 2)), [0])
+    # Then
+    changed = parse_metadata(entry)
+    assert changed.compression == pb.NONE
+    assert len(payload_of(entry)) == changed.uncompressed_size
+
+
+def test_an_encrypted_batch_is_not_readable() -> None:
+    # Given
+    metadata = metadata_of(pb.NONE, 0)
+    assert is_readable_batch(metadata)
+    # When
+    metadata.encryption_keys.add(key="k", value=b"v")
+    # Then
+    assert not is_readable_batch(metadata)

@@ -1,0 +1,130 @@
+"""The last message of each key; tests/properties has random topics."""
+
+from __future__ import annotations
+
+import gc
+from time import process_time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.messages.compaction.latest_keys import LatestKeys, TooManyKeysError
+from broker.messages.entry import Entry
+from broker.messages.metadata import digest_of, parse_metadata
+from tests.support.subscriptions.messages import message, single
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ONE_TURN = 0.02
+
+
+def entries(*data: bytes) -> list[Entry]:
+    return [
+        Entry(3, number, one, digest_of(parse_metadata(one))) for number, one in enumerate(data)
+    ]
+
+
+def left(*data: bytes) -> list[int]:
+    """Return the numbers of the entries that are left of these."""
+    keys = LatestKeys()
+    for _ in keys.note(entries(*data)):
+        pass
+    keys.second_pass()
+    steps = keys.kept(entries(*data))
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            return [entry.entry_id for entry in done.value]
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ([message(b"1", key="a"), message(b"2", key="b"), message(b"3", key="a")], [1, 2]),
+        ([message(b"1", key="a"), message(b"", key="a", null_value=True)], []),
+        ([message(b"1", key="a"), message(b"", key="a")], []),
+        ([message(b"1", key="a"), message(b"", key="a"), message(b"2", key="a")], [2]),
+        ([message(b"1"), message(b"2", key="")], [1]),
+        ([message(b"", key="a", compression=1, uncompressed_size=5)], [0]),
+        ([message(b"not a batch", key="a", count=3), message(b"2", key="a")], [0, 1]),
+    ],
+    ids=["last", "null", "empty", "again", "without key", "compressed", "damaged batch"],
+)
+def test_the_last_value_of_each_key_is_left(data: list[bytes], expected: list[int]) -> None:
+    assert left(*data) == expected
+
+
+def test_of_a_batch_those_are_left_that_are_the_last_of_their_key() -> None:
+    # Given
+    batch = (
+        single(b"1", partition_key="a")
+        + single(b"2", partition_key="b")
+        + single(b"3", partition_key="a")
+        + single(b"4")
+        + single(b"", partition_key="c", null_value=True)
+    )
+    data = entries(message(b"0", key="c"), message(batch, count=5))
+    keys = LatestKeys()
+    # When
+    for _ in keys.note(data):
+        pass
+    keys.second_pass()
+    steps, kept = keys.kept(data), []
+    try:
+        while True:
+            next(steps)
+    except StopIteration as done:
+        kept = done.value
+    # Then
+    assert [entry.entry_id for entry in kept] == [1]
+    assert list(parse_metadata(kept[0].data).compacted_batch_indexes) == [1, 2]
+    assert kept[0].message_count == 5
+    assert keys.removed == 3
+
+
+def test_too_many_keys_are_refused() -> None:
+    # Given
+    keys = LatestKeys(most_bytes=1_000)
+    # When, Then
+    with pytest.raises(TooManyKeysError, match="its keys take more than 1000 bytes of memory"):
+        for _ in keys.note(entries(*[message(b"1", key=f"k{n}") for n in range(20)])):
+            pass
+
+
+def test_keys_that_were_deleted_take_no_room() -> None:
+    # Given
+    keys = LatestKeys(most_bytes=1_000)
+    # When
+    for number in range(50):
+        data = [message(b"1", key=f"k{number}"), message(b"", key=f"k{number}")]
+        for _ in keys.note(entries(*data)):
+            pass
+    # Then
+    assert keys.removed == 50
+
+
+@pytest.fixture
+def seldom_collected() -> Iterator[None]:
+    """Collect no garbage: a broker does so seldom (server.loop), and steps are measured here."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("seldom_collected")
+def test_a_batch_of_many_messages_is_done_in_steps() -> None:
+    # Given
+    batch = b"".join(single(b"", partition_key=f"{n}") for n in range(50_000))
+    data = entries(message(batch, count=50_000))
+    keys = LatestKeys()
+    # When
+    turns = []
+    start = process_time()
+    for _ in keys.note(data):
+        turns.append(process_time() - start)
+        start = process_time()
+    # Then
+    assert len(turns) > 200
+    assert max(turns) < ONE_TURN

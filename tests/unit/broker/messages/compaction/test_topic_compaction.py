@@ -1,0 +1,331 @@
+"""The compaction of a topic, and consumers that read what it has left."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.errors import Refusal, RefusedError
+from broker.messages.compaction.compactor import UNUSED_PROPERTY
+from broker.messages.compaction.topic_compaction import (
+    SUBSCRIPTION,
+    CompactionStatus,
+    delete_compacted,
+)
+from broker.messages.metadata import parse_metadata
+from broker.messages.position import Position
+from broker.messages.stores.memory import MemoryMessageStore
+from broker.messages.stores.room import StoreBounds
+from broker.policies.effective import DEFAULTS
+from broker.subscriptions.consumer import Consumer, ConsumerOptions
+from tests.support.clocks.settle import settle
+from tests.support.subscriptions.messages import message, single
+from tests.support.subscriptions.recording_client import RecordingClient
+from tests.support.subscriptions.stored_topic import StoredTopic
+
+EXCLUSIVE = pb.CommandSubscribe.Exclusive
+
+
+def payloads(client: RecordingClient) -> list[bytes]:
+    return [data[4 + int.from_bytes(data[:4], "big") :] for data in client.messages]
+
+
+async def reading(
+    topic: StoredTopic, name: str = "reader", permits: int = 1_000
+) -> tuple[RecordingClient, Consumer]:
+    """Return a client that reads the compacted view from its subscription's place on."""
+    client = RecordingClient()
+    subscription = topic.subscriptions.get(name)
+    if subscription is None:
+        subscription = topic.subscriptions.create(name, earliest=True)
+    options = ConsumerOptions(1, "c", EXCLUSIVE, read_compacted=True)
+    consumer = subscription.add_consumer(client, options)
+    subscription.flow(consumer, permits)
+    await settle()
+    return client, consumer
+
+
+async def stored(*, entries_per_ledger: int = 50_000) -> StoredTopic:
+    """Return a topic with five messages of two keys and none."""
+    topic = await StoredTopic.loaded(MemoryMessageStore(max_entries_per_ledger=entries_per_ledger))
+    for payload, key in ((b"a1", "a"), (b"b1", "b"), (b"none", None), (b"a2", "a"), (b"b2", "b")):
+        topic.publish(payload, key)
+    return topic
+
+
+async def test_a_reader_gets_the_last_of_each_key_and_then_everything_new() -> None:
+    # Given
+    topic = await stored()
+    # When
+    await topic.compact()
+    client, _ = await reading(topic)
+    topic.publish(b"new without key")
+    topic.publish(b"a3", "a")
+    await settle()
+    # Then
+    assert payloads(client) == [b"a2", b"b2", b"new without key", b"a3"]
+    assert topic.compaction.status is CompactionStatus.SUCCESS
+    assert topic.compaction.removed == 3
+
+
+async def test_others_get_everything() -> None:
+    # Given
+    topic = await stored()
+    await topic.compact()
+    # When
+    client = RecordingClient()
+    subscription = topic.subscriptions.create("s", earliest=True)
+    subscription.flow(subscription.add_consumer(client, ConsumerOptions(1, "c", EXCLUSIVE)), 1_000)
+    await settle()
+    # Then
+    assert len(client.messages) == 5
+
+
+async def test_one_who_reads_already_goes_on_in_what_is_left() -> None:
+    # Given
+    topic = await stored()
+    client, consumer = await reading(topic, permits=1)
+    # When
+    await topic.compact()
+    consumer.subscription.flow(consumer, 100)
+    await settle()
+    # Then
+    assert payloads(client) == [b"a1", b"a2", b"b2"]
+
+
+async def test_the_next_compaction_begins_with_what_the_last_one_has_left() -> None:
+    # Given
+    topic = await stored()
+    await topic.compact()
+    topic.publish(b"a3", "a")
+    topic.publish(b"", "b")
+    topic.publish(b"c1", "c")
+    # When
+    await topic.compact()
+    client, _ = await reading(topic)
+    # Then
+    assert payloads(client) == [b"a3", b"c1"]
+    assert len([name for name in topic.store._topics if name.startswith("compacted")]) == 1
+
+
+async def test_what_is_compacted_can_be_read_when_the_ledgers_of_the_topic_are_gone() -> None:
+    # Given
+    topic = await stored(entries_per_ledger=2)
+    # When
+    await topic.compact()
+    topic.ledger.roll()
+    topic.subscriptions.moved()
+    client, consumer = await reading(topic)
+    # Then
+    assert sum(info.entries for info in topic.ledger.ledgers) == 0
+    assert payloads(client) == [b"a2", b"b2"]
+    # When: it acknowledges the first, whose ledger is gone, and comes again.
+    found = topic.compaction.compacted
+    assert found is not None
+    first = found.read(Position(0, 0), 1, 1)[0].position
+    subscription = consumer.subscription
+    subscription.acknowledge_cumulatively(
+        consumer, pb.MessageIdData(ledgerId=first.ledger_id, entryId=first.entry_id)
+    )
+    subscription.remove_consumer(consumer)
+    again, _ = await reading(topic)
+    # Then
+    assert payloads(again) == [b"b2"]
+
+
+async def test_an_acknowledgement_of_what_was_never_there_moves_nothing() -> None:
+    # Given
+    topic = await stored()
+    await topic.compact()
+    _, consumer = await reading(topic)
+    before = consumer.subscription.cursor.mark_delete
+    # When
+    consumer.subscription.acknowledge_cumulatively(
+        consumer, pb.MessageIdData(ledgerId=before.ledger_id, entryId=99)
+    )
+    # Then
+    assert consumer.subscription.cursor.mark_delete == before
+
+
+async def test_redelivery_begins_again_with_what_is_left() -> None:
+    # Given
+    topic = await stored()
+    await topic.compact()
+    client, consumer = await reading(topic)
+    # When
+    consumer.subscription.redeliver(consumer, [], None)
+    await settle()
+    # Then
+    assert payloads(client) == [b"a2", b"b2"] * 2
+
+
+async def test_the_batch_that_is_left_counts_all_its_messages() -> None:
+    # Given
+    topic = await StoredTopic.loaded(MemoryMessageStore())
+    batch = single(b"1", partition_key="a") + single(b"2", partition_key="a") + single(b"3")
+    topic.append(message(batch, count=3))
+    # When
+    await topic.compact()
+    client, consumer = await reading(topic, permits=10)
+    # Then
+    assert list(parse_metadata(client.messages[0]).compacted_batch_indexes) == [1]
+    assert consumer.permits == 7
+
+
+async def test_the_subscription_of_compaction_stands_at_the_horizon() -> None:
+    # Given
+    topic = await stored()
+    # When
+    await topic.compact()
+    # Then
+    subscription = topic.subscriptions.get(SUBSCRIPTION)
+    assert subscription is not None
+    assert subscription.cursor.mark_delete == topic.ledger.last_confirmed
+    assert subscription.cursor.backlog == 0
+
+
+async def test_an_empty_topic_can_be_compacted() -> None:
+    # Given
+    topic = await StoredTopic.loaded(MemoryMessageStore())
+    # When
+    await topic.compact()
+    client, _ = await reading(topic)
+    topic.publish(b"first")
+    await settle()
+    # Then
+    assert topic.compaction.status is CompactionStatus.SUCCESS
+    assert payloads(client) == [b"first"]
+
+
+async def test_a_second_one_is_refused_while_one_runs() -> None:
+    # Given
+    topic = await stored()
+    topic.compaction.start()
+    # When
+    with pytest.raises(RefusedError, match="Compaction already in progress") as refused:
+        topic.compaction.start()
+    # Then
+    assert refused.value.refusal is Refusal.CONFLICT
+    assert topic.compaction.status is CompactionStatus.RUNNING
+    await topic.compaction.finished()
+
+
+async def test_an_unload_keeps_what_is_left_and_forgets_how_it_went() -> None:
+    # Given
+    topic = await stored()
+    await topic.compact()
+    # When
+    await topic.unload()
+    again = await StoredTopic.loaded(topic.store)
+    client, _ = await reading(again)
+    # Then
+    assert again.compaction.status is CompactionStatus.NOT_RUN
+    assert payloads(client) == [b"a2", b"b2"]
+
+
+async def test_one_that_an_unload_interrupts_leaves_nothing_behind() -> None:
+    # Given
+    topic = await stored()
+    topic.compaction.start()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    # When
+    await topic.unload()
+    again = await StoredTopic.loaded(topic.store)
+    # Then
+    assert again.compaction.compacted is None
+    assert list(topic.store._topics) == ["persistent://t/n/x"]
+    await again.compact()
+    assert again.compaction.status is CompactionStatus.SUCCESS
+
+
+async def test_what_a_crash_left_unused_is_deleted_with_the_next_load() -> None:
+    # Given
+    topic = await stored()
+    await topic.store.open_ledger("compacted://t/n/x-77")
+    topic.ledger.set_property(UNUSED_PROPERTY, "compacted://t/n/x-77")
+    # When
+    await topic.unload()
+    again = await StoredTopic.loaded(topic.store)
+    # Then
+    assert list(topic.store._topics) == ["persistent://t/n/x"]
+    assert UNUSED_PROPERTY not in again.ledger.properties
+
+
+async def test_a_store_without_room_ends_it_with_an_error_and_leaves_all_as_it_was() -> None:
+    # Given
+    topic = await StoredTopic.loaded(MemoryMessageStore(StoreBounds(process=5_000)))
+    for number in range(10):
+        topic.publish(b"x" * 200, f"k{number}")
+    topic.publish(b"x" * 1_000, "k10")
+    # When
+    await topic.compact()
+    # Then
+    compaction = topic.compaction
+    assert compaction.status is CompactionStatus.ERROR
+    assert compaction.last_error
+    assert compaction.failed_at > 0
+    assert compaction.compacted is None
+    assert list(topic.store._topics) == ["persistent://t/n/x"]
+    client, _ = await reading(topic)
+    assert len(client.messages) == 11
+
+
+async def test_too_many_subscriptions_end_it_with_an_error() -> None:
+    # Given
+    topic = await stored()
+    topic.subscriptions.create("s")
+    topic.policies = replace(DEFAULTS, max_subscriptions=1)
+    # When
+    await topic.compact()
+    # Then
+    assert topic.compaction.status is CompactionStatus.ERROR
+    assert "Exceed the maximum number of subscriptions" in topic.compaction.last_error
+
+
+async def test_entries_that_are_dropped_meanwhile_end_it_with_an_error() -> None:
+    # Given
+    topic = await stored(entries_per_ledger=2)
+    topic.compaction.start()
+    for _ in range(4):
+        await asyncio.sleep(0)
+    # When
+    topic.ledger.truncate()
+    await topic.compaction.finished()
+    # Then
+    assert topic.compaction.status is CompactionStatus.ERROR
+    assert "dropped meanwhile" in topic.compaction.last_error
+
+
+@pytest.mark.parametrize(
+    ("threshold", "starts"), [(0, False), (10, True), (1_000_000, False)], ids=str
+)
+async def test_the_policy_starts_it_when_there_is_more_to_compact(
+    threshold: int, starts: bool
+) -> None:
+    # Given
+    topic = await stored()
+    topic.policies = replace(DEFAULTS, compaction_threshold_bytes=threshold)
+    # When
+    started = topic.compaction.start_if_due()
+    await topic.compaction.finished()
+    # Then
+    assert started is starts
+    assert not topic.compaction.start_if_due()
+
+
+async def test_deletion_takes_what_is_left_along() -> None:
+    # Given
+    topic = await stored()
+    await topic.compact()
+    topic.ledger.set_property(UNUSED_PROPERTY, "compacted://t/n/x-77")
+    await topic.store.open_ledger("compacted://t/n/x-77")
+    # When
+    await delete_compacted(topic.store, "persistent://t/n/x")
+    # Then
+    assert list(topic.store._topics) == ["persistent://t/n/x"]
+    await delete_compacted(topic.store, "persistent://t/n/unknown")
+    assert list(topic.store._topics) == ["persistent://t/n/x"]
