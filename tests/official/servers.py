@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from loadgen.servers.processes import ServerProcess
+
 ANY_TARGET = {
     "brokerProxyAllowedTargetPorts": "*",
     "brokerProxyAllowedIPAddresses": "*",
@@ -29,7 +31,7 @@ class Servers:
     """The running servers."""
 
     broker: Restartable
-    proxy_url: str
+    proxy: ServerProcess
 
     @property
     def direct(self) -> Target:
@@ -38,8 +40,8 @@ class Servers:
 
     @property
     def through_proxy(self) -> Target:
-        """The broker by way of the proxy."""
-        return Target(self.proxy_url, self.broker.server.web_url)
+        """The broker by way of the proxy, which forwards REST as well."""
+        return Target(self.proxy.service_url, self.proxy.web_url)
 
     def kill_and_start(self) -> None:
         """End the broker with SIGKILL and start it again."""
@@ -63,5 +65,4 @@ def floodgate(profile: str, folder: Path) -> Iterator[Servers]:
         broker = Restartable(stack, settings.broker_launch)
         launch = settings.proxy_launch(broker.server)
         launch.settings.update(ANY_TARGET)
-        proxy = stack.enter_context(running_server(launch))
-        yield Servers(broker, proxy.service_url)
+        yield Servers(broker, stack.enter_context(running_server(launch)))
