@@ -144,7 +144,6 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "first": _of("unloaded", 10),
         "later": _of("unloaded", 10, 10),
     },
-    "listener_name": {"refused": True},
 }
 
 RESTART = {

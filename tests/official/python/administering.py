@@ -149,16 +149,6 @@ def unloaded(place):
     return {"status": status, "first": digest(first), "later": digest(later)}
 
 
-def listener_name(place):
-    """A name of a listener that the broker does not have is refused."""
-    log = pulsar.FileLogger(pulsar.LoggerLevel.Info, str(place.files / "client.log"))
-    client = pulsar.Client(
-        place.service_url, operation_timeout_seconds=3, listener_name="elsewhere", logger=log
-    )
-    place.clients.append(client)
-    return {"refused": bool(refusal(client.create_producer, place.topic()))}
-
-
 SCENARIOS = [
     http_lookup,
     deduplicated,
@@ -167,5 +157,4 @@ SCENARIOS = [
     stats,
     skipped,
     unloaded,
-    listener_name,
 ]
