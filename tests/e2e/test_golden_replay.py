@@ -38,6 +38,8 @@ GROUPS = frozenset(
 INCOMPLETE = "messaging/exclusive_taken_over_after_close"
 """It cannot have been all that happened: a broker, too, answers otherwise to what it holds."""
 CASES = [case for case in load_cases(GOLDEN, GROUPS) if case.name != INCOMPLETE]
+# It makes a schema, which was not there when the same was recorded through the proxy.
+CASES.sort(key=lambda case: (case.target, case.name) == ("broker", "messaging/schemas"))
 TUNNELLED = [case for case in CASES if case.target == "broker" and case.group == "watch"]
 DEVIATIONS = load_deviations(GOLDEN / "deviations.toml")
 
