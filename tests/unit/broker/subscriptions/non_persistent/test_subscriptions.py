@@ -61,6 +61,16 @@ def publish(there: NonPersistentSubscriptions, messages: int, keys: int = 1) -> 
         there.publish(entry(b"m%d" % number, key=f"k{number % keys}"))
 
 
+async def test_a_subscription_is_found_while_its_first_consumer_is_on_its_way() -> None:
+    # Given
+    there = subscriptions()
+    # When
+    opened = await there.open(Subscribe(subscription="s", subType=Subscribe.Shared, topic="x"))
+    # Then
+    assert there.get("s") is opened
+    assert "s" not in there
+
+
 async def test_who_has_no_permits_misses_messages_and_others_take_turns() -> None:
     # Given
     there = subscriptions()
