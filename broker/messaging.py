@@ -73,6 +73,10 @@ class Messaging(NamedTuple):
     publish_limits: PublishLimits
     monitors: TopicMonitors
 
+    def follow(self, config: BrokerConfig) -> None:
+        """Put a configuration that was changed at run time in force."""
+        self.publish_limits.follow(config.publishing)
+
     async def open(self, exits: AsyncExitStack) -> None:
         """Open the store of messages; store and topics are closed with the exits.
 

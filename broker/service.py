@@ -51,7 +51,7 @@ from server.imports import NO_IMPORTS
 from server.service import ServerService
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from broker.configuration.config import BrokerConfig
     from broker.ownership.ownership import Ownership
@@ -93,6 +93,7 @@ class BrokerService(ServerService["ServerCnx"]):
         self.topics: TopicService
         self.watches: TopicListService
         self.messaging: Messaging
+        self._followers: list[Callable[[BrokerConfig], object]] = []
         self.ownership: Ownership
         self._shared: SharedOwnership | None = None
 
@@ -111,6 +112,8 @@ class BrokerService(ServerService["ServerCnx"]):
         await self._take_dynamic_configuration()
         self.messaging = self._messaging()
         await self.messaging.open(self._exits)
+        self.messaging.follow(self.dynamic.config)
+        self._followers.append(self.messaging.follow)
         routes = [
             *import_routes(lambda: self.store, config.import_directory),
             *admin_routes(self._admin_context()),
@@ -199,6 +202,8 @@ class BrokerService(ServerService["ServerCnx"]):
             self.change_water_marks(config.flow.rules.marks)
         self.lookups.max_requests = config.max_concurrent_lookup_requests
         self._drain_seconds = config.broker_shutdown_timeout_seconds
+        for follow in self._followers:
+            follow(config)
 
     def _admin_context(self) -> AdminContext:
         return AdminContext(

@@ -80,6 +80,7 @@ def run_restart(
 def _start(
     client: OfficialClient, target: Target, folder: Path, names: Sequence[str]
 ) -> subprocess.Popen[str]:
+    folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     _write_keys(folder)
     namespace = f"public/official-{uuid.uuid4().hex[:8]}"
@@ -132,7 +133,7 @@ def _compared(
         else:
             run.differences.append(f"{client.name}, {name}: {_difference(said, result)}")
     if run.differences and not seen:
-        run.differences.append(f"{client.name} said: {errors[-_SHOWN_CHARACTERS:]}")
+        run.differences = [f"{client.name} said: {errors[-_SHOWN_CHARACTERS:]}"]
     return run
 
 

@@ -50,6 +50,7 @@ class Servers:
 @contextmanager
 def floodgate(profile: str, folder: Path) -> Iterator[Servers]:
     """Run both servers for a block, with stores that outlive a broker."""
+    folder = folder.resolve()
     settings = ClusterSettings(
         logs=folder,
         both={"floodgateProfile": profile},

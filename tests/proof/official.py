@@ -53,6 +53,7 @@ def prove(options: ProofOptions) -> ProofResult:
     clients = dict(_clients(options, result))
     _play_to_the_real_one(clients, options, result)
     for profile in profiles:
+        shutil.rmtree(options.out / profile, ignore_errors=True)
         with floodgate(profile, options.out / profile) as servers:
             for name, client in clients.items():
                 _play(profile, name, client, servers, options, result)

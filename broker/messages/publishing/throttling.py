@@ -59,6 +59,7 @@ class PublishRate:
     has caught up.
 
     Attributes:
+        limits: There is a limit at all.
         limited_times: How often a message found the rate used up (publishRateLimitedTimes).
 
     Source: upstream PublishRateLimiterImpl, AsyncTokenBucket.
@@ -69,21 +70,18 @@ class PublishRate:
         self.limited_times = 0
         self._throttled: set[ConnectionPublishes] = set()
         self._timer: TimerHandle | None = None
-        self._rate = rate
-        self._messages = _Tokens(rate.messages, rate.period_seconds, clock.now())
-        self._bytes = _Tokens(rate.size_bytes, rate.period_seconds, clock.now())
+        self._take(rate)
 
-    @property
-    def limits(self) -> bool:
-        """True if there is a limit at all."""
-        return self._messages.limits or self._bytes.limits
+    def _take(self, rate: Rate) -> None:
+        self._rate, now = rate, self._clock.now()
+        self._messages = _Tokens(rate.messages, rate.period_seconds, now)
+        self._bytes = _Tokens(rate.size_bytes, rate.period_seconds, now)
+        self.limits = rate.messages > 0 or rate.size_bytes > 0
 
     def change(self, rate: Rate) -> None:
         """Put another rate in force; nobody waits for the old one."""
         if rate != self._rate:
-            self._rate, now = rate, self._clock.now()
-            self._messages = _Tokens(rate.messages, rate.period_seconds, now)
-            self._bytes = _Tokens(rate.size_bytes, rate.period_seconds, now)
+            self._take(rate)
             self.stop()
 
     def published(self, connection: ConnectionPublishes, messages: int, size_bytes: int) -> None:
@@ -134,10 +132,6 @@ class _Tokens:
         self._tokens = self._most
         self._at = now
 
-    @property
-    def limits(self) -> bool:
-        return self._most > 0
-
     def take(self, count: int, now: float) -> float:
         """Take tokens; return the seconds until there is one again, 0 if there is now."""
         if not self._most:
@@ -165,12 +159,20 @@ class PublishLimits(NamedTuple):
     rate: PublishRate
     max_pending: int
 
+    def follow(self, config: PublishingConfig) -> None:
+        """Put a configuration that was changed at run time in force."""
+        self.rate.change(_broker_rate(config))
+        self.buffer.max_bytes = config.buffer_bytes
+
 
 def publish_limits(config: PublishingConfig, clock: Clock) -> PublishLimits:
     """Return the limits of a configuration."""
-    rate = Rate(config.broker_messages_per_second, config.broker_bytes_per_second)
     buffer = PublishBuffer(config.buffer_bytes)
-    return PublishLimits(buffer, PublishRate(rate, clock), config.max_pending)
+    return PublishLimits(buffer, PublishRate(_broker_rate(config), clock), config.max_pending)
+
+
+def _broker_rate(config: PublishingConfig) -> Rate:
+    return Rate(config.broker_messages_per_second, config.broker_bytes_per_second)
 
 
 class ConnectionPublishes:

@@ -36,8 +36,8 @@ class NonPersistentSubscriptions:
         return name in self._by_name
 
     def get(self, name: str) -> NonPersistentSubscription | None:
-        """Return a subscription; None if there is none."""
-        return self._by_name.get(name)
+        """Return a subscription, also one whose first consumer is on its way; else None."""
+        return self._opened.get(name)
 
     async def open(self, asked: pb.CommandSubscribe) -> NonPersistentSubscription:
         """Return the subscription that a client names, made if need be.

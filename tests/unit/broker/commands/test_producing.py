@@ -63,6 +63,8 @@ async def client(of: BrokerParts | None = None, **keys: str) -> Client:
     found = wire(CONNECTED, shared)
     found.__class__ = Client
     assert isinstance(found, Client)
+    request = pb.CommandLookupTopic(topic="t", request_id=1)
+    await found.ask(pb.BaseCommand(type=Type.LOOKUP, lookupTopic=request))
     return found
 
 

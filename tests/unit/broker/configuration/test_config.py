@@ -46,6 +46,7 @@ def test_a_file_with_every_key_at_its_default_is_the_default_configuration(no_de
         "pulsarChannelPauseReceivingRequestsIfUnwritable": "false",
         "bindAddress": "0.0.0.0",
         "brokerDeleteInactiveTopicsEnabled": "true",
+        "maxMessagePublishBufferSizeInMB": "3014",
     }
     assert from_file == config(**said)
     assert loud(from_file.notices) == []

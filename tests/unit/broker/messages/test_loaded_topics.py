@@ -64,6 +64,7 @@ class Loaded:
         self.topics = LoadedTopics(
             TopicParts(
                 config=BrokerConfig.from_properties(keys),
+                owns=lambda _: True,
                 clock=self.clock,
                 store=self.store,
                 creation=TopicCreation(self.names, service, rules),
@@ -71,7 +72,6 @@ class Loaded:
                 policies_of=lambda _: DEFAULTS,
                 subscriptions_of=lambda topic: Subscriptions(topic, SubscriptionRules()),
                 direct_subscriptions_of=NonPersistentSubscriptions,
-                owns=lambda _: True,
             )
         )
 
