@@ -86,7 +86,12 @@ def _of_stored(topic: PersistentTopic, wanted: Wanted, owner: str) -> dict[str, 
         "replication": {},
         "deduplicationStatus": "Enabled" if policies.deduplication else "Disabled",
         **{name: sum(one[name] for one in shown.values()) for name in _HOLES},
-        "compaction": _never_compacted(),
+        "compaction": {
+            "lastCompactionRemovedEventCount": topic.compaction.removed,
+            "lastCompactionSucceedTimestamp": topic.compaction.succeeded_at,
+            "lastCompactionFailedTimestamp": topic.compaction.failed_at,
+            "lastCompactionDurationTimeInMills": topic.compaction.duration_ms,
+        },
         "ownerBroker": owner,
         "topicCreationTimeStamp": topic.created_at,
         "lastPublishTimeStamp": topic.last_published_at,
@@ -181,16 +186,16 @@ def _together(bodies: list[dict[str, Any]]) -> dict[str, Any]:
 def _joined(key: str, values: Iterable[Any]) -> object:
     values = list(values)
     first = values[0]
-    if isinstance(first, bool):
-        return any(values)
     if isinstance(first, dict):
         return _together(values)
     if isinstance(first, list):
         return [one for each in values for one in each]
-    if isinstance(first, str):
-        return first
+    return first if isinstance(first, str) else _figure(key, values)
+
+
+def _figure(key: str, values: list[Any]) -> object:
+    if isinstance(values[0], bool):
+        return any(values)
     if key in _NOT_TOGETHER:
         return 0
-    if key in _LIMITS or key.endswith(_MOST):
-        return max(values)
-    return sum(values)
+    return max(values) if key in _LIMITS or key.endswith(_MOST) else sum(values)
