@@ -48,7 +48,7 @@ ADMIN_PLACES = (
     Place("/admin/v2/tenants", "Pulsar's admin REST: tenants"),
     Place("/admin/v2/namespaces/{tenant}", "their namespaces"),
     Place("/admin/v2/persistent/{tenant}/{namespace}", "their topics"),
-    Place("/admin/v2/schemas/{tenant}/{namespace}/{topic}/schema", "a topic's schema"),
+    Place("/admin/v2/schemas/{tenant}/{namespace}/{topic}/schemas", "the schemas of a topic"),
     Place("/lookup/v2/topic/persistent/{tenant}/{namespace}/{topic}", "who serves a topic"),
 )
 """Examples of paths on the front page."""
