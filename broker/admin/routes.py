@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from broker.admin.negotiation import accepted_type, allowed, taking
+from broker.admin.owners import ServedElsewhereError, redirect_to
 from broker.admin.paths import PathTable
 from broker.admin.requests import answered
 from broker.admin.resources.brokers import BrokerAdmin
@@ -100,6 +101,7 @@ class AdminRequests:
 
         Raises:
             RestError: There is no such path or method, or a type is not taken or not answered.
+            HTTPTemporaryRedirect: Another broker serves the topic.
         """
         resources = self._paths.find(request.rel_url.raw_path)
         if not resources:
@@ -114,7 +116,10 @@ class AdminRequests:
         endpoint = taking(resource.methods[method], media_type, has_body=request.body_exists)
         wanted = accepted_type(request.headers.get("Accept", ""))
         request.match_info.update(resource.variables)
-        response = await answered(endpoint.handler, request, self._rules)
+        try:
+            response = await answered(endpoint.handler, request, self._rules)
+        except ServedElsewhereError as error:
+            raise redirect_to(error.owner, request) from None
         is_json = response.headers.get("Content-Type") == JSON_TYPE
         if is_json and self._rules.returns_accepted_type:
             response.headers["Content-Type"] = wanted

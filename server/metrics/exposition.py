@@ -38,12 +38,12 @@ def wants_openmetrics(accept: str) -> bool:
 
 def exposition(registry: CollectorRegistry) -> bytes:
     """Ask every collector and write what it says in Prometheus' format; labels keep their order."""
-    return _written(chain.from_iterable(map(_prometheus_lines, registry.collect())))
+    return _written(chain.from_iterable(map(prometheus_lines, registry.collect())))
 
 
 def openmetrics(registry: CollectorRegistry) -> bytes:
     """Ask every collector and write what it says as OpenMetrics; labels keep their order."""
-    families = map(_openmetrics_lines, registry.collect())
+    families = map(openmetrics_lines, registry.collect())
     return _written(chain(chain.from_iterable(families), ("# EOF",)))
 
 
@@ -51,12 +51,14 @@ def _written(lines: Iterable[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def _openmetrics_lines(family: Metric) -> Iterator[str]:
+def openmetrics_lines(family: Metric) -> Iterator[str]:
+    """Yield the lines of a family in OpenMetrics, but for the last line of all."""
     help_text = _escaped(family.documentation)
     return _lines(family.name, family.type, help_text, family.samples)
 
 
-def _prometheus_lines(family: Metric) -> Iterator[str]:
+def prometheus_lines(family: Metric) -> Iterator[str]:
+    """Yield the lines of a family in Prometheus' format."""
     name = f"{family.name}_total" if family.type == "counter" else family.name
     created = [one for one in family.samples if one.name == f"{family.name}{_CREATED}"]
     others = [one for one in family.samples if one not in created]

@@ -115,8 +115,9 @@ class SharedDispatcher(Dispatcher):
             self._waits_for_entry = True
             return None
         if self._waits_for_entry:
-            # A read that waited ends with the first entry that came (recorded).
-            most, self._waits_for_entry = 1, False
+            # The first entry of a ledger is stored by itself, and ends a waiting read (recorded).
+            most = 1 if cursor.read_position.entry_id == 0 else most
+            self._waits_for_entry = False
         read = self._ledger.read(cursor.read_position, most, READ_BYTES)
         if not read:
             return None

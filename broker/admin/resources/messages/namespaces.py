@@ -1,7 +1,7 @@
 """Messages of all loaded topics of a namespace, or of one of its bundles.
 
-Source: upstream NamespacesBase.internalClearNamespaceBacklog, internalUnsubscribeNamespace
-and the same for bundles.
+Source: upstream NamespacesBase.internalClearNamespaceBacklog, internalUnsubscribeNamespace and
+the same for bundles; how they are unloaded stands in ownership.py.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aiohttp import web
-
 import proto.PulsarApi_pb2 as pb
+from broker.admin.owners import check_owner, check_owner_of_all
 from broker.admin.requests import segment, topic_name
 from broker.messages.position import EARLIEST, Position
 from broker.messages.topic import PersistentTopic, Topic
@@ -17,6 +16,8 @@ from server.connection.request_errors import RequestError
 from server.http import RestError
 
 if TYPE_CHECKING:
+    from aiohttp import web
+
     from broker.admin.context import AdminContext
     from broker.messages.loaded_topics import LoadedTopics
     from broker.subscriptions.subscription import Subscription
@@ -60,13 +61,11 @@ class MessageTopics:
         """Return a topic, which is loaded if it is not.
 
         Raises:
-            RestError: It does not exist, or its messages cannot be read.
-            web.HTTPTemporaryRedirect: Another broker serves it; the location is that broker's.
+            RestError: It does not exist, is not served here, or its messages cannot be read.
+            ServedElsewhereError: Another broker serves it.
         """
+        await check_owner(self._context, topic)
         try:
-            owner = await self._context.ownership.acquire(topic)
-            if not owner.here:
-                raise web.HTTPTemporaryRedirect(owner.web_service_url)
             return await self.loaded.get(topic, create=create)
         except RequestError as error:
             text = f"Topic {topic} not found"
@@ -90,16 +89,7 @@ class MessageTopics:
             if refusal:
                 raise RestError(405, refusal)
             raise not_found(topic)
-        return await self._load_asked(request, topic)
-
-    async def _load_asked(
-        self, request: web.Request, topic: TopicName, *, create: bool = False
-    ) -> Topic:
-        """Return the topic in the path; if another broker serves it, the same is asked there."""
-        try:
-            return await self.load(topic, create=create)
-        except web.HTTPTemporaryRedirect as elsewhere:
-            raise web.HTTPTemporaryRedirect(f"{elsewhere.location}{request.raw_path}") from None
+        return await self.load(topic)
 
     async def stored(self, request: web.Request, refusal: str = "") -> PersistentTopic:
         """Return the persistent topic or partition in the path; see ``one``."""
@@ -120,22 +110,10 @@ class MessageTopics:
         return [TopicName.parse(name) for name in names if snapshot.holds(name.encode())]
 
     async def all(self, request: web.Request) -> list[Topic]:
-        """Return the topic in the path, or those of its partitions that are there.
-
-        Raises:
-            RestError: 503, another broker serves one of them.
-        """
+        """Return the topic in the path, or those of its partitions that are there."""
         names = await self.names(request)
-        if names == [topic_name(request)]:
-            return [await self._load_asked(request, names[0])]
-        return [await self._load_partition(name) for name in names]
-
-    async def _load_partition(self, topic: TopicName) -> Topic:
-        try:
-            return await self.load(topic)
-        except web.HTTPTemporaryRedirect as elsewhere:
-            there = f"{topic} is served by another broker: ask for each partition at its own"
-            raise RestError(503, f"{there}, this one at {elsewhere.location}") from None
+        await check_owner_of_all(self._context, names)
+        return [await self.load(name) for name in names]
 
     async def all_stored(self, request: web.Request) -> list[PersistentTopic]:
         """Return the persistent topic in the path, or its partitions."""
