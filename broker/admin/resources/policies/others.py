@@ -10,7 +10,8 @@ from broker.admin.bodies import json_body, strings
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag, segment
 from broker.admin.resources.policies.endpoints import shown
-from broker.admin.resources.policies.rows import Empty, rate_body, read_rate
+from broker.admin.resources.policies.rate_rows import rate_body, read_rate
+from broker.admin.resources.policies.row import Empty
 from broker.admin.resources.policies.subjects import (
     NAMESPACE_PATH,
     TOPIC_PATH,
