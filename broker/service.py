@@ -121,7 +121,14 @@ class BrokerService(ServerService["ServerCnx"]):
         parts = self._parts()
         watches = metrics.watch_metrics(config.cluster_name, parts.watches)
         collectors = [*self._metrics(), watches]
-        await self._serve_http("pulsar_broker", collectors, routes, ADMIN_PLACES)
+        await self._serve_http(
+            "pulsar_broker",
+            collectors,
+            routes,
+            ADMIN_PLACES,
+            messages=self.messaging.stored,
+            gather=self.messaging.metrics.gather,
+        )
         await import_at_start(self.store, self._imports)
         pa.default_memory_pool().release_unused()
         await self._serve_clients(

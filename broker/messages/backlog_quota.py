@@ -30,6 +30,7 @@ class QuotaTopic(Protocol):
     producers: Producers
     ledger: ManagedLedger
     subscriptions: TopicSubscriptions
+    evictions: dict[str, int]
 
 
 _KEPT_PART = 0.9
@@ -53,8 +54,10 @@ def enforce_quota(topic: QuotaTopic) -> None:
         if quota.action is not QuotaAction.EVICT:
             topic.producers.disconnect(quota_exceeded(hold=quota.action is QuotaAction.HOLD))
         elif quota is topic.policies.size_quota:
+            topic.evictions["size"] += 1
             _evict_by_size(topic, quota.limit)
         else:
+            topic.evictions["time"] += 1
             _evict_by_age(topic, quota.limit)
 
 

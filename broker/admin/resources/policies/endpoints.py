@@ -95,7 +95,7 @@ class _Calls(ABC):
             asked = Asked(self._place.refusal, self._context.config, document)
             value = self._row.check(value, asked)
         await policies.set(subject, self._row.key, value)
-        return done()
+        return done(self._place.done)
 
     async def _body(self, request: web.Request) -> object:
         if not self._place.parameter:

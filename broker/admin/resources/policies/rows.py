@@ -65,6 +65,7 @@ class Place:
         unset: The answer where nothing is set.
         removable: Whether DELETE removes it.
         parameter: The parameter of the query that holds the value in place of a body.
+        done: The status of the answer once it is set.
     """
 
     path: str
@@ -74,6 +75,7 @@ class Place:
     unset: Any = Empty.NO_BODY
     removable: bool = True
     parameter: str = ""
+    done: int = 204
 
 
 @dataclass(frozen=True, slots=True)
@@ -495,7 +497,14 @@ ROWS = (
     PolicyRow(
         "offload_threshold_in_seconds",
         long_number,
-        Place("offloadThresholdInSeconds", verb="PUT", null=Null.VALUE, unset=-1, removable=False),
+        Place(
+            "offloadThresholdInSeconds",
+            verb="PUT",
+            null=Null.VALUE,
+            unset=-1,
+            removable=False,
+            done=200,
+        ),
     ),
     PolicyRow(
         "offload_deletion_lag_ms",
