@@ -56,26 +56,38 @@ def subscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 async def _subscribe(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
     try:
         check_subscribe(asked)
-        attach(await _subscription(cnx, asked), cnx, options_of(asked))
+        await _join(cnx, asked)
     except RequestError as error:
         refuse(cnx, asked.request_id, error)
-    else:
-        succeed(cnx, asked.request_id)
     finally:
         cnx.subscribing.discard(asked.consumer_id)
 
 
-async def _subscription(cnx: ServerCnx, asked: pb.CommandSubscribe) -> Subscription:
-    """Return the subscription; again from the start if it goes while this waits."""
+async def _join(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
+    """Attach the consumer; again from the start if the subscription goes while this waits.
+
+    A thousand consumers of Key_Shared are shared a ring of 65,535 places: too much for one turn.
+    """
     name = topic_named(asked.topic)
     for _ in range(TRIES):
         topic = await _topic(cnx, name, create=asked.force_topic_creation)
         await take_schema(cnx, topic, asked)
         opened: Subscription = await topic.subscriptions.open(asked)
         await displace_dead(opened, asked)
-        if not topic.closing and topic.subscriptions.get(asked.subscription) is opened:
-            return opened
+        if await cnx.parts.joins.do(partial(_attached, cnx, asked, topic, opened)):
+            return
     raise RequestError(pb.ServiceNotReady, f"{name} is being unloaded or deleted: ask again")
+
+
+def _attached(
+    cnx: ServerCnx, asked: pb.CommandSubscribe, topic: Topic, subscription: Subscription
+) -> bool:
+    """Attach the consumer, and answer; False if the subscription is not there any more."""
+    if topic.closing or topic.subscriptions.get(asked.subscription) is not subscription:
+        return False
+    attach(subscription, cnx, options_of(asked))
+    succeed(cnx, asked.request_id)
+    return True
 
 
 def topic_named(text: str) -> TopicName:

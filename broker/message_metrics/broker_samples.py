@@ -81,7 +81,8 @@ class BrokerSums:
             name = f"{prefix}_storage_backlog_quota_exceeded_evictions_total"
             table.gauge(name, {**cluster, "quota_type": quota}, sums.get(f"evictions_{quota}", 0))
         table.gauge(f"{prefix}_topic_load_pending_requests", cluster, topics.pending_loads)
-        table.counter("topic_load_failed", cluster, topics.failed_loads)
+        since = topics.opened_at / 1000
+        table.counter("topic_load_failed", cluster, topics.failed_loads, created=since)
         self._show_latency(table, cluster, topics.past_latency)
 
     def _show_latency(

@@ -65,6 +65,7 @@ class LoadedTopics:
     Bound: maxConcurrentTopicLoadRequest loads at a time, others wait for their turn.
 
     Attributes:
+        opened_at: Since when it counts, in ms since 1970.
         loads: Topics that were loaded.
         pending_loads: Those that are being loaded, or wait for their turn.
         failed_loads: Loads that failed.
@@ -83,6 +84,7 @@ class LoadedTopics:
         self._loads = asyncio.Semaphore(parts.config.max_concurrent_topic_loads)
         self._unloads: set[asyncio.Task[None]] = set()
         self.loads = 0
+        self.opened_at = parts.clock.wall_ms()
         self.pending_loads = 0
         self.failed_loads = 0
 

@@ -234,7 +234,7 @@ class Subscription:
     ) -> None:
         """Deliver again what a consumer gives back; no ids: all that it has."""
         assert self.dispatcher is not None
-        if epoch is not None and epoch > consumer.epoch:
+        if epoch is not None and epoch > consumer.epoch and self.type not in INDIVIDUALLY:
             consumer.epoch = epoch
         positions = [from_wire(one.ledgerId, one.entryId) for one in ids] if ids else None
         self.dispatcher.redeliver(consumer, positions)

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import math
 import re
-from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric
     from prometheus_client.samples import Sample
 
@@ -34,21 +32,6 @@ def wants_openmetrics(accept: str) -> bool:
         if media_type.strip() == _OPENMETRICS and not _NEVER.search(parameters):
             return True
     return False
-
-
-def exposition(registry: CollectorRegistry) -> bytes:
-    """Ask every collector and write what it says in Prometheus' format; labels keep their order."""
-    return _written(chain.from_iterable(map(prometheus_lines, registry.collect())))
-
-
-def openmetrics(registry: CollectorRegistry) -> bytes:
-    """Ask every collector and write what it says as OpenMetrics; labels keep their order."""
-    families = map(openmetrics_lines, registry.collect())
-    return _written(chain(chain.from_iterable(families), ("# EOF",)))
-
-
-def _written(lines: Iterable[str]) -> bytes:
-    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def openmetrics_lines(family: Metric) -> Iterator[str]:

@@ -30,9 +30,14 @@ class SampleTable:
         """Add a sample of a gauge."""
         self._family(name, "gauge").add_sample(name, dict(labels), value)
 
-    def counter(self, name: str, labels: Mapping[str, str], value: float) -> None:
-        """Add the sample ``<name>_total`` of a counter."""
-        self._family(name, "counter").add_sample(f"{name}_total", dict(labels), value)
+    def counter(
+        self, name: str, labels: Mapping[str, str], value: float, created: float | None = None
+    ) -> None:
+        """Add the sample ``<name>_total`` of a counter, and since when it counts, if given."""
+        family = self._family(name, "counter")
+        family.add_sample(f"{name}_total", dict(labels), value)
+        if created is not None:
+            family.add_sample(f"{name}_created", dict(labels), created)
 
     def summary(
         self,
