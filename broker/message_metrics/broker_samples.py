@@ -59,7 +59,7 @@ class BrokerSums:
         for one in subscriptions:
             self._out_bytes[one.name == SUBSCRIPTION] += sent_figures(one)["out_bytes_total"]
 
-    def show(self, table: SampleTable, cluster: Mapping[str, str], topics: LoadedTopics) -> None:
+    def show(self, table: SampleTable, cluster: dict[str, str], topics: LoadedTopics) -> None:
         """Add what is shown of the broker, whatever is shown of topics.
 
         Args:
@@ -86,7 +86,7 @@ class BrokerSums:
         self._show_latency(table, cluster, topics.past_latency)
 
     def _show_latency(
-        self, table: SampleTable, cluster: Mapping[str, str], past: PublishLatency
+        self, table: SampleTable, cluster: dict[str, str], past: PublishLatency
     ) -> None:
         all_of_it = self._latency
         all_of_it.add(past)
@@ -102,9 +102,7 @@ def add_up(sums: dict[str, float], figures: Mapping[str, float]) -> None:
         sums[name] = sums.get(name, 0) + value
 
 
-def add_store_samples(
-    table: SampleTable, cluster: Mapping[str, str], figures: StoreFigures
-) -> None:
+def add_store_samples(table: SampleTable, cluster: dict[str, str], figures: StoreFigures) -> None:
     """Add what the store of messages holds and has done."""
     prefix = "floodgate_message_store"
     for name, value in (
@@ -120,7 +118,7 @@ def add_store_samples(
 
 
 def _add_log_samples(
-    table: SampleTable, cluster: Mapping[str, str], figures: StoreFigures, writing: WriteFigures
+    table: SampleTable, cluster: dict[str, str], figures: StoreFigures, writing: WriteFigures
 ) -> None:
     prefix = "floodgate_message_log"
     for name, value in (

@@ -30,13 +30,12 @@ from server.metrics.sample_table import SampleTable
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator
 
-    from prometheus_client.core import Metric
-
     from broker.configuration.metric_keys import MetricKeys
     from broker.message_metrics.subscription_figures import AnySubscription
     from broker.messages.loaded_topics import LoadedTopics
     from broker.messages.stores.figures import StoreFigures
     from broker.messages.topic import Topic
+    from server.metrics.sample_table import Families
 
 _NOT_OF_TOPICS = frozenset(
     ("consumer_msg_ack_rate", "subscription_delayed", "subscription_in_replay")
@@ -65,7 +64,7 @@ class MessageMetrics:
     def __init__(self, source: MetricSource) -> None:
         self._source = source
 
-    def gather(self) -> Generator[None, None, Collection[Metric]]:
+    def gather(self) -> Generator[None, None, Families]:
         """Read all topics; return the families."""
         walk = _Walk(self._source)
         for topic in self._source.topics:
@@ -165,7 +164,7 @@ class _Walk:
 
     # -- together -----------------------------------------------------------------------------
 
-    def families(self) -> Collection[Metric]:
+    def families(self) -> Families:
         """Return all families: add what is known when all topics are counted."""
         gauge, source = self._table.gauge, self._source
         for namespace, figures in self._namespaces.items():

@@ -54,10 +54,8 @@ def enforce_quota(topic: QuotaTopic) -> None:
         if quota.action is not QuotaAction.EVICT:
             topic.producers.disconnect(quota_exceeded(hold=quota.action is QuotaAction.HOLD))
         elif quota is topic.policies.size_quota:
-            topic.evictions["size"] += 1
             _evict_by_size(topic, quota.limit)
         else:
-            topic.evictions["time"] += 1
             _evict_by_age(topic, quota.limit)
 
 
@@ -99,14 +97,18 @@ def _evict_by_size(topic: QuotaTopic, limit: int) -> None:
         return
     size, entries = slowest.cursor.backlog_bytes, slowest.cursor.backlog
     # Mean size = size / entries; whole entries only.
-    slowest.skip(int((size - _KEPT_PART * limit) * entries / size))
+    too_many = int((size - _KEPT_PART * limit) * entries / size)
+    if too_many:
+        slowest.skip(too_many)
+        topic.evictions["size"] += 1
 
 
 def _evict_by_age(topic: QuotaTopic, limit_seconds: int) -> None:
     slowest = _slowest(topic)
     if slowest is not None:
         oldest_kept_ms = topic.clock.wall_ms() - int(limit_seconds * 1000 * _KEPT_PART)
-        slowest.expire_older(oldest_kept_ms)
+        if slowest.expire_older(oldest_kept_ms):
+            topic.evictions["time"] += 1
 
 
 def make_room(topic: QuotaTopic) -> None:
