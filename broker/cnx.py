@@ -5,7 +5,7 @@ The commands stand in broker.commands.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from server.connection.liveness_check import LivenessCheck
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.served_connection import ServedConnection
 from server.connection.turn_writer import TurnWriter
+from server.tasks.cooperative import ShortWork
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,6 +56,7 @@ class BrokerParts:
 
     Attributes:
         namespace_named: Returns the namespace of a name as the client wrote it, or refuses it.
+        joins: Attaches consumers.
     """
 
     config: BrokerConfig
@@ -75,6 +77,7 @@ class BrokerParts:
     publish_rules: PublishRules
     schemas: SchemaRegistry
     publish_limits: PublishLimits
+    joins: ShortWork = field(default_factory=ShortWork)
 
 
 class ServerCnx(ServedConnection):

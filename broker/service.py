@@ -242,6 +242,7 @@ class BrokerService(ServerService["ServerCnx"]):
         yield metrics.listing_cache_metrics(cluster, self.listing_cache)
         snapshot_bytes = self.config.snapshot_cache_max_bytes
         yield metrics.store_metrics(cluster, self.store, snapshot_bytes)
+        yield metrics.policy_metrics(cluster, self.policies)
         yield metrics.admin_metrics(cluster, lambda: self._admin_listings.active)
         if self._shared is not None:
             yield metrics.ownership_metrics(cluster, self._shared)

@@ -56,14 +56,15 @@ ADMIN_PLACES = (
 
 def admin_routes(context: AdminContext) -> list[web.AbstractRouteDef]:
     """Return the routes of one broker."""
-    requests = AdminRequests(_endpoints(context), context.rules)
+    requests = AdminRequests(endpoints(context), context.rules)
     return [
         web.route("*", f"/admin{{rest:{_OTHERS}[\\s\\S]*}}", requests.answer),
         web.route("*", r"/lookup{rest:[\s\S]*}", requests.answer),
     ]
 
 
-def _endpoints(context: AdminContext) -> list[Endpoint]:
+def endpoints(context: AdminContext) -> list[Endpoint]:
+    """Return every endpoint below the roots of upstream's web server."""
     namespaces, topics = NamespaceAdmin(context), TopicAdmin(context)
     return [
         *BrokerAdmin(context).endpoints(),

@@ -23,6 +23,7 @@ from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from broker.cnx import ServerCnx
+    from broker.messages.managed_ledger import ManagedLedger
     from broker.messages.position import Position
     from broker.messages.topic import Topic
     from broker.subscriptions.consumer import Consumer
@@ -56,26 +57,38 @@ def subscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 async def _subscribe(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
     try:
         check_subscribe(asked)
-        attach(await _subscription(cnx, asked), cnx, options_of(asked))
+        await _join(cnx, asked)
     except RequestError as error:
         refuse(cnx, asked.request_id, error)
-    else:
-        succeed(cnx, asked.request_id)
     finally:
         cnx.subscribing.discard(asked.consumer_id)
 
 
-async def _subscription(cnx: ServerCnx, asked: pb.CommandSubscribe) -> Subscription:
-    """Return the subscription; again from the start if it goes while this waits."""
+async def _join(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
+    """Attach the consumer; again from the start if the subscription goes while this waits.
+
+    A thousand consumers of Key_Shared are shared a ring of 65,535 places: too much for one turn.
+    """
     name = topic_named(asked.topic)
     for _ in range(TRIES):
         topic = await _topic(cnx, name, create=asked.force_topic_creation)
         await take_schema(cnx, topic, asked)
         opened: Subscription = await topic.subscriptions.open(asked)
         await displace_dead(opened, asked)
-        if not topic.closing and topic.subscriptions.get(asked.subscription) is opened:
-            return opened
+        if await cnx.parts.joins.do(partial(_attached, cnx, asked, topic, opened)):
+            return
     raise RequestError(pb.ServiceNotReady, f"{name} is being unloaded or deleted: ask again")
+
+
+def _attached(
+    cnx: ServerCnx, asked: pb.CommandSubscribe, topic: Topic, subscription: Subscription
+) -> bool:
+    """Attach the consumer, and answer; False if the subscription is not there any more."""
+    if topic.closing or topic.subscriptions.get(asked.subscription) is not subscription:
+        return False
+    attach(subscription, cnx, options_of(asked))
+    succeed(cnx, asked.request_id)
+    return True
 
 
 def topic_named(text: str) -> TopicName:
@@ -179,7 +192,21 @@ def unsubscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     del cnx.consumers[asked.consumer_id]
     subscription.remove_consumer(consumer)
     subscription.delete()
-    succeed(cnx, asked.request_id)
+    _succeed_once_kept(cnx, asked.request_id, consumer)
+
+
+def _succeed_once_kept(cnx: ServerCnx, request_id: int, consumer: Consumer) -> None:
+    """Answer when what was done to a subscription is as safe as a message with a receipt."""
+    topic = consumer.subscription.topic
+    if consumer.subscription.cursor.durable and topic.name.persistent:
+        cnx.requests.tasks.start(request_id, partial(_succeed_later, cnx, request_id, topic.ledger))
+    else:
+        succeed(cnx, request_id)
+
+
+async def _succeed_later(cnx: ServerCnx, request_id: int, ledger: ManagedLedger) -> None:
+    await ledger.flushed()
+    succeed(cnx, request_id)
 
 
 # -- positions --------------------------------------------------------------------------------
@@ -198,7 +225,7 @@ def seek(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         refuse(cnx, asked.request_id, error)
         return
     consumer.subscription.seek(first)
-    succeed(cnx, asked.request_id)
+    _succeed_once_kept(cnx, asked.request_id, consumer)
 
 
 def _target(consumer: Consumer, asked: pb.CommandSeek) -> Position:

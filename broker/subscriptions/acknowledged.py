@@ -57,6 +57,10 @@ class AcknowledgedEntries:
         """Return ledger, first and last entry of each unbroken row, in order; ``most`` at most."""
         return self._entries.ranges(most)
 
+    def count_ranges(self) -> int:
+        """Return how many unbroken rows these are."""
+        return self._entries.count_ranges()
+
     def as_bitmaps(self) -> dict[int, bytes]:
         """Return what is stored: for each ledger a bitmap, lowest bit of the first byte first."""
         return self._entries.as_bitmaps()

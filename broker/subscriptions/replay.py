@@ -6,12 +6,11 @@ from collections import Counter
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
+from broker.messages.position import Position
 from broker.subscriptions.position_set import PositionSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    from broker.messages.position import Position
 
 
 class ReplayQueue:
@@ -27,6 +26,7 @@ class ReplayQueue:
         # Only those of Key_Shared that have a hash; 0 stands for none.
         self._hashes: dict[Position, int] = {}
         self._with_hash: Counter[int] = Counter()
+        self._looked_at = 0
 
     def __len__(self) -> int:
         return len(self._positions)
@@ -63,15 +63,22 @@ class ReplayQueue:
         found: list[Position] = []
         answers: dict[int, bool] = {0: True}
         hash_of = self._hashes.get
-        for position in islice(self._positions, search):
+        for pair in islice(self._positions.pairs(), search):
             if len(found) == most:
                 break
-            sticky_hash = hash_of(position, 0)
-            if sticky_hash not in answers:
-                answers[sticky_hash] = accepts(sticky_hash)
-            if answers[sticky_hash]:
-                found.append(position)
+            self._looked_at += 1
+            sticky_hash = hash_of(pair, 0)  # type: ignore[call-overload]
+            answer = answers.get(sticky_hash)
+            if answer is None:
+                answer = answers[sticky_hash] = accepts(sticky_hash)
+            if answer:
+                found.append(Position(*pair))
         return found
+
+    def take_looked_at(self) -> int:
+        """Return how many positions were looked at one by one since this was last asked."""
+        looked_at, self._looked_at = self._looked_at, 0
+        return looked_at
 
     def remove(self, position: Position) -> bool:
         """Take a position out; False if it was not queued."""

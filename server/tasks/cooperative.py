@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
 T = TypeVar("T")
 
@@ -41,3 +42,38 @@ class Steps:
                 finally:
                     # Also behind the last step: short pieces of work would make one long turn.
                     await asyncio.sleep(0)
+
+
+class ShortWork:
+    """Does pieces of short work in the order of asking, as many in a turn as take 2 ms.
+
+    Bound: whoever asks waits for the answer, and has a bound of its own.
+    """
+
+    def __init__(self, turn_seconds: float = TURN_SECONDS) -> None:
+        self._waiting: deque[tuple[asyncio.Future[object], Callable[[], object]]] = deque()
+        self._turn_seconds = turn_seconds
+
+    async def do(self, work: Callable[[], T]) -> T:
+        """Call some work in its turn and return what it returns; not if this is cancelled."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+        if not self._waiting:
+            loop.call_soon(self._take_turn)
+        self._waiting.append((done, work))  # type: ignore[arg-type]
+        return await done
+
+    def _take_turn(self) -> None:
+        end = perf_counter() + self._turn_seconds
+        while self._waiting:
+            done, work = self._waiting[0]
+            if not done.cancelled():
+                try:
+                    done.set_result(work())
+                except Exception as error:  # noqa: BLE001 - for whoever asked
+                    done.set_exception(error)
+            self._waiting.popleft()
+            if perf_counter() >= end:
+                break
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._take_turn)

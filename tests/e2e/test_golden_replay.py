@@ -2,7 +2,8 @@
 
 The test can be turned on other servers: see ``golden_targets``. The namespace ``public/gold`` must
 then hold the persistent topics alpha-1, alpha-2, beta-1, gamma.x and the partitioned topic parted
-(3 partitions), and ``public/msg`` the partitioned topic parted. A real proxy needs ``brokerProxyAllowedTargetPorts`` to name the broker's port.
+(3 partitions), and ``public/msg`` the partitioned topic parted. A real proxy needs
+``brokerProxyAllowedTargetPorts`` to name the broker's port.
 """
 
 from __future__ import annotations

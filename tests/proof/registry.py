@@ -87,6 +87,9 @@ PROOFS = {
     "worst_commands": Proof(
         "The worst command of each type holds up nobody", "tests.proof.sizes.worst_commands"
     ),
+    "turns_of_messages": Proof(
+        "Large subscriptions and topics hold up nobody", "tests.proof.sizes.turns_of_messages"
+    ),
     "old_versions": Proof(
         "Old versions of a namespace are charged once and come whole",
         "tests.proof.overload.old_versions",

@@ -21,7 +21,7 @@ READ_ENTRIES = 100
 """Most entries of one read (dispatcherMaxReadBatchSize)."""
 READ_BYTES = 5 * 1024 * 1024
 """Most bytes of one read (dispatcherMaxReadSizeBytes)."""
-ENTRIES_A_TURN = 500
+ENTRIES_A_TURN = 300
 """Entries after which other topics have their turn."""
 
 

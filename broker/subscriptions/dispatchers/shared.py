@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from limiter.clock import TimerHandle
 
 
-LEAVING_A_TURN = 2_000
+LEAVING_A_TURN = 1_000
 """Entries that leave consumers who gave them back in one turn of the event loop."""
+SEARCH_A_STEP = 40
+"""Waiting positions that are looked at in the time in which one entry is delivered."""
 _NOT_PENDING = (-1, 0)
 
 
@@ -56,7 +58,8 @@ class SharedDispatcher(Dispatcher):
         self._redeliveries: dict[Position, int] = {}
         self._leaving: deque[_Leaving] = deque()
         self._timer: TimerHandle | None = None
-        self._levels: dict[int, list[Consumer]] = {}
+        # None: to be made anew. With 1,000 consumers that takes a moment, and many come at once.
+        self._levels: dict[int, list[Consumer]] | None = None
         self._next_in: dict[int, int] = {}
         self.unacked = 0
         self.blocked = False
@@ -83,7 +86,7 @@ class SharedDispatcher(Dispatcher):
             entries = self._waiting_entries(allowed) or self._new_entries(allowed)
             if entries is None:
                 break
-            handled += max(1, len(entries))
+            handled += max(1, len(entries)) + self.replay.take_looked_at() // SEARCH_A_STEP
             self._share_out(entries)
         self._call_when_writable(self.consumers)
         return handled
@@ -115,8 +118,9 @@ class SharedDispatcher(Dispatcher):
             self._waits_for_entry = True
             return None
         if self._waits_for_entry:
-            # A read that waited ends with the first entry that came (recorded).
-            most, self._waits_for_entry = 1, False
+            # The first entry of a ledger is stored by itself, and ends a waiting read (recorded).
+            most = 1 if cursor.read_position.entry_id == 0 else most
+            self._waits_for_entry = False
         read = self._ledger.read(cursor.read_position, most, READ_BYTES)
         if not read:
             return None
@@ -177,6 +181,8 @@ class SharedDispatcher(Dispatcher):
 
     def _next_consumer(self) -> Consumer | None:
         """Return the next consumer with room of the highest level that has one."""
+        if self._levels is None:
+            self._levels = self._sorted()
         for level, members in self._levels.items():
             start = self._next_in.get(level, 0)
             for step in range(len(members)):
@@ -278,6 +284,8 @@ class SharedDispatcher(Dispatcher):
     def _redelivered(
         self, consumer: Consumer, position: Position, left: int, sticky_hash: int
     ) -> None:
+        if self._cursor.is_acknowledged(position):
+            return  # It was skipped or expired in this turn.
         self._redeliveries[position] = self._redeliveries.get(position, 0) + 1
         consumer.messages_redelivered += left
         self.replay.add(position, sticky_hash)
@@ -293,9 +301,11 @@ class SharedDispatcher(Dispatcher):
         mark = self._cursor.mark_delete
         self.replay.discard_through(mark)
         self.delayed.discard_through(mark)
+        for passed in [at for at in self._redeliveries if at <= mark]:
+            del self._redeliveries[passed]
         for consumer in self.consumers:
-            passed = (at for at in list(consumer.pending) if at <= mark)
-            self._leaving.append(_Leaving(consumer, passed, self._dropped))
+            held = (at for at in list(consumer.pending) if at <= mark)
+            self._leaving.append(_Leaving(consumer, held, self._dropped))
         self.wake()
 
     # -- consumers ----------------------------------------------------------------------------
@@ -305,18 +315,20 @@ class SharedDispatcher(Dispatcher):
         if not self.consumers:
             self._cursor.rewind()
         self.consumers.append(consumer)
-        self._sort()
+        self._levels = None
         self.wake()
 
-    def _sort(self) -> None:
-        self._levels = {}
+    def _sorted(self) -> dict[int, list[Consumer]]:
+        """Return the consumers by level, the highest first."""
+        levels: dict[int, list[Consumer]] = {}
         for consumer in sorted(self.consumers, key=lambda one: one.priority_level):
-            self._levels.setdefault(consumer.priority_level, []).append(consumer)
+            levels.setdefault(consumer.priority_level, []).append(consumer)
+        return levels
 
     def remove(self, consumer: Consumer) -> None:
         """Let a consumer go; what it did not acknowledge goes to others, counts unchanged."""
         self.consumers.remove(consumer)
-        self._sort()
+        self._levels = None
         if not self.consumers:
             self._forget_all(consumer)
             return

@@ -10,6 +10,8 @@ from broker.subscriptions.key_shared.murmur import murmur
 
 HASHES = 65_535
 POINTS_PER_CONSUMER = 100
+_MOST_SINGLY = 1_000
+"""Points that are taken out of the ring one by one; it has at most 65,535."""
 
 
 class HasName(Protocol):
@@ -41,6 +43,8 @@ class ConsistentHashRing(Generic[C]):
     def __init__(self, points_per_consumer: int = POINTS_PER_CONSUMER) -> None:
         self._points_per_consumer = points_per_consumer
         self._points: list[int] = []
+        # Of consumers that left, still among the above: a connection may leave with thousands.
+        self._gone: list[int] = []
         self._owners: dict[int, C] = {}
         self._places: dict[C, _Place] = {}
         self._numbers: dict[str, set[int]] = {}
@@ -52,6 +56,8 @@ class ConsistentHashRing(Generic[C]):
 
     def add(self, consumer: C) -> list[MovedHashes[C]]:
         """Give a consumer its part; return the hashes that it took over, and from whom."""
+        if self._gone:
+            self._forget_gone()
         number = self._next_number(consumer.name)
         points: list[int] = []
         moved: list[MovedHashes[C]] = []
@@ -66,23 +72,32 @@ class ConsistentHashRing(Generic[C]):
         self._places[consumer] = _Place(tuple(points), number)
         return [change for change in moved if change.source is not consumer]
 
-    def remove(self, consumer: C) -> list[MovedHashes[C]]:
-        """Take a consumer's part away; return the hashes that others have now, and who."""
+    def remove(self, consumer: C) -> None:
+        """Take a consumer's part away: others have it now."""
         place = self._places.pop(consumer, None)
         if place is None:
-            return []
+            return
         self._numbers[consumer.name].discard(place.number)
         if not self._numbers[consumer.name]:
             del self._numbers[consumer.name]
-        ranges = [part for point in place.points for part in self._range_of(point)]
         for point in place.points:
-            del self._points[bisect_left(self._points, point)], self._owners[point]
-        return [
-            MovedHashes(first, last, consumer, self.select(last)) for first, last in sorted(ranges)
-        ]
+            del self._owners[point]
+        self._gone += place.points
+
+    def _forget_gone(self) -> None:
+        """Take the points of those that left out of the list: of many together at once."""
+        points = self._points
+        if len(self._gone) > _MOST_SINGLY:
+            self._points = list(filter(self._owners.__contains__, points))
+        else:
+            for point in self._gone:
+                del points[bisect_left(points, point)]
+        self._gone = []
 
     def select(self, sticky_hash: int) -> C | None:
         """Return the consumer of a hash; None if there are no consumers."""
+        if self._gone:
+            self._forget_gone()
         if not self._points:
             return None
         index = bisect_left(self._points, sticky_hash)
@@ -93,6 +108,8 @@ class ConsistentHashRing(Generic[C]):
         place = self._places.get(consumer)
         if place is None:
             return []
+        if self._gone:
+            self._forget_gone()
         merged: list[tuple[int, int]] = []
         for first, last in sorted(part for point in place.points for part in self._range_of(point)):
             if merged and merged[-1][1] + 1 == first:

@@ -66,7 +66,7 @@ def subscription_stats(subscription: Subscription, wanted: Wanted) -> dict[str, 
         "isDurable": durable,
         "isReplicated": False,
         **_keys(subscription),
-        "nonContiguousDeletedMessagesRanges": len(cursor.acknowledged.ranges()),
+        "nonContiguousDeletedMessagesRanges": cursor.acknowledged.count_ranges(),
         "nonContiguousDeletedMessagesRangesSerializedSize": _holes_size(subscription),
         "delayedMessageIndexSizeInBytes": shared.delayed.size_bytes if shared is not None else 0,
         "subscriptionProperties": dict(cursor.properties),
@@ -160,7 +160,7 @@ def _holes_size(subscription: Subscription) -> int:
     size = 0
     for ledger_id, bitmap in subscription.cursor.acknowledged.as_bitmaps().items():
         words = memoryview(bitmap.ljust(-(-len(bitmap) // 8) * 8, b"\0")).cast("Q")
-        bits = sum(1 + _varint_size(word) for word in words if word)
+        bits = sum([1 - (-word.bit_length() // 7) for word in words if word])
         size += 2 + 1 + _varint_size(ledger_id) + bits
     return size
 

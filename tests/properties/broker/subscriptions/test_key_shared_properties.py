@@ -63,7 +63,11 @@ class RingMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def leave(self, data: st.DataObject) -> None:
         consumer = self.consumers.pop(data.draw(st.integers(0, len(self.consumers) - 1)))
-        as_told(self.model, self.ring.remove(consumer))
+        had = self.ring.ranges(consumer)
+        self.ring.remove(consumer)
+        for first, last in had:
+            for sticky_hash in range(first, last + 1):
+                self.model[sticky_hash] = self.ring.select(sticky_hash)
 
     @invariant()
     def the_table_is_the_ring(self) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from server.tasks.cooperative import Steps
+from server.tasks.cooperative import ShortWork, Steps
 from tests.support.clocks.settle import started
 
 if TYPE_CHECKING:
@@ -89,3 +89,46 @@ async def test_work_that_fails_or_is_left_lets_the_others_go_on() -> None:
     # Then
     assert await steps.take(work("a", log)) == "a"
     assert left.cancelled()
+
+
+async def test_short_work_is_done_in_the_order_of_asking_a_turn_each_when_it_takes_long() -> None:
+    # Given
+    short, log = ShortWork(turn_seconds=0), list[str]()
+    loop = asyncio.get_running_loop()
+    # When
+    await asyncio.gather(
+        short.do(lambda: log.append("a")),
+        short.do(lambda: (log.append("b"), loop.call_soon(log.append, "other"))),
+        short.do(lambda: log.append("c")),
+    )
+    # Then
+    assert log == ["a", "b", "other", "c"]
+
+
+async def test_short_work_shares_a_turn_and_gives_back_what_it_returns_or_raises() -> None:
+    # Given
+    short = ShortWork(turn_seconds=60)
+
+    def fails() -> None:
+        raise ValueError("no")
+
+    # When
+    found = await asyncio.gather(
+        short.do(lambda: 1), short.do(fails), short.do(lambda: 3), return_exceptions=True
+    )
+    # Then
+    assert found[0] == 1
+    assert str(found[1]) == "no"
+    assert found[2] == 3
+
+
+async def test_short_work_that_nobody_waits_for_any_more_is_not_done() -> None:
+    # Given
+    short, log = ShortWork(), list[str]()
+    # When
+    left = asyncio.ensure_future(short.do(lambda: log.append("left")))
+    stays = asyncio.ensure_future(short.do(lambda: log.append("stays")))
+    asyncio.get_running_loop().call_soon(left.cancel)
+    await asyncio.gather(left, stays, return_exceptions=True)
+    # Then
+    assert log == ["stays"]

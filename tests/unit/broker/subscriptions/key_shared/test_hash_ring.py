@@ -40,7 +40,7 @@ def test_one_consumer_has_all_hashes_and_nobody_had_them_before() -> None:
     # Then
     assert ring.ranges(consumer) == [(1, 65_535)]
     assert {change.source for change in moved} == {None}
-    assert {change.target for change in ring.remove(consumer)} == {None}
+    ring.remove(consumer)
     assert ring.select(1) is None
 
 
@@ -77,4 +77,25 @@ def test_a_join_and_a_leave_among_a_thousand_take_less_than_a_turn() -> None:
 
 
 def test_one_who_is_not_there_leaves_nothing() -> None:
-    assert ConsistentHashRing[Consumer]().remove(Consumer("a")) == []
+    # Given
+    ring: ConsistentHashRing[Consumer] = ConsistentHashRing()
+    stays = Consumer("a")
+    ring.add(stays)
+    # When
+    ring.remove(Consumer("a"))
+    # Then
+    assert ring.select(1) is stays
+
+
+def test_of_many_that_leave_together_nothing_stays() -> None:
+    # Given
+    ring: ConsistentHashRing[Consumer] = ConsistentHashRing()
+    stays = Consumer("stays")
+    gone = [Consumer(f"consumer-{number}") for number in range(50)]
+    for consumer in (*gone[:25], stays, *gone[25:]):
+        ring.add(consumer)
+    # When
+    for consumer in gone:
+        ring.remove(consumer)
+    # Then
+    assert ring.ranges(stays) == [(1, 65_535)]

@@ -1,0 +1,135 @@
+"""A client of a thread of its own: it waits for its socket, and counts what it is sent."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from proto.frames import encode_command
+from tests.proof.result import ProofError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Type = pb.BaseCommand
+PATIENCE_SECONDS = 120.0
+SUBSCRIPTION = "s"
+_LENGTHS = struct.Struct(">II")
+_READ_BYTES = 1 << 20
+_PONG = encode_command(Type(type=Type.PONG, pong=pb.CommandPong()))
+
+
+class ConsumingClient:
+    """One connection with consumers 1, 2, ... of one subscription."""
+
+    def __init__(self, url: str) -> None:
+        host, _, port = url.removeprefix("pulsar://").rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), PATIENCE_SECONDS)
+        self._buffer = bytearray()
+        self._tell(
+            Type(
+                type=Type.CONNECT,
+                connect=pb.CommandConnect(client_version="proof", protocol_version=21),
+            )
+        )
+        self._answers(1)
+
+    def subscribe(
+        self, topic: str, kind: pb.CommandSubscribe.SubType.ValueType, count: int
+    ) -> None:
+        """Open consumers from the first message on, all asked for at once."""
+        frames = []
+        for number in range(1, count + 1):
+            asked = pb.CommandSubscribe(
+                topic=topic,
+                subscription=SUBSCRIPTION,
+                subType=kind,
+                consumer_id=number,
+                request_id=number,
+                consumer_name=f"consumer-{id(self)}-{number}",
+                initialPosition=pb.CommandSubscribe.Earliest,
+            )
+            frames.append(encode_command(Type(type=Type.SUBSCRIBE, subscribe=asked)))
+        self._socket.sendall(b"".join(frames))
+        self._answers(count)
+
+    def receive(self, permits: Sequence[int], least: int) -> None:
+        """Give consumers 1, 2, ... permits; return when so many messages came."""
+        frames = []
+        for number, count in enumerate(permits, 1):
+            asked = pb.CommandFlow(consumer_id=number, messagePermits=count)
+            frames.append(encode_command(Type(type=Type.FLOW, flow=asked)))
+        self._socket.sendall(b"".join(frames))
+        self._messages(least)
+
+    def redeliver_all(self, count: int) -> None:
+        """Give back all that consumer 1 has, and receive it again."""
+        asked = pb.CommandRedeliverUnacknowledgedMessages(consumer_id=1)
+        kind = Type.REDELIVER_UNACKNOWLEDGED_MESSAGES
+        self._tell(Type(type=kind, redeliverUnacknowledgedMessages=asked))
+        self.receive([count], count)
+
+    def seek_by_time(self, publish_time: int) -> None:
+        """Go to a moment; the broker closes consumer 1."""
+        asked = pb.CommandSeek(consumer_id=1, request_id=1, message_publish_time=publish_time)
+        self._tell(Type(type=Type.SEEK, seek=asked))
+        self._answers(2)
+
+    def offer_schema(self, topic: str, definition: bytes) -> None:
+        """Have the topic take an Avro schema."""
+        schema = pb.Schema(name="large", schema_data=definition, type=pb.Schema.Avro)
+        asked = pb.CommandGetOrCreateSchema(request_id=1, topic=topic, schema=schema)
+        self._tell(Type(type=Type.GET_OR_CREATE_SCHEMA, getOrCreateSchema=asked))
+        (answer,) = self._answers(1)
+        if answer.getOrCreateSchemaResponse.HasField("error_code"):
+            raise ProofError(answer.getOrCreateSchemaResponse.error_message)
+
+    def close(self) -> None:
+        """Leave."""
+        self._socket.close()
+
+    # -- frames -------------------------------------------------------------------------------
+
+    def _tell(self, command: pb.BaseCommand) -> None:
+        self._socket.sendall(encode_command(command))
+
+    def _answers(self, count: int) -> list[pb.BaseCommand]:
+        """Return the next answers that are no messages.
+
+        Raises:
+            ProofError: One is an error, or the connection was closed.
+        """
+        found = []
+        while len(found) < count:
+            command = Type.FromString(self._command())
+            if command.HasField("error"):
+                raise ProofError(f"the broker refused: {command.error.message}")
+            if command.type not in (Type.MESSAGE, Type.ACTIVE_CONSUMER_CHANGE):
+                found.append(command)
+        return found
+
+    def _messages(self, count: int) -> None:
+        while count > 0:
+            if self._command()[1] == Type.MESSAGE:
+                count -= 1
+
+    def _command(self) -> bytes:
+        """Return the next command but PINGs, which are answered."""
+        while True:
+            self._buffered(_LENGTHS.size)
+            size, command_size = _LENGTHS.unpack_from(self._buffer)
+            self._buffered(4 + size)
+            command = bytes(self._buffer[_LENGTHS.size : _LENGTHS.size + command_size])
+            del self._buffer[: 4 + size]
+            if command[1] != Type.PING:
+                return command
+            self._socket.sendall(_PONG)
+
+    def _buffered(self, size: int) -> None:
+        while len(self._buffer) < size:
+            data = self._socket.recv(_READ_BYTES)
+            if not data:
+                raise ProofError("the broker closed the connection")
+            self._buffer += data
