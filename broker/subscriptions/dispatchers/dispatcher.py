@@ -40,6 +40,7 @@ class Dispatcher(ABC):
         self._cursor = context.cursor
         self._ledger = context.topic.ledger
         self._is_due = False
+        self._waiting_for = 0
         self._rates: list[RateLimiter] = []
         self._rate_timer: TimerHandle | None = None
         self.consumers: list[Consumer] = []
@@ -70,6 +71,24 @@ class Dispatcher(ABC):
         for consumer in consumers:
             if consumer.permits > 0 and not consumer.cnx.outbound.writable:
                 consumer.cnx.outbound.on_writable(self.wake)
+
+    # -- reading at the end -------------------------------------------------------------------
+
+    def _wait_at_end(self, entries: int) -> None:
+        """Note that a read of so many entries waits for the next one to come."""
+        if not self._waiting_for:
+            self._waiting_for = min(READ_ENTRIES, entries)
+
+    def _end_wait(self, entries: int) -> int:
+        """Return how many entries to read now; after a wait at most what was asked for then.
+
+        The first entry of a ledger is stored by itself, and ends such a read. (Both recorded: it
+        decides how many batches a consumer gets that has room for less than one.)
+        """
+        waited_for, self._waiting_for = self._waiting_for, 0
+        if waited_for and self._cursor.read_position.entry_id == 0:
+            return 1
+        return min(entries, waited_for) if waited_for else entries
 
     # -- rates --------------------------------------------------------------------------------
 

@@ -63,7 +63,6 @@ class SharedDispatcher(Dispatcher):
         self._next_in: dict[int, int] = {}
         self.unacked = 0
         self.blocked = False
-        self._waits_for_entry = False
         super().__init__(context)
 
     @staticmethod
@@ -115,13 +114,9 @@ class SharedDispatcher(Dispatcher):
         if self.blocked or self._waits_for_delayed():
             return None
         if cursor.at_end:
-            self._waits_for_entry = True
+            self._wait_at_end(most)
             return None
-        if self._waits_for_entry:
-            # The first entry of a ledger is stored by itself, and ends a waiting read (recorded).
-            most = 1 if cursor.read_position.entry_id == 0 else most
-            self._waits_for_entry = False
-        read = self._ledger.read(cursor.read_position, most, READ_BYTES)
+        read = self._ledger.read(cursor.read_position, self._end_wait(most), READ_BYTES)
         if not read:
             return None
         cursor.read_position = self._ledger.following(read[-1].position)
@@ -342,7 +337,7 @@ class SharedDispatcher(Dispatcher):
         self.unacked, self.blocked = 0, False
         self._redeliveries.clear()
         self._next_in.clear()
-        self._waits_for_entry = False
+        self._waiting_for = 0
         self.replay.clear()
         self.delayed.clear()
         self._disarm()

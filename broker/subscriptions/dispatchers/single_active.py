@@ -32,7 +32,6 @@ class SingleActiveDispatcher(Dispatcher):
     def __init__(self, context: SubscriptionContext) -> None:
         super().__init__(context)
         self.active: Consumer | None = None
-        self._waits_for_entry = False
 
     def _deliver(self, most: int) -> int:
         active, cursor, handled = self.active, self._cursor, 0
@@ -42,26 +41,20 @@ class SingleActiveDispatcher(Dispatcher):
             entries = self._read(active)
             if not entries:
                 break
-            self._waits_for_entry = False
             handled += len(entries)
             for entry in entries:
                 if not active.cnx.outbound.writable:
                     break
                 self._send(active, entry)
                 cursor.read_position = self._behind(entry.position)
-        self._waits_for_entry = active.permits > 0 and cursor.at_end
+        if active.permits > 0 and cursor.at_end:
+            self._wait_at_end(active.permits)
         self._call_when_writable((active,))
         return handled
 
     def _read(self, active: Consumer) -> list[Entry]:
-        """Read as many entries as there are permits, also if they turn out to be batches.
-
-        After a wait for the first entry of a ledger only that: it is stored by itself, and ends
-        upstream's read (recorded).
-        """
-        alone = self._waits_for_entry and self._cursor.read_position.entry_id == 0
-        most = 1 if alone else READ_ENTRIES
-        allowed = self._allowed(min(most, active.permits))
+        """Read as many entries as there are permits, also if they turn out to be batches."""
+        allowed = self._allowed(self._end_wait(min(READ_ENTRIES, active.permits)))
         if not allowed:
             return []
         cursor, compacted = self._cursor, self._compacted()
@@ -87,6 +80,7 @@ class SingleActiveDispatcher(Dispatcher):
         """Read next the first entry that is not acknowledged."""
         cursor = self._cursor
         cursor.rewind()
+        self._waiting_for = 0
         if self._compacted() is not None:
             mark = cursor.mark_delete
             from_start = mark == self._ledger.preceding(EARLIEST)
@@ -193,7 +187,7 @@ class FailoverDispatcher(SingleActiveDispatcher):
         if active is not None:
             self.consumers.remove(active)
             self.active = None
-            self._cursor.rewind()
+            self._rewind()
         if not self.consumers:
             self._stop()
         return active

@@ -53,6 +53,33 @@ async def test_a_batch_goes_out_whole_and_permits_run_below_zero() -> None:
     assert (cnx.entries, consumer.permits, consumer.unacked) == ([0, 1, 2], -5, 30)
 
 
+async def test_permits_are_divided_by_the_mean_size_of_what_was_read() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(2, batch=3)
+    topic.publish(1)
+    # When: 5 permits for entries of 3, 3 and 1 messages, 2 in the mean
+    consumer, cnx = consume(subscription, SHARED, 5)
+    await settle()
+    # Then
+    assert (cnx.entries, consumer.permits) == ([0, 1, 2], -2)
+
+
+async def test_a_read_that_waited_ends_with_the_first_entry_of_a_ledger() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    _, cnx = consume(subscription, pb.CommandSubscribe.Key_Shared, 2)
+    await settle()
+    # When
+    topic.publish(3, batch=3)
+    subscription.entries_added()
+    await settle()
+    # Then
+    assert cnx.entries == [0]
+
+
 async def test_a_lower_level_gets_messages_only_while_no_higher_one_can() -> None:
     # Given
     topic = await kept_topic()
