@@ -43,5 +43,8 @@ BENCHES = {
         "Memory of 10,000 tasks that wait in acquire", "benchmarks.limiter.memory"
     ),
     "messages": Bench("Messages of 1 KiB in and out", "benchmarks.messages.rates"),
+    "idle-consumers": Bench(
+        "Memory of 10,000 consumers that wait for messages", "benchmarks.messages.idle_consumers"
+    ),
     "import": Bench("Import into memory", "benchmarks.imports.memory_import"),
 }

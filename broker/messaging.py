@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from broker.message_metrics.gather import MessageMetrics, MetricSource
 from broker.messages.loaded_topics import LoadedTopics, TopicParts
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.monitors import TopicMonitors
@@ -16,6 +17,7 @@ from broker.subscriptions.context import SubscriptionRules
 from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 from broker.subscriptions.subscriptions import Subscriptions
 from server.errors import StartError
+from server.limiter_report.report import StoredMessages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from broker.configuration.config import BrokerConfig
     from broker.messages.managed_ledger import MessageStore
+    from broker.messages.stores.figures import StoreFigures
     from broker.ownership.ownership import Ownership
     from broker.policies.service import PolicyService
     from broker.stores.store import MetadataStore
@@ -64,6 +67,8 @@ class Messaging(NamedTuple):
         publish_rules: The bounds of one message.
         publish_limits: The bounds of what all publish.
         monitors: They look after the loaded topics.
+        metrics: What is shown of all this.
+        store_figures: Returns what the store holds and has done.
     """
 
     store: MessageStore
@@ -72,10 +77,17 @@ class Messaging(NamedTuple):
     publish_rules: PublishRules
     publish_limits: PublishLimits
     monitors: TopicMonitors
+    metrics: MessageMetrics
+    store_figures: Callable[[], StoreFigures]
 
     def follow(self, config: BrokerConfig) -> None:
         """Put a configuration that was changed at run time in force."""
         self.publish_limits.follow(config.publishing)
+
+    def stored(self) -> StoredMessages:
+        """Return what stored messages take, for the limiter's report."""
+        figures = self.store_figures()
+        return StoredMessages(figures.charged_bytes, figures.bounds.process, figures.refused)
 
     async def open(self, exits: AsyncExitStack) -> None:
         """Open the store of messages; store and topics are closed with the exits.
@@ -121,4 +133,17 @@ def messaging_of(context: MessagingContext) -> Messaging:
     names = ProducerNames(config.cluster_name, clock.wall_ms())
     limits = publish_limits(config.publishing, clock)
     monitors = TopicMonitors(topics, config.publishing, clock)
-    return Messaging(store, topics, names, PublishRules.of(config), limits, monitors)
+    period_seconds = config.publishing.statistics_seconds
+    source = MetricSource(
+        config.cluster_name, config.metrics, period_seconds, topics, store.figures
+    )
+    return Messaging(
+        store=store,
+        loaded_topics=topics,
+        producer_names=names,
+        publish_rules=PublishRules.of(config),
+        publish_limits=limits,
+        monitors=monitors,
+        metrics=MessageMetrics(source),
+        store_figures=store.figures,
+    )

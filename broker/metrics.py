@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from broker.ownership.shared import SharedOwnership
     from broker.patterns.cache import ListingCache
     from broker.plugins.calls import ResourceCalls
+    from broker.policies.service import PolicyService
     from broker.stores.store import MetadataStore
     from broker.watches.service import TopicListService
     from limiter.flow.totals import FlowTotals
@@ -138,6 +139,16 @@ def admin_metrics(cluster: str, active_listings: Callable[[], int]) -> Families:
     def read() -> Iterator[Metric]:
         written = "Listings that are being written over HTTP"
         return _rows(cluster, "floodgate_admin", (("listings", written, active_listings()),))
+
+    return Families(read)
+
+
+def policy_metrics(cluster: str, policies: PolicyService) -> Families:
+    """Return the metrics of policies about messages. Upstream has none of them."""
+
+    def read() -> Iterator[Metric]:
+        kept = "Namespaces and topics with policies about messages of their own"
+        return _rows(cluster, "floodgate_policies", (("documents", kept, len(policies)),))
 
     return Families(read)
 

@@ -121,7 +121,14 @@ class BrokerService(ServerService["ServerCnx"]):
         parts = self._parts()
         watches = metrics.watch_metrics(config.cluster_name, parts.watches)
         collectors = [*self._metrics(), watches]
-        await self._serve_http("pulsar_broker", collectors, routes, ADMIN_PLACES)
+        await self._serve_http(
+            "pulsar_broker",
+            collectors,
+            routes,
+            ADMIN_PLACES,
+            messages=self.messaging.stored,
+            gather=self.messaging.metrics.gather,
+        )
         await import_at_start(self.store, self._imports)
         pa.default_memory_pool().release_unused()
         await self._serve_clients(
@@ -235,6 +242,7 @@ class BrokerService(ServerService["ServerCnx"]):
         yield metrics.listing_cache_metrics(cluster, self.listing_cache)
         snapshot_bytes = self.config.snapshot_cache_max_bytes
         yield metrics.store_metrics(cluster, self.store, snapshot_bytes)
+        yield metrics.policy_metrics(cluster, self.policies)
         yield metrics.admin_metrics(cluster, lambda: self._admin_listings.active)
         if self._shared is not None:
             yield metrics.ownership_metrics(cluster, self._shared)

@@ -77,6 +77,10 @@ class VirtualClock:
         """Return the virtual seconds since the start."""
         return self._now
 
+    def wall_ms(self) -> int:
+        """Return milliseconds since 1970, as if the simulation had begun then."""
+        return round(self.now() * 1000)
+
     def call_at(self, when: float, callback: Callable[..., object], *args: object) -> Event:
         """Let ``callback(*args)`` happen at ``when``; what is past already happens next."""
         event = Event(callback, args)

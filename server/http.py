@@ -18,19 +18,16 @@ from aiohttp.http import HttpProcessingError
 
 from proto.excerpts import excerpt
 from server.connection.listener import Listener, listen
-from server.metrics.exposition import (
-    OPENMETRICS_TYPE,
-    TEXT_TYPE,
-    exposition,
-    openmetrics,
-    wants_openmetrics,
-)
+from server.metrics.exposition import OPENMETRICS_TYPE, TEXT_TYPE, wants_openmetrics
+from server.metrics.scrape import Scrapes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
     from aiohttp.typedefs import Middleware
     from prometheus_client import CollectorRegistry
+
+    from server.metrics.scrape import Gather
 
 logger = logging.getLogger(__name__)
 
@@ -105,12 +102,21 @@ def application(
     readiness: Readiness,
     routes: Iterable[web.AbstractRouteDef] = (),
     middlewares: Iterable[Middleware] = (),
+    gather: Gather | None = None,
 ) -> web.Application:
-    """Build the endpoint: metrics, readiness and ``routes``, behind ``middlewares``."""
+    """Build the endpoint: metrics, readiness and ``routes``, behind ``middlewares``.
+
+    Args:
+        registry: Collectors of metrics that answer at once.
+        readiness: Tells whether the process serves.
+        routes: What is served besides.
+        middlewares: What every request goes through.
+        gather: Collects families of metrics in steps.
+    """
     app = web.Application(
         client_max_size=MAX_REQUEST_BYTES, middlewares=[_errors_as_json, *middlewares]
     )
-    app.add_routes(_own_routes(registry, readiness))
+    app.add_routes(_own_routes(Scrapes(registry, gather), readiness))
     app.add_routes(routes)
     return app
 
@@ -206,15 +212,14 @@ def _no_http(request: web.BaseRequest, error: BaseException) -> web.Response:
     return response
 
 
-def _own_routes(registry: CollectorRegistry, readiness: Readiness) -> list[web.AbstractRouteDef]:
+def _own_routes(scrapes: Scrapes, readiness: Readiness) -> list[web.AbstractRouteDef]:
     async def without_slash(_: web.Request) -> web.Response:
         return web.Response(status=301, headers={"Location": "/metrics/"})
 
     async def metrics(request: web.Request) -> web.Response:
-        if wants_openmetrics(request.headers.get("Accept", "")):
-            body, content_type = openmetrics(registry), OPENMETRICS_TYPE
-        else:
-            body, content_type = exposition(registry), TEXT_TYPE
+        as_openmetrics = wants_openmetrics(request.headers.get("Accept", ""))
+        content_type = OPENMETRICS_TYPE if as_openmetrics else TEXT_TYPE
+        body = await scrapes.text(as_openmetrics=as_openmetrics)
         return web.Response(body=body, headers={"Content-Type": content_type, "Vary": "Accept"})
 
     async def ready(_: web.Request) -> web.Response:

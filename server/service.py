@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from limiter.metrics.prometheus import MetricPrefix
     from server.configuration.common import ServerConfig
+    from server.metrics.scrape import Gather
 
 logger = logging.getLogger(__name__)
 
@@ -156,6 +157,7 @@ class ServerService(ABC, Generic[CnxT]):
         routes: Iterable[web.AbstractRouteDef] = (),
         places: Iterable[Place] = (),
         messages: Callable[[], StoredMessages] | None = None,
+        gather: Gather | None = None,
     ) -> None:
         """Serve metrics, readiness and ``routes``, of which / names ``places``; not ready yet."""
         config, registry = self._server_config, CollectorRegistry()
@@ -179,6 +181,7 @@ class ServerService(ABC, Generic[CnxT]):
             self._readiness,
             [self._front_page(prefix, places), *routes, *limiter_routes(reporter)],
             [cross_site.middleware()],
+            gather,
         )
         http = await serve_http(app, config.bind_address, config.web_service_port)
         self._exits.push_async_callback(http.close)

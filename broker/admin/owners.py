@@ -13,26 +13,69 @@ from yarl import URL
 
 from broker.admin.requests import flag
 from broker.ownership.ownership import NotServedError
+from server.connection.request_errors import RequestError
 from server.http import RestError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from broker.admin.context import AdminContext
     from broker.ownership.ownership import Owner
     from proto.names import TopicName
 
 
-async def check_owner(context: AdminContext, request: web.Request, topic: TopicName) -> None:
+class ServedElsewhereError(Exception):
+    """A request is to be made at another broker.
+
+    Attributes:
+        owner: The one that serves the topic, or shall.
+    """
+
+    def __init__(self, owner: Owner) -> None:
+        super().__init__(owner)
+        self.owner = owner
+
+
+async def check_owner(context: AdminContext, topic: TopicName) -> None:
     """Return if this broker serves a topic, and does from now on if nobody did.
 
+    Of a namespace that does not exist nothing is said: the request fails by itself.
+
     Raises:
-        HTTPTemporaryRedirect: Another broker does, or shall.
+        ServedElsewhereError: Another broker does, or shall.
         RestError: 503, nobody can for now.
     """
     if context.ownership.owns(topic):
         return
-    owner = await owner_of(context, topic, authoritative=is_authoritative(request))
+    try:
+        owner = await owner_of(context, topic, authoritative=False)
+    except RequestError:
+        return
     if not owner.here:
-        raise redirect_to(owner, request)
+        raise ServedElsewhereError(owner)
+
+
+async def check_owner_of_all(context: AdminContext, topics: Sequence[TopicName]) -> None:
+    """Return if this broker serves all partitions of a topic; see ``check_owner``.
+
+    Raises:
+        ServedElsewhereError: Another broker serves them all.
+        RestError: 503, several brokers do. Upstream asks each of them.
+    """
+    elsewhere = []
+    for topic in topics:
+        try:
+            await check_owner(context, topic)
+        except ServedElsewhereError as error:
+            elsewhere.append(error)
+    if not elsewhere:
+        return
+    if len(elsewhere) == len(topics) and len({error.owner for error in elsewhere}) == 1:
+        raise elsewhere[0]
+    name = topics[0].partitioned_name
+    raise RestError(
+        503, f"the partitions of {name} are served by several brokers: ask for each partition"
+    )
 
 
 async def owner_of(context: AdminContext, topic: TopicName, *, authoritative: bool) -> Owner:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from broker.admin.negotiation import accepted_type, allowed, taking
+from broker.admin.owners import ServedElsewhereError, redirect_to
 from broker.admin.paths import PathTable
 from broker.admin.requests import answered
 from broker.admin.resources.brokers import BrokerAdmin
@@ -47,7 +48,7 @@ ADMIN_PLACES = (
     Place("/admin/v2/tenants", "Pulsar's admin REST: tenants"),
     Place("/admin/v2/namespaces/{tenant}", "their namespaces"),
     Place("/admin/v2/persistent/{tenant}/{namespace}", "their topics"),
-    Place("/admin/v2/schemas/{tenant}/{namespace}/{topic}/schema", "a topic's schema"),
+    Place("/admin/v2/schemas/{tenant}/{namespace}/{topic}/schemas", "the schemas of a topic"),
     Place("/lookup/v2/topic/persistent/{tenant}/{namespace}/{topic}", "who serves a topic"),
 )
 """Examples of paths on the front page."""
@@ -55,14 +56,15 @@ ADMIN_PLACES = (
 
 def admin_routes(context: AdminContext) -> list[web.AbstractRouteDef]:
     """Return the routes of one broker."""
-    requests = AdminRequests(_endpoints(context), context.rules)
+    requests = AdminRequests(endpoints(context), context.rules)
     return [
         web.route("*", f"/admin{{rest:{_OTHERS}[\\s\\S]*}}", requests.answer),
         web.route("*", r"/lookup{rest:[\s\S]*}", requests.answer),
     ]
 
 
-def _endpoints(context: AdminContext) -> list[Endpoint]:
+def endpoints(context: AdminContext) -> list[Endpoint]:
+    """Return every endpoint below the roots of upstream's web server."""
     namespaces, topics = NamespaceAdmin(context), TopicAdmin(context)
     return [
         *BrokerAdmin(context).endpoints(),
@@ -100,6 +102,7 @@ class AdminRequests:
 
         Raises:
             RestError: There is no such path or method, or a type is not taken or not answered.
+            HTTPTemporaryRedirect: Another broker serves the topic.
         """
         resources = self._paths.find(request.rel_url.raw_path)
         if not resources:
@@ -114,7 +117,10 @@ class AdminRequests:
         endpoint = taking(resource.methods[method], media_type, has_body=request.body_exists)
         wanted = accepted_type(request.headers.get("Accept", ""))
         request.match_info.update(resource.variables)
-        response = await answered(endpoint.handler, request, self._rules)
+        try:
+            response = await answered(endpoint.handler, request, self._rules)
+        except ServedElsewhereError as error:
+            raise redirect_to(error.owner, request) from None
         is_json = response.headers.get("Content-Type") == JSON_TYPE
         if is_json and self._rules.returns_accepted_type:
             response.headers["Content-Type"] = wanted

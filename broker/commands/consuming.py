@@ -23,6 +23,7 @@ from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from broker.cnx import ServerCnx
+    from broker.messages.managed_ledger import ManagedLedger
     from broker.messages.position import Position
     from broker.messages.topic import Topic
     from broker.subscriptions.consumer import Consumer
@@ -191,7 +192,21 @@ def unsubscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     del cnx.consumers[asked.consumer_id]
     subscription.remove_consumer(consumer)
     subscription.delete()
-    succeed(cnx, asked.request_id)
+    _succeed_once_kept(cnx, asked.request_id, consumer)
+
+
+def _succeed_once_kept(cnx: ServerCnx, request_id: int, consumer: Consumer) -> None:
+    """Answer when what was done to a subscription is as safe as a message with a receipt."""
+    topic = consumer.subscription.topic
+    if consumer.subscription.cursor.durable and topic.name.persistent:
+        cnx.requests.tasks.start(request_id, partial(_succeed_later, cnx, request_id, topic.ledger))
+    else:
+        succeed(cnx, request_id)
+
+
+async def _succeed_later(cnx: ServerCnx, request_id: int, ledger: ManagedLedger) -> None:
+    await ledger.flushed()
+    succeed(cnx, request_id)
 
 
 # -- positions --------------------------------------------------------------------------------
@@ -210,7 +225,7 @@ def seek(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         refuse(cnx, asked.request_id, error)
         return
     consumer.subscription.seek(first)
-    succeed(cnx, asked.request_id)
+    _succeed_once_kept(cnx, asked.request_id, consumer)
 
 
 def _target(consumer: Consumer, asked: pb.CommandSeek) -> Position:

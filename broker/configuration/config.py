@@ -16,6 +16,7 @@ from pydantic import Field, InstanceOf
 
 from broker.bundles import MAX_BUNDLES
 from broker.configuration.message_store_keys import MessageStoreKeys, message_store_keys
+from broker.configuration.metric_keys import MetricKeys, metric_keys
 from broker.configuration.plugin_keys import (
     DEFAULT_CLASS_NAME,
     PropertyBounds,
@@ -211,6 +212,8 @@ class BrokerConfig(ServerConfig):
     """managedLedgerDefault...: shown by the admin REST, and without effect here."""
     publishing: InstanceOf[PublishingConfig] = PublishingConfig()
     """What publishing may take, and how often topics are looked after."""
+    metrics: InstanceOf[MetricKeys] = MetricKeys()
+    """Whose metrics are shown one by one."""
     given: InstanceOf[GivenKeys] = GivenKeys()
     """The keys as they were given; what is set at run time is read together with them."""
 
@@ -267,6 +270,7 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
         "resources_timeout_seconds": checked.seconds("floodgateResourcesTimeoutMs"),
         "listing_properties": property_bounds(checked),
         "publishing": publishing_config(checked),
+        "metrics": metric_keys(checked),
         "policies": default_policies(checked),
         "persistence": persistence(checked),
         "message_store": message_store_keys(checked),

@@ -30,6 +30,7 @@ class QuotaTopic(Protocol):
     producers: Producers
     ledger: ManagedLedger
     subscriptions: TopicSubscriptions
+    evictions: dict[str, int]
 
 
 _KEPT_PART = 0.9
@@ -96,14 +97,18 @@ def _evict_by_size(topic: QuotaTopic, limit: int) -> None:
         return
     size, entries = slowest.cursor.backlog_bytes, slowest.cursor.backlog
     # Mean size = size / entries; whole entries only.
-    slowest.skip(int((size - _KEPT_PART * limit) * entries / size))
+    too_many = int((size - _KEPT_PART * limit) * entries / size)
+    if too_many:
+        slowest.skip(too_many)
+        topic.evictions["size"] += 1
 
 
 def _evict_by_age(topic: QuotaTopic, limit_seconds: int) -> None:
     slowest = _slowest(topic)
     if slowest is not None:
         oldest_kept_ms = topic.clock.wall_ms() - int(limit_seconds * 1000 * _KEPT_PART)
-        slowest.expire_older(oldest_kept_ms)
+        if slowest.expire_older(oldest_kept_ms):
+            topic.evictions["time"] += 1
 
 
 def make_room(topic: QuotaTopic) -> None:

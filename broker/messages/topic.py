@@ -18,6 +18,7 @@ from broker.messages.errors import quota_exceeded, terminated
 from broker.messages.managed_ledger import MessageStoreError, MessageStoreFullError
 from broker.messages.producers import Producers
 from broker.messages.publishing.entry_sizes import EntrySizes
+from broker.messages.publishing.latency import PublishLatency
 from broker.messages.publishing.statistics import PublishStatistics
 from broker.messages.publishing.throttling import PublishRate
 from broker.policies.effective import QuotaAction
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from broker.messages.metadata import MessageDigest
     from broker.messages.position import Position
     from broker.messages.producer import Producer
-    from broker.messages.publishing.latency import PublishLatency
     from broker.messages.subscribed import (
         AnySubscriptions,
         DirectSubscriptions,
@@ -62,14 +62,12 @@ class TopicContext:
     Attributes:
         policies_of: Returns the policies in force for a topic.
         broken: Told of a topic whose ledger failed: it must be unloaded.
-        latency: How long messages of all topics took to be stored.
     """
 
     config: BrokerConfig
     clock: Clock
     policies_of: Callable[[TopicName], EffectivePolicies]
     broken: Callable[[Topic], object]
-    latency: PublishLatency
 
 
 class Topic(ABC):
@@ -82,6 +80,9 @@ class Topic(ABC):
         subscriptions: Its subscriptions.
         statistics: What all producers published since it was loaded.
         sizes: How large the entries were.
+        latency: How long messages took to be stored.
+        evictions: How often messages were skipped because a backlog quota was exceeded, by the
+            quota: "size" or "time".
         terminated: It takes no more messages.
         closing: It is being unloaded or deleted.
         idle_since: The clock's time at which the last producer had left, or a monitor last saw
@@ -107,6 +108,8 @@ class Topic(ABC):
         )
         self.statistics = PublishStatistics()
         self.sizes = EntrySizes()
+        self.latency = PublishLatency()
+        self.evictions = {"size": 0, "time": 0}
         self.terminated = False
         self.closing = False
         self.made_by_use = False
@@ -161,6 +164,8 @@ class Topic(ABC):
     def update_rates(self, seconds: float) -> None:
         """End a period of the statistics."""
         self.statistics.period_ended(seconds)
+        self.sizes.period_ended()
+        self.latency.period_ended()
         for producer in self.producers:
             producer.statistics.period_ended(seconds)
         self.subscriptions.update_rates(seconds)
@@ -199,7 +204,6 @@ class PersistentTopic(Topic):
         ledger: Its messages.
         subscriptions: Its subscriptions.
         deduplication: Its producers' sequence ids.
-        latency: How long messages took to be stored.
         created_at: When it was first loaded, in ms since 1970.
         last_published_at: The publish time of its last message; 0 without one.
         full_since: The clock's time at which its store last had no room for a message; None if it
@@ -226,7 +230,6 @@ class PersistentTopic(Topic):
         last = ledger.entry(ledger.last_confirmed)
         self.last_published_at = last.publish_time if last is not None else 0
         self.full_since: float | None = None
-        self.latency = context.latency
         config = context.config.publishing
         self.deduplication = Deduplication(
             ledger, config.dedup_entries_interval, config.dedup_max_producers

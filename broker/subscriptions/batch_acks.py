@@ -61,8 +61,10 @@ class BatchAcks:
         if not after:
             self.discard(position)
             return newly, True
-        if newly:
-            self._keep(position, after)
+        if newly or before is None:
+            self._keep(
+                position, after
+            )  # Also if all are left: a real broker tells them (recorded).
         return newly, False
 
     def left(self, position: Position, size: int) -> int:

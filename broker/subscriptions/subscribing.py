@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from broker.subscriptions.consumer import ClientConnection, Consumer
     from broker.subscriptions.subscription import Subscription
 
-_COMPACTED_TYPES = frozenset((pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover))
+_ONE_ACTIVE = frozenset((pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover))
 
 
 def check_subscribe(asked: pb.CommandSubscribe) -> None:
@@ -23,7 +23,7 @@ def check_subscribe(asked: pb.CommandSubscribe) -> None:
     """
     if not asked.subscription:
         raise RequestError(pb.ProducerBusy, "Empty subscription name")
-    if asked.read_compacted and asked.subType not in _COMPACTED_TYPES:
+    if asked.read_compacted and asked.subType not in _ONE_ACTIVE:
         text = "readCompacted only allowed on failover or exclusive subscriptions"
         raise RequestError(pb.NotAllowedError, text)
 
@@ -35,13 +35,19 @@ def options_of(asked: pb.CommandSubscribe) -> ConsumerOptions:
         name=asked.consumer_name,
         type=asked.subType,
         priority_level=asked.priority_level,
-        epoch=asked.consumer_epoch if asked.HasField("consumer_epoch") else -1,
+        epoch=_epoch(asked),
         key_shared=asked.keySharedMeta if asked.HasField("keySharedMeta") else None,
         read_compacted=asked.read_compacted,
         durable=asked.durable,
         metadata={one.key: one.value for one in asked.metadata},
         takes_any_schema=asked.HasField("schema") and asked.schema.type == pb.Schema.AutoConsume,
     )
+
+
+def _epoch(asked: pb.CommandSubscribe) -> int:
+    """Return the epoch of a consumer that is alone; others have none (recorded)."""
+    alone = asked.subType in _ONE_ACTIVE and asked.HasField("consumer_epoch")
+    return asked.consumer_epoch if alone else -1
 
 
 async def displace_dead(subscription: Subscription, asked: pb.CommandSubscribe) -> None:

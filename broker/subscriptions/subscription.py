@@ -234,7 +234,7 @@ class Subscription:
     ) -> None:
         """Deliver again what a consumer gives back; no ids: all that it has."""
         assert self.dispatcher is not None
-        if epoch is not None and epoch > consumer.epoch:
+        if epoch is not None and epoch > consumer.epoch and self.type not in INDIVIDUALLY:
             consumer.epoch = epoch
         positions = [from_wire(one.ledgerId, one.entryId) for one in ids] if ids else None
         self.dispatcher.redeliver(consumer, positions)
@@ -244,7 +244,8 @@ class Subscription:
     def seek(self, first: Position) -> None:
         """Make an entry the next one, and close consumers, who subscribe again.
 
-        Of a Failover subscription only the active one is closed (recorded).
+        Of a Failover subscription only the active one is closed (recorded). The new place is
+        saved at once: the client that is told of it must not find an old one after a crash.
         """
         self.awaits_return = True
         dispatcher = self.dispatcher
@@ -255,7 +256,7 @@ class Subscription:
         else:
             self.close_consumers()
         self.cursor.reset(first)
-        self._owner.changed()
+        self.cursor.save()
         self._owner.moved()
 
     def skip(self, entries: int) -> None:

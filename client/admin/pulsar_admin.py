@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from client.admin.brokers import Brokers, Floodgate
+from client.admin.calls import Calls
 from client.admin.namespaces import Clusters, Namespaces, Tenants
 from client.admin.rest import AdminRest
 from client.admin.schemas import Schemas
@@ -40,6 +41,7 @@ class PulsarAdmin:
         self.clusters = Clusters(self._rest)
         self.brokers = Brokers(self._rest)
         self.floodgate = Floodgate(self._rest)
+        self.calls = Calls(self._rest)
 
     async def __aenter__(self) -> Self:
         await self._rest.__aenter__()

@@ -33,10 +33,13 @@ CONNECT_TIMEOUT_SECONDS = 10.0
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 """The largest answer held at once; lists of names stream and have no bound."""
 JSON_TYPE = "application/json"
+HEADER_PREFIX = "X-Pulsar-"
+"""Headers of an answer that say what a message is."""
 NOT_SERVED = "the server does not serve"
 """The beginning of the reason where the server has given none."""
 
 _FIRST_ERROR = 400
+_BODILESS = ("GET", "DELETE")
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
 """OpenSSL's words for an answer that is no TLS; its versions differ."""
 _READ_BYTES = 256 * 1024
@@ -116,6 +119,32 @@ class AdminRest:
             raise self._not_understood(path, text)
         return found
 
+    async def value(self, method: str, path: str, body: Body | None = None) -> object:
+        """Return the JSON that a call answers, of any kind; None for nothing.
+
+        Raises:
+            AdminError: Refused, unreachable, too late, or no JSON.
+        """
+        text = await self.text(method, path, body)
+        try:
+            return json.loads(text) if text else None
+        except (ValueError, RecursionError):
+            raise self._not_understood(path, text) from None
+
+    async def message(self, path: str) -> dict[str, Any]:
+        """Return the message that a GET answers: its payload as text, and Pulsar's headers.
+
+        Raises:
+            AdminError: Refused, unreachable, too late, or too large.
+        """
+        async with self._answer("GET", path) as response:
+            headers = {
+                name.removeprefix(HEADER_PREFIX): text
+                for name, text in response.headers.items()
+                if name.startswith(HEADER_PREFIX)
+            }
+            return {**headers, "payload": await _whole(response)}
+
     async def strings(self, path: str) -> list[str]:
         """Return the short list of strings that a GET answers.
 
@@ -152,7 +181,9 @@ class AdminRest:
         if self._session is None:
             raise RuntimeError("use `async with` before calls")
         data = None if body is None else json.dumps(body.value)
-        headers = {} if body is None else {"Content-Type": body.media_type}
+        # Of calls that change something servers want a type even where nothing is sent.
+        media_type = JSON_TYPE if body is None else body.media_type
+        headers = {} if body is None and method in _BODILESS else {"Content-Type": media_type}
         url = URL(f"{self._url}{path}", encoded=True)
         try:
             async with self._session.request(method, url, data=data, headers=headers) as answer:

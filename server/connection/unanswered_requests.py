@@ -47,7 +47,7 @@ class UnansweredRequests:
             return
         self._lines += 1
         logger.warning(
-            "as shipped, a listing of %r for %s is never answered%s: %s",
+            "as shipped, a request about %r for %s is never answered%s: %s",
             namespace[:NAMESPACE_CHARACTERS],
             peer,
             self._kept,
@@ -57,7 +57,7 @@ class UnansweredRequests:
     def _start_period(self, now: float) -> None:
         if self._without_line:
             logger.warning(
-                "as shipped, %d more listings were never answered; %d since the start",
+                "as shipped, %d more requests were never answered; %d since the start",
                 self._without_line,
                 self.total - 1,
             )

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import math
 import re
-from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric
     from prometheus_client.samples import Sample
 
@@ -36,27 +34,14 @@ def wants_openmetrics(accept: str) -> bool:
     return False
 
 
-def exposition(registry: CollectorRegistry) -> bytes:
-    """Ask every collector and write what it says in Prometheus' format; labels keep their order."""
-    return _written(chain.from_iterable(map(_prometheus_lines, registry.collect())))
-
-
-def openmetrics(registry: CollectorRegistry) -> bytes:
-    """Ask every collector and write what it says as OpenMetrics; labels keep their order."""
-    families = map(_openmetrics_lines, registry.collect())
-    return _written(chain(chain.from_iterable(families), ("# EOF",)))
-
-
-def _written(lines: Iterable[str]) -> bytes:
-    return "".join(f"{line}\n" for line in lines).encode()
-
-
-def _openmetrics_lines(family: Metric) -> Iterator[str]:
+def openmetrics_lines(family: Metric) -> Iterator[str]:
+    """Yield the lines of a family in OpenMetrics, but for the last line of all."""
     help_text = _escaped(family.documentation)
     return _lines(family.name, family.type, help_text, family.samples)
 
 
-def _prometheus_lines(family: Metric) -> Iterator[str]:
+def prometheus_lines(family: Metric) -> Iterator[str]:
+    """Yield the lines of a family in Prometheus' format."""
     name = f"{family.name}_total" if family.type == "counter" else family.name
     created = [one for one in family.samples if one.name == f"{family.name}{_CREATED}"]
     others = [one for one in family.samples if one not in created]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from client.admin.commands.command_line import main
+from client.admin.commands.policies.table import POLICIES
 from tests.support.processes.server_process import REPOSITORY, ServerProcess, running_server
 
 if TYPE_CHECKING:
@@ -196,3 +197,71 @@ def test_a_refusal_is_the_brokers_own_reason(
     assert err.startswith("floodgate-admin: cannot ")
     assert reason in err
     assert err.count("\n") == 1
+
+
+def test_what_is_set_of_a_policy_is_shown_until_it_is_removed(
+    broker: ServerProcess, namespace: str
+) -> None:
+    topic = f"{namespace}/t"
+    asked(broker, "topics", "create", topic)
+    for group, thing in (("namespaces", namespace), ("topicPolicies", topic)):
+        of_topics = group == "topicPolicies"
+        rows = [row for row in POLICIES if (row.topic if of_topics else row.namespace)]
+        assert len(rows) > 20
+        for row in rows:
+            asked(broker, group, f"set-{row.name}", thing, *row.example.split())
+            shown = asked(broker, group, f"get-{row.name}", thing)
+            assert shown, row.name
+            if row.removable[of_topics]:
+                asked(broker, group, f"remove-{row.name}", thing)
+                assert asked(broker, group, f"get-{row.name}", thing) != shown, row.name
+
+
+def test_a_backlog_quota_is_shown_until_it_is_removed(
+    broker: ServerProcess, namespace: str
+) -> None:
+    topic = f"{namespace}/t"
+    asked(broker, "topics", "create", topic)
+    for group, thing in (("namespaces", namespace), ("topicPolicies", topic)):
+        asked(broker, group, "set-backlog-quota", thing, "-l", "10M", "-p", "producer_exception")
+        shown = json.loads(run(broker, group, "get-backlog-quotas", thing, "--json")[1])
+        assert shown["destination_storage"]["limitSize"] == 10 * 2**20
+        asked(broker, group, "remove-backlog-quota", thing)
+        assert json.loads(run(broker, group, "get-backlog-quotas", thing, "--json")[1]) == {}
+
+
+def test_a_policy_in_force_is_shown_whoever_has_set_it(
+    broker: ServerProcess, namespace: str
+) -> None:
+    topic = f"{namespace}/t"
+    asked(broker, "topics", "create", topic)
+    asked(broker, "namespaces", "set-message-ttl", namespace, "-t", "1h")
+    assert asked(broker, "topicPolicies", "get-message-ttl", topic) == []
+    assert asked(broker, "topicPolicies", "get-message-ttl", topic, "--applied") == ["3600"]
+
+
+def test_a_subscription_is_moved_and_looked_into(broker: ServerProcess, namespace: str) -> None:
+    topic = f"{namespace}/t"
+    asked(broker, "topics", "create-subscription", topic, "-s", "s", "-m", "earliest")
+    assert asked(broker, "topics", "subscriptions", topic) == ["s"]
+    asked(broker, "topics", "update-subscription-properties", topic, "-s", "s", "-p", "a=b")
+    assert asked(broker, "topics", "get-subscription-properties", topic, "-s", "s") == ["a  b"]
+    for words in (
+        ("skip", "-s", "s", "-n", "1"),
+        ("clear-backlog", "-s", "s"),
+        ("reset-cursor", "-s", "s", "-t", "1h"),
+        ("reset-cursor", "-s", "s", "-m", "earliest"),
+        ("truncate",),
+        ("trim-topic",),
+        ("unload",),
+    ):
+        asked(broker, "topics", words[0], topic, *words[1:])
+    for verb in ("stats", "stats-internal", "info-internal", "last-message-id"):
+        assert asked(broker, "topics", verb, topic)
+    status, _, err = run(broker, "topics", "peek-messages", topic, "-s", "s")
+    assert (status, "Message not found (HTTP 404)" in err) == (1, True)
+    status, _, err = run(broker, "topics", "reset-cursor", topic, "-s", "s")
+    assert (status, "give either -t or -m" in err) == (2, True)
+    assert asked(broker, "topics", "terminate", topic)
+    asked(broker, "namespaces", "unsubscribe", namespace, "-s", "s")
+    assert asked(broker, "topics", "subscriptions", topic) == []

@@ -12,11 +12,13 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import tomllib
 import urllib.request
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pulsar
 import pytest
 import yaml
 
@@ -106,6 +108,31 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         proxy_command += [*any_port, "--set", "servicePort=0"]
         with running_server(proxy_command, data / "proxy.log") as proxy:
             yield Stack(data, broker, proxy)
+
+
+@pytest.fixture(scope="module")
+def load(stack: Stack) -> Iterator[None]:
+    """Messages that are published and consumed until the last test of the module has ended."""
+    client = pulsar.Client(stack.broker.service_url)
+    ended = threading.Event()
+    consumer = client.subscribe("persistent://public/default/orders", "s")
+    producer = client.create_producer("persistent://public/default/orders")
+
+    def publish() -> None:
+        while not ended.wait(0.01):
+            producer.send(b"order")
+            consumer.acknowledge(consumer.receive())
+
+    producer.send(b"the first, which nobody acknowledges")
+    consumer.receive()
+    thread = threading.Thread(target=publish)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        client.close()
 
 
 # --- the files by themselves -----------------------------------------------------------------
@@ -274,6 +301,7 @@ def expressions() -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.usefixtures("load")
 def test_every_metric_that_alerts_and_dashboards_name_is_there(stack: Stack) -> None:
     # Given
     exposed = metric_names(stack.broker.web_url) | metric_names(stack.proxy.web_url)
@@ -284,10 +312,18 @@ def test_every_metric_that_alerts_and_dashboards_name_is_there(stack: Stack) -> 
     assert not sorted((name, place) for name, place in named if name not in exposed)
 
 
-def test_the_dashboards_show_every_metric_of_watches_and_caches(stack: Stack) -> None:
+def test_the_dashboards_show_every_metric_of_watches_caches_and_stored_messages(
+    stack: Stack,
+) -> None:
     # Given: how many results are remembered says less than their bytes.
     left_out = {"floodgate_listing_cache_entries"}
-    prefixes = ("floodgate_topic_watch", "floodgate_listing_cache", "floodgate_snapshot_cache")
+    left_out |= {"floodgate_message_store_entries", "floodgate_message_store_data_bytes"}
+    prefixes = (
+        "floodgate_topic_watch",
+        "floodgate_listing_cache",
+        "floodgate_snapshot_cache",
+        "floodgate_message_store",
+    )
     exposed = {name for name in metric_names(stack.broker.web_url) if name.startswith(prefixes)}
     # When
     panels = [text for place, text in expressions() if not place.startswith("alert ")]
@@ -363,3 +399,21 @@ def test_a_real_prometheus_scrapes_the_samples_of_broker_and_proxy(
     assert up == dict.fromkeys(jobs, 1.0)
     assert counts == dict.fromkeys(jobs, float(TOPIC_LIST_SAMPLES))
     assert {rule["health"] for group in rules for rule in group["rules"]} <= {"ok", "unknown"}
+
+
+@needs_prometheus
+@pytest.mark.usefixtures("load")
+def test_a_real_prometheus_sees_messages_go_through_the_broker(
+    stack: Stack, tmp_path: Path
+) -> None:
+    # Given
+    command = COMPOSE.services["prometheus"].command
+    targets = {"broker:8080": stack.broker.web_url, "proxy:8080": stack.proxy.web_url}
+    topic = '{topic="persistent://public/default/orders"}'
+    grows = f"sum by (job) (delta(pulsar_in_messages_total{topic}[5s])) > bool 0"
+    backlog = f"sum by (job) (pulsar_subscription_back_log{topic}) > bool 0"
+    with running_prometheus(command, targets, tmp_path) as url:
+        # When
+        answers = [asked_until(url, one, {"floodgate-broker": 1.0}) for one in (grows, backlog)]
+    # Then
+    assert answers == [{"floodgate-broker": 1.0}] * 2

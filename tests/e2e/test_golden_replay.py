@@ -2,7 +2,8 @@
 
 The test can be turned on other servers: see ``golden_targets``. The namespace ``public/gold`` must
 then hold the persistent topics alpha-1, alpha-2, beta-1, gamma.x and the partitioned topic parted
-(3 partitions), and ``public/msg`` the partitioned topic parted. A real proxy needs ``brokerProxyAllowedTargetPorts`` to name the broker's port.
+(3 partitions), and ``public/msg`` the partitioned topic parted. A real proxy needs
+``brokerProxyAllowedTargetPorts`` to name the broker's port.
 """
 
 from __future__ import annotations
@@ -37,7 +38,12 @@ GROUPS = frozenset(
 )
 INCOMPLETE = "messaging/exclusive_taken_over_after_close"
 """It cannot have been all that happened: a broker, too, answers otherwise to what it holds."""
-CASES = [case for case in load_cases(GOLDEN, GROUPS) if case.name != INCOMPLETE]
+SCHEMAS = ("messaging/schemas", "broker")
+"""It makes the first schema of its topic: after all others."""
+CASES = sorted(
+    (case for case in load_cases(GOLDEN, GROUPS) if case.name != INCOMPLETE),
+    key=lambda case: (case.name, case.target) == SCHEMAS,
+)
 TUNNELLED = [case for case in CASES if case.target == "broker" and case.group == "watch"]
 DEVIATIONS = load_deviations(GOLDEN / "deviations.toml")
 

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,8 @@ MAKING_SECONDS = 600
 CURRENT_PYTHON_CLIENT = "3.13.0"
 NODE_CLIENT = "1.18.0"
 _NOT_IN_PYTHON = frozenset({"transactions"})
+_IN_PYTHON_ONLY = frozenset({"seek_behind", "skipped", "stats", "terminated", "unloaded"})
+"""What the broker alone decides, asked of one client."""
 
 
 class ClientMissingError(Exception):
@@ -39,11 +41,13 @@ class OfficialClient:
         name: Language and version.
         command: The command line of its driver, without the driver's arguments.
         absent: The scenarios that this client has nothing for.
+        own: What this client says otherwise than the others, of a real broker too.
     """
 
     name: str
     command: tuple[str, ...]
     absent: frozenset[str] = frozenset()
+    own: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
 
 def python_client(
@@ -78,7 +82,8 @@ def go_client() -> OfficialClient:
     with _made(folder, *(HERE / "go").iterdir()) as already:
         if not already:
             run("Go", "go", "build", "-o", str(folder / "driver"), ".", cwd=HERE / "go")
-    return OfficialClient("Go", (str(folder / "driver"),))
+    own = {"deduplicated": {"known": -1}}  # it forgets what the broker said until it sends
+    return OfficialClient("Go", (str(folder / "driver"),), _IN_PYTHON_ONLY, own)
 
 
 def java_client() -> OfficialClient:
@@ -98,7 +103,7 @@ def java_client() -> OfficialClient:
             run("Java", "mvn", "-q", "-B", "-f", pom, *copied, f"-DoutputDirectory={jars}")
             run("Java", "javac", "-d", str(classes), "-cp", f"{jars}/*", *map(str, sources))
     path = f"{folder / 'classes'}:{folder / 'jars'}/*"
-    return OfficialClient("Java", ("java", "-Xmx512m", "-cp", path, "Driver"))
+    return OfficialClient("Java", ("java", "-Xmx512m", "-cp", path, "Driver"), _IN_PYTHON_ONLY)
 
 
 def node_client() -> OfficialClient:

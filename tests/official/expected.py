@@ -107,6 +107,43 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "schema_deleted": {"status": 200, "refused": ""},
     "missing_topic": {"refused": True},
     "transactions": {"refused": True},
+    "seek_behind": {"consumer": "seek_behind-5", "idle": False, "reader": "seek_behind-5"},
+    "http_lookup": {"digest": _of("http_lookup", 10), "partitions": 1},
+    "deduplicated": {
+        "status": 204,
+        "before": -1,
+        "known": 2,
+        "digest": _of("deduplicated", 3),
+        "empty": True,
+    },
+    "compacted": {
+        "started": 204,
+        "status": "SUCCESS",
+        "consumed": _of("compacted", 5, 15),
+        "read": _of("compacted", 5, 15),
+        "whole": _of("compacted", 20),
+    },
+    "terminated": {"status": 200, "refused": "TopicTerminated", "digest": _of("terminated", 3)},
+    "stats": {
+        "status": 200,
+        "publishers": ["sender"],
+        "sent": 10,
+        "type": "Shared",
+        "backlog": 6,
+        "consumers": 1,
+        "unacked": 6,
+    },
+    "skipped": {
+        "skip": 204,
+        "rest": _of("skipped", 6, 4),
+        "reset": 204,
+        "again": _of("skipped", 10),
+    },
+    "unloaded": {
+        "status": 204,
+        "first": _of("unloaded", 10),
+        "later": _of("unloaded", 10, 10),
+    },
 }
 
 RESTART = {

@@ -124,7 +124,8 @@ def _compared(
 ) -> ClientRun:
     run = ClientRun()
     seen = {line["scenario"]: line for line in map(_line, lines) if line}
-    for name, result in wanted.items():
+    for name, common in wanted.items():
+        result = {**common, **client.own.get(name, {})}
         said = seen.get(name, {"absent": "not there"} if name in client.absent else {})
         if said.get("result") == result:
             run.same.append(name)

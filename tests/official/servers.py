@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from loadgen.servers.processes import running_server
@@ -13,8 +14,10 @@ from tests.official.runs import Target
 from tests.proof.servers import ClusterSettings, Restartable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from loadgen.servers.processes import ServerLaunch, ServerProcess
 
 ANY_TARGET = {
     "brokerProxyAllowedTargetPorts": "*",
@@ -29,7 +32,7 @@ class Servers:
     """The running servers."""
 
     broker: Restartable
-    proxy_url: str
+    proxy: ServerProcess
 
     @property
     def direct(self) -> Target:
@@ -38,13 +41,32 @@ class Servers:
 
     @property
     def through_proxy(self) -> Target:
-        """The broker by way of the proxy."""
-        return Target(self.proxy_url, self.broker.server.web_url)
+        """The broker by way of the proxy, which forwards REST as well."""
+        return Target(self.proxy.service_url, self.proxy.web_url)
 
     def kill_and_start(self) -> None:
         """End the broker with SIGKILL and start it again."""
         os.kill(self.broker.server.pid, signal.SIGKILL)
         self.broker.restart()
+
+
+def _same_ports(settings: ClusterSettings) -> Callable[[int], ServerLaunch]:
+    """Have every life of a broker on the ports of the first."""
+    web_port = free_port()
+
+    def launch(port: int) -> ServerLaunch:
+        found = settings.broker_launch(port)
+        return replace(found, settings={**found.settings, "webServicePort": str(web_port)})
+
+    return launch
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on now."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port: int = listening.getsockname()[1]
+        return port
 
 
 @contextmanager
@@ -60,8 +82,7 @@ def floodgate(profile: str, folder: Path) -> Iterator[Servers]:
         },
     )
     with ExitStack() as stack:
-        broker = Restartable(stack, settings.broker_launch)
+        broker = Restartable(stack, _same_ports(settings))
         launch = settings.proxy_launch(broker.server)
         launch.settings.update(ANY_TARGET)
-        proxy = stack.enter_context(running_server(launch))
-        yield Servers(broker, proxy.service_url)
+        yield Servers(broker, stack.enter_context(running_server(launch)))

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.admin.paths import Endpoint
+from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, namespace_name, segment
 from broker.bundles import BundleRange, boundaries, bundle_named
 from broker.ownership.ownership import Bundle, NotServedError
+from broker.topics.rules import no_namespace
 from server.http import RestError, json_response
 
 if TYPE_CHECKING:
@@ -33,11 +34,12 @@ class OwnershipAdmin:
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
+        takes = Takes.APPLICATION_JSON
         return [
             Endpoint("GET", _BROKERS, self.list_brokers),
             Endpoint("GET", f"{_BROKERS}/{{cluster}}", self.list_brokers),
-            Endpoint("PUT", f"{_NAMESPACE}/unload", self.unload_namespace),
-            Endpoint("PUT", f"{_NAMESPACE}/{{bundle}}/unload", self.unload_bundle),
+            Endpoint("PUT", f"{_NAMESPACE}/unload", self.unload_namespace, takes),
+            Endpoint("PUT", f"{_NAMESPACE}/{{bundle}}/unload", self.unload_bundle, takes),
         ]
 
     async def list_brokers(self, _: web.Request) -> web.Response:
@@ -47,7 +49,7 @@ class OwnershipAdmin:
     async def unload_namespace(self, request: web.Request) -> web.Response:
         """Have the owners of all bundles of a namespace let them go, with their topics closed."""
         namespace = namespace_name(request)
-        count = (await self._context.policies(namespace)).bundles
+        count = await self._bundles(namespace)
         edges = [int(edge, 16) for edge in boundaries(count)]
         # The last edge is written as the last hash, which belongs to its bundle.
         highs = [*edges[1:-1], edges[-1] + 1]
@@ -59,11 +61,17 @@ class OwnershipAdmin:
         """Have the owner of a bundle let it go."""
         namespace = namespace_name(request)
         text = segment(request, "bundle")
-        hashes = bundle_named(text, (await self._context.policies(namespace)).bundles)
+        hashes = bundle_named(text, await self._bundles(namespace))
         if hashes is None:
             raise RestError(412, f"Invalid bundle range: {text[:100]}")
         await self._release(namespace, [hashes])
         return done()
+
+    async def _bundles(self, namespace: NamespaceName) -> int:
+        policies = await self._context.store.policies(namespace)
+        if policies is None:
+            raise no_namespace()
+        return policies.bundles
 
     async def _release(self, namespace: NamespaceName, ranges: Sequence[BundleRange]) -> None:
         try:

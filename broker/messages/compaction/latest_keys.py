@@ -36,7 +36,7 @@ class _KeyedMessage(NamedTuple):
 
     Attributes:
         key: None for a message without.
-        has_value: False for one that deletes its key: it says so, or is empty.
+        has_value: False for one that deletes its key: it is empty.
         there: False for one that an earlier compaction has left out.
     """
 
@@ -155,10 +155,9 @@ def _opened(entry: Entry, *, keep_bytes: bool) -> Generator[None, None, _Opened 
     payload = payload_of(entry.data)
     if not is_readable_batch(metadata):
         size = metadata.uncompressed_size if metadata.compression else len(payload)
-        has_value = size > 0 and not metadata.null_value
         key = metadata.partition_key if metadata.HasField("partition_key") else None
         yield
-        return _Opened(metadata, [_KeyedMessage(key, has_value)], None)
+        return _Opened(metadata, [_KeyedMessage(key, size > 0)], None)
     batch: list[BatchMessage] = []
     messages: list[_KeyedMessage] = []
     try:
@@ -167,9 +166,8 @@ def _opened(entry: Entry, *, keep_bytes: bool) -> Generator[None, None, _Opened 
             own = message.metadata
             if keep_bytes:
                 batch.append(message)
-            has_value = own.payload_size > 0 and not own.null_value
             key = own.partition_key if own.HasField("partition_key") else None
-            messages.append(_KeyedMessage(key, has_value, not own.compacted_out))
+            messages.append(_KeyedMessage(key, own.payload_size > 0, not own.compacted_out))
             if len(messages) % MESSAGES_A_STEP == 0:
                 yield
     except UnreadableBatchError:

@@ -24,15 +24,27 @@ class EntrySizes:
     Attributes:
         counts: A number for each of BUCKETS, then those that are larger.
         size_bytes: Of all entries.
+        last_counts, last_bytes: The same, of the period that ended last.
     """
 
-    __slots__ = ("counts", "size_bytes")
+    __slots__ = ("_seen_bytes", "_seen_counts", "counts", "last_bytes", "last_counts", "size_bytes")
 
     def __init__(self) -> None:
         self.counts = [0] * (len(_BOUNDS) + 1)
         self.size_bytes = 0
+        self.last_counts = self._seen_counts = tuple(self.counts)
+        self.last_bytes = self._seen_bytes = 0
 
     def add(self, size_bytes: int) -> None:
         """Count an entry."""
         self.counts[bisect_left(_BOUNDS, size_bytes)] += 1
         self.size_bytes += size_bytes
+
+    def period_ended(self) -> None:
+        """End a period (statsUpdateFrequencyInSecs)."""
+        counts = tuple(self.counts)
+        self.last_counts = tuple(
+            now - then for now, then in zip(counts, self._seen_counts, strict=True)
+        )
+        self.last_bytes = self.size_bytes - self._seen_bytes
+        self._seen_counts, self._seen_bytes = counts, self.size_bytes

@@ -118,8 +118,9 @@ class SharedDispatcher(Dispatcher):
             self._waits_for_entry = True
             return None
         if self._waits_for_entry:
-            # A read that waited ends with the first entry that came (recorded).
-            most, self._waits_for_entry = 1, False
+            # The first entry of a ledger is stored by itself, and ends a waiting read (recorded).
+            most = 1 if cursor.read_position.entry_id == 0 else most
+            self._waits_for_entry = False
         read = self._ledger.read(cursor.read_position, most, READ_BYTES)
         if not read:
             return None
@@ -283,6 +284,8 @@ class SharedDispatcher(Dispatcher):
     def _redelivered(
         self, consumer: Consumer, position: Position, left: int, sticky_hash: int
     ) -> None:
+        if self._cursor.is_acknowledged(position):
+            return  # It was skipped or expired in this turn.
         self._redeliveries[position] = self._redeliveries.get(position, 0) + 1
         consumer.messages_redelivered += left
         self.replay.add(position, sticky_hash)
@@ -298,9 +301,11 @@ class SharedDispatcher(Dispatcher):
         mark = self._cursor.mark_delete
         self.replay.discard_through(mark)
         self.delayed.discard_through(mark)
+        for passed in [at for at in self._redeliveries if at <= mark]:
+            del self._redeliveries[passed]
         for consumer in self.consumers:
-            passed = (at for at in list(consumer.pending) if at <= mark)
-            self._leaving.append(_Leaving(consumer, passed, self._dropped))
+            held = (at for at in list(consumer.pending) if at <= mark)
+            self._leaving.append(_Leaving(consumer, held, self._dropped))
         self.wake()
 
     # -- consumers ----------------------------------------------------------------------------

@@ -56,9 +56,11 @@ class SingleActiveDispatcher(Dispatcher):
     def _read(self, active: Consumer) -> list[Entry]:
         """Read as many entries as there are permits, also if they turn out to be batches.
 
-        After a wait only the first that came: upstream's read ends with it (recorded).
+        After a wait for the first entry of a ledger only that: it is stored by itself, and ends
+        upstream's read (recorded).
         """
-        most = 1 if self._waits_for_entry else READ_ENTRIES
+        alone = self._waits_for_entry and self._cursor.read_position.entry_id == 0
+        most = 1 if alone else READ_ENTRIES
         allowed = self._allowed(min(most, active.permits))
         if not allowed:
             return []

@@ -86,6 +86,10 @@ class Call:
         """Write an object."""
         self._show(asked, work, partial(Output.table, hide_unset=hide_unset))
 
+    def value(self, asked: str, work: Callable[[PulsarAdmin], Awaitable[object]]) -> None:
+        """Write JSON of any kind."""
+        self._show(asked, work, Output.value)
+
     def text(self, asked: str, key: str, work: Callable[[PulsarAdmin], Awaitable[str]]) -> None:
         """Write a text, which JSON calls ``key``."""
         self._show(asked, work, partial(Output.text, key=key))

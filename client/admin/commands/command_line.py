@@ -15,7 +15,9 @@ from typer.exceptions import TyperException
 
 from client.admin.commands import brokers, namespaces, schemas, tenants, topics
 from client.admin.commands.call import EXIT_FAILED, EXIT_USAGE, PROGRAM, Call
+from client.admin.commands.messages.verbs import add_message_verbs
 from client.admin.commands.options import EVERYWHERE, AsJson, RequestTimeout
+from client.admin.commands.policies.verbs import add_policies, topic_policies
 from client.admin.commands.streams import forget_output, nobody_need_read, ready_streams, unreadable
 from client.admin.url import DEFAULT_ADMIN_URL, REQUEST_TIMEOUT_SECONDS
 from proto.version import VERSION
@@ -40,7 +42,11 @@ floodgate-admin topics create acme/orders/eu -p team=red,tier=1
 floodgate-admin topics list acme/orders
 floodgate-admin --admin-url http://10.0.0.7:8080 brokers healthcheck""",
 )
+add_message_verbs(topics.app)
+add_policies(topic_policies, topics=True)
+add_policies(namespaces.app, topics=False)
 app.add_typer(topics.app, name="topics")
+app.add_typer(topic_policies, name="topicPolicies")
 app.add_typer(schemas.app, name="schemas")
 app.add_typer(namespaces.app, name="namespaces")
 app.add_typer(tenants.tenants, name="tenants")

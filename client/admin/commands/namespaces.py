@@ -139,6 +139,70 @@ def bundles(call: Call, namespace: Namespace) -> None:
     call.run(f"get the bundles of {namespace}", write)
 
 
+Bundle = Annotated[
+    str | None, typer.Option("--bundle", "-b", metavar="RANGE", help="Only this hash range.")
+]
+
+
+def _of(bundle: str | None, *segments: str) -> list[str]:
+    return [*([bundle] if bundle else ()), *segments]
+
+
+@verb(app, "unload")
+def unload(call: Call, namespace: Namespace, bundle: Bundle = None) -> None:
+    """Close all topics of a namespace; their clients come back.
+
+    Examples:
+    floodgate-admin namespaces unload acme/orders
+    """
+    call.change(
+        f"unload {namespace}",
+        Changed("unloaded", namespace),
+        lambda admin: admin.calls.ask("PUT", namespace, *_of(bundle, "unload")),
+    )
+
+
+@verb(app, "clear-backlog")
+def clear_backlog(
+    call: Call,
+    namespace: Namespace,
+    subscription: Annotated[
+        str | None, typer.Option("--sub", "-s", metavar="NAME", help="Only subscriptions of it.")
+    ] = None,
+    bundle: Bundle = None,
+) -> None:
+    """Skip all messages of all subscriptions, or of those of a name.
+
+    Examples:
+    floodgate-admin namespaces clear-backlog acme/orders -s billing
+    """
+    segments = _of(bundle, "clearBacklog", *([subscription] if subscription else ()))
+    call.change(
+        f"clear the backlogs of {namespace}",
+        Changed("cleared", f"the backlogs of {namespace}"),
+        lambda admin: admin.calls.ask("POST", namespace, *segments),
+    )
+
+
+@verb(app, "unsubscribe")
+def unsubscribe(
+    call: Call,
+    namespace: Namespace,
+    subscription: Annotated[str, typer.Option("--sub", "-s", metavar="NAME", help="Its name.")],
+    bundle: Bundle = None,
+) -> None:
+    """Delete the subscriptions of a name in a namespace.
+
+    Examples:
+    floodgate-admin namespaces unsubscribe acme/orders -s billing
+    """
+    call.change(
+        f"delete the subscriptions {subscription} of {namespace}",
+        Changed("deleted", subscription, namespace=str(namespace)),
+        lambda admin: admin.calls.ask("POST", namespace, *_of(bundle, "unsubscribe", subscription)),
+    )
+
+
 def ranges(boundaries: list[str]) -> list[str]:
     """Return the ranges between boundaries."""
     return [f"{low}_{high}" for low, high in pairwise(boundaries)]

@@ -22,6 +22,7 @@ MAX_BATCHES_AHEAD = 2_048
 _INDENT = 2
 _END = ""
 _NONE = "There are none."
+_NOT_SET = "It is not set."
 
 
 class Output:
@@ -80,6 +81,19 @@ class Output:
             self.note(_NONE)
         if hidden := len(every) - len(shown):
             self.note(f"{hidden} more are not set; --json shows them.")
+
+    def value(self, value: object) -> None:
+        """Write JSON of any kind: an object as a table, an array of texts a line each."""
+        if self.as_json:
+            self.json(value)
+        elif isinstance(value, dict):
+            self.table(value)
+        elif isinstance(value, list) and all(isinstance(one, str) for one in value):
+            self.names(value)
+        elif value is None:
+            self.note(_NOT_SET)
+        else:
+            self.say(cell(value) if isinstance(value, str) else json.dumps(value))
 
     def text(self, text: str, key: str) -> None:
         """Write one text: bare, or as the member ``key`` of an object."""

@@ -22,6 +22,7 @@ EXCLUSIVE, SHARED, KEY_SHARED = 0, 1, 3
 AFTER_ALL_MS = 4_102_444_800_000
 """The year 2100; messages are of the first millisecond of 1970."""
 UNKNOWN_ID = 9
+KEYS = ("a", "b", "c", "d")
 BATCH = 3
 
 
@@ -157,13 +158,13 @@ class _Writer:
         first = len(self._messages)
         numbers = list(range(first, first + count))
         self._messages += [(f"m{number}", size) for number in numbers]
-        return {
-            "command": "SEND",
-            "producer_id": self._of(self._sides[connection].producers, 0.01),
-            "sequence_ids": numbers,
-            "batch_of": size,
-            "bad_checksum": self._dice.random() < 0.05,
-        }
+        does: dict[str, Any] = {"command": "SEND"}
+        does["producer_id"] = self._of(self._sides[connection].producers, 0.01)
+        does |= {"sequence_ids": numbers, "batch_of": size}
+        does["bad_checksum"] = self._dice.random() < 0.05
+        if self._dice.random() < 0.4:
+            does["keys"] = [self._dice.choice(KEYS) for _ in numbers]
+        return does
 
     def _close_producer(self, connection: int) -> dict[str, Any]:
         number = self._of(self._sides[connection].producers)
@@ -183,10 +184,14 @@ class _Writer:
         does |= {"subscription": name, "subType": kind, "consumer_id": number}
         does |= {"request_id": self._request(), "consumer_name": f"c{connection}{number}"}
         does["initialPosition"] = self._dice.choice((0, 1, 1))
-        if self._dice.random() < 0.1:
+        if self._dice.random() < 0.12:
             does["durable"] = False
+            if self._dice.random() < 0.5:
+                does["start_message"] = self._some_message()[0]
         if self._dice.random() < 0.1:
             does["priority_level"] = self._dice.choice((0, 1))
+        if self._dice.random() < 0.1:
+            does["consumer_epoch"] = self._dice.choice((0, 1))
         if number not in self._sides[connection].consumers:
             self._sides[connection].consumers.append(number)
         return does
@@ -220,6 +225,8 @@ class _Writer:
         if self._dice.random() < 0.4:
             some = {self._some_message()[0] for _ in range(self._dice.randint(1, 2))}
             does["messages"] = sorted(some)
+        if self._dice.random() < 0.1:
+            does["consumer_epoch"] = self._dice.choice((1, 2))
         return does
 
     def _seek(self, connection: int) -> dict[str, Any]:

@@ -26,6 +26,7 @@ var scenarios = map[string]func(*Place) Result{
 	"batched_reader": batchedReader, "seek_id": seekID, "seek_time": seekTime, "last_id": lastID,
 	"table_view": tableView, "schema_string": schemaString, "schema_json": schemaJSON,
 	"schema_avro": schemaAvro, "schema_deleted": schemaDeleted, "missing_topic": missingTopic,
+	"http_lookup": httpLookup, "deduplicated": deduplicated, "compacted": compacted,
 	"restart": restart,
 }
 

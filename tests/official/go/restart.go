@@ -10,9 +10,14 @@ import (
 	"github.com/apache/pulsar-client-go/pulsar"
 )
 
-func untilQuiet(consumer pulsar.Consumer) map[string]bool {
+// received returns all that comes: patiently until so many are there, as clients reconnect slowly.
+func received(consumer pulsar.Consumer, wanted int) map[string]bool {
 	found := map[string]bool{}
-	for wait := patience; ; wait = time.Second {
+	for {
+		wait := quiet
+		if len(found) < wanted {
+			wait = patience
+		}
 		soon, cancel := within(wait)
 		message, err := consumer.Receive(soon)
 		cancel()
@@ -64,7 +69,7 @@ func restart(place *Place) Result {
 	for _, message := range readAll(readFrom(client, place.topic(""), pulsar.EarliestMessageID(), false)) {
 		stored[string(message.Payload())] = true
 	}
-	got, rest := untilQuiet(quick), untilQuiet(consumer)
+	got, rest := received(quick, 2*count), received(consumer, count+count/2)
 	left := len(rest) >= count+count/2
 	for _, payload := range more {
 		left = left && rest[string(payload)]

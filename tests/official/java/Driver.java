@@ -61,6 +61,9 @@ public class Driver {
         SCENARIOS.put("schema_avro", Typed::schemaAvro);
         SCENARIOS.put("schema_deleted", Typed::schemaDeleted);
         SCENARIOS.put("missing_topic", Typed::missingTopic);
+        SCENARIOS.put("http_lookup", Administering::httpLookup);
+        SCENARIOS.put("deduplicated", Administering::deduplicated);
+        SCENARIOS.put("compacted", Administering::compacted);
         SCENARIOS.put("restart", Restart::restart);
     }
 

@@ -43,8 +43,8 @@ class Restart {
                 Reading.readAll(Reading.from(client, place, MessageId.earliest).create())) {
             stored.add(new String(message.getData()));
         }
-        Set<String> got = untilQuiet(quick);
-        Set<String> rest = untilQuiet(consumer);
+        Set<String> got = received(quick, 2 * COUNT);
+        Set<String> rest = received(consumer, COUNT + COUNT / 2);
         boolean left = rest.size() >= COUNT + COUNT / 2
                 && more.stream().allMatch(payload -> rest.contains(new String(payload)));
         Consumer<byte[]> late = client.newConsumer()
@@ -59,17 +59,17 @@ class Restart {
                 "late", !Place.nothingComes(late));
     }
 
-    private static Set<String> untilQuiet(Consumer<byte[]> consumer) throws Exception {
+    /** Return all that comes: patiently until so many are there, as clients reconnect slowly. */
+    private static Set<String> received(Consumer<byte[]> consumer, int wanted) throws Exception {
         Set<String> found = new TreeSet<>();
-        int patience = Place.PATIENCE_MILLIS;
         while (true) {
+            int patience = found.size() < wanted ? Place.PATIENCE_MILLIS : Place.QUIET_MILLIS;
             Message<byte[]> message = consumer.receive(patience, TimeUnit.MILLISECONDS);
             if (message == null) {
                 return found;
             }
             consumer.acknowledge(message);
             found.add(new String(message.getData()));
-            patience = 1_000;
         }
     }
 }

@@ -13,6 +13,7 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import administering
 import consuming
 import producing
 import reading
@@ -20,8 +21,9 @@ import restart
 import typed
 from place import Place, place_for
 
-AT_ONCE = 8
-PARALLEL = [*consuming.SCENARIOS, *producing.SCENARIOS, *reading.SCENARIOS, *typed.SCENARIOS]
+AT_ONCE = 12
+SUBJECTS = [consuming, producing, reading, typed, administering]
+PARALLEL = [scenario for subject in SUBJECTS for scenario in subject.SCENARIOS]
 ALL = {scenario.__name__: scenario for scenario in [*PARALLEL, *restart.SCENARIOS]}
 _writing = threading.Lock()
 

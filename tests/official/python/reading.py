@@ -79,6 +79,23 @@ def seek_id(place):
     }
 
 
+def seek_behind(place):
+    """Without being told otherwise a seek leads behind the message that it names."""
+    client = place.client()
+    consumer = client.subscribe(place.topic(), "s", pulsar.ConsumerType.Shared)
+    fill(client, place.topic(), payloads("seek_behind", 10))
+    got = receive(consumer, 10)
+    consumer.seek(got[4].message_id())
+    reading = client.create_reader(place.topic(), pulsar.MessageId.latest)
+    idle = reading.has_message_available()
+    reading.seek(got[4].message_id())
+    return {
+        "consumer": consumer.receive(PATIENCE_MILLIS).data().decode(),
+        "idle": idle,
+        "reader": reading.read_next(PATIENCE_MILLIS).data().decode(),
+    }
+
+
 def seek_time(place):
     """A consumer and a reader go back to a moment."""
     client = place.client()
@@ -125,4 +142,13 @@ def table_view(place):
     return {"first": digest(value or b"" for value in first), "changed": changed}
 
 
-SCENARIOS = [reader, reader_at, batched_reader, seek_id, seek_time, last_id, table_view]
+SCENARIOS = [
+    reader,
+    reader_at,
+    batched_reader,
+    seek_id,
+    seek_behind,
+    seek_time,
+    last_id,
+    table_view,
+]

@@ -4,7 +4,7 @@ import sys
 
 import pulsar
 from consuming import EARLIEST
-from place import PATIENCE_MILLIS, digest, nothing_comes, payloads, receive
+from place import PATIENCE_MILLIS, QUIET_MILLIS, digest, nothing_comes, payloads, receive
 
 COUNT = 200
 
@@ -36,8 +36,8 @@ def restart(place):
     stored = []
     while reader.has_message_available():
         stored.append(reader.read_next(PATIENCE_MILLIS).data())
-    got = {message.data() for message in _until_quiet(quick)}
-    left = {message.data() for message in _until_quiet(consumer)}
+    got = _received(quick, 2 * COUNT)
+    left = _received(consumer, COUNT + COUNT // 2)
     late = client.subscribe(place.topic(), "late", initial_position=EARLIEST)
     return {
         "quick": digest(sorted(got)),
@@ -47,17 +47,16 @@ def restart(place):
     }
 
 
-def _until_quiet(consumer):
-    found = []
-    patience = PATIENCE_MILLIS
+def _received(consumer, wanted):
+    """Return all that comes: patiently until so many are there, as clients reconnect slowly."""
+    found = set()
     while True:
         try:
-            message = consumer.receive(patience)
+            message = consumer.receive(PATIENCE_MILLIS if len(found) < wanted else QUIET_MILLIS)
         except pulsar.Timeout:
             return found
         consumer.acknowledge(message)
-        found.append(message)
-        patience = 1_000
+        found.add(message.data())
 
 
 SCENARIOS = [restart]

@@ -1,6 +1,6 @@
 """A dialogue: what two connections do about one topic, step by step, and what they then receive.
 
-The form is that of the recording. A step is ``{"connection": 0 or 1, "does": {...}, "then": [...]}``:
+The form is that of the recording. A step has ``connection`` (0 or 1), ``does`` and ``then``:
 ``does`` is a command with its fields, or ``RESET``; each line of ``then`` is what one received
 frame says, with the connection it came on. Nothing here knows how commands look on the wire
 (``wire``) or who plays them (``player``).

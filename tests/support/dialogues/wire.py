@@ -46,7 +46,7 @@ _BODIES = {
     "CONSUMER_STATS": "consumerStats",
     "PING": "ping",
 }
-_NOT_FIELDS = frozenset({"command", "message", "messages", "ack_set"})
+_NOT_FIELDS = frozenset({"command", "message", "messages", "start_message", "ack_set"})
 
 
 def connect_bytes() -> bytes:
@@ -98,6 +98,8 @@ def _set(body: Any, name: str, value: Any) -> None:
 def _name_messages(command: pb.BaseCommand, does: Mapping[str, Any], ids: MessageIds) -> None:
     named = [_message_id(name, ids) for name in does.get("messages", ())]
     command.redeliverUnacknowledgedMessages.message_ids.extend(named) if named else None
+    if "start_message" in does:
+        command.subscribe.start_message_id.CopyFrom(_message_id(does["start_message"], ids))
     if "message" not in does:
         return
     one = _message_id(does["message"], ids)
@@ -126,6 +128,8 @@ def _send(does: Mapping[str, Any], number: int) -> bytes:
     command.send.sequence_id = number
     metadata = pb.MessageMetadata(producer_name=_PRODUCER, sequence_id=number)
     metadata.publish_time = _PUBLISH_TIME
+    if "keys" in does:
+        metadata.partition_key = does["keys"][does["sequence_ids"].index(number)]
     payload = f"m{number}".encode()
     if size > 1:
         command.send.num_messages = size
@@ -219,6 +223,7 @@ def _message(command: pb.BaseCommand, behind: bytes) -> Seen:
         "num_messages_in_batch": metadata.num_messages_in_batch,
         "partition": message.message_id.partition,
         "ack_set": list(message.ack_set),
+        **({"consumer_epoch": message.consumer_epoch} if message.consumer_epoch else {}),
     }
 
 

@@ -4,10 +4,10 @@ A recording is a file of JSON lines under ``tests/golden``. Each line is a case,
 ``exchange`` lists rows in order: ``["C", text]`` or ``["C", words, hex]`` is what the client sends,
 ``["S", text]`` what comes back. Text is protobuf text format of ``BaseCommand``, or ``(nothing)``,
 or ``(closed)``; behind ``+payload`` stand the bytes behind a MESSAGE, or how many they are.
-``["REST", request, status]`` is a call of the broker's admin in between, and ``["second connection",
-row]``, or the row's parts behind those words, happens on another connection. ``["NOTE", text]`` says
-that messages came that were not recorded one by one. ``["first connection", "closes"]`` was not
-recorded, but happened. Files whose name begins with
+``["REST", request, status]`` is a call of the broker's admin in between, and
+``["second connection", row]``, or the row's parts behind those words, happens on another
+connection. ``["NOTE", text]`` says that messages came that were not recorded one by one.
+``["first connection", "closes"]`` was not recorded, but happened. Files whose name begins with
 ``broker`` are held against the broker, those that begin with ``proxy`` against the proxy; a later
 recording is added by dropping in a file.
 
@@ -223,26 +223,26 @@ def parse_row(row: list[Any]) -> Step:
     Raises:
         ValueError: The row is of no known form.
     """
+    if row[:1] == ["second connection"]:
+        return _on_the_second(row[1] if isinstance(row[1], list) else row[1:])
     match row:
-        case ["C", text] if delay := _DELAYED_SEND.fullmatch(text):
-            return Send(None, delivered_in_ms=int(float(delay["seconds"]) * 1_000))
         case ["C", text]:
-            return Send(parse_command(text))
+            return _send(text)
         case ["C", words, digits]:
             return Send(None, bytes.fromhex(digits), "one byte at a time" in words)
         case ["S", text]:
             return _expect(text)
         case ["REST", request, status]:
             return parse_request(request, int(status))
-        case ["first connection", "closes"]:
-            return Close()
-        case ["NOTE", _]:
-            return Note()
-        case ["second connection", ["C" | "S", *_] as inner]:
-            return _on_the_second(inner)
-        case ["second connection", "C" | "S", *_]:
-            return _on_the_second(row[1:])
+        case ["NOTE", _] | ["first connection", "closes"]:
+            return Note() if row[0] == "NOTE" else Close()
     raise ValueError(f"a row that is neither ['C', ...] nor ['S', text]: {row}")
+
+
+def _send(text: str) -> Send:
+    if delay := _DELAYED_SEND.fullmatch(text):
+        return Send(None, delivered_in_ms=int(float(delay["seconds"]) * 1_000))
+    return Send(parse_command(text))
 
 
 def _expect(text: str) -> Expect:
@@ -255,7 +255,9 @@ def _expect(text: str) -> Expect:
 
 def _on_the_second(row: list[Any]) -> Step:
     step = parse_row(row)
-    return replace(step, connection=1) if isinstance(step, Send | Expect) else step
+    if not isinstance(step, Send | Expect):
+        raise ValueError(f"a row that cannot be of the second connection: {row}")  # noqa: TRY004 - the row is wrong, not a type
+    return replace(step, connection=1)
 
 
 def parse_request(text: str, status: int) -> Rest:

@@ -199,6 +199,10 @@ def _masked(key: str, value: Any) -> Any:
         items = [_masked(key, one) for one in value]
         scalar = not any(isinstance(one, dict | list) for one in items)
         return sorted(items, key=str) if scalar else items
+    return _masked_scalar(key, value)
+
+
+def _masked_scalar(key: str, value: Any) -> Any:
     if key in _OF_THE_MOMENT or (key == "metadata" and isinstance(value, str)):
         return f"<{key}>"
     if _is_moment(key, value):

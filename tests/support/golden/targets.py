@@ -60,6 +60,9 @@ def golden_broker(folder: Path) -> Iterator[Target]:
     names.write_text("".join(f"persistent://public/{name}\n" for name in topics))
     command = ["-m", "broker", *_AS_RECORDED, "--set", "brokerServicePort=0"]
     command += ["--set", "brokerDeleteInactiveTopicsEnabled=false"]
+    # A standalone broker has one bookie.
+    for copies in ("EnsembleSize", "WriteQuorum", "AckQuorum"):
+        command += ["--set", f"managedLedgerDefault{copies}=1"]
     command += ["--set", "metadataStoreUrl=memory:local", "--import", str(names)]
     command += ["--set", "advertisedAddress=127.0.0.1", "--set", "clusterName=standalone"]
     with running_server(command, folder / "broker.log") as server:

@@ -11,7 +11,6 @@ from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.metadata import digest_of, parse_metadata
 from broker.messages.producer import Producer
 from broker.messages.publishing.closed_producers import ClosedProducers
-from broker.messages.publishing.latency import PublishLatency
 from broker.messages.publishing.throttling import (
     ConnectionPublishes,
     PublishBuffer,
@@ -130,7 +129,6 @@ class TopicOnHand:
             self.clock,
             lambda _: self.policies,
             self.broken.append,
-            PublishLatency(),
         )
 
     async def topic(self, *, slow: bool = False) -> PersistentTopic:

@@ -1,9 +1,17 @@
-"""The lines of an exposition: no parser between a test and the text."""
+"""The lines of an exposition, written and read: no parser between a test and the text."""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from server.metrics.exposition import openmetrics_lines, prometheus_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from prometheus_client import CollectorRegistry
 
 _SAMPLE = re.compile(r"(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})? (?P<value>\S+)")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -39,3 +47,18 @@ def read_samples(text: str) -> list[SampleLine]:
             labels = dict(_LABEL.findall(match["labels"] or ""))
             samples.append(SampleLine(match["name"], family_type, labels, float(match["value"])))
     return samples
+
+
+def exposition(registry: CollectorRegistry) -> bytes:
+    """Return what all collectors say, in Prometheus' format."""
+    return _joined(chain.from_iterable(map(prometheus_lines, registry.collect())))
+
+
+def openmetrics(registry: CollectorRegistry) -> bytes:
+    """Return what all collectors say, as OpenMetrics."""
+    families = map(openmetrics_lines, registry.collect())
+    return _joined(chain(chain.from_iterable(families), ("# EOF",)))
+
+
+def _joined(lines: Iterable[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode()

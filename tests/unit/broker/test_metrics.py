@@ -14,10 +14,9 @@ from broker.topic_lists.sequence import TopicSequence
 from limiter.flow.totals import FlowTotals
 from proto.names import NamespaceName
 from server.connection.counters import ConnectionCounters
-from server.metrics.exposition import exposition
 from server.metrics.flow import flow_metrics
 from tests.support.clocks.manual_clock import ManualClock
-from tests.support.processes.samples import read_samples
+from tests.support.processes.samples import exposition, read_samples
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "metrics.txt"
 

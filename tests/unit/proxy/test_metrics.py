@@ -13,10 +13,9 @@ from proxy.listing.live_answers import LiveAnswers
 from proxy.metrics import ProxyMetrics
 from server.connection.counters import ConnectionCounters, ProxyCounters
 from server.connection.unanswered_requests import UnansweredRequests
-from server.metrics.exposition import exposition
 from server.metrics.flow import flow_metrics
 from tests.support.clocks.manual_clock import ManualClock
-from tests.support.processes.samples import read_samples
+from tests.support.processes.samples import exposition, read_samples
 
 
 def test_every_counter_is_exported_with_its_total() -> None:

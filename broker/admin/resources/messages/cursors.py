@@ -108,6 +108,8 @@ class CursorAdmin:
         topics, name = await self._topics.all_stored(request), subscription_name(request)
         for subscription in [subscription_of(topic, name) for topic in topics]:
             subscription.seek(subscription.topic.ledger.published_at(time_ms))
+        for topic in topics:
+            await topic.ledger.flushed()
         return done()
 
     async def reset_to_id(self, request: web.Request) -> web.Response:
@@ -117,6 +119,7 @@ class CursorAdmin:
         subscription = await self._subscription(request, refusal)
         ledger, position = subscription.topic.ledger, target.position
         subscription.seek(ledger.following(position) if target.excluded else position)
+        await ledger.flushed()
         return done()
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.admin.owners import check_owner, check_owner_of_all
 from broker.admin.paths import Endpoint
 from broker.admin.requests import done, flag, topic_name
 from broker.admin.resources.messages.subjects import TOPIC_PATH
@@ -37,7 +38,9 @@ class DeletionAdmin:
 
     async def delete(self, request: web.Request) -> web.Response:
         """Delete a topic; with force also under its clients."""
-        await self._delete(topic_name(request), force=flag(request, "force"))
+        topic = topic_name(request)
+        await check_owner(self._context, topic)
+        await self._delete(topic, force=flag(request, "force"))
         return done()
 
     async def _delete(self, topic: TopicName, *, force: bool) -> None:
@@ -52,6 +55,7 @@ class DeletionAdmin:
         snapshot = await self._context.store.snapshot(topic.namespace)
         count = snapshot.partitioned.get(str(topic), 0) if snapshot is not None else 0
         partitions = [TopicName.parse(partition_name(topic, index)) for index in range(count)]
+        await check_owner_of_all(self._context, partitions)
         used = [one for one in partitions if self._is_used(one)]
         for one in used:
             loaded = messaging.loaded_topics.loaded(one)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from broker.admin.resources.messages.consumer_stats import moment
 from broker.admin.resources.messages.subjects import last_id, subscriptions_of
+from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.topic import PersistentTopic
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def internal_stats(topic: Topic, *, metadata: bool) -> dict[str, object]:
         "cursors": {one.name: _cursor(one, topic) for one in subscriptions_of(topic)},
         "properties": {},
         "schemaLedgers": [],
-        "compactedLedger": _ledger(-1, -1, -1),
+        "compactedLedger": _compacted(topic),
     }
 
 
@@ -82,6 +83,13 @@ def _ledger(ledger_id: int, entries: int, size_bytes: int) -> dict[str, object]:
         "offloaded": False,
         "underReplicated": False,
     }
+
+
+def _compacted(topic: PersistentTopic) -> dict[str, object]:
+    compacted = topic.compaction.compacted
+    if compacted is None:
+        return _ledger(-1, -1, -1)
+    return _ledger(compacted.ledger_id, len(compacted), compacted.ledger.size_bytes)
 
 
 def _waits(subscription: Subscription) -> bool:
@@ -111,8 +119,16 @@ def _cursor(subscription: Subscription, topic: PersistentTopic) -> dict[str, obj
         "totalNonContiguousDeletedMessagesRange": len(ranges),
         "subscriptionHavePendingRead": waits,
         "subscriptionHavePendingReplayRead": False,
-        "properties": {},
+        "properties": _cursor_properties(subscription, topic),
     }
+
+
+def _cursor_properties(subscription: Subscription, topic: PersistentTopic) -> dict[str, int]:
+    """Return where the compacted messages are, which the cursor of compaction has to know."""
+    compacted = topic.compaction.compacted
+    if compacted is None or subscription.name != SUBSCRIPTION:
+        return {}
+    return {"CompactedTopicLedger": compacted.ledger_id}
 
 
 def internal_info(topic: PersistentTopic) -> dict[str, object]:

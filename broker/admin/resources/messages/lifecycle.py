@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.admin.owners import check_owner_of_all
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, topic_name
 from broker.admin.resources.messages.message_ids import given_target, message_id
@@ -76,7 +77,9 @@ class LifecycleAdmin:
 
     async def unload(self, request: web.Request) -> web.Response:
         """Close a topic, all its partitions; their clients come back."""
-        for name in await self._topics.names(request):
+        names = await self._topics.names(request)
+        await check_owner_of_all(self._context, names)
+        for name in names:
             await self._topics.loaded.unload(name)
         return done()
 

@@ -1,7 +1,7 @@
 """Messages of all loaded topics of a namespace, or of one of its bundles.
 
-Source: upstream NamespacesBase.internalClearNamespaceBacklog, internalUnsubscribeNamespace,
-internalUnloadNamespace and the same for bundles.
+Source: upstream NamespacesBase.internalClearNamespaceBacklog, internalUnsubscribeNamespace and
+the same for bundles; how they are unloaded stands in ownership.py.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ class NamespaceMessageAdmin:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints: each for a namespace, and for a bundle."""
         calls = (
-            ("PUT", "unload", self.unload),
             ("POST", "clearBacklog", self.clear),
             ("POST", "clearBacklog/{subscription}", self.clear_one),
             ("POST", "unsubscribe/{subscription}", self.unsubscribe),
@@ -62,12 +61,6 @@ class NamespaceMessageAdmin:
         if bundle is None:
             raise RestError(412, f"Invalid bundle range: {text[:100]}")
         return [topic for topic in loaded if bundle.holds(str(topic.name).encode())]
-
-    async def unload(self, request: web.Request) -> web.Response:
-        """Close all topics; their clients come back."""
-        for topic in await self._topics(request):
-            await self._context.messaging.loaded_topics.unload(topic.name)
-        return done()
 
     async def clear(self, request: web.Request) -> web.Response:
         """Move all subscriptions to the end."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from broker.admin.owners import check_owner, check_owner_of_all
 from broker.admin.requests import segment, topic_name
 from broker.messages.position import EARLIEST, Position
 from broker.messages.topic import PersistentTopic, Topic
@@ -61,7 +62,9 @@ class MessageTopics:
 
         Raises:
             RestError: It does not exist, is not served here, or its messages cannot be read.
+            ServedElsewhereError: Another broker serves it.
         """
+        await check_owner(self._context, topic)
         try:
             return await self.loaded.get(topic, create=create)
         except RequestError as error:
@@ -108,7 +111,9 @@ class MessageTopics:
 
     async def all(self, request: web.Request) -> list[Topic]:
         """Return the topic in the path, or those of its partitions that are there."""
-        return [await self.load(name) for name in await self.names(request)]
+        names = await self.names(request)
+        await check_owner_of_all(self._context, names)
+        return [await self.load(name) for name in names]
 
     async def all_stored(self, request: web.Request) -> list[PersistentTopic]:
         """Return the persistent topic in the path, or its partitions."""

@@ -55,7 +55,7 @@ def topic_stats(topic: Topic, wanted: Wanted, owner: str) -> dict[str, Any]:
         **_NOT_HERE,
         "waitingPublishers": topic.producers.waiting,
         **dict.fromkeys(_HOLES, 0),
-        "compaction": _never_compacted(),
+        "compaction": _compaction(),
         "ownerBroker": owner,
         "topicCreationTimeStamp": 0,
         "lastPublishTimeStamp": 0,
@@ -68,7 +68,7 @@ def topic_stats(topic: Topic, wanted: Wanted, owner: str) -> dict[str, Any]:
 
 def _of_stored(topic: PersistentTopic, wanted: Wanted, owner: str) -> dict[str, Any]:
     shown = {one.name: subscription_stats(one, wanted) for one in subscriptions_of(topic)}
-    policies = topic.policies
+    policies, last = topic.policies, topic.compaction
     earliest = [one["earliestMsgPublishTimeInBacklog"] for one in shown.values()]
     return {
         **_traffic(topic, shown),
@@ -86,7 +86,9 @@ def _of_stored(topic: PersistentTopic, wanted: Wanted, owner: str) -> dict[str, 
         "replication": {},
         "deduplicationStatus": "Enabled" if policies.deduplication else "Disabled",
         **{name: sum(one[name] for one in shown.values()) for name in _HOLES},
-        "compaction": _never_compacted(),
+        "compaction": _compaction(
+            last.removed, last.succeeded_at, last.failed_at, last.duration_ms
+        ),
         "ownerBroker": owner,
         "topicCreationTimeStamp": topic.created_at,
         "lastPublishTimeStamp": topic.last_published_at,
@@ -115,16 +117,15 @@ def _publishers(topic: Topic, wanted: Wanted) -> list[dict[str, object]]:
     return [producer_stats(one) for one in topic.producers] if wanted.publishers else []
 
 
-def _never_compacted() -> dict[str, int]:
-    return dict.fromkeys(
-        (
-            "lastCompactionRemovedEventCount",
-            "lastCompactionSucceedTimestamp",
-            "lastCompactionFailedTimestamp",
-            "lastCompactionDurationTimeInMills",
-        ),
-        0,
-    )
+def _compaction(
+    removed: int = 0, succeeded_at: int = 0, failed_at: int = 0, duration_ms: int = 0
+) -> dict[str, int]:
+    return {
+        "lastCompactionRemovedEventCount": removed,
+        "lastCompactionSucceedTimestamp": succeeded_at,
+        "lastCompactionFailedTimestamp": failed_at,
+        "lastCompactionDurationTimeInMills": duration_ms,
+    }
 
 
 _NOT_HERE = dict.fromkeys(
@@ -181,16 +182,16 @@ def _together(bodies: list[dict[str, Any]]) -> dict[str, Any]:
 def _joined(key: str, values: Iterable[Any]) -> object:
     values = list(values)
     first = values[0]
-    if isinstance(first, bool):
-        return any(values)
     if isinstance(first, dict):
         return _together(values)
     if isinstance(first, list):
         return [one for each in values for one in each]
-    if isinstance(first, str):
-        return first
+    return first if isinstance(first, str) else _figure(key, values)
+
+
+def _figure(key: str, values: list[Any]) -> object:
+    if isinstance(values[0], bool):
+        return any(values)
     if key in _NOT_TOGETHER:
         return 0
-    if key in _LIMITS or key.endswith(_MOST):
-        return max(values)
-    return sum(values)
+    return max(values) if key in _LIMITS or key.endswith(_MOST) else sum(values)

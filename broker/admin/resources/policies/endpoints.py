@@ -9,7 +9,8 @@ from broker.admin.bodies import json_body
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag
 from broker.admin.resources.policies.checks import Asked
-from broker.admin.resources.policies.rows import ROWS, Empty, Null
+from broker.admin.resources.policies.row import Empty, Null
+from broker.admin.resources.policies.rows import ROWS
 from broker.admin.resources.policies.subjects import (
     NAMESPACE_PATH,
     TOPIC_PATH,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from broker.admin.context import AdminContext
-    from broker.admin.resources.policies.rows import Place, PolicyRow
+    from broker.admin.resources.policies.row import Place, PolicyRow
     from proto.names import NamespaceName, TopicName
 
 
@@ -95,7 +96,7 @@ class _Calls(ABC):
             asked = Asked(self._place.refusal, self._context.config, document)
             value = self._row.check(value, asked)
         await policies.set(subject, self._row.key, value)
-        return done()
+        return done(self._place.done)
 
     async def _body(self, request: web.Request) -> object:
         if not self._place.parameter:

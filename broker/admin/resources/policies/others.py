@@ -10,7 +10,8 @@ from broker.admin.bodies import json_body, strings
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag, segment
 from broker.admin.resources.policies.endpoints import shown
-from broker.admin.resources.policies.rows import Empty, rate_body, read_rate
+from broker.admin.resources.policies.rate_rows import rate_body, read_rate
+from broker.admin.resources.policies.row import Empty
 from broker.admin.resources.policies.subjects import (
     NAMESPACE_PATH,
     TOPIC_PATH,
@@ -18,7 +19,7 @@ from broker.admin.resources.policies.subjects import (
     topic_with_policies,
 )
 from broker.admin.resources.policies.values import texts_by_name
-from server.http import RestError, json_response
+from server.http import JSON_TYPE, RestError, json_response
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -211,4 +212,8 @@ async def _clusters(request: web.Request) -> Sequence[str]:
 
 
 def _plain(value: str | None) -> web.Response:
-    return done(200) if value is None else web.Response(text=value, content_type="application/json")
+    return (
+        done(200)
+        if value is None
+        else web.Response(body=value.encode(), headers={"Content-Type": JSON_TYPE})
+    )

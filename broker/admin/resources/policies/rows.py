@@ -6,11 +6,11 @@ Source: upstream NamespacesBase, PersistentTopicsBase and the classes of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
-
 from broker.admin.resources.policies import checks
+from broker.admin.resources.policies.number_rows import NUMBERS
+from broker.admin.resources.policies.rate_rows import RATES
+from broker.admin.resources.policies.row import Null, Place, PolicyRow
+from broker.admin.resources.policies.schema_rows import SCHEMAS
 from broker.admin.resources.policies.values import (
     Field,
     boolean,
@@ -23,317 +23,12 @@ from broker.admin.resources.policies.values import (
     set_of_texts,
     text,
 )
-from broker.policies.documents import UNDEFINED
 from broker.policies.effective import DeleteMode
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from broker.admin.resources.policies.checks import Check
-    from broker.admin.resources.policies.values import Reader
-    from broker.configuration.config import BrokerConfig
-    from broker.policies.effective import EffectivePolicies, Rate
-
-
-class Null(Enum):
-    """The meaning of a body that is null, or missing."""
-
-    VALUE = auto()
-    """The reader's value for none: 0, or false."""
-    REMOVES = auto()
-    """The policy is removed."""
-    KEEPS = auto()
-    """Nothing changes."""
-
-
-class Empty(Enum):
-    """The answer where nothing is set: the recordings have two sorts."""
-
-    NO_BODY = 200
-    NO_CONTENT = 204
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The paths of a policy of namespaces, or of topics.
-
-    Attributes:
-        path: The last part, below the namespace or topic.
-        verb: The method that sets it.
-        refusal: The sentence about a value that is refused.
-        null: The meaning of null.
-        unset: The answer where nothing is set.
-        removable: Whether DELETE removes it.
-        parameter: The parameter of the query that holds the value in place of a body.
-    """
-
-    path: str
-    verb: str = "POST"
-    refusal: str = ""
-    null: Null = Null.REMOVES
-    unset: Any = Empty.NO_BODY
-    removable: bool = True
-    parameter: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyRow:
-    """A policy.
-
-    Attributes:
-        key: Of documents; see ``broker.policies.documents``.
-        read: Reads its value.
-        namespace: Where it is set for namespaces.
-        topic: Where it is set for topics.
-        check: Refuses values; called with the value, the sentence and the configuration.
-        default: Returns the broker's own value; None where it is not shown as applied.
-        per_cluster: Whether a namespace's policies show it by cluster.
-    """
-
-    key: str
-    read: Reader
-    namespace: Place | None = None
-    topic: Place | None = None
-    check: Check = checks.anything
-    default: Callable[[EffectivePolicies, BrokerConfig], object] | None = None
-    per_cluster: bool = False
-
-
-def _most(key: str, namespace: str, topic: Place, field: str = "") -> PolicyRow:
-    """Return a limit of the number of something; without a field none is shown as applied."""
-    return PolicyRow(
-        key,
-        number,
-        Place(namespace, refusal=f"{namespace} must be 0 or more", null=Null.VALUE),
-        topic,
-        checks.not_negative,
-        (lambda own, _: getattr(own, field)) if field else None,
-    )
-
-
-_RATE = object_of(
-    Field("dispatchThrottlingRateInMsg", number, 0),
-    Field("dispatchThrottlingRateInByte", long_number, 0),
-    Field("relativeToPublishRate", boolean, False),
-    Field("ratePeriodInSecond", number, 0),
-)
-
-
-def _dispatch_rate(
-    key: str, path: str, rate: Callable[[EffectivePolicies, BrokerConfig], Rate], null: Null
-) -> PolicyRow:
-    return PolicyRow(
-        key,
-        _RATE,
-        Place(path),
-        Place(path, null=null),
-        default=lambda own, config: rate_body(rate(own, config)),
-        per_cluster=True,
-    )
-
-
-def rate_body(rate: Rate) -> dict[str, object]:
-    """Return a rate of dispatch as it is shown."""
-    return {
-        "dispatchThrottlingRateInMsg": rate.messages,
-        "dispatchThrottlingRateInByte": rate.size_bytes,
-        "relativeToPublishRate": rate.relative,
-        "ratePeriodInSecond": rate.period_seconds,
-    }
-
-
-read_rate = _RATE
-STRATEGIES = (
-    "ALWAYS_INCOMPATIBLE",
-    "ALWAYS_COMPATIBLE",
-    "BACKWARD",
-    "FORWARD",
-    "FULL",
-    "BACKWARD_TRANSITIVE",
-    "FORWARD_TRANSITIVE",
-    "FULL_TRANSITIVE",
-)
-_OLD_STRATEGIES = (
-    "AutoUpdateDisabled",
-    "Backward",
-    "Forward",
-    "Full",
-    "AlwaysCompatible",
-    "BackwardTransitive",
-    "ForwardTransitive",
-    "FullTransitive",
-)
 ROWS = (
-    _most(
-        "max_producers_per_topic",
-        "maxProducersPerTopic",
-        Place("maxProducers", refusal="maxProducers must be 0 or more", null=Null.VALUE),
-        "max_producers",
-    ),
-    _most(
-        "max_consumers_per_topic",
-        "maxConsumersPerTopic",
-        Place("maxConsumers", refusal="maxConsumers must be 0 or more", null=Null.VALUE),
-        "max_consumers",
-    ),
-    _most(
-        "max_consumers_per_subscription",
-        "maxConsumersPerSubscription",
-        Place(
-            "maxConsumersPerSubscription",
-            refusal="Invalid value for maxConsumersPerSubscription",
-            null=Null.VALUE,
-            unset=Empty.NO_CONTENT,
-        ),
-    ),
-    _most(
-        "max_subscriptions_per_topic",
-        "maxSubscriptionsPerTopic",
-        Place(
-            "maxSubscriptionsPerTopic",
-            refusal="maxSubscriptionsPerTopic must be 0 or more",
-            null=Null.VALUE,
-            unset=Empty.NO_CONTENT,
-        ),
-    ),
-    _most(
-        "max_unacked_messages_per_consumer",
-        "maxUnackedMessagesPerConsumer",
-        Place("maxUnackedMessagesOnConsumer", refusal="maxUnackedNum must be 0 or more"),
-        "max_unacked_per_consumer",
-    ),
-    _most(
-        "max_unacked_messages_per_subscription",
-        "maxUnackedMessagesPerSubscription",
-        Place("maxUnackedMessagesOnSubscription", refusal="maxUnackedNum must be 0 or more"),
-        "max_unacked_per_subscription",
-    ),
-    PolicyRow(
-        "max_topics_per_namespace",
-        number,
-        Place(
-            "maxTopicsPerNamespace",
-            refusal="maxTopicsPerNamespace must be 0 or more",
-            null=Null.VALUE,
-            unset=0,
-        ),
-        check=checks.not_negative,
-    ),
-    PolicyRow(
-        "max_message_size",
-        number,
-        topic=Place(
-            "maxMessageSize",
-            refusal="topic-level maxMessageSize must be greater than or equal to 0 and must be "
-            "smaller than that in the broker-level",
-            null=Null.VALUE,
-            unset=Empty.NO_CONTENT,
-        ),
-        check=checks.message_size,
-    ),
-    PolicyRow(
-        "message_ttl_in_seconds",
-        number,
-        Place(
-            "messageTTL",
-            refusal="Invalid value for message TTL, message TTL must >= 0",
-            null=Null.VALUE,
-        ),
-        Place("messageTTL", refusal="Invalid value for message TTL", parameter="messageTTL"),
-        checks.not_negative,
-        lambda own, _: own.ttl_seconds,
-    ),
-    PolicyRow(
-        "deduplicationEnabled",
-        boolean,
-        Place("deduplication", null=Null.VALUE),
-        Place("deduplicationEnabled"),
-        default=lambda own, _: own.deduplication,
-    ),
-    PolicyRow(
-        "deduplicationSnapshotIntervalSeconds",
-        number,
-        Place(
-            "deduplicationSnapshotInterval",
-            refusal="interval must be greater than or equal to 0",
-            removable=False,
-        ),
-        Place("deduplicationSnapshotInterval", refusal="interval must be 0 or more"),
-        checks.not_negative,
-    ),
-    PolicyRow(
-        "compaction_threshold",
-        long_number,
-        Place(
-            "compactionThreshold",
-            verb="PUT",
-            refusal="compactionThreshold must be 0 or more",
-            null=Null.VALUE,
-        ),
-        Place(
-            "compactionThreshold",
-            refusal="Invalid value for compactionThreshold",
-            null=Null.VALUE,
-        ),
-        checks.not_negative,
-        lambda own, _: own.compaction_threshold_bytes,
-    ),
-    PolicyRow(
-        "subscription_expiration_time_minutes",
-        number,
-        Place(
-            "subscriptionExpirationTime",
-            refusal="Invalid value for subscription expiration time",
-            null=Null.VALUE,
-        ),
-        Place(
-            "subscriptionExpirationTime",
-            refusal="Invalid value for subscription expiration time",
-        ),
-        checks.not_negative,
-        lambda own, _: own.subscription_expiration_minutes,
-    ),
-    PolicyRow(
-        "encryption_required",
-        boolean,
-        Place("encryptionRequired", null=Null.VALUE, unset=False, removable=False),
-    ),
-    PolicyRow(
-        "schema_compatibility_strategy",
-        one_of((*STRATEGIES, UNDEFINED), UNDEFINED),
-        Place(
-            "schemaCompatibilityStrategy",
-            verb="PUT",
-            null=Null.VALUE,
-            unset=UNDEFINED,
-            removable=False,
-        ),
-        Place("schemaCompatibilityStrategy", verb="PUT"),
-        checks.undefined_removes,
-        lambda own, _: own.schema_strategy,
-    ),
-    PolicyRow(
-        "schema_auto_update_compatibility_strategy",
-        one_of(_OLD_STRATEGIES),
-        Place(
-            "schemaAutoUpdateCompatibilityStrategy",
-            verb="PUT",
-            unset=Empty.NO_CONTENT,
-            removable=False,
-        ),
-    ),
-    PolicyRow(
-        "schema_validation_enforced",
-        boolean,
-        Place("schemaValidationEnforced", null=Null.VALUE, unset=False, removable=False),
-        Place("schemaValidationEnforced", null=Null.VALUE, unset=False, removable=False),
-        default=lambda own, _: own.schema_validation_enforced,
-    ),
-    PolicyRow(
-        "is_allow_auto_update_schema",
-        boolean,
-        Place("isAllowAutoUpdateSchema", null=Null.VALUE, unset=True, removable=False),
-    ),
+    *NUMBERS,
+    *SCHEMAS,
+    *RATES,
     PolicyRow(
         "subscription_types_enabled",
         set_of_texts,
@@ -398,45 +93,6 @@ ROWS = (
         ),
     ),
     PolicyRow(
-        "publishMaxMessageRate",
-        object_of(
-            Field("publishThrottlingRateInMsg", number, -1),
-            Field("publishThrottlingRateInByte", long_number, -1),
-        ),
-        Place("publishRate"),
-        Place("publishRate", null=Null.KEEPS, unset=Empty.NO_CONTENT),
-        per_cluster=True,
-    ),
-    _dispatch_rate(
-        "topicDispatchRate", "dispatchRate", lambda own, _: own.dispatch_rate, Null.KEEPS
-    ),
-    _dispatch_rate(
-        "subscriptionDispatchRate",
-        "subscriptionDispatchRate",
-        lambda own, _: own.subscription_dispatch_rate,
-        Null.KEEPS,
-    ),
-    _dispatch_rate(
-        "replicatorDispatchRate",
-        "replicatorDispatchRate",
-        lambda own, _: own.replicator_dispatch_rate,
-        Null.REMOVES,
-    ),
-    PolicyRow(
-        "clusterSubscribeRate",
-        object_of(
-            Field("subscribeThrottlingRatePerConsumer", number, -1),
-            Field("ratePeriodInSecond", number, 30),
-        ),
-        Place("subscribeRate"),
-        Place("subscribeRate", null=Null.KEEPS),
-        default=lambda own, _: {
-            "subscribeThrottlingRatePerConsumer": own.subscribe_rate.messages,
-            "ratePeriodInSecond": own.subscribe_rate.period_seconds,
-        },
-        per_cluster=True,
-    ),
-    PolicyRow(
         "delayed_delivery_policies",
         object_of(
             Field("tickTime", long_number, 0),
@@ -495,7 +151,14 @@ ROWS = (
     PolicyRow(
         "offload_threshold_in_seconds",
         long_number,
-        Place("offloadThresholdInSeconds", verb="PUT", null=Null.VALUE, unset=-1, removable=False),
+        Place(
+            "offloadThresholdInSeconds",
+            verb="PUT",
+            null=Null.VALUE,
+            unset=-1,
+            removable=False,
+            done=200,
+        ),
     ),
     PolicyRow(
         "offload_deletion_lag_ms",

@@ -10,10 +10,11 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.messages.errors import fenced
 from broker.messages.topic import PersistentTopic
-from broker.policies.effective import DEFAULTS, EffectivePolicies
+from broker.policies.effective import DEFAULTS, NO_RATE, EffectivePolicies, Rate
 from proto.frames import encode_command, encode_payload_command
 from proto.names import NamespaceName, TopicName
 from tests.support.clocks.settle import settle
+from tests.support.messages.producing import SlowLedger
 from tests.support.processes.commands import Wire
 from tests.unit.broker.commands.test_table import CONNECTED, parts, wire
 
@@ -344,3 +345,58 @@ async def test_a_lost_topic_is_not_deadly() -> None:
     assert answer.type == Type.PRODUCER_SUCCESS
     (answer,) = await found.ask(send_frame())
     assert answer.type == Type.SEND_RECEIPT
+
+
+# -- limits ---------------------------------------------------------------------------------------
+
+
+async def test_a_used_up_rate_pauses_between_the_frames_of_one_chunk() -> None:
+    # Given
+    found = await producing()
+    topic(found).rate.change(Rate(messages=2))
+    # When
+    answers = await found.ask(*(send_frame(number) for number in range(3)))
+    # Then
+    assert [one.send_receipt.sequence_id for one in answers] == [0, 1]
+    assert not found.cnx.gate.open
+    topic(found).rate.change(NO_RATE)
+    await settle()
+    assert [one.send_receipt.sequence_id for one in found.answers()] == [2]
+
+
+async def test_too_many_messages_under_way_pause_until_half_are_stored() -> None:
+    # Given
+    found = await producing(maxPendingPublishRequestsPerConnection="4")
+    ledger = topic(found).ledger
+    ledger.__class__ = SlowLedger
+    assert isinstance(ledger, SlowLedger)
+    # When
+    assert await found.ask(*(send_frame(number) for number in range(10))) == []
+    # Then
+    assert ledger.last_confirmed.entry_id == 3
+    assert not found.cnx.gate.open
+    received: list[int] = []
+    while len(received) < 10:
+        ledger.confirm(ledger.last_confirmed)
+        await settle()
+        received += [one.send_receipt.sequence_id for one in found.answers()]
+    assert received == list(range(10))
+    assert found.cnx.gate.open
+
+
+async def test_a_connection_that_is_lost_while_it_is_paused_leaves_nothing() -> None:
+    # Given
+    found = await producing(maxPendingPublishRequestsPerConnection="1")
+    ledger = topic(found).ledger
+    ledger.__class__ = SlowLedger
+    assert isinstance(ledger, SlowLedger)
+    await found.ask(send_frame())
+    buffer = found.cnx.parts.publish_limits.buffer  # type: ignore[attr-defined]
+    assert buffer.size_bytes > 0
+    # When
+    found.transport.breaks()
+    ledger.confirm(ledger.last_confirmed)
+    await settle()
+    # Then
+    assert buffer.size_bytes == 0
+    assert found.answers() == []

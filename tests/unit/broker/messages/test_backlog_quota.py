@@ -83,6 +83,7 @@ async def test_an_eviction_leaves_as_much_as_was_recorded() -> None:
     assert cnx.take() == []
     enforce_quota(topic)
     assert subscription.cursor.backlog == 4
+    assert topic.evictions == {"size": 1, "time": 0}
 
 
 async def test_below_the_quota_nothing_happens() -> None:

@@ -51,14 +51,15 @@ def test_bits_beyond_the_batch_are_no_messages() -> None:
     assert batches.words(ENTRY) == (0b110,)
 
 
-def test_an_entry_of_which_nothing_is_acknowledged_stays_whole() -> None:
+def test_an_entry_of_which_nothing_is_acknowledged_is_told_with_all_its_messages() -> None:
     # Given
     batches = BatchAcks()
     # When
     answer = batches.acknowledge(ENTRY, 3, [0b111])
     # Then
     assert answer == (0, False)
-    assert batches.words(ENTRY) is None
+    assert batches.words(ENTRY) == (0b111,)
+    assert batches.left(ENTRY, 3) == 3
 
 
 def test_a_size_that_nobody_can_have_costs_no_memory() -> None:

@@ -18,9 +18,8 @@ from limiter.memory.dual_limiter import (
 from limiter.metrics.outcome_counts import OutcomeCounts
 from limiter.metrics.prometheus import TopicListMetrics
 from limiter.permits.permit import AcquireOutcome, SemaphoreStatistics
-from server.metrics.exposition import exposition
 from tests.support.clocks.manual_clock import ManualClock
-from tests.support.processes.samples import SampleLine, prometheus_type, read_samples
+from tests.support.processes.samples import SampleLine, exposition, prometheus_type, read_samples
 
 if TYPE_CHECKING:
     from limiter.metrics.prometheus import MetricPrefix

@@ -30,8 +30,8 @@ def test_each_is_counted_and_has_a_line_that_says_who_what_and_why(
     (record,) = caplog.records
     assert record.levelname == "WARNING"
     assert record.getMessage() == (
-        "as shipped, a listing of 'public/big' for 10.0.0.1:4000 is never answered and keeps its "
-        f"lookup permit: {REASON}"
+        "as shipped, a request about 'public/big' for 10.0.0.1:4000 is never answered and keeps "
+        f"its lookup permit: {REASON}"
     )
 
 
@@ -54,7 +54,7 @@ def test_a_storm_has_ten_lines_a_minute_and_the_next_minute_says_how_many_had_no
     lines = [record.getMessage() for record in caplog.records]
     assert in_first_minute == 10
     assert len(lines) == 13
-    assert lines[10] == "as shipped, 4991 more listings were never answered; 5001 since the start"
+    assert lines[10] == "as shipped, 4991 more requests were never answered; 5001 since the start"
     assert unanswered.total == 5_003
 
 

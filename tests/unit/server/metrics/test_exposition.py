@@ -11,7 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
 from server.metrics.connections import counter, gauge
-from server.metrics.exposition import exposition, openmetrics, wants_openmetrics
+from server.metrics.exposition import wants_openmetrics
+from tests.support.processes.samples import exposition, openmetrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

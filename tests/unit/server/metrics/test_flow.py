@@ -10,10 +10,9 @@ from prometheus_client import CollectorRegistry
 from limiter.flow.causes import CloseReason, PauseCause
 from limiter.flow.read_gate import ReadGate
 from limiter.flow.totals import FlowTotals
-from server.metrics.exposition import exposition
 from server.metrics.flow import flow_metrics, throttled_connections
 from tests.support.clocks.manual_clock import ManualClock
-from tests.support.processes.samples import SampleLine, read_samples
+from tests.support.processes.samples import SampleLine, exposition, read_samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

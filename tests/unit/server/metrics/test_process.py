@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from server.metrics.exposition import exposition
 from server.metrics.process import EventLoopLag, ProcessMetrics
 from tests.support.clocks.manual_clock import ManualClock
-from tests.support.processes.samples import read_samples
+from tests.support.processes.samples import exposition, read_samples
 
 
 def test_process_samples_have_the_names_of_a_real_broker_and_its_cluster() -> None:

@@ -71,6 +71,33 @@ async def test_a_reader_gets_the_last_of_each_key_and_then_everything_new() -> N
     assert topic.compaction.removed == 3
 
 
+async def test_a_reader_does_not_get_the_last_messages_without_key_either() -> None:
+    # Given
+    topic = await stored()
+    topic.publish(b"last without key")
+    # When
+    await topic.compact()
+    client, _ = await reading(topic)
+    topic.publish(b"new without key")
+    await settle()
+    # Then
+    assert payloads(client) == [b"a2", b"b2", b"new without key"]
+
+
+async def test_what_is_published_meanwhile_is_left_for_the_next_compaction() -> None:
+    # Given
+    topic = await stored()
+    topic.compaction.start()
+    await asyncio.sleep(0)
+    # When: the first pass has read, the second has not.
+    topic.publish(b"a3", "a")
+    await topic.compaction.finished()
+    client, _ = await reading(topic)
+    # Then
+    assert topic.compaction.status is CompactionStatus.SUCCESS
+    assert payloads(client) == [b"a2", b"b2", b"a3"]
+
+
 async def test_others_get_everything() -> None:
     # Given
     topic = await stored()
@@ -122,11 +149,14 @@ async def test_what_is_compacted_can_be_read_when_the_ledgers_of_the_topic_are_g
     # Then
     assert sum(info.entries for info in topic.ledger.ledgers) == 0
     assert payloads(client) == [b"a2", b"b2"]
-    # When: it acknowledges the first, whose ledger is gone, and comes again.
+    # When: it acknowledges one that is not left, then the first that is, and comes again.
     found = topic.compaction.compacted
     assert found is not None
     first = found.read(Position(0, 0), 1, 1)[0].position
     subscription = consumer.subscription
+    before = subscription.cursor.mark_delete
+    subscription.acknowledge_cumulatively(consumer, pb.MessageIdData(ledgerId=0, entryId=0))
+    assert subscription.cursor.mark_delete == before
     subscription.acknowledge_cumulatively(
         consumer, pb.MessageIdData(ledgerId=first.ledger_id, entryId=first.entry_id)
     )
@@ -173,6 +203,11 @@ async def test_the_batch_that_is_left_counts_all_its_messages() -> None:
     # Then
     assert list(parse_metadata(client.messages[0]).compacted_batch_indexes) == [1]
     assert consumer.permits == 7
+    assert topic.compaction.removed == 2
+    # When: what was left out before is not left out again.
+    await topic.compact()
+    # Then
+    assert topic.compaction.removed == 0
 
 
 async def test_the_subscription_of_compaction_stands_at_the_horizon() -> None:
@@ -219,9 +254,11 @@ async def test_an_unload_keeps_what_is_left_and_forgets_how_it_went() -> None:
     await topic.compact()
     # When
     await topic.unload()
+    still_open = list(topic.store._open)
     again = await StoredTopic.loaded(topic.store)
     client, _ = await reading(again)
     # Then
+    assert still_open == []
     assert again.compaction.status is CompactionStatus.NOT_RUN
     assert payloads(client) == [b"a2", b"b2"]
 

@@ -61,6 +61,16 @@ def publish(there: NonPersistentSubscriptions, messages: int, keys: int = 1) -> 
         there.publish(entry(b"m%d" % number, key=f"k{number % keys}"))
 
 
+async def test_a_subscription_is_found_while_its_first_consumer_is_on_its_way() -> None:
+    # Given
+    there = subscriptions()
+    # When
+    opened = await there.open(Subscribe(subscription="s", subType=Subscribe.Shared, topic="x"))
+    # Then
+    assert there.get("s") is opened
+    assert "s" not in there
+
+
 async def test_who_has_no_permits_misses_messages_and_others_take_turns() -> None:
     # Given
     there = subscriptions()
@@ -153,6 +163,18 @@ async def test_each_key_has_one_consumer(meta: pb.KeySharedMeta | None) -> None:
     heard = [{parse_metadata(data).partition_key for data in one.messages} for one in clients]
     assert sum(len(one) for one in heard) == len(set.union(*heard))
     assert all(heard)
+
+
+async def test_the_keys_of_one_that_leaves_go_to_others() -> None:
+    # Given
+    there = subscriptions()
+    _, leaving = await joined(there, Subscribe.Key_Shared, 1_000)
+    client, _ = await joined(there, Subscribe.Key_Shared, 1_000)
+    # When
+    leaving.subscription.remove_consumer(leaving)
+    publish(there, 30, keys=30)
+    # Then
+    assert len(client.messages) == 30
 
 
 async def test_keys_of_nobody_are_lost() -> None:

@@ -1,0 +1,156 @@
+"""Policies that are one number: how many, how large, how long."""
+
+from __future__ import annotations
+
+from broker.admin.resources.policies import checks
+from broker.admin.resources.policies.row import Empty, Null, Place, PolicyRow
+from broker.admin.resources.policies.values import (
+    boolean,
+    long_number,
+    number,
+)
+
+
+def _most(key: str, namespace: str, topic: Place, field: str = "") -> PolicyRow:
+    """Return a limit of the number of something; without a field none is shown as applied."""
+    return PolicyRow(
+        key,
+        number,
+        Place(namespace, refusal=f"{namespace} must be 0 or more", null=Null.VALUE),
+        topic,
+        checks.not_negative,
+        (lambda own, _: getattr(own, field)) if field else None,
+    )
+
+
+NUMBERS = (
+    _most(
+        "max_producers_per_topic",
+        "maxProducersPerTopic",
+        Place("maxProducers", refusal="maxProducers must be 0 or more", null=Null.VALUE),
+        "max_producers",
+    ),
+    _most(
+        "max_consumers_per_topic",
+        "maxConsumersPerTopic",
+        Place("maxConsumers", refusal="maxConsumers must be 0 or more", null=Null.VALUE),
+        "max_consumers",
+    ),
+    _most(
+        "max_consumers_per_subscription",
+        "maxConsumersPerSubscription",
+        Place(
+            "maxConsumersPerSubscription",
+            refusal="Invalid value for maxConsumersPerSubscription",
+            null=Null.VALUE,
+            unset=Empty.NO_CONTENT,
+        ),
+    ),
+    _most(
+        "max_subscriptions_per_topic",
+        "maxSubscriptionsPerTopic",
+        Place(
+            "maxSubscriptionsPerTopic",
+            refusal="maxSubscriptionsPerTopic must be 0 or more",
+            null=Null.VALUE,
+            unset=Empty.NO_CONTENT,
+        ),
+    ),
+    _most(
+        "max_unacked_messages_per_consumer",
+        "maxUnackedMessagesPerConsumer",
+        Place("maxUnackedMessagesOnConsumer", refusal="maxUnackedNum must be 0 or more"),
+        "max_unacked_per_consumer",
+    ),
+    _most(
+        "max_unacked_messages_per_subscription",
+        "maxUnackedMessagesPerSubscription",
+        Place("maxUnackedMessagesOnSubscription", refusal="maxUnackedNum must be 0 or more"),
+        "max_unacked_per_subscription",
+    ),
+    PolicyRow(
+        "max_topics_per_namespace",
+        number,
+        Place(
+            "maxTopicsPerNamespace",
+            refusal="maxTopicsPerNamespace must be 0 or more",
+            null=Null.VALUE,
+            unset=0,
+        ),
+        check=checks.not_negative,
+    ),
+    PolicyRow(
+        "max_message_size",
+        number,
+        topic=Place(
+            "maxMessageSize",
+            refusal="topic-level maxMessageSize must be greater than or equal to 0 and must be "
+            "smaller than that in the broker-level",
+            null=Null.VALUE,
+            unset=Empty.NO_CONTENT,
+        ),
+        check=checks.message_size,
+    ),
+    PolicyRow(
+        "message_ttl_in_seconds",
+        number,
+        Place(
+            "messageTTL",
+            refusal="Invalid value for message TTL, message TTL must >= 0",
+            null=Null.VALUE,
+        ),
+        Place("messageTTL", refusal="Invalid value for message TTL", parameter="messageTTL"),
+        checks.not_negative,
+        lambda own, _: own.ttl_seconds,
+    ),
+    PolicyRow(
+        "deduplicationEnabled",
+        boolean,
+        Place("deduplication", null=Null.VALUE),
+        Place("deduplicationEnabled"),
+        default=lambda own, _: own.deduplication,
+    ),
+    PolicyRow(
+        "deduplicationSnapshotIntervalSeconds",
+        number,
+        Place(
+            "deduplicationSnapshotInterval",
+            refusal="interval must be greater than or equal to 0",
+            removable=False,
+        ),
+        Place("deduplicationSnapshotInterval", refusal="interval must be 0 or more"),
+        checks.not_negative,
+    ),
+    PolicyRow(
+        "compaction_threshold",
+        long_number,
+        Place(
+            "compactionThreshold",
+            verb="PUT",
+            refusal="compactionThreshold must be 0 or more",
+            null=Null.VALUE,
+        ),
+        Place(
+            "compactionThreshold",
+            refusal="Invalid value for compactionThreshold",
+            null=Null.VALUE,
+        ),
+        checks.not_negative,
+        lambda own, _: own.compaction_threshold_bytes,
+    ),
+    PolicyRow(
+        "subscription_expiration_time_minutes",
+        number,
+        Place(
+            "subscriptionExpirationTime",
+            refusal="Invalid value for subscription expiration time",
+            null=Null.VALUE,
+        ),
+        Place(
+            "subscriptionExpirationTime",
+            refusal="Invalid value for subscription expiration time",
+        ),
+        checks.not_negative,
+        lambda own, _: own.subscription_expiration_minutes,
+    ),
+)

@@ -1,0 +1,75 @@
+"""Policies about schemas and encryption."""
+
+from __future__ import annotations
+
+from broker.admin.resources.policies import checks
+from broker.admin.resources.policies.row import Empty, Null, Place, PolicyRow
+from broker.admin.resources.policies.values import (
+    boolean,
+    one_of,
+)
+from broker.policies.documents import UNDEFINED
+
+STRATEGIES = (
+    "ALWAYS_INCOMPATIBLE",
+    "ALWAYS_COMPATIBLE",
+    "BACKWARD",
+    "FORWARD",
+    "FULL",
+    "BACKWARD_TRANSITIVE",
+    "FORWARD_TRANSITIVE",
+    "FULL_TRANSITIVE",
+)
+_OLD_STRATEGIES = (
+    "AutoUpdateDisabled",
+    "Backward",
+    "Forward",
+    "Full",
+    "AlwaysCompatible",
+    "BackwardTransitive",
+    "ForwardTransitive",
+    "FullTransitive",
+)
+SCHEMAS = (
+    PolicyRow(
+        "encryption_required",
+        boolean,
+        Place("encryptionRequired", null=Null.VALUE, unset=False, removable=False),
+    ),
+    PolicyRow(
+        "schema_compatibility_strategy",
+        one_of((*STRATEGIES, UNDEFINED), UNDEFINED),
+        Place(
+            "schemaCompatibilityStrategy",
+            verb="PUT",
+            null=Null.VALUE,
+            unset=UNDEFINED,
+            removable=False,
+        ),
+        Place("schemaCompatibilityStrategy", verb="PUT"),
+        checks.undefined_removes,
+        lambda own, _: own.schema_strategy,
+    ),
+    PolicyRow(
+        "schema_auto_update_compatibility_strategy",
+        one_of(_OLD_STRATEGIES),
+        Place(
+            "schemaAutoUpdateCompatibilityStrategy",
+            verb="PUT",
+            unset=Empty.NO_CONTENT,
+            removable=False,
+        ),
+    ),
+    PolicyRow(
+        "schema_validation_enforced",
+        boolean,
+        Place("schemaValidationEnforced", null=Null.VALUE, unset=False, removable=False),
+        Place("schemaValidationEnforced", null=Null.VALUE, unset=False, removable=False),
+        default=lambda own, _: own.schema_validation_enforced,
+    ),
+    PolicyRow(
+        "is_allow_auto_update_schema",
+        boolean,
+        Place("isAllowAutoUpdateSchema", null=Null.VALUE, unset=True, removable=False),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Metrics of messages: of the broker, its namespaces, topics, subscriptions and clients."""

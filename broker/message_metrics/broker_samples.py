@@ -1,0 +1,142 @@
+"""The samples of the whole broker: sums over its topics, and what its store of messages holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.message_metrics.subscription_figures import sent_figures
+from broker.messages.compaction.topic_compaction import SUBSCRIPTION
+from broker.messages.publishing.latency import PublishLatency
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from broker.message_metrics.subscription_figures import AnySubscription
+    from broker.messages.loaded_topics import LoadedTopics
+    from broker.messages.stores.figures import StoreFigures, WriteFigures
+    from broker.messages.topic import Topic
+    from server.metrics.sample_table import SampleTable
+
+_SUMS = (
+    "subscriptions_count",
+    "producers_count",
+    "consumers_count",
+    "rate_in",
+    "rate_out",
+    "throughput_in",
+    "throughput_out",
+    "storage_size",
+    "storage_logical_size",
+    "storage_write_rate",
+    "msg_backlog",
+)
+_QUANTILES = ("0.0", "0.5", "0.95", "0.99", "0.999", "0.9999", "1.0")
+
+
+class BrokerSums:
+    """Sums over the topics, and how long their messages took to be stored."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, float] = {}
+        self._in_bytes = dict.fromkeys((False, True), 0)
+        self._out_bytes = dict.fromkeys((False, True), 0.0)
+        self._latency = PublishLatency()
+
+    def add(
+        self, topic: Topic, figures: Mapping[str, float], subscriptions: Iterable[AnySubscription]
+    ) -> None:
+        """Count a topic.
+
+        Args:
+            topic: The topic.
+            figures: Its figures.
+            subscriptions: Its subscriptions.
+        """
+        add_up(self._sums, figures)
+        self._latency.add(topic.latency)
+        is_system = topic.name.local_name.startswith("__")
+        self._in_bytes[is_system] += topic.statistics.size_bytes
+        for one in subscriptions:
+            self._out_bytes[one.name == SUBSCRIPTION] += sent_figures(one)["out_bytes_total"]
+
+    def show(self, table: SampleTable, cluster: dict[str, str], topics: LoadedTopics) -> None:
+        """Add what is shown of the broker, whatever is shown of topics.
+
+        Args:
+            table: Takes the samples.
+            cluster: The label that all have.
+            topics: The loaded topics.
+        """
+        sums, prefix = self._sums, "pulsar_broker"
+        table.gauge(f"{prefix}_topics_count", cluster, len(topics))
+        for name in _SUMS:
+            table.gauge(f"{prefix}_{name}", cluster, sums.get(name, 0))
+        for is_system in (False, True):
+            said = str(is_system).lower()
+            of_topics, of_subscriptions = {"system_topic": said}, {"system_subscription": said}
+            taken, sent = self._in_bytes[is_system], self._out_bytes[is_system]
+            table.gauge(f"{prefix}_in_bytes_total", {**cluster, **of_topics}, taken)
+            table.gauge(f"{prefix}_out_bytes_total", {**cluster, **of_subscriptions}, sent)
+        for quota in ("size", "time"):
+            name = f"{prefix}_storage_backlog_quota_exceeded_evictions_total"
+            table.gauge(name, {**cluster, "quota_type": quota}, sums.get(f"evictions_{quota}", 0))
+        table.gauge(f"{prefix}_topic_load_pending_requests", cluster, topics.pending_loads)
+        since = topics.opened_at / 1000
+        table.counter("topic_load_failed", cluster, topics.failed_loads, created=since)
+        self._show_latency(table, cluster, topics.past_latency)
+
+    def _show_latency(
+        self, table: SampleTable, cluster: dict[str, str], past: PublishLatency
+    ) -> None:
+        all_of_it = self._latency
+        all_of_it.add(past)
+        quantiles = {one: all_of_it.quantile_ms(float(one)) for one in _QUANTILES}
+        total_ms = all_of_it.total_seconds * 1000
+        name = "pulsar_broker_publish_latency"
+        table.summary(name, cluster, quantiles, all_of_it.count, total_ms)
+
+
+def add_up(sums: dict[str, float], figures: Mapping[str, float]) -> None:
+    """Add figures to sums of the same names."""
+    for name, value in figures.items():
+        sums[name] = sums.get(name, 0) + value
+
+
+def add_store_samples(table: SampleTable, cluster: dict[str, str], figures: StoreFigures) -> None:
+    """Add what the store of messages holds and has done."""
+    prefix = "floodgate_message_store"
+    for name, value in (
+        ("entries", figures.entries),
+        ("data_bytes", figures.data_bytes),
+        ("bytes", figures.charged_bytes),
+        ("limit_bytes", figures.bounds.process),
+    ):
+        table.gauge(f"{prefix}_{name}", cluster, value)
+    table.counter(f"{prefix}_refused", cluster, figures.refused)
+    if figures.writing is not None:
+        _add_log_samples(table, cluster, figures, figures.writing)
+
+
+def _add_log_samples(
+    table: SampleTable, cluster: dict[str, str], figures: StoreFigures, writing: WriteFigures
+) -> None:
+    prefix = "floodgate_message_log"
+    for name, value in (
+        ("file_bytes", figures.file_bytes),
+        ("files", figures.files),
+        ("unwritten_bytes", figures.unwritten_bytes),
+        ("longest_write_seconds", writing.longest_write_seconds),
+        ("longest_sync_seconds", writing.longest_sync_seconds),
+    ):
+        table.gauge(f"{prefix}_{name}", cluster, value)
+    for name, value in (
+        ("deleted_files", figures.deleted_files),
+        ("copied_bytes", figures.copied_bytes),
+        ("writes", writing.writes),
+        ("written_bytes", writing.written_bytes),
+        ("write_seconds", writing.write_seconds),
+        ("syncs", writing.syncs),
+        ("sync_seconds", writing.sync_seconds),
+        ("failures", writing.failures),
+    ):
+        table.counter(f"{prefix}_{name}", cluster, value)

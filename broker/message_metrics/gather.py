@@ -1,0 +1,178 @@
+"""The metrics of messages, read from the loaded topics at each scrape.
+
+With exposeTopicLevelMetricsInPrometheus topics and subscriptions have samples of their own, else
+namespaces. The broker has some of its own either way.
+
+Bound: floodgateMaxMetricSubjects topics, subscriptions, consumers and producers with samples of
+their own. A topic for which there is no room is shown in samples of its namespace, without the
+label ``topic``, so that sums stay right.
+
+Source: upstream NamespaceStatsAggregator; names, types and labels as recorded from Pulsar 4.2.4.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.message_metrics.broker_samples import BrokerSums, add_store_samples, add_up
+from broker.message_metrics.documentation import documentation
+from broker.message_metrics.subscription_figures import (
+    consumer_figures,
+    producer_figures,
+    sent_figures,
+    subscription_figures,
+    subscriptions_of,
+)
+from broker.message_metrics.topic_figures import own_figures, topic_figures
+from server.metrics.sample_table import SampleTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Generator
+
+    from broker.configuration.metric_keys import MetricKeys
+    from broker.message_metrics.subscription_figures import AnySubscription
+    from broker.messages.loaded_topics import LoadedTopics
+    from broker.messages.stores.figures import StoreFigures
+    from broker.messages.topic import Topic
+    from server.metrics.sample_table import Families
+
+_NOT_OF_TOPICS = frozenset(
+    ("consumer_msg_ack_rate", "subscription_delayed", "subscription_in_replay")
+)
+"""Figures that subscriptions and consumers have, where topics are shown."""
+
+
+class MetricSource(NamedTuple):
+    """The parts that metrics of messages are read from.
+
+    Attributes:
+        period_seconds: How often the rates are made anew.
+        store_figures: Returns what the store holds and has done.
+    """
+
+    cluster: str
+    keys: MetricKeys
+    period_seconds: float
+    topics: LoadedTopics
+    store_figures: Callable[[], StoreFigures]
+
+
+class MessageMetrics:
+    """Collects the metrics of messages, a topic in a step."""
+
+    def __init__(self, source: MetricSource) -> None:
+        self._source = source
+
+    def gather(self) -> Generator[None, None, Families]:
+        """Read all topics; return the families."""
+        walk = _Walk(self._source)
+        for topic in self._source.topics:
+            if not topic.closing:
+                walk.take(topic)
+            yield
+        return walk.families()
+
+
+class _Walk:
+    """One walk over the topics."""
+
+    def __init__(self, source: MetricSource) -> None:
+        self._source = source
+        self._cluster = {"cluster": source.cluster}
+        self._table = SampleTable(documentation)
+        self._room = source.keys.most_subjects if source.keys.topics else 0
+        self._left_out = 0
+        self._topics: Counter[str] = Counter()
+        self._namespaces: dict[str, dict[str, float]] = {}
+        self._broker = BrokerSums()
+
+    def take(self, topic: Topic) -> None:
+        """Count a topic, and show it if there is room."""
+        shown = {one: subscription_figures(one) for one in subscriptions_of(topic)}
+        figures = topic_figures(topic, shown, self._source.period_seconds)
+        figures |= {f"evictions_{quota}": count for quota, count in topic.evictions.items()}
+        namespace = str(topic.name.namespace)
+        self._topics[namespace] += 1
+        self._broker.add(topic, figures, shown)
+        if self._has_room(topic, shown):
+            self._show(topic, figures, shown)
+            return
+        self._left_out += 1
+        of_namespace = self._namespaces.setdefault(namespace, {})
+        for each in (figures, *map(sent_figures, shown)):
+            add_up(of_namespace, each)
+
+    def _has_room(self, topic: Topic, subscriptions: Collection[AnySubscription]) -> bool:
+        keys = self._source.keys
+        subjects = 1 + len(subscriptions)
+        if keys.consumers:
+            subjects += topic.subscriptions.consumer_count
+        if keys.producers:
+            subjects += len(topic.producers)
+        if subjects > self._room:
+            return False
+        self._room -= subjects
+        return True
+
+    # -- one by one ---------------------------------------------------------------------------
+
+    def _show(
+        self,
+        topic: Topic,
+        figures: dict[str, float],
+        subscriptions: dict[AnySubscription, dict[str, float]],
+    ) -> None:
+        gauge, keys = self._table.gauge, self._source.keys
+        labels = {**self._cluster, "namespace": str(topic.name.namespace)}
+        labels["topic"] = topic.full_name
+        self._add_figures(labels, {**figures, **own_figures(topic)}, leave_out=_NOT_OF_TOPICS)
+        for subscription, own in subscriptions.items():
+            with_name = {**labels, "subscription": subscription.name}
+            for name, value in own.items():
+                gauge(f"pulsar_subscription_{name}", with_name, value)
+            for name, value in sent_figures(subscription).items():
+                gauge(f"pulsar_{name}", with_name, value)
+            for consumer in subscription.consumers if keys.consumers else ():
+                of_one = {**with_name, "consumer_name": consumer.name}
+                of_one["consumer_id"] = str(consumer.consumer_id)
+                for name, value in consumer_figures(consumer).items():
+                    gauge(f"pulsar_{name}", of_one, value)
+        for producer in topic.producers if keys.producers else ():
+            of_one = {**labels, "producer_name": producer.name}
+            of_one["producer_id"] = str(producer.producer_id)
+            for name, value in producer_figures(producer).items():
+                gauge(f"pulsar_producer_{name}", of_one, value)
+
+    def _add_figures(
+        self,
+        labels: dict[str, str],
+        figures: dict[str, float],
+        leave_out: frozenset[str] = frozenset(),
+    ) -> None:
+        for name, value in figures.items():
+            if name.startswith("evictions_"):
+                with_quota = {**labels, "quota_type": name.removeprefix("evictions_")}
+                family = "pulsar_storage_backlog_quota_exceeded_evictions_total"
+                self._table.gauge(family, with_quota, value)
+            elif name == "msg_backlog" and "topic" not in labels:
+                self._table.gauge(
+                    "pulsar_msg_backlog", {**labels, "remote_cluster": "local"}, value
+                )
+            elif name not in leave_out:
+                self._table.gauge(f"pulsar_{name}", labels, value)
+
+    # -- together -----------------------------------------------------------------------------
+
+    def families(self) -> Families:
+        """Return all families: add what is known when all topics are counted."""
+        gauge, source = self._table.gauge, self._source
+        for namespace, figures in self._namespaces.items():
+            self._add_figures({**self._cluster, "namespace": namespace}, figures)
+        for namespace, count in self._topics.items():
+            gauge("pulsar_topics_count", {**self._cluster, "namespace": namespace}, count)
+        left_out = self._left_out if source.keys.topics else 0
+        gauge("floodgate_metrics_topics_left_out", self._cluster, left_out)
+        self._broker.show(self._table, self._cluster, source.topics)
+        add_store_samples(self._table, self._cluster, source.store_figures())
+        return self._table.families

@@ -1,0 +1,1 @@
+"""Verbs about messages and subscriptions: of ``floodgate-admin topics``."""

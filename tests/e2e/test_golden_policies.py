@@ -1,0 +1,53 @@
+"""Policies of namespaces and topics, set and removed as they were of a real Pulsar 4.2.4.
+
+Each policy is shown, set to values that fit and to some that do not, shown again and removed. The
+answers were taken one after the other, and each depends on those before it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.golden.connection import Place
+from tests.support.golden.exchange import load_deviations
+from tests.support.golden.masks import complaint
+from tests.support.golden.message_rest import load_rows, play, row_name
+from tests.support.golden.targets import FOREIGN_BROKER, golden_broker, prepare_namespace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.golden.masks import Difference
+
+pytestmark = pytest.mark.processes
+
+RECORDED = Path(__file__).parents[1] / "golden" / "messages"
+ROWS = load_rows(RECORDED / "policies.jsonl")
+NAMES = [row_name(row) for row in ROWS]
+DEVIATIONS = load_deviations(RECORDED / "deviations.toml")
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[Difference]]]:
+    """What differs in each row, all taken in the order of the recording on one broker."""
+    with golden_broker(tmp_path_factory.mktemp("golden-policies")) as broker:
+        if not broker.web:
+            pytest.skip("FLOODGATE_GOLDEN_WEB names no web port to replay this against.")
+        prepare_namespace(broker, "public/pp")
+        place = Place(broker.address, broker.address, broker.web)
+        yield dict(play(ROWS, place, foreign=bool(FOREIGN_BROKER)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_part_of_the_answer_agrees(name: str, found: dict[str, list[Difference]]) -> None:
+    # When
+    deviation = None if FOREIGN_BROKER else DEVIATIONS.get((name, "broker"))
+    # Then
+    assert not complaint(found[name], deviation)
+
+
+def test_the_whole_recording_is_replayed() -> None:
+    assert len(NAMES) == len(set(NAMES)) > 700

@@ -1,0 +1,208 @@
+"""Messages by REST beyond what was recorded: compression, large backlogs, deletion."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.admin.resources.messages import backlog
+from broker.messages.metadata import digest_of
+from broker.messages.topic import PersistentTopic
+from proto.names import TopicName
+from tests.support.peers.rest_client import rest_client
+from tests.support.processes.cluster import cluster
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.support.peers.rest_client import RestClient
+    from tests.support.processes.cluster import Cluster
+
+TOPICS = "/admin/v2/persistent/public/default"
+PAYLOAD = b"message " * 40
+COMPRESSED = {
+    pb.NONE: bytes,
+    pb.ZLIB: zlib.compress,
+    pb.LZ4: lambda data: bytes(pa.Codec("lz4_raw").compress(data)),
+    pb.ZSTD: lambda data: bytes(pa.Codec("zstd").compress(data)),
+    pb.SNAPPY: lambda data: bytes(pa.Codec("snappy").compress(data)),
+}
+
+
+@asynccontextmanager
+async def broker() -> AsyncIterator[tuple[Cluster, RestClient]]:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        yield parts, rest
+
+
+async def loaded(parts: Cluster, name: str = "t") -> PersistentTopic:
+    topic = TopicName.parse(f"persistent://public/default/{name}")
+    found = await parts.broker.messaging.loaded_topics.get(topic)
+    assert isinstance(found, PersistentTopic)
+    return found
+
+
+def store(topic: PersistentTopic, payload: bytes = PAYLOAD, **more: object) -> None:
+    metadata = pb.MessageMetadata(producer_name="p", sequence_id=1, publish_time=1_500, **more)
+    text = metadata.SerializeToString()
+    topic.ledger.append(struct.pack(">I", len(text)) + text + payload, digest_of(metadata))
+
+
+@pytest.mark.parametrize("kind", COMPRESSED)
+async def test_a_message_is_shown_decompressed(kind: int) -> None:
+    async with broker() as (parts, rest):
+        # Given
+        sent = COMPRESSED[kind](PAYLOAD)
+        store(await loaded(parts), sent, compression=kind, uncompressed_size=len(PAYLOAD))
+        # When
+        answer = await rest.ask("GET", f"{TOPICS}/t/examinemessage")
+        # Then
+        assert answer.text.encode() == PAYLOAD
+        assert answer.headers["X-Pulsar-publish-time"] == "1970-01-01T00:00:01.500Z"
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "size"),
+    [
+        (pb.LZ4, b"junk", 100),
+        (pb.ZSTD, b"junk", 100),
+        (pb.ZLIB, b"junk", 100),
+        (pb.LZ4, COMPRESSED[pb.LZ4](PAYLOAD), 1 << 31),
+        (pb.ZLIB, zlib.compress(bytes(100_000_000)), 1 << 31),
+    ],
+)
+async def test_a_message_that_cannot_be_decompressed_costs_one_answer(
+    kind: int, payload: bytes, size: int
+) -> None:
+    async with broker() as (parts, rest):
+        store(await loaded(parts), payload, compression=kind, uncompressed_size=size)
+        answer = await rest.ask("GET", f"{TOPICS}/t/examinemessage")
+        assert answer.status == 500
+        assert "message" in answer.reason
+
+
+async def test_headers_hold_whatever_a_producer_wrote() -> None:
+    async with broker() as (parts, rest):
+        # Given
+        odd = pb.KeyValue(key="a\r\nb", value="ü\0\x7f")
+        store(await loaded(parts), partition_key="k\r\nInjected: 1", properties=[odd])
+        # When
+        answer = await rest.ask("GET", f"{TOPICS}/t/examinemessage")
+        # Then
+        assert answer.status == 200
+        assert answer.headers["X-Pulsar-partition-key"] == "kInjected: 1"
+        assert "Injected" not in answer.headers
+
+
+async def test_peek_counts_what_is_left() -> None:
+    async with broker() as (parts, rest):
+        # Given
+        topic = await loaded(parts)
+        for number in range(6):
+            store(topic, f"m{number}".encode())
+        await rest.done("PUT", f"{TOPICS}/t/subscription/s", '"earliest"')
+        ledger_id = topic.ledger.last_confirmed.ledger_id
+        cursor = topic.subscriptions.get("s").cursor  # type: ignore[attr-defined]
+        for entry_id in (0, 2, 3):
+            cursor.acknowledge(topic.ledger.last_confirmed._replace(entry_id=entry_id))
+        # When
+        peek = f"{TOPICS}/t/subscription/s/position"
+        found = [await rest.ask("GET", f"{peek}/{place}") for place in (1, 2, 3, 4)]
+        # Then
+        assert [one.text for one in found[:3]] == ["m1", "m4", "m5"]
+        assert found[0].headers["X-Pulsar-Message-ID"] == f"{ledger_id}:1"
+        assert (found[3].status, (await rest.ask("GET", f"{peek}/0")).status) == (404, 412)
+
+
+async def test_an_analysis_of_a_large_backlog_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backlog, "MOST_ANALYZED", 200)
+    async with broker() as (parts, rest):
+        # Given
+        topic = await loaded(parts)
+        for _ in range(450):
+            store(topic, b"x")
+        await rest.done("PUT", f"{TOPICS}/t/subscription/s", '"earliest"')
+        # When
+        found = (await rest.ask("POST", f"{TOPICS}/t/subscription/s/analyzeBacklog")).value
+        # Then
+        assert (found["entries"], found["aborted"]) == (200, True)
+
+
+async def test_a_deleted_partitioned_topic_leaves_no_messages() -> None:
+    async with broker() as (parts, rest):
+        # Given
+        await rest.done("PUT", f"{TOPICS}/p/partitions", "3")
+        for index in (0, 2):
+            store(await loaded(parts, f"p-partition-{index}"))
+        await rest.done("PUT", f"{TOPICS}/p-partition-2/unload")
+        # When
+        await rest.done("DELETE", f"{TOPICS}/p/partitions")
+        # Then
+        held = parts.broker.messaging.store
+        names = [f"persistent://public/default/p-partition-{index}" for index in range(3)]
+        assert not any(held.holds(name) for name in names)
+        assert len(parts.broker.messaging.loaded_topics) == 0
+
+
+async def test_a_subscription_under_a_name_that_is_there_is_not_made_again() -> None:
+    async with broker() as (_, rest):
+        # Given
+        await rest.done("PUT", f"{TOPICS}/p/partitions", "2")
+        await rest.done("PUT", f"{TOPICS}/p-partition-0/subscription/s")
+        # When
+        first = await rest.ask("PUT", f"{TOPICS}/p/subscription/s")
+        again = await rest.ask("PUT", f"{TOPICS}/p/subscription/s")
+        # Then
+        assert (first.status, again.status) == (204, 409)
+        assert (await rest.ask("GET", f"{TOPICS}/p/subscriptions")).value == ["s"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "subscription/s/skip/1"),
+        ("POST", "subscription/s/resetcursor/0"),
+        ("GET", "lastMessageId"),
+        ("POST", "terminate"),
+    ],
+)
+async def test_a_topic_that_stores_nothing_says_so(method: str, path: str) -> None:
+    topic = "/admin/v2/non-persistent/public/default/t"
+    async with broker() as (_, rest):
+        await rest.done("PUT", topic)
+        answer = await rest.ask(method, f"{topic}/{path}")
+        assert answer.status == 500
+        assert "stores no messages" in answer.reason
+        assert (await rest.ask("GET", f"{topic}/stats")).value["subscriptions"] == {}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "subscription/s/skip/x", None, 404),
+        ("POST", "subscription/s/skip/99999999999999999999", None, 404),
+        ("POST", "subscription/s/resetcursor", '{"ledgerId":"x"}', 400),
+        ("POST", "subscription/s/resetcursor", '{"ledgerId":9223372036854775808}', 400),
+        ("POST", "subscription/s/resetcursor", "", 400),
+        ("PUT", "subscription/new", '"nowhere"', 400),
+        ("PUT", "subscription/new", '{"properties":7}', 400),
+        ("GET", "examinemessage?messagePosition=x", None, 404),
+        ("GET", "ledger/x/entry/0", None, 404),
+        ("PUT", "offload", '{"ledgerId":1,"entryId":0}', 412),
+        ("GET", "getMessageIdByIndex?index=0", None, 412),
+    ],
+)
+async def test_what_cannot_be_asked_is_refused(
+    method: str, path: str, body: str | None, status: int
+) -> None:
+    async with broker() as (parts, rest):
+        store(await loaded(parts))
+        await rest.done("PUT", f"{TOPICS}/t/subscription/s")
+        answer = await rest.ask(method, f"{TOPICS}/t/{path}", body)
+        assert answer.status == status

@@ -1,0 +1,175 @@
+"""Policies by REST beyond what was recorded: when they are in force, and forgotten."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.messages.topic import PersistentTopic
+from broker.service import BrokerService
+from limiter.clock import LoopClock, deadline
+from proto.names import NamespaceName, TopicName
+from tests.support.peers.rest_client import rest_client
+from tests.support.processes.cluster import broker_config, cluster, until
+
+if TYPE_CHECKING:
+    from tests.support.peers.rest_client import RestClient
+
+NAMESPACE = "/admin/v2/namespaces/public/default"
+TOPICS = "/admin/v2/persistent/public/default"
+TOPIC = TopicName.parse("persistent://public/default/t")
+SEEN_SECONDS = 1.0
+
+
+async def test_a_policy_is_in_force_once_it_is_answered_also_for_a_loaded_topic() -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        # Given
+        await rest.done("PUT", f"{TOPICS}/t")
+        topic = await parts.broker.messaging.loaded_topics.get(TOPIC)
+        assert isinstance(topic, PersistentTopic)
+        # When
+        await rest.done("POST", f"{NAMESPACE}/maxProducersPerTopic", "3")
+        of_namespace = topic.policies.max_producers
+        await rest.done("POST", f"{TOPICS}/t/maxProducers", "2")
+        of_topic = topic.policies.max_producers
+        await rest.done("DELETE", f"{TOPICS}/t/maxProducers")
+        # Then
+        assert (of_namespace, of_topic, topic.policies.max_producers) == (3, 2, 3)
+
+
+async def test_a_policy_set_on_one_broker_is_in_force_on_another(postgresql_url: str) -> None:
+    config = broker_config({"metadataStoreUrl": postgresql_url})
+    async with (
+        BrokerService(config) as one,
+        BrokerService(config) as other,
+        rest_client(one) as rest,
+    ):
+        # When
+        await rest.done("PUT", f"{TOPICS}/t")
+        await rest.done("POST", f"{TOPICS}/t/maxProducers", "2")
+        # Then
+        async with deadline(LoopClock(), SEEN_SECONDS):
+            await until(lambda: other.policies.of(TOPIC).max_producers == 2)
+        await other.policies.forget(TOPIC)
+        async with deadline(LoopClock(), SEEN_SECONDS):
+            await until(lambda: one.policies.of(TOPIC).max_producers == 0)
+
+
+async def test_partitions_have_the_policies_of_their_topic_and_none_of_their_own() -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        # Given
+        await rest.done("PUT", f"{TOPICS}/p/partitions", "2")
+        # When
+        await rest.done("POST", f"{TOPICS}/p/messageTTL?messageTTL=9")
+        refused = await rest.ask("POST", f"{TOPICS}/p-partition-1/messageTTL?messageTTL=8")
+        # Then
+        partition = TopicName.parse(f"{TOPIC.namespace}/p-partition-1")
+        assert parts.broker.policies.of(partition).ttl_seconds == 9
+        assert refused.status == 412
+
+
+@pytest.mark.parametrize("partitions", [0, 3])
+async def test_a_topic_that_comes_again_has_no_policies(partitions: int) -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        # Given
+        path = f"{TOPICS}/t/partitions" if partitions else f"{TOPICS}/t"
+        body = str(partitions) if partitions else None
+        await rest.done("PUT", path, body)
+        await rest.done("POST", f"{TOPICS}/t/maxProducers", "2")
+        # When
+        await rest.done("DELETE", path)
+        await rest.done("PUT", path, body)
+        # Then
+        assert (await rest.ask("GET", f"{TOPICS}/t/maxProducers")).text == ""
+        assert await parts.broker.store.policy_documents() == {}
+
+
+async def test_a_namespace_that_comes_again_has_no_policies_and_no_permissions() -> None:
+    path = "/admin/v2/namespaces/public/n"
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        # Given
+        await rest.done("PUT", path)
+        await rest.done("POST", f"{path}/messageTTL", "5")
+        await rest.done("POST", f"{path}/permissions/alice", '["produce"]')
+        # When
+        await rest.done("DELETE", path)
+        await rest.done("PUT", path)
+        # Then
+        assert (await rest.ask("GET", f"{path}/messageTTL")).text == ""
+        assert (await rest.ask("GET", f"{path}/permissions")).value == {}
+
+
+async def test_a_namespace_says_how_topics_are_made_for_clients() -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        # When
+        body = '{"allowAutoTopicCreation":true,"topicType":"partitioned","defaultNumPartitions":3}'
+        await rest.done("POST", f"{NAMESPACE}/autoTopicCreation", body)
+        made = await rest.ask("GET", f"{TOPICS}/new/partitions?checkAllowAutoCreation=true")
+        await rest.done(
+            "POST", f"{NAMESPACE}/autoTopicCreation", '{"allowAutoTopicCreation":false}'
+        )
+        refused = await rest.ask("GET", f"{TOPICS}/no/partitions?checkAllowAutoCreation=true")
+        # Then
+        assert made.value["partitions"] == 3
+        assert refused.status == 404
+        in_force = parts.broker.policies.of_namespace(NamespaceName.parse("public/default"))
+        assert not in_force.auto_topic_creation.allowed
+
+
+async def applied_quotas(rest: RestClient) -> tuple[object, object]:
+    await rest.done("PUT", f"{TOPICS}/t")
+    applied = (await rest.ask("GET", f"{TOPICS}/t/backlogQuotaMap?applied=true")).value
+    return sorted(applied), (await rest.ask("GET", f"{NAMESPACE}/backlogQuotaMap")).value
+
+
+async def test_quotas_that_are_only_shown_change_nothing() -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        shown, of_namespace = await applied_quotas(rest)
+        assert shown == ["destination_storage", "message_age"]
+        assert of_namespace == {}
+
+
+async def test_as_shipped_quotas_that_were_shown_are_the_namespaces_own() -> None:
+    async with cluster(profile="pulsar") as parts, rest_client(parts.broker) as rest:
+        shown, of_namespace = await applied_quotas(rest)
+        assert sorted(of_namespace) == shown == ["destination_storage", "message_age"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        (f"{NAMESPACE}/maxProducersPerTopic", "2147483648", 400),
+        (f"{NAMESPACE}/maxProducersPerTopic", "1e999999999", 400),
+        (f"{NAMESPACE}/maxProducersPerTopic", "true", 400),
+        (f"{NAMESPACE}/maxProducersPerTopic", "[1]", 400),
+        (f"{NAMESPACE}/maxProducersPerTopic", '"NaN"', 400),
+        (f"{NAMESPACE}/deduplication", "1", 400),
+        (f"{NAMESPACE}/retention", "[]", 400),
+        (f"{NAMESPACE}/dispatchRate", '{"dispatchThrottlingRateInByte":9223372036854775808}', 400),
+        (f"{NAMESPACE}/subscriptionTypesEnabled", '["Nope"]', 400),
+        (f"{NAMESPACE}/permissions/alice", '{"a":1}', 400),
+        (f"{NAMESPACE}/replication", '["other"]', 403),
+        (f"{NAMESPACE}/backlogQuota", "", 400),
+    ],
+)
+async def test_what_a_policy_cannot_be_is_refused(path: str, body: str, status: int) -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        answer = await rest.ask("POST", path, body)
+        assert answer.status == status
+        assert await parts.broker.store.policy_documents() == {}
+
+
+async def test_a_retention_below_the_backlog_quota_is_refused_and_the_other_way_round() -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        # Given
+        quota = '{"limitSize":31457280,"policy":"producer_exception"}'
+        low = '{"retentionTimeInMinutes":10,"retentionSizeInMB":20}'
+        await rest.done("POST", f"{NAMESPACE}/backlogQuota", quota)
+        # When
+        refused = await rest.ask("POST", f"{NAMESPACE}/retention", low)
+        await rest.done("DELETE", f"{NAMESPACE}/backlogQuota")
+        await rest.done("POST", f"{NAMESPACE}/retention", low)
+        also = await rest.ask("POST", f"{NAMESPACE}/backlogQuota", quota)
+        # Then
+        assert (refused.status, also.status) == (412, 412)

@@ -1,0 +1,119 @@
+"""Messages through the pipe: large ones both ways, and readers that are slow on either side."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from limiter.flow.causes import PauseCause
+from tests.support.peers.message_peer import MessagePeer
+from tests.support.processes.cluster import Cluster, cluster, until
+
+TOPIC = "persistent://public/default/large"
+SIZE, COUNT = 1_000_000, 24
+PROFILES = ["pulsar", "floodgate"]
+SMALL_BUFFERS = {"floodgateSocketSendBufferBytes": "65536"}
+BOUND_BYTES = 2 * SIZE
+"""What the proxy may hold of 24 MB: the marks of its legs, and what is above them."""
+
+
+def payload(number: int) -> bytes:
+    return b"%08d" % number + b"x" * (SIZE - 8)
+
+
+async def through(parts: Cluster, receive_buffer_bytes: int = 65_536) -> MessagePeer:
+    """Look the topic up at the proxy, and connect to its broker through it."""
+    url = parts.proxy.service_url
+    asking = await MessagePeer.connect(url)
+    found = await asking.lookup(TOPIC)
+    asking.close()
+    target = found.brokerServiceUrl.removeprefix("pulsar://")
+    return await MessagePeer.connect(url, target, receive_buffer_bytes)
+
+
+async def published(parts: Cluster, count: int) -> None:
+    """Publish through the proxy, and take the receipts."""
+    peer = await through(parts)
+    await peer.producer(TOPIC)
+    for number in range(count):
+        await peer.publish(number, payload(number))
+        await peer.receipt()
+    peer.close()
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_large_messages_pass_both_ways_at_once(profile: str) -> None:
+    # Given
+    async with cluster(profile=profile, proxy=SMALL_BUFFERS) as parts:
+        peer = await through(parts)
+        await peer.subscribe(TOPIC)
+        await peer.flow(2 * COUNT)
+        await peer.producer(TOPIC)
+
+        async def send() -> None:
+            for number in range(COUNT):
+                await peer.publish(number, payload(number))
+
+        # When: one connection publishes and consumes
+        async with asyncio.TaskGroup() as group:
+            group.create_task(send())
+            found = [(await peer.message()).payload for _ in range(COUNT)]
+        # Then
+        assert found == [payload(number) for number in range(COUNT)]
+        assert parts.proxy.totals.peak_bytes < BOUND_BYTES
+        peer.close()
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_consumer_that_does_not_read_leaves_messages_with_the_broker(profile: str) -> None:
+    # Given
+    both = {"pulsarChannelPauseReceivingRequestsIfUnwritable": "true"}
+    async with cluster(profile=profile, both=both, proxy=SMALL_BUFFERS) as parts:
+        await published(parts, COUNT)
+        slow, quick = await through(parts, 4_096), await through(parts)
+        await slow.subscribe(TOPIC, "slow")
+        await quick.subscribe(TOPIC, "quick")
+        # When: it is owed everything, and reads nothing
+        await slow.flow(COUNT)
+        (leg,) = [one for one in parts.proxy.connections if one.peer == slow.raw.address]
+        await until(lambda: leg.other.gate.is_closed_for(PauseCause.PEER_LEG_FULL))
+        # Then: another one gets all
+        await quick.flow(COUNT)
+        found = [(await quick.message()).payload[:8] for _ in range(COUNT)]
+        assert found == [payload(number)[:8] for number in range(COUNT)]
+        assert parts.proxy.totals.peak_bytes < BOUND_BYTES
+        # When: it reads after all
+        late = [(await slow.message()).payload[:8] for _ in range(COUNT)]
+        # Then
+        assert late == found
+        slow.close()
+        quick.close()
+
+
+async def test_a_producer_is_paused_while_its_broker_does_not_read() -> None:
+    # Given
+    async with cluster(proxy=SMALL_BUFFERS) as parts:
+        peer = await through(parts)
+        await peer.producer(TOPIC)
+        (leg,) = [one for one in parts.proxy.connections if one.peer == peer.raw.address]
+        (far,) = [one for one in parts.broker.connections if one.producers]
+        # When
+        far.gate.close_for(PauseCause.CONNECTING_TO_BROKER)
+        sending = asyncio.create_task(_send(peer))
+        await until(lambda: leg.gate.is_closed_for(PauseCause.PEER_LEG_FULL))
+        # Then
+        assert not sending.done()
+        assert parts.proxy.totals.peak_bytes < BOUND_BYTES
+        # When
+        far.gate.open_for(PauseCause.CONNECTING_TO_BROKER)
+        receipts = [(await peer.receipt()).send_receipt.sequence_id for _ in range(COUNT)]
+        # Then
+        assert receipts == list(range(COUNT))
+        await sending
+        peer.close()
+
+
+async def _send(peer: MessagePeer) -> None:
+    for number in range(COUNT):
+        await peer.publish(number, payload(number))

@@ -1,0 +1,60 @@
+"""Compatibility of definitions: what holds of all of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.schemas.avro.compatibility import IncompatibleDefinitionsError, check, reads
+from broker.schemas.avro.definition import read, shown, written
+
+PRIMITIVES = st.sampled_from(["null", "boolean", "int", "long", "float", "double", "string"])
+TYPES = st.recursive(
+    PRIMITIVES,
+    lambda inner: st.one_of(
+        st.builds(lambda items: {"type": "array", "items": items}, inner),
+        st.builds(lambda values: {"type": "map", "values": values}, inner),
+        st.just(["null", "int"]),
+    ),
+    max_leaves=4,
+)
+
+
+@st.composite
+def records(draw: Any) -> bytes:
+    """The definition of a record with a few fields of a few names."""
+    names = draw(st.lists(st.sampled_from("abcd"), unique=True, max_size=4))
+    fields = [{"name": name, "type": draw(TYPES)} for name in names]
+    return json.dumps({"type": "record", "name": "A", "fields": fields}).encode()
+
+
+def compatible(new: bytes, old: bytes, strategy: str) -> bool:
+    try:
+        check(read(new), [read(old)], strategy)
+    except IncompatibleDefinitionsError:
+        return False
+    return True
+
+
+@given(records())
+def test_every_definition_reads_itself(definition: bytes) -> None:
+    assert reads(read(definition), read(definition))
+
+
+@given(records(), records())
+def test_full_is_backward_and_forward(new: bytes, old: bytes) -> None:
+    backward, forward = compatible(new, old, "BACKWARD"), compatible(new, old, "FORWARD")
+    assert compatible(new, old, "FULL") is (backward and forward)
+    assert backward is compatible(old, new, "FORWARD")
+
+
+@given(records())
+def test_a_definition_that_was_written_and_shown_is_the_same(definition: bytes) -> None:
+    # When
+    once = read(definition)
+    again = read(shown(once).encode())
+    # Then
+    assert written(again) == written(once)

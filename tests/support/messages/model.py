@@ -1,0 +1,183 @@
+"""A model of one subscription: what is left of every entry, who has it, and what each is owed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.position import Position
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from broker.subscriptions.consumer import Consumer
+    from tests.support.messages.consumers import KeptConnection
+
+SubType = pb.CommandSubscribe
+ALONE = (SubType.Exclusive, SubType.Failover)
+WORD = (1 << 64) - 1
+WORD_PLACES = range(64)
+
+
+@dataclass
+class Published:
+    """An entry as it was published; ``size`` is the number of its messages."""
+
+    size: int
+    is_batch: bool
+    key: str
+    due_ms: int = 0
+
+
+@dataclass(eq=False)
+class Member:
+    """A consumer that is connected.
+
+    Attributes:
+        permits: Messages that it has room for.
+        had: The entries it was sent, in order.
+        last: Of a single active consumer: the entry it was sent last since it began anew.
+    """
+
+    consumer: Consumer
+    cnx: KeptConnection
+    permits: int = 0
+    had: list[Position] = field(default_factory=list)
+    last: Position | None = None
+
+
+class Model:
+    """The truth that a history is held against.
+
+    Attributes:
+        published: Every entry.
+        left: For each entry that is not acknowledged the places of its messages that are left.
+        holder: Of Shared and Key_Shared: who was sent an entry and has not given it back.
+        redeliveries: How often an entry was given back by REDELIVER.
+        members: Those that are connected.
+        saved: Nothing was acknowledged since the cursor was saved.
+    """
+
+    def __init__(self) -> None:
+        self.published: dict[Position, Published] = {}
+        self.left: dict[Position, set[int]] = {}
+        self.holder: dict[Position, Member] = {}
+        self.redeliveries: dict[Position, int] = {}
+        self.members: list[Member] = []
+        self.saved = False
+
+    def publish(self, position: Position, entry: Published) -> None:
+        """Take an entry."""
+        self.published[position] = entry
+        self.left[position] = set(range(entry.size))
+
+    def acknowledge(self, position: Position, places: Iterable[int] | None = None) -> None:
+        """Take messages of an entry off; None for all."""
+        self.saved = False
+        left = self.left.get(position)
+        if left is not None:
+            left.difference_update(WORD_PLACES if places is None else places)
+            if not left:
+                self._forget(position)
+
+    def acknowledge_through(self, position: Position) -> None:
+        """Take everything off up to an entry."""
+        self.acknowledge_before(position)
+        self.acknowledge(position)
+
+    def acknowledge_before(self, position: Position) -> None:
+        """Take everything off that is before an entry."""
+        self.saved = False
+        for one in [at for at in self.left if at < position]:
+            self._forget(one)
+
+    def _forget(self, position: Position) -> None:
+        del self.left[position]
+        self.holder.pop(position, None)
+        self.redeliveries.pop(position, None)
+
+    def redeliver(self, member: Member, positions: Iterable[Position] | None) -> None:
+        """Take back what a consumer has of some entries; None for all of them."""
+        asked = self.held_by(member) if positions is None else positions
+        for position in asked:
+            if self.holder.get(position) is member:
+                del self.holder[position]
+                self.redeliveries[position] = self.redeliveries.get(position, 0) + 1
+
+    def leave(self, member: Member) -> None:
+        """Take back all that a consumer has; the last one's leaving forgets the counts."""
+        self.members.remove(member)
+        for position in self.held_by(member):
+            del self.holder[position]
+        if not self.members:
+            self.redeliveries.clear()
+
+    def held_by(self, member: Member) -> list[Position]:
+        """Return the entries that a consumer has."""
+        return [at for at, one in self.holder.items() if one is member]
+
+    def begin_with(self, left: dict[Position, set[int]]) -> None:
+        """Begin anew, with other entries left: a SEEK or a restart."""
+        self.left = left
+        self.holder.clear()
+        self.redeliveries.clear()
+
+    # -- deliveries ---------------------------------------------------------------------------
+
+    def delivered(self, member: Member, message: pb.CommandMessage) -> Position:
+        """Check an entry that was sent, and note who has it."""
+        position = position_of(message)
+        assert position in self.left, f"{position} was sent though it is acknowledged"
+        left, entry = self.left[position], self.published[position]
+        if len(left) < entry.size:
+            assert places_of(message.ack_set, entry.size) == left, f"{position}: wrong ack_set"
+        else:
+            assert not message.ack_set
+        member.permits -= len(left)
+        member.had.append(position)
+        return position
+
+    def delivered_to_one_of_many(self, member: Member, message: pb.CommandMessage) -> None:
+        """Check an entry of Shared or Key_Shared: nobody else has it."""
+        position = self.delivered(member, message)
+        assert position not in self.holder, f"{position} was sent twice"
+        self.holder[position] = member
+        assert message.redelivery_count == self.redeliveries.get(position, 0)
+
+    def delivered_in_order(self, member: Member, message: pb.CommandMessage) -> None:
+        """Check an entry of Exclusive or Failover: the next one that is left."""
+        position = self.delivered(member, message)
+        assert position == self.next_after(member.last), f"{position} is out of order"
+        assert message.redelivery_count == 0
+        member.last = position
+
+    def next_after(self, last: Position | None) -> Position | None:
+        """Return the next entry that is left; None if there is none."""
+        return min((at for at in self.left if last is None or at > last), default=None)
+
+    def before_of_key(self, position: Position) -> list[Position]:
+        """Return the entries of the same key that are left, before one; none that was delayed."""
+        key = self.published[position].key
+        return [
+            at
+            for at in self.left
+            if at < position and self.published[at].key == key and not self.published[at].due_ms
+        ]
+
+
+def position_of(message: pb.CommandMessage) -> Position:
+    """Return the place of a message."""
+    return Position(message.message_id.ledgerId, message.message_id.entryId)
+
+
+def places_of(words: Iterable[int], size: int) -> set[int]:
+    """Return the messages of a batch that a bit set names."""
+    bits = sum((word & WORD) << 64 * at for at, word in enumerate(words))
+    return {at for at in range(size) if bits >> at & 1}
+
+
+def words_without(places: Iterable[int]) -> list[int]:
+    """Return the bit set of a batch, as one signed word, without some of its messages."""
+    left = WORD & ~sum(1 << at for at in set(places))
+    return [left - (1 << 64) if left >> 63 else left]

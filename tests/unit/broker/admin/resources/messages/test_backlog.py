@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.admin.resources.messages.backlog import analyzed, nth_left
+from broker.messages.metadata import MessageDigest
+from broker.messages.position import Position
+from broker.messages.stores.open_store import message_store_for
+from broker.subscriptions.cursor import ManagedCursor
+from limiter.clock import LoopClock
+from tests.support.processes.cluster import broker_config
+
+
+@given(
+    entries=st.integers(0, 30),
+    acknowledged=st.sets(st.integers(0, 29)),
+    rolls=st.sets(st.integers(0, 29)),
+)
+async def test_the_nth_entry_that_is_left_is_found_however_many_are_acknowledged_before_it(
+    entries: int, acknowledged: set[int], rolls: set[int]
+) -> None:
+    # Given
+    store = message_store_for(broker_config({}), LoopClock())
+    await store.open()
+    ledger = await store.open_ledger("persistent://a/b/c")
+    positions = []
+    for number in range(entries):
+        positions.append(ledger.append(b"x", MessageDigest(2, number, 0)))
+        if number in rolls:
+            ledger.roll()
+    first = ledger.ledgers[0].ledger_id
+    cursor = ManagedCursor(ledger, "s", Position(first, -1))
+    left = []
+    for number, position in enumerate(positions):
+        if number in acknowledged:
+            cursor.acknowledge(position)
+        else:
+            left.append(position)
+    # When
+    found = [nth_left(cursor, ledger, place) for place in range(1, len(left) + 3)]
+    steps = analyzed(cursor, ledger)
+    body: dict[str, object] = {}
+    while not body:
+        try:
+            next(steps)
+        except StopIteration as done:
+            body = done.value
+    # Then
+    assert found == [*left, None, None]
+    assert (body["entries"], body["messages"]) == (len(left), 2 * len(left))
+    await store.close()

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from broker.admin.resources.messages.topic_stats import partitioned_stats
+
+
+def partition(messages: int, **more: object) -> dict[str, object]:
+    consumer = {"consumerName": f"c{messages}"}
+    subscription = {
+        "msgBacklog": messages,
+        "type": "Shared",
+        "durable": True,
+        "lastAckedTimestamp": 7,
+        "consumers": [consumer],
+    }
+    return {
+        "msgInCounter": messages,
+        "msgRateIn": float(messages),
+        "backlogQuotaLimitSize": -1,
+        "msgChunkPublished": messages > 1,
+        "lastPublishTimeStamp": messages,
+        "ownerBroker": "here",
+        "oldestBacklogMessageAgeSeconds": -1,
+        "subscriptions": {"s": subscription},
+        **more,
+    }
+
+
+def test_partitions_are_added_up() -> None:
+    # When
+    found = partitioned_stats({"p-0": partition(1), "p-1": partition(2)}, 2, one_by_one=False)
+    # Then
+    assert found == {
+        "msgInCounter": 3,
+        "msgRateIn": 3.0,
+        "backlogQuotaLimitSize": -1,
+        "msgChunkPublished": True,
+        "lastPublishTimeStamp": 2,
+        "oldestBacklogMessageAgeSeconds": 0,
+        "subscriptions": {
+            "s": {
+                "msgBacklog": 3,
+                "type": "Shared",
+                "durable": True,
+                "lastAckedTimestamp": 0,
+                "consumers": [{"consumerName": "c1"}, {"consumerName": "c2"}],
+            }
+        },
+        "metadata": {"partitions": 2, "deleted": False},
+        "partitions": {},
+    }
+
+
+def test_a_subscription_of_some_partitions_is_there() -> None:
+    # When
+    without = partition(1, subscriptions={})
+    found = partitioned_stats({"p-0": without, "p-1": partition(2)}, 2, one_by_one=True)
+    # Then
+    assert found["subscriptions"]["s"]["msgBacklog"] == 2
+    assert list(found["partitions"]) == ["p-0", "p-1"]
+
+
+def test_a_topic_none_of_whose_partitions_was_used_has_no_figures() -> None:
+    assert partitioned_stats({}, 2, one_by_one=True) == {
+        "metadata": {"partitions": 2, "deleted": False},
+        "partitions": {},
+    }

@@ -1,0 +1,30 @@
+"""Every family has a sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.message_metrics.documentation import documentation
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("pulsar_broker_msg_backlog", "Entries that subscriptions have not acknowledged"),
+        (
+            "pulsar_entry_size_le_2_kb",
+            "Bytes of entries, in the last period: from the smaller bound up to 2048",
+        ),
+        (
+            "pulsar_storage_write_latency_overflow",
+            "Milliseconds until messages were stored, in the last period: above all bounds",
+        ),
+    ],
+)
+def test_a_metric_is_described(name: str, sentence: str) -> None:
+    assert documentation(name) == sentence
+
+
+def test_a_name_without_a_sentence_is_a_mistake() -> None:
+    with pytest.raises(KeyError):
+        documentation("pulsar_something_else")

@@ -1,0 +1,216 @@
+"""Metrics of messages have recorded names, types and labels, and the values of live topics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.configuration.metric_keys import MetricKeys
+from broker.message_metrics.gather import MessageMetrics, MetricSource
+from broker.messages.stores.room import StoreBounds
+from broker.subscriptions.consumer import ConsumerOptions
+from proto.names import TopicName
+from server.metrics.exposition import openmetrics_lines, prometheus_lines
+from tests.support.clocks.settle import settle
+from tests.support.messages.producing import add, publish
+from tests.support.processes.samples import prometheus_type, read_samples
+from tests.unit.broker.messages.test_loaded_topics import Loaded
+
+if TYPE_CHECKING:
+    from tests.support.messages.producing import ProducingConnection
+    from tests.support.processes.samples import SampleLine
+
+GOLDEN = Path(__file__).parents[3] / "golden"
+NAMES = ("m1", "other", "non-persistent://public/default/np1")
+ALL = MetricKeys(consumers=True, producers=True)
+# What nothing here could fill: no bookie behind the store, no entry filters, no transactions; reads
+# of entries, refused dispatches and checks of quotas are not counted.
+ABSENT = (
+    "pulsar_txn_",
+    "pulsar_storage_ledger_write_latency_",
+    "pulsar_storage_read_",
+    "pulsar_broker_storage_read_",
+    "pulsar_subscription_filter_",
+    "pulsar_subscription_dispatch_throttled_",
+    "pulsar_storage_backlog_quota_check_duration_seconds",
+    "pulsar_broker_pending_bytes_to_dispatch",
+    "pulsar_subscription_msg_drop_rate",
+    "pulsar_subscription_msg_rate_expired",
+    # Of connections: with the broker's other metrics.
+    "pulsar_broker_throttled_connections",
+)
+
+
+def recorded(name: str) -> set[tuple[str, str, str]]:
+    lines = (GOLDEN / name).read_text(encoding="utf-8").splitlines()
+    rows = [line.split(" | ") for line in lines if not line.startswith(ABSENT)]
+    return {(name, prometheus_type(name, kind), labels) for name, kind, labels in rows}
+
+
+class Measured(Loaded):
+    """Loaded topics, and their metrics."""
+
+    def __init__(self, keys: MetricKeys = ALL) -> None:
+        super().__init__()
+        source = MetricSource("c1", keys, 60.0, self.topics, self.store.figures)
+        self.metrics = MessageMetrics(source)
+        self.cnx: ProducingConnection = self.connection()
+
+    async def fill(self) -> None:
+        """Have each topic published to, and one message of three acknowledged."""
+        await super().topic()
+        await self.topics.unload(TopicName.parse("t"))
+        for number, name in enumerate(NAMES):
+            topic = await self.topics.get(TopicName.parse(name))
+            producer = self.cnx.producer(number)
+            add(topic, producer)
+            asked = pb.CommandSubscribe(subscription="s", consumer_id=number)
+            subscription = await topic.subscriptions.open(asked)
+            options = ConsumerOptions(number, f"c{number}", pb.CommandSubscribe.Shared)
+            consumer = subscription.add_consumer(self.cnx, options)
+            subscription.flow(consumer, 2)
+            for sequence_id in range(3):
+                publish(topic, producer, sequence_id)
+            await settle()
+            if topic.name.persistent:
+                ids = pb.MessageIdData(ledgerId=min(consumer.pending)[0], entryId=0)
+                subscription.acknowledge(consumer, [ids])
+            topic.update_rates(60.0)
+
+    def text(self, *, as_openmetrics: bool = False) -> str:
+        walk = self.metrics.gather()
+        lines_of = openmetrics_lines if as_openmetrics else prometheus_lines
+        while True:
+            try:
+                next(walk)
+            except StopIteration as done:
+                return "\n".join(line for one in done.value for line in lines_of(one))
+
+    def samples(self) -> list[SampleLine]:
+        return read_samples(self.text())
+
+
+def shapes(samples: list[SampleLine]) -> set[tuple[str, str, str]]:
+    return {
+        (one.name, one.type, ", ".join(sorted(one.labels)))
+        for one in samples
+        if not one.name.startswith("floodgate")
+    }
+
+
+def values(samples: list[SampleLine], **labels: str) -> dict[str, float]:
+    """The values of samples with exactly these labels and the cluster."""
+    return {one.name: one.value for one in samples if one.labels == {"cluster": "c1", **labels}}
+
+
+async def test_of_namespaces_there_is_what_was_recorded() -> None:
+    # Given
+    measured = Measured(MetricKeys(topics=False, consumers=True, producers=True))
+    await measured.fill()
+    # When
+    found = shapes(measured.samples())
+    # Then
+    assert found == recorded("metrics-of-namespaces.txt")
+
+
+async def test_of_topics_there_is_what_was_recorded() -> None:
+    # Given
+    measured = Measured()
+    await measured.fill()
+    # When
+    found = shapes(measured.samples())
+    # Then
+    assert {one for one in found if "topic" in one[2].split(", ")} == recorded(
+        "metrics-of-topics.txt"
+    )
+    assert {one[0] for one in found if one[2] == "cluster, namespace"} == {"pulsar_topics_count"}
+
+
+@pytest.mark.parametrize("keys", [MetricKeys(), MetricKeys(topics=False), ALL], ids=str)
+async def test_clients_and_topics_are_shown_by_their_keys_only(keys: MetricKeys) -> None:
+    # Given
+    measured = Measured(keys)
+    await measured.fill()
+    # When
+    labels = {label for one in measured.samples() for label in one.labels}
+    # Then
+    assert ("topic" in labels, "subscription" in labels) == (keys.topics, keys.topics)
+    assert ("consumer_id" in labels) == keys.consumers
+    assert ("producer_id" in labels) == keys.producers
+
+
+async def test_values_are_those_of_the_live_topics() -> None:
+    # Given
+    measured = Measured()
+    await measured.fill()
+    topic = await measured.topics.get(TopicName.parse("m1"))
+    of_topic = {"namespace": "public/default", "topic": "persistent://public/default/m1"}
+    # When
+    samples = measured.samples()
+    # Then
+    shown = values(samples, **of_topic)
+    size = topic.statistics.size_bytes
+    assert shown["pulsar_in_messages_total"] == 3
+    assert shown["pulsar_in_bytes_total"] == shown["pulsar_storage_size"] == size
+    assert shown["pulsar_rate_in"] == shown["pulsar_storage_write_rate"] == 3 / 60
+    assert shown["pulsar_rate_out"] == 2 / 60
+    assert shown["pulsar_msg_backlog"] == 2
+    assert shown["pulsar_storage_write_latency_le_0_5"] == 3
+    assert shown["pulsar_entry_size_le_128"] == shown["pulsar_entry_size_count"] == 3
+    of_subscription = values(samples, **of_topic, subscription="s")
+    assert of_subscription["pulsar_subscription_back_log"] == 2
+    assert of_subscription["pulsar_subscription_unacked_messages"] == 1
+    assert of_subscription["pulsar_out_messages_total"] == 2
+    of_broker = values(samples)
+    assert of_broker["pulsar_broker_topics_count"] == 3
+    assert of_broker["pulsar_broker_rate_in"] == pytest.approx(9 / 60)
+    assert of_broker["pulsar_broker_msg_backlog"] == 4
+    assert of_broker["pulsar_broker_publish_latency_count"] == 6
+    assert of_broker["floodgate_message_store_entries"] == 6
+    assert of_broker["floodgate_metrics_topics_left_out"] == 0
+
+
+async def test_topics_beyond_the_bound_are_shown_of_their_namespace() -> None:
+    # Given: m1 with its subscription fits, and nothing else.
+    measured = Measured(MetricKeys(most_subjects=3))
+    await measured.fill()
+    # When
+    samples = measured.samples()
+    # Then
+    assert {one.labels["topic"] for one in samples if "topic" in one.labels} == {
+        "persistent://public/default/m1"
+    }
+    rest = values(samples, namespace="public/default")
+    assert (rest["pulsar_in_messages_total"], rest["pulsar_topics_count"]) == (6, 3)
+    assert sum(one.value for one in samples if one.name == "pulsar_in_messages_total") == 9
+    assert values(samples)["floodgate_metrics_topics_left_out"] == 2
+
+
+async def test_what_unloaded_topics_published_stays_in_the_brokers_latency() -> None:
+    # Given
+    measured = Measured()
+    await measured.fill()
+    # When
+    await measured.topics.unload(TopicName.parse("m1"))
+    await measured.topics.delete(TopicName.parse("other"), force=True)
+    # Then
+    of_broker = values(measured.samples())
+    assert of_broker["pulsar_broker_topics_count"] == 1
+    assert of_broker["pulsar_broker_publish_latency_count"] == 6
+
+
+async def test_a_store_at_its_bound_says_so() -> None:
+    # Given
+    measured = Measured()
+    await measured.fill()
+    measured.store.room.bounds = StoreBounds(process=1)
+    # When
+    topic = await measured.topics.get(TopicName.parse("m1"))
+    publish(topic, measured.cnx.producers[0], 9)
+    # Then
+    of_broker = values(measured.samples())
+    assert of_broker["floodgate_message_store_limit_bytes"] == 1
+    assert of_broker["floodgate_message_store_refused_total"] >= 1

@@ -1,0 +1,115 @@
+"""docs/protocol.md says what becomes of every command: it must be whole, and true."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from broker.commands import transactions
+from broker.commands.table import COMMANDS as BROKER
+from client.cnx import _ANSWERS
+from proto import PulsarApi_pb2 as pb
+from proxy.commands.table import COMMANDS as PROXY
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMANDS = sorted(pb.BaseCommand.Type.keys())
+ROW = re.compile(
+    r"^\| `(?P<name>[A-Z_]+)` \| (?P<broker>[^|]+) \| (?P<proxy>[^|]+) \| (?P<library>[^|]+) \|$"
+)
+WORDS = {
+    "broker": {"handles", "refuses", "sends", "closes"},
+    "proxy": {"handles", "sends", "closes"},
+    "library": {"sends", "reads", "-"},
+}
+ALWAYS_READ = {"CONNECTED", "PING", "PONG", "ERROR"}
+Table = dict[str, dict[str, set[str]]]
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    """What each column says of each command."""
+    lines = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8").splitlines()
+    rows = [found for line in lines if (found := ROW.match(line))]
+    assert len(rows) == len({row["name"] for row in rows}), "a command stands there twice"
+    return {
+        row["name"]: {column: set(row[column].strip().split(", ")) for column in WORDS}
+        for row in rows
+    }
+
+
+def handlers(commands: object) -> dict[str, object]:
+    rows = [*commands._rows, *commands._frame_rows]  # type: ignore[attr-defined]
+    return {pb.BaseCommand.Type.Name(row.kind): row.handler for row in rows}
+
+
+def module_of(handler: object) -> str:
+    function = handler.func if isinstance(handler, partial) else handler
+    return str(getattr(function, "__module__", ""))
+
+
+def mentioned_by_the_library() -> set[str]:
+    """The commands that the library's sources name."""
+    nodes = [
+        node
+        for path in (ROOT / "client").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    return {node.attr for node in nodes if isinstance(node, ast.Attribute)} & set(COMMANDS)
+
+
+def test_every_command_has_a_row_of_known_words(table: Table) -> None:
+    # When
+    unknown = {
+        (name, column)
+        for name, cells in table.items()
+        for column, words in cells.items()
+        if not words <= WORDS[column]
+    }
+    # Then
+    assert sorted(table) == COMMANDS
+    assert not unknown
+
+
+@pytest.mark.parametrize(("column", "commands"), [("broker", BROKER), ("proxy", PROXY)])
+def test_what_a_server_takes_is_in_its_table_of_commands(
+    table: Table, column: str, commands: object
+) -> None:
+    # Given
+    taken = handlers(commands)
+    # When
+    said = {name for name, cells in table.items() if cells[column] & {"handles", "refuses"}}
+    # Then
+    assert said == set(taken)
+
+
+@pytest.mark.parametrize("column", ["broker", "proxy"])
+def test_what_closes_is_neither_taken_nor_sent(table: Table, column: str) -> None:
+    # When
+    both = [name for name, cells in table.items() if {"closes"} < cells[column]]
+    # Then
+    assert not both
+
+
+def test_what_the_broker_refuses_is_about_transactions(table: Table) -> None:
+    # Given
+    taken = handlers(BROKER).items()
+    refusing = {name for name, one in taken if module_of(one) == transactions.__name__}
+    # When
+    said = {name for name, cells in table.items() if "refuses" in cells["broker"]}
+    # Then
+    assert said == refusing
+
+
+def test_the_library_knows_what_the_table_says(table: Table) -> None:
+    # Given
+    answers = {pb.BaseCommand.Type.Name(kind) for kind in _ANSWERS}
+    # When
+    known = {name for name, cells in table.items() if cells["library"] != {"-"}}
+    read = {name for name, cells in table.items() if "reads" in cells["library"]}
+    # Then
+    assert known == mentioned_by_the_library()
+    assert read == answers | ALWAYS_READ
