@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from broker.messages.position import Position
 from broker.subscriptions.position_set import PositionSet
 
@@ -60,3 +62,16 @@ def test_the_search_for_the_first_goes_on_where_it_was_when_bytes_are_dropped() 
     positions.discard_through(Position(3, 25))
     # Then
     assert next(iter(positions)) == Position(3, 33)
+
+
+@pytest.mark.parametrize(
+    "entries", [[], [0], [0, 1, 2], [1, 3, 5], [7, 8], [0, 2, 3, 15, 16, 17, 40]]
+)
+def test_rows_are_counted_as_they_are_listed(entries: list[int]) -> None:
+    # Given
+    positions = PositionSet()
+    for ledger_id in (3, 5):
+        for entry in entries:
+            positions.add(Position(ledger_id, 20 + entry))
+    # Then
+    assert positions.count_ranges() == len(positions.ranges())

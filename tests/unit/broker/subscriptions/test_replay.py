@@ -70,3 +70,15 @@ def test_fifty_thousand_go_out_a_hundred_at_a_time_within_a_turn_each() -> None:
     assert len(turns) == 500
     assert max(turns) < ONE_TURN
     assert not queue.contains_hash(1)
+
+
+def test_positions_that_were_looked_at_are_counted_until_asked_for() -> None:
+    # Given
+    queue = ReplayQueue()
+    for entry in range(10):
+        queue.add(Position(1, entry), entry % 2 + 1)
+    # When
+    found = queue.first(2, lambda sticky_hash: sticky_hash == 2)
+    # Then
+    assert found == [Position(1, 1), Position(1, 3)]
+    assert (queue.take_looked_at(), queue.take_looked_at()) == (4, 0)

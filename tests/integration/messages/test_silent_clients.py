@@ -1,0 +1,133 @@
+"""Clients that publish or subscribe and read nothing, beside others that do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.metadata import digest_of, parse_metadata
+from broker.messages.topic import PersistentTopic
+from limiter.flow.causes import PauseCause
+from proto.frames import encode_payload_command
+from proto.names import TopicName
+from tests.support.processes.cluster import cluster, until
+from tests.support.subscriptions.messages import message
+
+if TYPE_CHECKING:
+    from tests.support.peers.raw_peer import RawPeer
+    from tests.support.processes.cluster import Cluster
+
+Type = pb.BaseCommand
+HIGH, LOW = 65_536, 32_768
+GATHERED = 65_536
+"""As much the messages of a turn may be before they are written."""
+KEYS = {
+    "floodgateSocketSendBufferBytes": "16384",
+    "pulsarChannelWriteBufferHighWaterMark": str(HIGH),
+    "pulsarChannelWriteBufferLowWaterMark": str(LOW),
+}
+KINDS = ("Exclusive", "Shared", "Key_Shared", "Failover")
+
+
+async def stored(parts: Cluster, name: str, sizes: list[int]) -> None:
+    """Store messages of these sizes."""
+    topic = await parts.broker.messaging.loaded_topics.get(
+        TopicName.parse(f"persistent://public/default/{name}"), create=True
+    )
+    assert isinstance(topic, PersistentTopic)
+    for size in sizes:
+        data = message(bytes(size), key="k")
+        topic.ledger.append(data, digest_of(parse_metadata(data)))
+
+
+async def subscribed(parts: Cluster, topic: str, kind: str, subscription: str) -> RawPeer:
+    """Return a client with a consumer that has room for everything."""
+    peer = await parts.peer("broker", receive_buffer_bytes=4_096)
+    asked = pb.CommandSubscribe(
+        topic=f"persistent://public/default/{topic}",
+        subscription=subscription,
+        subType=pb.CommandSubscribe.SubType.Value(kind),
+        consumer_id=1,
+        request_id=1,
+        initialPosition=pb.CommandSubscribe.Earliest,
+    )
+    await peer.send(Type(type=Type.SUBSCRIBE, subscribe=asked))
+    flow = pb.CommandFlow(consumer_id=1, messagePermits=100_000)
+    while (await peer.command()).type != Type.SUCCESS:
+        pass
+    await peer.send(Type(type=Type.FLOW, flow=flow))
+    return peer
+
+
+async def produced(parts: Cluster, name: str) -> RawPeer:
+    """Return a client with a producer."""
+    peer = await parts.peer("broker", receive_buffer_bytes=4_096)
+    topic = f"persistent://public/default/{name}"
+    asked = pb.CommandProducer(topic=topic, producer_id=1, request_id=1)
+    await peer.send(Type(type=Type.PRODUCER, producer=asked))
+    assert (await peer.command()).type == Type.PRODUCER_SUCCESS
+    return peer
+
+
+def send(sequence_id: int) -> bytes:
+    """Return a SEND."""
+    sent = pb.CommandSend(producer_id=1, sequence_id=sequence_id, num_messages=1)
+    metadata = pb.MessageMetadata(producer_name="p", sequence_id=sequence_id, publish_time=1)
+    return encode_payload_command(
+        Type(type=Type.SEND, send=sent), metadata.SerializeToString(), b"x"
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [1_000, 100_000, 5_000_000])
+async def test_what_waits_for_a_consumer_that_does_not_read_is_bounded(
+    kind: str, size: int
+) -> None:
+    async with cluster(broker=KEYS) as parts:
+        # Given
+        await stored(parts, "large", [size] * max(3, 4_000_000 // size))
+        # When
+        peers = [await subscribed(parts, "large", kind, f"s-{one}") for one in range(3)]
+        outbound = [parts.cnx(peer, "broker").outbound for peer in peers]
+        await until(lambda: not any(one.writable for one in outbound))
+        # Then
+        for _ in range(20):
+            await until(lambda: True)
+            assert max(one.pending_bytes for one in outbound) <= HIGH + GATHERED + size + 1_000
+
+
+async def test_a_producer_whose_receipts_are_not_read_is_paused_and_others_are_not() -> None:
+    async with cluster(broker=KEYS) as parts:
+        # Given
+        silent, healthy = await produced(parts, "silent"), await produced(parts, "healthy")
+        cnx, other = parts.cnx(silent, "broker"), parts.cnx(healthy, "broker")
+        sent = 0
+        # When
+        while cnx.outbound.writable:
+            await silent.send_bytes(b"".join(send(sent + one) for one in range(100)))
+            sent += 100
+            await until(lambda: True)
+        # Then
+        assert cnx.gate.is_closed_for(PauseCause.OUTBOUND_BUFFER_FULL)
+        await healthy.send_bytes(send(0))
+        assert (await healthy.command()).send_receipt.sequence_id == 0
+        assert other.gate.open
+        # And when it reads again, it has every receipt.
+        found = [(await silent.command()).send_receipt.sequence_id for _ in range(sent)]
+        assert found == list(range(sent))
+
+
+async def test_a_producer_is_paused_by_deliveries_that_its_connection_does_not_read() -> None:
+    async with cluster(broker=KEYS) as parts:
+        # Given
+        await stored(parts, "large", [100_000] * 20)
+        silent = await subscribed(parts, "large", "Shared", "s")
+        other = await subscribed(parts, "large", "Shared", "s")
+        cnx = parts.cnx(silent, "broker")
+        # When
+        await until(lambda: not cnx.outbound.writable)
+        # Then
+        assert cnx.gate.is_closed_for(PauseCause.OUTBOUND_BUFFER_FULL)
+        assert (await other.command()).type == Type.MESSAGE
