@@ -56,6 +56,10 @@ class ManagedCursor:
         cursor = cls(ledger, name, state.mark_delete, properties=state.properties)
         cursor.acknowledged = AcknowledgedEntries.of_bitmaps(state.acknowledged)
         cursor.batches = BatchAcks.of_mapping(state.batches)
+        # A ledger may have been dropped after the state was saved; its entries are no holes then.
+        first = cursor.first_left
+        cursor.acknowledged.discard_through(Position(first.ledger_id, first.entry_id - 1))
+        cursor.batches.discard_through(Position(first.ledger_id, first.entry_id - 1))
         cursor._advance()
         cursor.rewind()
         cursor.changed = False

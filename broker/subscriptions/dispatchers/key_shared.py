@@ -53,10 +53,13 @@ class KeySharedDispatcher(SharedDispatcher):
 
     def _waiting_entries(self, most: int) -> list[Entry]:
         """Return the first waiting entries whose consumer can take them."""
-        if not self.replay:
-            return []
-        found = [self._still_there(at) for at in self.replay.first(most, self._may_go)]
-        return [entry for entry in found if entry is not None]
+        # Those that were acknowledged while they waited leave the queue: others may be behind them.
+        while self.replay and (positions := self.replay.first(most, self._may_go)):
+            found = [self._still_there(at) for at in positions]
+            entries = [entry for entry in found if entry is not None]
+            if entries:
+                return entries
+        return []
 
     def _may_go(self, sticky_hash: int) -> bool:
         consumer = self.ring.select(sticky_hash % _HASH_ZERO)

@@ -60,6 +60,7 @@ class SharedDispatcher(Dispatcher):
         self._timer: TimerHandle | None = None
         # None: to be made anew. With 1,000 consumers that takes a moment, and many come at once.
         self._levels: dict[int, list[Consumer]] | None = None
+        self._due_ms = 0
         self._next_in: dict[int, int] = {}
         self.unacked = 0
         self.blocked = False
@@ -347,9 +348,12 @@ class SharedDispatcher(Dispatcher):
 
     def _arm(self, now_ms: int) -> None:
         wait_ms = self.delayed.next_due(now_ms)
-        if self._timer is None and wait_ms is not None:
-            clock = self._context.topic.clock
-            self._timer = clock.call_at(clock.now() + wait_ms / 1000, self._due)
+        if wait_ms is None or (self._timer is not None and self._due_ms <= now_ms + wait_ms):
+            return
+        self._disarm()
+        clock = self._context.topic.clock
+        self._due_ms = now_ms + wait_ms
+        self._timer = clock.call_at(clock.now() + wait_ms / 1000, self._due)
 
     def _due(self) -> None:
         self._timer = None

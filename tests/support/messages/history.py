@@ -111,7 +111,7 @@ class History:
             self._join(0, permits)
 
     def _time(self, seconds: int, _: int) -> None:
-        self.topic.clock.advance(float(1 + seconds))
+        self.topic.clock.advance(1.0 + seconds // 3)
         self.model.saved = True
 
     def _skip(self, count: int, _: int) -> None:
@@ -176,9 +176,10 @@ class History:
 
     # -- steps of a member --------------------------------------------------------------------
 
-    def _flow(self, member: Member, permits: int) -> None:
-        member.permits += permits + 1
-        self.subscription.flow(member.consumer, permits + 1)
+    def _flow(self, member: Member, number: int) -> None:
+        permits = number * 3 if number > 2 else 1
+        member.permits += permits
+        self.subscription.flow(member.consumer, permits)
 
     def _leave(self, member: Member, _: int) -> None:
         member.cnx.consumers.clear()
@@ -344,7 +345,7 @@ class History:
         for number in range(len(model.members)):
             await self.do("unblock", number, 0)
             await self.do("flow", number, ENOUGH)
-        await self.do("time", 10, 0)
+        await self.do("time", 30, 0)
         while model.left:
             before = len(model.left)
             for member in list(model.members):
@@ -382,8 +383,8 @@ _OF_A_MEMBER = (
 _MAKES_NO_ROOM = ("publish", "delay", "join", "flow", "block", "unblock", "redeliver")
 STEPS = (
     *("publish", "flow", "ack") * 3,
-    *("join", "redeliver", "part", "cumulative", "leave") * 2,
-    *("delay", "time", "stray", "block", "unblock", "skip", "expire", "seek"),
+    *("join", "redeliver", "stray", "part", "cumulative", "leave", "delay", "time") * 2,
+    *("block", "unblock", "skip", "expire", "seek"),
     *("change", "unload", "crash"),
 )
 """What a history is made of; what matters most is most often in it."""
