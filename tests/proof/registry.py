@@ -101,6 +101,10 @@ PROOFS = {
     "official": Proof(
         "Official clients work unmodified, directly and through the proxy", "tests.proof.official"
     ),
+    "regex_consumers": Proof(
+        "A thousand regex consumers of the official client attach at once, twice",
+        "tests.proof.consumers.regex_consumers",
+    ),
     "random_properties": Proof(
         "Property tests hold with new examples", "tests.proof.random_properties"
     ),

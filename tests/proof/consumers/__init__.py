@@ -1,0 +1,1 @@
+"""Proofs with crowds of consumers."""
