@@ -84,6 +84,13 @@ class Ownership(Protocol):
             StoreError: The metadata store failed.
         """
 
+    async def namespace_deleted(self, namespace: NamespaceName) -> None:
+        """Forget where the messages of a namespace were: its bundles that nobody owns are free.
+
+        Raises:
+            StoreError: The metadata store failed.
+        """
+
     def on_lost(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
         """Call back when a bundle is not owned any more.
 

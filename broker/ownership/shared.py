@@ -256,6 +256,11 @@ class SharedOwnership:
         if not task.cancelled() and task.exception() is not None:
             logger.warning("a bundle's topics were not closed as they should: %s", task.exception())
 
+    async def namespace_deleted(self, namespace: NamespaceName) -> None:
+        """Forget where the messages of a namespace were. See Ownership."""
+        async with self._use() as connection:
+            await tables.namespace_deleted(connection, str(namespace))
+
     def on_lost(self, callback: Callback) -> None:
         """Call back when a bundle is not owned any more. See Ownership."""
         self._when_lost.append(callback)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from broker.stores.store import MetadataStore
-    from proto.names import TopicName
+    from proto.names import NamespaceName, TopicName
 
 
 class SoleOwnership:
@@ -41,6 +41,9 @@ class SoleOwnership:
     async def release(self, bundle: Bundle) -> None:
         """Have the topics of a bundle closed; they are served again when they are asked for."""
         await asyncio.gather(*[callback(bundle) for callback in self._when_lost])
+
+    async def namespace_deleted(self, namespace: NamespaceName) -> None:
+        """Do nothing: its messages were nowhere else."""
 
     def on_lost(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
         """Call back when the topics of a bundle are to be closed."""

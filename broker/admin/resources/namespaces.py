@@ -149,6 +149,8 @@ class NamespaceAdmin:
         except NamespaceNotEmptyError:
             raise RestError(409, "Cannot delete non empty namespace") from None
         await self._context.message_policies.forget_namespace(namespace)
+        if deleted:
+            await self._context.ownership.namespace_deleted(namespace)
         return deleted
 
     async def _check_room(self, namespace: NamespaceName) -> None:

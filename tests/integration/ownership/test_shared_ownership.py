@@ -204,6 +204,22 @@ async def test_a_broker_that_starts_again_on_its_disk_waits_for_no_lease(
             assert (await again.ownership.acquire(TOPIC)).here
 
 
+async def test_messages_of_a_deleted_namespace_keep_nothing_with_their_broker(
+    postgresql_url: str,
+) -> None:
+    # Given: a broker with its messages on disk is away
+    async with party(postgresql_url, 3) as other:
+        await made(other)
+        async with party(postgresql_url, 1, store="disk-1") as one:
+            await owner_seen_by(one)
+        # When
+        await other.store.delete_namespace(SPACE)
+        await other.ownership.namespace_deleted(SPACE)
+        await made(other)
+        # Then
+        assert (await other.ownership.acquire(TOPIC)).here
+
+
 async def test_a_bundle_is_let_go_after_its_topics_are_closed(postgresql_url: str) -> None:
     # Given
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
