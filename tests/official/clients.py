@@ -51,7 +51,9 @@ class OfficialClient:
 
 
 def python_client(
-    version: str = CURRENT_PYTHON_CLIENT, absent: frozenset[str] = frozenset()
+    version: str = CURRENT_PYTHON_CLIENT,
+    absent: frozenset[str] = frozenset(),
+    own: Mapping[str, Mapping[str, object]] | None = None,
 ) -> OfficialClient:
     """Return the Python client of a version.
 
@@ -68,7 +70,7 @@ def python_client(
             pip = [sys.executable, "-m", "pip", "--python", str(python)]
             run(name, *pip, "install", "-q", "--no-input", *packages)
     driver = str(HERE / "python" / "driver.py")
-    return OfficialClient(name, (str(python), "-B", driver), absent | _NOT_IN_PYTHON)
+    return OfficialClient(name, (str(python), "-B", driver), absent | _NOT_IN_PYTHON, own or {})
 
 
 def go_client() -> OfficialClient:

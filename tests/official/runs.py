@@ -53,6 +53,7 @@ def run_client(
     except subprocess.TimeoutExpired:
         process.kill()
         said, errors = process.communicate()
+    errors += _ending(process)
     wanted = {name: EXPECTED[name] for name in names or EXPECTED}
     return _compared(client, wanted, said.splitlines(), errors)
 
@@ -74,7 +75,13 @@ def run_restart(
     except subprocess.TimeoutExpired:
         process.kill()
         said, errors = process.communicate()
+    errors += _ending(process)
     return _compared(client, {"restart": RESTART}, said.splitlines(), errors)
+
+
+def _ending(process: subprocess.Popen[str]) -> str:
+    """Say how a driver ended that did not end well."""
+    return f" (exit code {process.returncode})" if process.returncode else ""
 
 
 def _start(
@@ -133,8 +140,11 @@ def _compared(
             run.absent.append(name)
         else:
             run.differences.append(f"{client.name}, {name}: {_difference(said, result)}")
+    told = f"{client.name} said: {errors[-_SHOWN_CHARACTERS:]}"
     if run.differences and not seen:
-        run.differences = [f"{client.name} said: {errors[-_SHOWN_CHARACTERS:]}"]
+        run.differences = [told]
+    elif run.differences and errors:
+        run.differences.append(told)
     return run
 
 
