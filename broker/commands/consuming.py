@@ -198,7 +198,7 @@ def unsubscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 def _succeed_once_kept(cnx: ServerCnx, request_id: int, consumer: Consumer) -> None:
     """Answer when what was done to a subscription is as safe as a message with a receipt."""
     topic = consumer.subscription.topic
-    if consumer.subscription.cursor.durable and topic.name.persistent:
+    if topic.name.persistent and consumer.subscription.cursor.durable:
         cnx.requests.tasks.start(request_id, partial(_succeed_later, cnx, request_id, topic.ledger))
     else:
         succeed(cnx, request_id)
