@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.errors import UsageError
 from loadgen.scenarios.lookups.kind import LOOKUPS
+from loadgen.scenarios.produce_beside_silent.kind import PRODUCE_BESIDE_SILENT
 from loadgen.scenarios.storm.kind import STORM
 from loadgen.scenarios.stuck.kind import STUCK
 
@@ -18,6 +19,7 @@ _ROWS = (
     STORM,
     STUCK,
     LOOKUPS,
+    PRODUCE_BESIDE_SILENT,
 )
 SCENARIOS: dict[str, ScenarioKind] = {row.name: row for row in _ROWS}
 

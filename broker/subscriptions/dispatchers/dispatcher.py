@@ -76,7 +76,9 @@ class Dispatcher(ABC):
     def policies_changed(self) -> None:
         """Dispatch by the rates that are in force now."""
         topic = self._context.topic
-        own = RateLimiter(topic.policies.subscription_dispatch_rate, topic.clock)
+        policies, name = topic.policies, self._cursor.name
+        rate = policies.dispatch_rates.get(name, policies.subscription_dispatch_rate)
+        own = RateLimiter(rate, topic.clock)
         self._rates = [one for one in (own, self._context.topic_rate) if one.limited]
 
     def _allowed(self, entries: int) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.clients.records import TaskReport
-    from loadgen.scenarios.stuck.scenario import StuckScenario
 
 
 PEERS_NAME = "stuck-peers.parquet"
@@ -91,7 +90,15 @@ class _Ended:
     outcome: str
 
 
-def stuck_document(scenario: StuckScenario, reports: Sequence[TaskReport]) -> dict[str, Any]:
+class HasPipelined(Protocol):
+    """A scenario with peers that do not read, as far as its summary depends on it."""
+
+    @property
+    def stuck_pipelined(self) -> int:
+        """Requests that each of them sends in one go."""
+
+
+def stuck_document(scenario: HasPipelined, reports: Sequence[TaskReport]) -> dict[str, Any]:
     """Describe the stuck peers and how the healthy clients fared before, with and after them.
 
     Closings count from when the first peer asked; a moment that never came is None.

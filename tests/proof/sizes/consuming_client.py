@@ -101,7 +101,7 @@ class ConsumingClient:
         Raises:
             ProofError: One is an error, or the connection was closed.
         """
-        found = []
+        found: list[pb.BaseCommand] = []
         while len(found) < count:
             command = Type.FromString(self._command())
             if command.HasField("error"):

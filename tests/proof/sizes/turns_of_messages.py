@@ -157,9 +157,9 @@ class Turns:
     async def _cursors(self) -> None:
         entries = self._sizes.entries
         topic = await self._topic("large", 2 * entries)
-        subscription = topic.subscriptions.create("s", earliest=True)
         client = await asyncio.to_thread(ConsumingClient, self._broker.service_url)
         await asyncio.to_thread(client.subscribe, str(topic.name), Shared, 1)
+        subscription = _only(topic)
         await self._measure(f"{entries:,} holes are made", self._make_holes(subscription))
         await self._measure("a cursor with holes is saved", self._saved(subscription))
         path = f"{self._broker.web_service_url}/admin/v2/persistent/{NAMESPACE}/large"
@@ -284,7 +284,11 @@ def _large_schema(default: str) -> bytes:
     fields: list[dict[str, object]] = []
     size = 0
     while size < SCHEMA_BYTES - 1_000:
-        one = {"name": f"field_{len(fields)}", "type": ["null", "int"], "default": None}
+        one: dict[str, object] = {
+            "name": f"field_{len(fields)}",
+            "type": ["null", "int"],
+            "default": None,
+        }
         size += len(json.dumps(one)) + 2
         fields.append(one)
     definition = {"type": "record", "name": "Large", "doc": default, "fields": fields}

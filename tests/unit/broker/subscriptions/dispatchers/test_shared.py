@@ -227,6 +227,20 @@ async def test_a_rate_lets_so_many_through_each_second() -> None:
     assert 8 <= len(cnx.entries) <= 10
 
 
+async def test_a_subscriptions_own_rate_counts() -> None:
+    # Given
+    rates = {"s": Rate(2, -1, 1)}
+    policies = replace(DEFAULTS, subscription_dispatch_rate=Rate(5, -1, 1), dispatch_rates=rates)
+    topic = await kept_topic(policies)
+    subscription = topic.subscriptions().create("s")
+    topic.publish(20)
+    # When
+    _, cnx = consume(subscription, SHARED, 100)
+    await settle()
+    # Then
+    assert len(cnx.entries) == 2
+
+
 async def test_a_consumer_that_does_not_read_holds_up_nobody() -> None:
     # Given
     topic = await kept_topic()

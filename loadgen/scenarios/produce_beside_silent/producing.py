@@ -1,0 +1,84 @@
+"""The producers that read their receipts: one message when it is due, whatever became of others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from limiter.clock import deadline
+from loadgen.clients.connect import CONNECT_TIMEOUT_SECONDS
+from loadgen.clients.refusals import refusal_reason
+from loadgen.clients.scheduled_client import Reconnector, ScheduledConnection
+from loadgen.scenarios.produce_beside_silent.messages import (
+    Opening,
+    lookup_frame,
+    producer_frame,
+    topic_of,
+)
+
+if TYPE_CHECKING:
+    from loadgen.clients.connect import Connector
+    from loadgen.clients.scheduled_client import ScheduledClient
+
+
+class ProducingConnection(ScheduledConnection):
+    """A producer's connection; its mutable state is how far the producer is open."""
+
+    def __init__(self, client: ScheduledClient) -> None:
+        super().__init__(client)
+        topic = topic_of(client.plan)
+        self._opening = Opening(topic, producer_frame(topic))
+
+    async def open(self) -> str:
+        """Open the producer; return why that failed, or nothing."""
+        self.send(lookup_frame(self._opening.topic))
+        try:
+            async with deadline(self.context.clock, CONNECT_TIMEOUT_SECONDS):
+                return await self._opening.done
+        except TimeoutError:
+            return f"no producer within {CONNECT_TIMEOUT_SECONDS:g} s"
+
+    def command_received(self, command: pb.BaseCommand) -> None:
+        """Settle the message that a receipt names, or go on with the opening."""
+        kind, client = command.type, self.client
+        if kind == pb.BaseCommand.SEND_RECEIPT:
+            sequence_id = command.send_receipt.sequence_id
+            if client.awaits(sequence_id):
+                client.answered(sequence_id, command.ByteSize(), None)
+        elif kind == pb.BaseCommand.SEND_ERROR:
+            error = command.send_error
+            client.refused(error.sequence_id, refusal_reason(error.error, error.message))
+        elif kind == pb.BaseCommand.CLOSE_PRODUCER:
+            self.close()  # made again, as a client does
+        else:
+            frame = self._opening.next_frame(command)
+            if frame is not None:
+                self.send(frame)
+
+    def refusal_received(self, request_id: int, reason: str) -> None:
+        """Take a refusal of the producer."""
+        del request_id
+        self._opening.end(reason)
+
+    def ended(self, reason: str) -> None:
+        """Tell the client that it has no connection."""
+        self._opening.end(reason)
+        super().ended(reason)
+
+
+class ProducerReconnector(Reconnector):
+    """Makes connections with an open producer."""
+
+    def __init__(self, connector: Connector, receive_buffer_bytes: int) -> None:
+        super().__init__(connector, receive_buffer_bytes, ProducingConnection)
+
+    async def connect(self, client: ScheduledClient) -> None:
+        """Connect a client and open its producer, or tell it why that failed."""
+        connection = ProducingConnection(client)
+        failure = await self._connector.connect(connection, self._receive_buffer_bytes)
+        failure = failure or await connection.open()
+        if failure:
+            connection.close()
+            client.unreachable(failure)
+        else:
+            client.connected(connection)
