@@ -53,6 +53,10 @@ PROOFS = {
     "kill_servers": Proof(
         "kill -9 of broker and proxy under load", "tests.proof.soaks.kill_servers"
     ),
+    "no_loss_messages": Proof(
+        "SIGKILL between write, receipt and cursor flush loses no message",
+        "tests.proof.soaks.no_loss_messages",
+    ),
     "two_brokers": Proof(
         "Two brokers, of which the owner is killed and frozen, lose nothing and never both write",
         "tests.proof.soaks.two_brokers",
