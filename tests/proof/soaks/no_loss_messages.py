@@ -53,11 +53,17 @@ class KilledLaunch(ServerLaunch):
 
 @dataclass
 class Truth:
-    """What is known of one topic: numbers of messages."""
+    """What is known of one topic: numbers of messages.
+
+    Attributes:
+        given_up: Acknowledged at some time; a kill may undo that, but they need not come again.
+        acknowledged: Acknowledged, and not sent again since.
+    """
 
     kind: str
     sent: int = 0
     receipted: set[int] = field(default_factory=set)
+    given_up: set[int] = field(default_factory=set)
     acknowledged: set[int] = field(default_factory=set)
 
     @property
@@ -106,7 +112,10 @@ class Client:
         self.got.append(number)
         if self._random.random() < self._acks:
             self.truth.acknowledged.add(number)
+            self.truth.given_up.add(number)
             self.consumer.acknowledge([message_of(command).message_id])
+        else:
+            self.truth.acknowledged.discard(number)
 
     def close(self) -> None:
         """Leave."""
@@ -129,7 +138,9 @@ def prove(options: ProofOptions) -> ProofResult:
     random, truths = Random(seed), [Truth(kind) for kind in KINDS]
     log = (options.out / "messages").resolve()
     shutil.rmtree(log, ignore_errors=True)
-    settings = ClusterSettings(options.out, {}, {"floodgateMessageStore": f"log://{log}?fsync=true"})
+    settings = ClusterSettings(
+        options.out, {}, {"floodgateMessageStore": f"log://{log}?fsync=true"}
+    )
     end = time.monotonic() + (QUICK_SECONDS if options.quick else SECONDS)
     lives, found = 0, Found()
     while time.monotonic() < end:
@@ -180,7 +191,7 @@ async def _publish(broker: ServerProcess, truths: list[Truth], random: Random) -
                     client.send()
                 await asyncio.sleep(random.random() * 0.01)
     except (TimeoutError, OSError):
-        pass  # It died on the way, or lives on: then it ends in order.
+        pass  # It died on the way, or lives on: then it is stopped like any other.
     for client in clients:
         if hasattr(client, "consumer"):
             client.close()
@@ -197,16 +208,16 @@ async def _drained(
 ) -> None:
     """Take all that is left, and compare."""
     clients = [Client(truth, random, acks) for truth in truths]
-    before = [set(truth.acknowledged) for truth in truths]
+    before = [(set(truth.given_up), set(truth.acknowledged)) for truth in truths]
     for client in clients:
         await client.open(server_address(broker))
     await asyncio.sleep(ACTIVE_SECONDS)
     seen = -1
     while seen != (seen := sum(len(one.got) for one in clients)):
         await asyncio.sleep(QUIET_SECONDS)
-    for client, acknowledged in zip(clients, before, strict=True):
+    for client, (given_up, acknowledged) in zip(clients, before, strict=True):
         kind, got = client.truth.kind, set(client.got)
-        lost = client.truth.receipted - acknowledged - got
+        lost = client.truth.receipted - given_up - got
         found.lost += [f"{kind} {one}" for one in sorted(lost)]
         if is_clean:
             found.came_again += [f"{kind} {one}" for one in sorted(got & acknowledged)]
