@@ -142,20 +142,21 @@ def prove(options: ProofOptions) -> ProofResult:
         options.out, {}, {"floodgateMessageStore": f"log://{log}?fsync=true"}
     )
     end = time.monotonic() + (QUICK_SECONDS if options.quick else SECONDS)
-    lives, found = 0, Found()
+    lives, kills, found = 0, 0, Found()
     while time.monotonic() < end:
         lives += 1
-        _live_and_die(settings, truths, random, POINTS[lives % len(POINTS)])
+        kills += _live_and_die(settings, truths, random, POINTS[lives % len(POINTS)])
         with running_server(settings.broker_launch()) as broker:
             asyncio.run(_drained(broker, truths, random, found, acks=0.5))
         with running_server(settings.broker_launch()) as broker:
             asyncio.run(_drained(broker, truths, random, found, acks=1.0, is_clean=True))
             found.not_zero += _not_zero(broker, truths)
     receipts = sum(len(one.receipted) for one in truths)
-    result.figures.update(seed=seed, kills=lives, receipts=receipts)
+    result.figures.update(seed=seed, kills=kills, receipts=receipts)
+    result.check("killed", kills > 0, f"{kills} of {lives} brokers died at their point")
     for name, wrong in vars(found).items():
         what = f"{name.replace('_', ' ')}: {wrong[:5] or 'none'}; {receipts:,} receipts"
-        result.check(name.replace("_", " "), not wrong, f"{what}, {lives} kills, seed {seed}")
+        result.check(name.replace("_", " "), not wrong, f"{what}, {kills} kills, seed {seed}")
     return result
 
 
@@ -171,16 +172,17 @@ class Found:
 
 def _live_and_die(
     settings: ClusterSettings, truths: list[Truth], random: Random, point: str
-) -> None:
+) -> bool:
+    """Publish to a broker until it dies; false if it did not."""
     launch = settings.broker_launch()
     killed = KilledLaunch(
         launch.module, launch.settings, launch.log, (), point, random.randrange(20, LATEST_KILL)
     )
     with running_server(killed) as broker:
-        asyncio.run(_publish(broker, truths, random))
+        return asyncio.run(_publish(broker, truths, random))
 
 
-async def _publish(broker: ServerProcess, truths: list[Truth], random: Random) -> None:
+async def _publish(broker: ServerProcess, truths: list[Truth], random: Random) -> bool:
     clients = [Client(truth, random, 0.3) for truth in truths]
     try:
         async with asyncio.timeout(LIFE_SECONDS):
@@ -192,9 +194,11 @@ async def _publish(broker: ServerProcess, truths: list[Truth], random: Random) -
                 await asyncio.sleep(random.random() * 0.01)
     except (TimeoutError, OSError):
         pass  # It died on the way, or lives on: then it is stopped like any other.
-    for client in clients:
-        if hasattr(client, "consumer"):
-            client.close()
+    opened = [one for one in clients if hasattr(one, "consumer")]
+    died = any(one.producer.transport.is_closing() for one in opened)
+    for client in opened:
+        client.close()
+    return died
 
 
 async def _drained(
