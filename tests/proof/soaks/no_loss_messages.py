@@ -238,7 +238,6 @@ def _not_zero(broker: ServerProcess, truths: list[Truth]) -> list[str]:
         path = truth.topic.replace("://", "/")
         with opener.open(f"{broker.web_url}/admin/v2/{path}/stats", timeout=10) as response:
             stats = json.load(response)["subscriptions"]["bench"]
-        for name in ("msgBacklog", "unackedMessages"):
-            if stats[name]:
-                wrong.append(f"{truth.kind} {name} {stats[name]}")
+        figures = {name: stats[name] for name in ("msgBacklog", "unackedMessages")}
+        wrong += [f"{truth.kind} {name} {value}" for name, value in figures.items() if value]
     return wrong
