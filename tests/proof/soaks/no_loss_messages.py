@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from benchmarks.messages.wire import RawPeer, connected, message_of
+from limiter.clock import LoopClock, deadline
 from loadgen.servers.processes import ServerLaunch, running_server
 from proto.frames import encode_payload_command
 from tests.proof.result import ProofOptions, ProofResult
@@ -185,7 +186,7 @@ def _live_and_die(
 async def _publish(broker: ServerProcess, truths: list[Truth], random: Random) -> bool:
     clients = [Client(truth, random, 0.3) for truth in truths]
     try:
-        async with asyncio.timeout(LIFE_SECONDS):
+        async with deadline(LoopClock(), LIFE_SECONDS):
             for client in clients:
                 await client.open(server_address(broker))
             while not any(one.producer.transport.is_closing() for one in clients):
@@ -217,7 +218,7 @@ async def _drained(
         await client.open(server_address(broker))
     await asyncio.sleep(ACTIVE_SECONDS)
     seen = -1
-    while seen != (seen := sum(len(one.got) for one in clients)):
+    while seen != (seen := sum(len(one.got) for one in clients)):  # noqa: ASYNC110 - silence is waited for
         await asyncio.sleep(QUIET_SECONDS)
     for client, (given_up, acknowledged) in zip(clients, before, strict=True):
         kind, got = client.truth.kind, set(client.got)
