@@ -74,5 +74,5 @@ class KilledFiles(DiskFiles):
 if __name__ == "__main__":
     KilledFile.point, KilledFile.left = sys.argv[1], int(sys.argv[2])
     del sys.argv[1:3]
-    opened.DiskFiles = KilledFiles  # type: ignore[misc]
+    vars(opened)["DiskFiles"] = KilledFiles
     main()
