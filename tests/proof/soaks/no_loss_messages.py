@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from benchmarks.messages.wire import RawPeer, connected, message_of
+from limiter.clock import LoopClock, deadline
 from loadgen.servers.processes import ServerLaunch, running_server
 from proto.frames import encode_payload_command
 from tests.proof.result import ProofOptions, ProofResult
@@ -53,11 +54,17 @@ class KilledLaunch(ServerLaunch):
 
 @dataclass
 class Truth:
-    """What is known of one topic: numbers of messages."""
+    """What is known of one topic: numbers of messages.
+
+    Attributes:
+        given_up: Acknowledged at some time; a kill may undo that, but they need not come again.
+        acknowledged: Acknowledged, and not sent again since.
+    """
 
     kind: str
     sent: int = 0
     receipted: set[int] = field(default_factory=set)
+    given_up: set[int] = field(default_factory=set)
     acknowledged: set[int] = field(default_factory=set)
 
     @property
@@ -106,7 +113,10 @@ class Client:
         self.got.append(number)
         if self._random.random() < self._acks:
             self.truth.acknowledged.add(number)
+            self.truth.given_up.add(number)
             self.consumer.acknowledge([message_of(command).message_id])
+        else:
+            self.truth.acknowledged.discard(number)
 
     def close(self) -> None:
         """Leave."""
@@ -129,22 +139,25 @@ def prove(options: ProofOptions) -> ProofResult:
     random, truths = Random(seed), [Truth(kind) for kind in KINDS]
     log = (options.out / "messages").resolve()
     shutil.rmtree(log, ignore_errors=True)
-    settings = ClusterSettings(options.out, {}, {"floodgateMessageStore": f"log://{log}?fsync=true"})
+    settings = ClusterSettings(
+        options.out, {}, {"floodgateMessageStore": f"log://{log}?fsync=true"}
+    )
     end = time.monotonic() + (QUICK_SECONDS if options.quick else SECONDS)
-    lives, found = 0, Found()
+    lives, kills, found = 0, 0, Found()
     while time.monotonic() < end:
         lives += 1
-        _live_and_die(settings, truths, random, POINTS[lives % len(POINTS)])
+        kills += _live_and_die(settings, truths, random, POINTS[lives % len(POINTS)])
         with running_server(settings.broker_launch()) as broker:
             asyncio.run(_drained(broker, truths, random, found, acks=0.5))
         with running_server(settings.broker_launch()) as broker:
             asyncio.run(_drained(broker, truths, random, found, acks=1.0, is_clean=True))
             found.not_zero += _not_zero(broker, truths)
     receipts = sum(len(one.receipted) for one in truths)
-    result.figures.update(seed=seed, kills=lives, receipts=receipts)
+    result.figures.update(seed=seed, kills=kills, receipts=receipts)
+    result.check("killed", kills > 0, f"{kills} of {lives} brokers died at their point")
     for name, wrong in vars(found).items():
         what = f"{name.replace('_', ' ')}: {wrong[:5] or 'none'}; {receipts:,} receipts"
-        result.check(name.replace("_", " "), not wrong, f"{what}, {lives} kills, seed {seed}")
+        result.check(name.replace("_", " "), not wrong, f"{what}, {kills} kills, seed {seed}")
     return result
 
 
@@ -160,19 +173,20 @@ class Found:
 
 def _live_and_die(
     settings: ClusterSettings, truths: list[Truth], random: Random, point: str
-) -> None:
+) -> bool:
+    """Publish to a broker until it dies; false if it did not."""
     launch = settings.broker_launch()
     killed = KilledLaunch(
         launch.module, launch.settings, launch.log, (), point, random.randrange(20, LATEST_KILL)
     )
     with running_server(killed) as broker:
-        asyncio.run(_publish(broker, truths, random))
+        return asyncio.run(_publish(broker, truths, random))
 
 
-async def _publish(broker: ServerProcess, truths: list[Truth], random: Random) -> None:
+async def _publish(broker: ServerProcess, truths: list[Truth], random: Random) -> bool:
     clients = [Client(truth, random, 0.3) for truth in truths]
     try:
-        async with asyncio.timeout(LIFE_SECONDS):
+        async with deadline(LoopClock(), LIFE_SECONDS):
             for client in clients:
                 await client.open(server_address(broker))
             while not any(one.producer.transport.is_closing() for one in clients):
@@ -180,10 +194,12 @@ async def _publish(broker: ServerProcess, truths: list[Truth], random: Random) -
                     client.send()
                 await asyncio.sleep(random.random() * 0.01)
     except (TimeoutError, OSError):
-        pass  # It died on the way, or lives on: then it ends in order.
-    for client in clients:
-        if hasattr(client, "consumer"):
-            client.close()
+        pass  # It died on the way, or lives on: then it is stopped like any other.
+    opened = [one for one in clients if hasattr(one, "consumer")]
+    died = any(one.producer.transport.is_closing() for one in opened)
+    for client in opened:
+        client.close()
+    return died
 
 
 async def _drained(
@@ -197,16 +213,16 @@ async def _drained(
 ) -> None:
     """Take all that is left, and compare."""
     clients = [Client(truth, random, acks) for truth in truths]
-    before = [set(truth.acknowledged) for truth in truths]
+    before = [(set(truth.given_up), set(truth.acknowledged)) for truth in truths]
     for client in clients:
         await client.open(server_address(broker))
     await asyncio.sleep(ACTIVE_SECONDS)
     seen = -1
-    while seen != (seen := sum(len(one.got) for one in clients)):
+    while seen != (seen := sum(len(one.got) for one in clients)):  # noqa: ASYNC110 - silence is waited for
         await asyncio.sleep(QUIET_SECONDS)
-    for client, acknowledged in zip(clients, before, strict=True):
+    for client, (given_up, acknowledged) in zip(clients, before, strict=True):
         kind, got = client.truth.kind, set(client.got)
-        lost = client.truth.receipted - acknowledged - got
+        lost = client.truth.receipted - given_up - got
         found.lost += [f"{kind} {one}" for one in sorted(lost)]
         if is_clean:
             found.came_again += [f"{kind} {one}" for one in sorted(got & acknowledged)]
@@ -223,7 +239,6 @@ def _not_zero(broker: ServerProcess, truths: list[Truth]) -> list[str]:
         path = truth.topic.replace("://", "/")
         with opener.open(f"{broker.web_url}/admin/v2/{path}/stats", timeout=10) as response:
             stats = json.load(response)["subscriptions"]["bench"]
-        for name in ("msgBacklog", "unackedMessages"):
-            if stats[name]:
-                wrong.append(f"{truth.kind} {name} {stats[name]}")
+        figures = {name: stats[name] for name in ("msgBacklog", "unackedMessages")}
+        wrong += [f"{truth.kind} {name} {value}" for name, value in figures.items() if value]
     return wrong

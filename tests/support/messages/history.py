@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import proto.PulsarApi_pb2 as pb
 from broker.policies.effective import DEFAULTS
 from broker.subscriptions.dispatchers.key_shared import KeySharedDispatcher
 from broker.subscriptions.dispatchers.shared import SharedDispatcher
@@ -272,9 +271,13 @@ class History:
         member.cnx.commands.clear()
         if self.kind == SubType.Key_Shared:
             for position in new:
-                if not self.model.published[position].due_ms:
-                    for before in self.model.before_of_key(position):
-                        assert self.model.holder.get(before) is member, f"{position} overtook"
+                self._check_key(member, position)
+
+    def _check_key(self, member: Member, position: Position) -> None:
+        """Check that all that is left before an entry of its key is with the same consumer."""
+        if not self.model.published[position].due_ms:
+            for before in self.model.before_of_key(position):
+                assert self.model.holder.get(before) is member, f"{position} overtook"
 
     def _check_single(self) -> None:
         dispatcher = self.subscription.dispatcher

@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import broker.messages.stores.open_store as opened
 from broker.__main__ import main
 from broker.messages.stores.log.files import DiskFile, DiskFiles
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 POINTS = ("before-write", "torn-write", "behind-write", "behind-sync")
 
@@ -71,5 +74,5 @@ class KilledFiles(DiskFiles):
 if __name__ == "__main__":
     KilledFile.point, KilledFile.left = sys.argv[1], int(sys.argv[2])
     del sys.argv[1:3]
-    opened.DiskFiles = KilledFiles  # type: ignore[misc]
+    vars(opened)["DiskFiles"] = KilledFiles
     main()
