@@ -204,6 +204,16 @@ class SharedDispatcher(Dispatcher):
         self._has_more(consumer, count)
         return count
 
+    def policies_changed(self) -> None:
+        """Follow the rates and the limits of what is unacknowledged that are in force now."""
+        super().policies_changed()
+        policies = self._context.topic.policies
+        for consumer in self.consumers:
+            consumer.blocked = 0 < policies.max_unacked_per_consumer <= consumer.unacked
+        self.blocked = 0 < policies.max_unacked_per_subscription <= self.unacked
+        if self.consumers:
+            self.wake()
+
     # -- what consumers have and did not acknowledge ------------------------------------------
 
     def _has_more(self, consumer: Consumer, messages: int) -> None:

@@ -201,6 +201,22 @@ async def test_a_consumer_with_too_much_unacknowledged_waits_until_half_is() -> 
     assert (len(cnx.entries), consumer.blocked) == (8, True)
 
 
+async def test_a_limit_that_is_lifted_blocks_nobody_any_more() -> None:
+    # Given
+    topic = await kept_topic(replace(DEFAULTS, max_unacked_per_consumer=2))
+    subscription = topic.subscriptions().create("s")
+    topic.publish(4)
+    consumer, cnx = consume(subscription, SHARED, 100)
+    await settle()
+    before = cnx.entries
+    # When
+    topic.policies = replace(DEFAULTS, max_unacked_per_consumer=0)
+    subscription.policies_changed()
+    await settle()
+    # Then
+    assert (before, cnx.entries, consumer.blocked) == ([0, 1], [0, 1, 2, 3], False)
+
+
 async def test_a_subscription_with_too_much_unacknowledged_reads_nothing_new() -> None:
     # Given
     topic = await kept_topic(replace(DEFAULTS, max_unacked_per_subscription=4))
