@@ -39,7 +39,7 @@ def _end_at_once(overdue_calls: int) -> NoReturn:
 
 PROGRAM = Program(
     role="broker",
-    summary="A broker that speaks Apache Pulsar's binary protocol and lists topics under the "
+    summary="A broker for Apache Pulsar's clients: messages, schemas, and topic lists under the "
     "memory limits of PIP-442.",
     examples=(
         "floodgate-broker",

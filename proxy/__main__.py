@@ -26,8 +26,8 @@ async def serve(config: ProxyConfig, _: Imports) -> int:
 
 PROGRAM = Program(
     role="proxy",
-    summary="A proxy for Pulsar brokers that forwards lookups and topic lists under the memory "
-    "limits of PIP-442.",
+    summary="A proxy for Pulsar brokers: lookups and topic lists under the memory limits of "
+    "PIP-442, pipes for producers and consumers, and admin requests.",
     examples=(
         "floodgate-proxy --set brokerServiceURL=pulsar://127.0.0.1:6650 --set servicePort=6651",
         "floodgate-proxy proxy.conf --set floodgateProfile=pulsar",

@@ -37,7 +37,15 @@ EXIT_USAGE = 2
 _REMEDIES = (
     (404, "Tenant", "`floodgate-admin tenants list` shows what there is"),
     (404, "Namespace", "`floodgate-admin namespaces list TENANT` shows what there is"),
+    (
+        404,
+        "Partitioned Topic ",
+        "`floodgate-admin topics list-partitioned-topics NAMESPACE` shows what there is",
+    ),
+    (404, "Subscription ", "`floodgate-admin topics subscriptions TOPIC` shows what there is"),
     (404, "Topic ", "`floodgate-admin topics list NAMESPACE` shows what there is"),
+    (405, "Peek messages on a partitioned", "name one of its partitions: TOPIC-partition-0"),
+    (405, "Termination of a partitioned", "`floodgate-admin topics partitioned-terminate` does it"),
     (404, "does not serve /admin/v2/floodgate", "only a Floodgate broker has it"),
     (404, "does not serve", "is --admin-url the web port of a broker?"),
     (405, "deletion of namespaces", "forceDeleteNamespaceAllowed=true allows it"),

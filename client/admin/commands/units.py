@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _TIME = re.compile(r"(-?\d+)([smhdwy]?)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800, "y": 31_536_000}
@@ -62,6 +66,21 @@ def megabytes(text: str) -> int:
     if found > 0 and found % _BYTES["m"]:
         raise typer.BadParameter(f"{text!r} should be whole megabytes: write 10M, 16G or 3T")
     return found if found < 0 else found // _BYTES["m"]
+
+
+def one_of(*names: str) -> Callable[[str], str]:
+    """Return a parser of one of some names, in capitals or not.
+
+    A broker takes a name that it does not know for none at all.
+    """
+
+    def parse(text: str) -> str:
+        for name in names:
+            if name.lower() == text.lower():
+                return name
+        raise typer.BadParameter(f"{text!r} should be one of: {', '.join(names)}")
+
+    return parse
 
 
 class MessageId(dict[str, int]):

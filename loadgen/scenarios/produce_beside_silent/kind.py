@@ -46,7 +46,8 @@ PRODUCE_BESIDE_SILENT = ScenarioKind(
     task="loadgen.scenarios.produce_beside_silent.task:SilentTask",
     help="producers publish on a schedule, while other clients read no receipts and no messages.",
     example="""\
-  loadgen run --scenario produce-beside-silent --service-url pulsar://127.0.0.1:6650
+  loadgen run --scenario produce-beside-silent
+  --service-url pulsar://127.0.0.1:6650
   --namespace public/default --silent-producers 2 --executor process""",
     words=ReportWords(
         title="Publishing beside clients that do not read",

@@ -16,20 +16,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+def _entries(number: int) -> str:
+    return "1 entry" if number == 1 else f"{number} entries"
+
+
 def skip(
     call: Call,
     topic: Topic,
     subscription: Subscription,
     count: Annotated[int, typer.Option("--count", "-n", min=0, help="How many entries.")],
 ) -> None:
-    """Skip some messages of a subscription.
+    """Skip some entries of a subscription: messages, or whole batches of them.
 
     Examples:
     floodgate-admin topics skip acme/orders/eu -s billing -n 10
     """
     call.change(
         f"skip messages of {subscription}",
-        Changed("skipped", f"{count} messages of {subscription}", topic=str(topic)),
+        Changed("skipped", f"{_entries(count)} of {subscription}", topic=str(topic)),
         lambda admin: admin.calls.ask("POST", topic, "subscription", subscription, "skip", count),
     )
 

@@ -96,7 +96,9 @@ def _messages(output: Output, found: list[dict[str, Any]]) -> None:
     if output.as_json:
         output.json(found)
         return
-    for message in found:
+    for number, message in enumerate(found):
+        if number:
+            output.say("")
         output.table(message)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from client.admin.commands.options import words_of
-from client.admin.commands.units import megabytes, minutes, seconds, size_bytes
+from client.admin.commands.units import megabytes, minutes, one_of, seconds, size_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -150,11 +150,29 @@ def _rate_body(given: Mapping[str, Any]) -> object:
     }
 
 
+_STRATEGIES = (
+    "FULL",
+    "BACKWARD",
+    "FORWARD",
+    "FULL_TRANSITIVE",
+    "BACKWARD_TRANSITIVE",
+    "FORWARD_TRANSITIVE",
+    "ALWAYS_COMPATIBLE",
+    "ALWAYS_INCOMPATIBLE",
+    "UNDEFINED",
+)
 _STRATEGY = Option(
     "strategy",
     Annotated[
         str,
-        typer.Option("--compatibility", "-c", metavar="NAME", help="FULL, BACKWARD, FORWARD, ..."),
+        typer.Option(
+            "--compatibility",
+            "-c",
+            parser=one_of(*_STRATEGIES),
+            metavar="NAME",
+            help="FULL, BACKWARD, FORWARD, their _TRANSITIVE forms, ALWAYS_COMPATIBLE, "
+            "ALWAYS_INCOMPATIBLE; UNDEFINED is that of the broker.",
+        ),
     ],
 )
 _BOOKIES = tuple(
@@ -327,6 +345,9 @@ POLICIES = (
                     typer.Option(
                         "--delete-mode",
                         "-m",
+                        parser=one_of(
+                            "delete_when_no_subscriptions", "delete_when_subscriptions_caught_up"
+                        ),
                         metavar="NAME",
                         help="delete_when_no_subscriptions, delete_when_subscriptions_caught_up.",
                     ),
@@ -350,7 +371,12 @@ POLICIES = (
                 "types",
                 Annotated[
                     list[str],
-                    typer.Option("--types", "-t", metavar="A,B", help="Exclusive, Shared, ..."),
+                    typer.Option(
+                        "--types",
+                        "-t",
+                        metavar="A,B",
+                        help="Exclusive, Failover, Shared, Key_Shared.",
+                    ),
                 ],
             ),
         ),
@@ -447,7 +473,7 @@ POLICIES = (
         "what a new schema has to be compatible with",
         "-c BACKWARD",
         (_STRATEGY,),
-        lambda given: given["strategy"].upper(),
+        lambda given: given["strategy"],
         "schemaCompatibilityStrategy",
         "schemaCompatibilityStrategy",
         ("PUT", "PUT"),

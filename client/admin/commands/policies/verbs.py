@@ -10,7 +10,7 @@ import typer
 from client.admin.commands.call import Call, Changed
 from client.admin.commands.options import Namespace, Topic, verb
 from client.admin.commands.policies.table import POLICIES
-from client.admin.commands.units import seconds, size_bytes
+from client.admin.commands.units import one_of, seconds, size_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,13 @@ Applied = Annotated[
 ]
 QuotaType = Annotated[
     str,
-    typer.Option("--type", "-t", metavar="NAME", help="destination_storage or message_age."),
+    typer.Option(
+        "--type",
+        "-t",
+        parser=one_of("destination_storage", "message_age"),
+        metavar="NAME",
+        help="destination_storage or message_age.",
+    ),
 ]
 
 
@@ -50,7 +56,7 @@ def _add(group: typer.Typer, row: PolicyVerbs, path: str, *, topics: bool) -> No
     def get(call: Call, subject: Subject, applied: bool = False) -> None:
         parameters = {"applied": applied}
         call.value(
-            f"get {row.what} of {subject}",
+            f"get {row.name} of {subject}",
             lambda admin: admin.calls.ask("GET", subject, path, parameters=parameters),
         )
 
@@ -58,7 +64,7 @@ def _add(group: typer.Typer, row: PolicyVerbs, path: str, *, topics: bool) -> No
         body = row.body(given)
         in_query = topics and row.in_query
         call.change(
-            f"set {row.what} of {subject}",
+            f"set {row.name} of {subject}",
             Changed("updated", subject, **{row.name: body}),
             lambda admin: admin.calls.ask(
                 row.methods[topics],
@@ -71,7 +77,7 @@ def _add(group: typer.Typer, row: PolicyVerbs, path: str, *, topics: bool) -> No
 
     def remove(call: Call, subject: Subject) -> None:
         call.change(
-            f"remove {row.what} of {subject}",
+            f"remove {row.name} of {subject}",
             Changed("updated", subject, removed=row.name),
             lambda admin: admin.calls.ask("DELETE", subject, path),
         )
@@ -85,7 +91,7 @@ def _add(group: typer.Typer, row: PolicyVerbs, path: str, *, topics: bool) -> No
         get,
         shown,
         topics=topics,
-        text=f"Show {row.what}, of a {of}.\n\nExamples:\n{example} get-{row.name} {thing}",
+        text=f"Show for a {of} {row.what}.\n\nExamples:\n{example} get-{row.name} {thing}",
     )
     options = [_of_option(option) for option in row.options]
     _verb(
@@ -94,7 +100,7 @@ def _add(group: typer.Typer, row: PolicyVerbs, path: str, *, topics: bool) -> No
         change,
         options,
         topics=topics,
-        text=f"Set {row.what}, of a {of}.\n\n"
+        text=f"Set for a {of} {row.what}.\n\n"
         f"Examples:\n{example} set-{row.name} {thing} {row.example}",
     )
     if row.removable[topics]:
@@ -104,7 +110,7 @@ def _add(group: typer.Typer, row: PolicyVerbs, path: str, *, topics: bool) -> No
             remove,
             [],
             topics=topics,
-            text=f"Remove what a {of} says of {row.what}.\n\n"
+            text=f"Remove what a {of} sets itself: {row.what}.\n\n"
             f"Examples:\n{example} remove-{row.name} {thing}",
         )
 
@@ -231,6 +237,9 @@ _QUOTA = [
             typer.Option(
                 "--policy",
                 "-p",
+                parser=one_of(
+                    "producer_request_hold", "producer_exception", "consumer_backlog_eviction"
+                ),
                 metavar="NAME",
                 help="producer_request_hold, producer_exception, consumer_backlog_eviction.",
             ),
