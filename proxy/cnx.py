@@ -37,7 +37,7 @@ class ProxyConnectionState(Enum):
     """A stage of a connection's life (upstream: ProxyConnection.State)."""
 
     INIT = "before CONNECT"
-    PROXY_LOOKUP_REQUESTS = "answering lookups"
+    PROXY_LOOKUP_REQUESTS = "on a connection for lookups, whose CONNECT names no broker"
     PROXY_CONNECTING_TO_BROKER = "connecting to the broker"
     PROXY_CONNECTION_TO_BROKER = "piping"
     CLOSED = "closed"

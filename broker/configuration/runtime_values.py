@@ -6,6 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from broker.configuration.config import known_keys
+from broker.configuration.message_store_keys import FSYNC_KEY, MAX_KEY
+from broker.configuration.publishing_keys import BUFFER_KEY
 from broker.stores.store_url import OUR_STORES, without_password
 from server.configuration.common import MEGABYTE_BYTES
 from server.configuration.flow import (
@@ -65,6 +67,9 @@ def _chosen_by_profile(config: BrokerConfig) -> dict[str, str]:
         "floodgateSizeEstimate": config.size_estimate.value,
         "floodgateResponseBuffers": config.response_buffers.value,
         "brokerDeleteInactiveTopicsEnabled": str(config.policies.inactive_topics.delete).lower(),
+        BUFFER_KEY: str(config.publishing.buffer_bytes // MEGABYTE_BYTES),
+        MAX_KEY: str(config.message_store.max_bytes // MEGABYTE_BYTES),
+        FSYNC_KEY: str(config.message_store.fsync).lower(),
         PAUSE_KEY: str(flow.rules.pause_if_unwritable).lower(),
         GRACE_KEY: str(round(flow.slow_peers.grace_seconds * 1000)),
         MAX_UNWRITABLE_KEY: str(round(flow.slow_peers.max_unwritable_seconds)),
