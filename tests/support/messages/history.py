@@ -158,7 +158,9 @@ class History:
             self.subscriptions._timer.cancel()
         self._begin_again()
         cursor, after = self.subscription.cursor, {}
-        for at, places in self._there(min(self.model.published, default=cursor.mark_delete)).items():
+        for at, places in self._there(
+            min(self.model.published, default=cursor.mark_delete)
+        ).items():
             if not cursor.is_acknowledged(at):
                 words = cursor.batches.words(at)
                 after[at] = places if words is None else {n for n in places if words[0] >> n & 1}
@@ -316,7 +318,9 @@ class History:
     def _could_go(self, dispatcher: KeySharedDispatcher, position: Position) -> bool:
         """Tell whether an entry of Key_Shared waits though nothing is in its way."""
         model, key = self.model, self.model.published[position].key
-        if dispatcher.blocked or any(at not in model.holder for at in model.before_of_key(position)):
+        if dispatcher.blocked or any(
+            at not in model.holder for at in model.before_of_key(position)
+        ):
             return False
         owner = dispatcher.ring.select(dispatcher.ring.hash_of(key.encode()))
         holders = {one for at, one in model.holder.items() if model.published[at].key == key}
