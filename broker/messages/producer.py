@@ -6,6 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.position import to_wire
 from broker.messages.publishing.receipts import producer_prefix, receipt_frame, send_error
 from broker.messages.publishing.statistics import PublishStatistics
 from proto.commands import Type, error_command
@@ -146,7 +147,8 @@ class Producer:
         self.request_id = request.request_id
         self.name = name
         self.access_mode = int(request.producer_access_mode)
-        self.asked_epoch = request.topic_epoch if request.HasField("topic_epoch") else None
+        # A Java long: 2**64 - 1 is -1. Taken as it comes, one peer's number would end all others'.
+        self.asked_epoch = _signed(request.topic_epoch) if request.HasField("topic_epoch") else None
         self.epoch = request.epoch
         self.user_provided_name = request.user_provided_producer_name
         self.encrypted = request.encrypted
@@ -203,7 +205,7 @@ class Producer:
             producer_ready=True,
         )
         if topic_epoch is not None:
-            success.topic_epoch = topic_epoch
+            success.topic_epoch = to_wire(topic_epoch)
         return pb.BaseCommand(type=Type.PRODUCER_SUCCESS, producer_success=success)
 
     def received(
@@ -273,3 +275,7 @@ class Producer:
             del self.cnx.producers[self.producer_id]
         if self.topic is not None:
             self.topic.producer_left(self)
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value

@@ -57,6 +57,9 @@ class SharedDispatcher(Dispatcher):
         self.delayed = self._no_delays(context)
         self._redeliveries: dict[Position, int] = {}
         self._leaving: deque[_Leaving] = deque()
+        # Of what each consumer has: the entries it gave back that still wait in the above. Else a
+        # client that says so again and again would have a list of all it has made for each time.
+        self._given_back_already: dict[Consumer, set[Position]] = {}
         self._timer: TimerHandle | None = None
         # None: to be made anew. With 1,000 consumers that takes a moment, and many come at once.
         self._levels: dict[int, list[Consumer]] | None = None
@@ -246,6 +249,8 @@ class SharedDispatcher(Dispatcher):
             newly = left if done else min(newly, left)
             if done:
                 del holder.pending[position]
+                if self._given_back_already:
+                    self._has_left(holder, position)
                 self._let_go(holder, sticky_hash)
             else:
                 holder.pending[position] = (left - newly, sticky_hash)
@@ -266,8 +271,14 @@ class SharedDispatcher(Dispatcher):
 
     def redeliver(self, consumer: Consumer, positions: Iterable[Position] | None) -> None:
         """Deliver again what a consumer has of these; each counts once more as redelivered."""
-        asked = list(consumer.pending) if positions is None else positions
-        self._leaving.append(_Leaving(consumer, iter(asked), self._redelivered))
+        already = self._given_back_already.setdefault(consumer, set())
+        if len(already) < len(consumer.pending):
+            asked = consumer.pending if positions is None else dict.fromkeys(positions)
+            new = [at for at in asked if at in consumer.pending and at not in already]
+            already.update(new)
+            self._leaving.append(_Leaving(consumer, iter(new), self._redelivered))
+        if not already:
+            del self._given_back_already[consumer]
         self.wake()
 
     def _let_leave(self, most: int) -> int:
@@ -278,6 +289,7 @@ class SharedDispatcher(Dispatcher):
             for position in positions:
                 left, sticky_hash = consumer.pending.pop(position, _NOT_PENDING)
                 taken += 1
+                self._has_left(consumer, position)
                 if left >= 0:
                     self._has_less(consumer, left)
                     then(consumer, position, left, sticky_hash)
@@ -286,6 +298,14 @@ class SharedDispatcher(Dispatcher):
                     return taken
             self._leaving.popleft()
         return taken
+
+    def _has_left(self, consumer: Consumer, position: Position) -> None:
+        """Note that a consumer has an entry no more: it may get it, and give it back, again."""
+        already = self._given_back_already.get(consumer)
+        if already is not None:
+            already.discard(position)
+            if not already:
+                del self._given_back_already[consumer]
 
     def _redelivered(
         self, consumer: Consumer, position: Position, left: int, sticky_hash: int
@@ -334,6 +354,7 @@ class SharedDispatcher(Dispatcher):
     def remove(self, consumer: Consumer) -> None:
         """Let a consumer go; what it did not acknowledge goes to others, counts unchanged."""
         self.consumers.remove(consumer)
+        self._given_back_already.pop(consumer, None)
         self._levels = None
         if not self.consumers:
             self._forget_all(consumer)
@@ -345,6 +366,7 @@ class SharedDispatcher(Dispatcher):
         """Begin anew with the next consumer: at the first entry that is not acknowledged."""
         last.pending = {}
         self._leaving.clear()
+        self._given_back_already.clear()
         self.unacked, self.blocked = 0, False
         self._redeliveries.clear()
         self._next_in.clear()

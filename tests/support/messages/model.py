@@ -130,7 +130,7 @@ class Model:
         position = position_of(message)
         assert position in self.left, f"{position} was sent though it is acknowledged"
         left, entry = self.left[position], self.published[position]
-        # An ack_set that left a batch whole is told as well.
+        # A batch of which an ACK took nothing is sent with all its bits, too (recorded).
         if len(left) < entry.size or message.ack_set:
             assert places_of(message.ack_set, entry.size) == left, f"{position}: wrong ack_set"
         member.permits -= len(left)

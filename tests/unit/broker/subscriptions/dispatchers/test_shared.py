@@ -327,6 +327,56 @@ async def test_a_thousand_given_back_leave_over_several_turns() -> None:
     assert cnx.entries == list(range(count))
 
 
+async def test_giving_all_back_again_and_again_holds_up_nobody() -> None:
+    # Given
+    count = 2 * LEAVING_A_TURN
+    topic = await kept_topic(ledger_entries=count)
+    subscription = topic.subscriptions().create("s")
+    positions = topic.publish(count)
+    consumer, cnx = consume(subscription, SHARED, count)
+    while consumer.unacked < count:
+        await settle()
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, SharedDispatcher)
+    cnx.take_entries()
+    # When: all, and parts of it, many times
+    for _ in range(100):
+        subscription.redeliver(consumer, [], None)
+        subscription.redeliver(consumer, ids(*positions[:5]), None)
+    subscription.flow(consumer, count)
+    dispatcher.run()
+    dispatcher.run()
+    dispatcher.run()
+    # Then: two turns to let them leave, one to deliver, each once more
+    await settle()
+    assert cnx.messages[0].redelivery_count == 1
+    assert cnx.entries[:5] == [0, 1, 2, 3, 4]
+
+
+async def test_what_comes_again_can_be_given_back_again() -> None:
+    # Given: the first of two was given back, and acknowledged before it had left
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    positions = topic.publish(3)
+    consumer, cnx = consume(subscription, SHARED, 3)
+    await settle()
+    subscription.redeliver(consumer, ids(*positions[:2]), None)
+    subscription.acknowledge(consumer, ids(positions[0]))
+    cnx.take_entries()
+    # When
+    subscription.redeliver(consumer, [], None)
+    subscription.flow(consumer, 10)
+    await settle()
+    subscription.redeliver(consumer, ids(positions[1]), None)
+    await settle()
+    # Then
+    assert [(one.message_id.entryId, one.redelivery_count) for one in cnx.messages] == [
+        (1, 1),
+        (2, 1),
+        (1, 2),
+    ]
+
+
 async def test_what_is_skipped_leaves_the_consumer_that_has_it() -> None:
     # Given
     topic = await kept_topic()
