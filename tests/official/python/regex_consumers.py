@@ -17,6 +17,8 @@ from pathlib import Path
 import pulsar
 
 OPERATION_SECONDS = 120
+CONNECTION_MILLIS = 60_000
+"""As shipped 10 s: a server on the same cores as a thousand clients' threads may need longer."""
 
 
 def subscribe(service_url, namespace, group, log):
@@ -24,6 +26,7 @@ def subscribe(service_url, namespace, group, log):
     client = pulsar.Client(
         service_url,
         operation_timeout_seconds=OPERATION_SECONDS,
+        connection_timeout_ms=CONNECTION_MILLIS,
         io_threads=1,
         message_listener_threads=1,
         logger=log,

@@ -1,4 +1,4 @@
-"""Regex consumers of the official Python client in several processes, and what REST says of them."""
+"""Processes of regex consumers, with the official Python client, and what REST says of them."""
 
 from __future__ import annotations
 
