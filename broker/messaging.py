@@ -18,6 +18,7 @@ from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubsc
 from broker.subscriptions.subscriptions import Subscriptions
 from server.errors import StartError
 from server.limiter_report.report import StoredMessages
+from server.tasks.shared_turns import SharedTurns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,7 +110,7 @@ def messaging_of(context: MessagingContext) -> Messaging:
     """Put the parts together that serve messages; they are opened next."""
     config, clock = context.config, context.clock
     store = message_store_for(config, clock)
-    rules = SubscriptionRules.of(config)
+    rules, turns = SubscriptionRules.of(config), SharedTurns()
     topics = LoadedTopics(
         TopicParts(
             config=config,
@@ -123,7 +124,7 @@ def messaging_of(context: MessagingContext) -> Messaging:
             owns=context.ownership.owns,
             topics=context.topics,
             policies_of=context.policies.of,
-            subscriptions_of=lambda topic: Subscriptions(topic, rules),
+            subscriptions_of=lambda topic: Subscriptions(topic, rules, turns),
             direct_subscriptions_of=NonPersistentSubscriptions,
         )
     )

@@ -34,6 +34,8 @@ _MOST_PERMITS = (1 << 31) - 1
 _NOT_FOUND = "Consumer not found"
 TRIES = 3
 """A topic may be unloaded, or a subscription deleted, while a consumer is on its way to it."""
+ACKS_A_TURN = 2_000
+"""Official clients acknowledge at most 1,000 entries by one command."""
 MOST_PENDING = 10_000
 """SUBSCRIBE commands of one connection that may be under way."""
 
@@ -146,10 +148,32 @@ def ack(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     consumer = cnx.consumers.get(asked.consumer_id)
     if consumer is None or refused_ack(cnx, asked):
         return
+    many = len(asked.message_id) > ACKS_A_TURN and asked.ack_type == pb.CommandAck.Individual
+    if many and not cnx.acknowledging:
+        cnx.acknowledging = True
+        work = partial(_acknowledge_in_steps, cnx, consumer, asked)
+        cnx.requests.tasks.start(asked.request_id, work)
+        return
     if asked.ack_type == pb.CommandAck.Individual:
         consumer.subscription.acknowledge(consumer, asked.message_id)
     elif len(asked.message_id) == 1:
         consumer.subscription.acknowledge_cumulatively(consumer, asked.message_id[0])
+    _answer_ack(cnx, asked)
+
+
+async def _acknowledge_in_steps(cnx: ServerCnx, consumer: Consumer, asked: pb.CommandAck) -> None:
+    """Acknowledge very many entries, some in each turn; others have theirs between."""
+    ids, subscription = asked.message_id, consumer.subscription
+    try:
+        for start in range(0, len(ids), ACKS_A_TURN // 4):
+            some = ids[start : start + ACKS_A_TURN // 4]
+            await cnx.parts.joins.do(partial(subscription.acknowledge, consumer, some))
+    finally:
+        cnx.acknowledging = False
+    _answer_ack(cnx, asked)
+
+
+def _answer_ack(cnx: ServerCnx, asked: pb.CommandAck) -> None:
     if asked.HasField("request_id"):
         answer = pb.CommandAckResponse(consumer_id=asked.consumer_id, request_id=asked.request_id)
         cnx.send(Type(type=Type.ACK_RESPONSE, ackResponse=answer))

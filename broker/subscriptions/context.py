@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from broker.subscriptions.dispatch_rate import RateLimiter
     from limiter.clock import Clock
     from proto.names import TopicName
+    from server.tasks.shared_turns import SharedTurns
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +95,11 @@ class SubscriptionContext:
         cursor: What its subscription has acknowledged.
         rules: The broker's configuration.
         topic_rate: The rate that all subscriptions of the topic share.
+        turns: Runs all dispatchers of the broker in turn.
     """
 
     topic: SubscribedTopic
     cursor: ManagedCursor
     rules: SubscriptionRules
     topic_rate: RateLimiter
+    turns: SharedTurns

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from broker.subscriptions.cursor import ManagedCursor
     from broker.subscriptions.dispatch_rate import RateLimiter
     from broker.subscriptions.dispatchers.dispatcher import Dispatcher
+    from server.tasks.shared_turns import SharedTurns
 
 SubType = pb.CommandSubscribe.SubType
 Exclusive, Shared = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Shared
@@ -41,10 +42,12 @@ class SubscriptionOwner(Protocol):
     Attributes:
         rules: The broker's configuration.
         topic_rate: The rate of dispatch that all share.
+        turns: Runs the dispatchers of the broker in turn.
     """
 
     rules: SubscriptionRules
     topic_rate: RateLimiter
+    turns: SharedTurns
 
     def changed(self) -> None:
         """A cursor has changed and is to be saved soon."""
@@ -128,7 +131,9 @@ class Subscription:
         if self.dispatcher is not None:
             self.dispatcher.close()
         owner = self._owner
-        context = SubscriptionContext(self.topic, self.cursor, owner.rules, owner.topic_rate)
+        context = SubscriptionContext(
+            self.topic, self.cursor, owner.rules, owner.topic_rate, owner.turns
+        )
         if options.type == Exclusive:
             dispatcher: Dispatcher = SingleActiveDispatcher(context)
         elif options.type == Failover:

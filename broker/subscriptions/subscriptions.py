@@ -10,6 +10,7 @@ from broker.subscriptions.cursor import ManagedCursor
 from broker.subscriptions.dispatch_rate import RateLimiter
 from broker.subscriptions.subscription import Subscription, SubType
 from server.connection.request_errors import RequestError
+from server.tasks.shared_turns import SharedTurns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,9 +34,15 @@ INTERNAL = frozenset(("pulsar.dedup",))
 class Subscriptions:
     """The subscriptions of one topic by name, as its ledger keeps them and as clients make them."""
 
-    def __init__(self, topic: SubscribedTopic, rules: SubscriptionRules) -> None:
+    def __init__(
+        self,
+        topic: SubscribedTopic,
+        rules: SubscriptionRules,
+        turns: SharedTurns | None = None,
+    ) -> None:
         self._topic = topic
         self.rules = rules
+        self.turns = turns or SharedTurns()
         self.topic_rate = RateLimiter(topic.policies.dispatch_rate, topic.clock)
         self._by_name: dict[str, Subscription] = {}
         self._timer: TimerHandle | None = None

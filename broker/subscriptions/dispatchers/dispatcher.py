@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
@@ -49,10 +48,10 @@ class Dispatcher(ABC):
     # -- when it runs -------------------------------------------------------------------------
 
     def wake(self) -> None:
-        """Run when the turn ends; often asked is once."""
+        """Run soon, in turn with all others; often asked is once."""
         if not self._is_due:
             self._is_due = True
-            asyncio.get_running_loop().call_soon(self._run_due)
+            self._context.turns.later(self._run_due)
 
     def _run_due(self) -> None:
         self._is_due = False
@@ -164,8 +163,9 @@ class Dispatcher(ABC):
         """
 
     def entries_added(self) -> None:
-        """Deliver what was stored."""
-        self.run()
+        """Deliver what was stored, at once if this turn has time for it."""
+        if not self._is_due and not self._context.turns.now(self.run):
+            self.wake()
 
     def close(self) -> None:
         """End its timers."""

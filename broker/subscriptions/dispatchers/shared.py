@@ -57,6 +57,7 @@ class SharedDispatcher(Dispatcher):
         self.delayed = self._no_delays(context)
         self._redeliveries: dict[Position, int] = {}
         self._leaving: deque[_Leaving] = deque()
+        self._holders: dict[Position, Consumer] = {}
         # Of what each consumer has: the entries it gave back that still wait in the above. Else a
         # client that says so again and again would have a list of all it has made for each time.
         self._given_back_already: dict[Consumer, set[Position]] = {}
@@ -201,6 +202,7 @@ class SharedDispatcher(Dispatcher):
                 count = batches.left(position, count)
         consumer.deliver(entry, count, self._redeliveries.get(position, 0), words)
         consumer.pending[position] = (count, sticky_hash)
+        self._holders[position] = consumer
         if self.replay:
             self.replay.remove(position)
         self._count(entry, count)
@@ -243,12 +245,12 @@ class SharedDispatcher(Dispatcher):
         self, consumer: Consumer, position: Position, newly: int, *, done: bool
     ) -> None:
         """Take acknowledged messages from the consumer that has them, whoever acknowledged."""
-        holder = self._holder(consumer, position)
+        holder = self._holders.get(position)
         if holder is not None:
             left, sticky_hash = holder.pending[position]
             newly = left if done else min(newly, left)
             if done:
-                del holder.pending[position]
+                del holder.pending[position], self._holders[position]
                 if self._given_back_already:
                     self._has_left(holder, position)
                 self._let_go(holder, sticky_hash)
@@ -257,14 +259,6 @@ class SharedDispatcher(Dispatcher):
             self._has_less(holder, newly)
         if done:
             self._redeliveries.pop(position, None)
-
-    def _holder(self, first: Consumer, position: Position) -> Consumer | None:
-        if position in first.pending:
-            return first
-        for consumer in self.consumers:
-            if position in consumer.pending:
-                return consumer
-        return None
 
     def _let_go(self, consumer: Consumer, sticky_hash: int) -> None:
         """Follow that a consumer no longer has an entry whose key has this hash."""
@@ -291,6 +285,7 @@ class SharedDispatcher(Dispatcher):
                 taken += 1
                 self._has_left(consumer, position)
                 if left >= 0:
+                    del self._holders[position]
                     self._has_less(consumer, left)
                     then(consumer, position, left, sticky_hash)
                     self._let_go(consumer, sticky_hash)
@@ -365,6 +360,7 @@ class SharedDispatcher(Dispatcher):
     def _forget_all(self, last: Consumer) -> None:
         """Begin anew with the next consumer: at the first entry that is not acknowledged."""
         last.pending = {}
+        self._holders.clear()
         self._leaving.clear()
         self._given_back_already.clear()
         self.unacked, self.blocked = 0, False

@@ -47,6 +47,7 @@ async def test_a_key_that_moves_waits_until_its_old_consumer_has_acknowledged() 
     old, old_cnx = consume(subscription, KEY_SHARED, 100, name="a")
     positions = [topic.publish(key=key)[0] for key in KEYS]
     subscription.entries_added()
+    await settle()
     # When
     _, new_cnx = consume(subscription, KEY_SHARED, 100, name="b")
     for key in KEYS:

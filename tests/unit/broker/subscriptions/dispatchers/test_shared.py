@@ -33,6 +33,7 @@ async def test_single_messages_alternate() -> None:
     subscription = topic.subscriptions().create("s")
     _, first = consume(subscription, SHARED, 10)
     _, second = consume(subscription, SHARED, 10)
+    await settle()
     # When
     for _ in range(4):
         topic.publish()

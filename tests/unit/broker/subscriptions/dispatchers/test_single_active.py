@@ -138,6 +138,7 @@ async def test_the_next_one_gets_what_the_active_one_did_not_acknowledge() -> No
     topic.clock.advance(1.0)
     positions = topic.publish(3)
     subscription.entries_added()
+    await settle()
     (active, _), (_, standby) = sorted(connected, key=lambda one: not one[1].entries)
     subscription.acknowledge_cumulatively(active, ids(positions[0])[0])
     # When
@@ -156,6 +157,7 @@ async def test_a_seek_closes_the_active_one_only_and_nobody_is_until_it_returns(
     topic.clock.advance(1.0)
     positions = topic.publish(2)
     subscription.entries_added()
+    await settle()
     (active, cnx), (_, standby) = sorted(connected, key=lambda one: not one[1].entries)
     # When
     subscription.seek(positions[1])

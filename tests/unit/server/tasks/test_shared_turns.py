@@ -1,0 +1,62 @@
+"""Work of many that shares a turn of the event loop."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from server.tasks.shared_turns import TURN_SECONDS, SharedTurns
+from tests.support.clocks.settle import settle
+
+
+def long_work() -> None:
+    """Take a whole turn."""
+    end = perf_counter() + TURN_SECONDS
+    while perf_counter() < end:
+        pass
+
+
+async def test_what_fits_the_turn_runs_at_once() -> None:
+    # Given
+    turns, ran = SharedTurns(), []
+    # When
+    told = turns.now(lambda: ran.append(1))
+    # Then
+    assert (told, ran) == (True, [1])
+
+
+async def test_when_the_turn_is_over_the_next_wait_for_theirs() -> None:
+    # Given
+    turns, ran = SharedTurns(), []
+    turns.now(long_work)
+    # When
+    told = turns.now(lambda: ran.append("now"))
+    turns.later(lambda: ran.append("later"))
+    # Then
+    assert (told, ran) == (False, [])
+    await settle()
+    assert ran == ["later"]
+
+
+async def test_nobody_goes_past_those_that_wait() -> None:
+    # Given
+    turns, ran = SharedTurns(), []
+    turns.later(lambda: ran.append(1))
+    # When
+    told = turns.now(lambda: ran.append(2))
+    # Then
+    assert (told, ran) == (False, [])
+
+
+async def test_a_turn_ends_when_its_time_is_used_up() -> None:
+    # Given
+    turns, ran = SharedTurns(), []
+    for number in range(3):
+        turns.later(long_work)
+        turns.later(lambda number=number: ran.append(number))
+    seen = []
+    # When
+    for _ in range(6):
+        turns._next_turn()
+        seen.append(len(ran))
+    # Then: each turn ends behind the work that was long
+    assert seen[:4] == [0, 1, 2, 3]
