@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from loadgen.clients.connect import raise_open_file_limit
@@ -64,7 +64,7 @@ def prove(options: ProofOptions) -> ProofResult:
         with ExitStack() as stack:
             broker = stack.enter_context(running_server(settings.broker_launch()))
             launch = settings.proxy_launch(broker)
-            launch.settings.update(ANY_TARGET)
+            launch = replace(launch, settings={**launch.settings, **ANY_TARGET})
             servers = broker, stack.enter_context(running_server(launch))
             _attach_twice(options, size, servers, result)
             held = {one.module: settled_figures(one) for one in servers}
