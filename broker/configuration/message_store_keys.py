@@ -68,7 +68,7 @@ def message_store_keys(checked: CheckedKeys) -> MessageStoreKeys:
         max_bytes=_bytes(checked, MAX_KEY) if checked.is_set(MAX_KEY) else most,
         max_namespace_bytes=_bytes(checked, MAX_NAMESPACE_KEY),
         max_topic_bytes=_bytes(checked, MAX_TOPIC_KEY),
-        max_entries_per_ledger=max(1, checked.integer("managedLedgerMaxEntriesPerLedger")),
+        max_entries_per_ledger=checked.positive("managedLedgerMaxEntriesPerLedger"),
     )
 
 

@@ -60,7 +60,7 @@ def default_policies(checked: CheckedKeys) -> EffectivePolicies:
         ttl_seconds=number("ttlDurationDefaultInSeconds"),
         deduplication=flag("brokerDeduplicationEnabled"),
         delayed_delivery=flag("delayedDeliveryEnabled"),
-        delayed_tick_ms=number("delayedDeliveryTickTimeMillis"),
+        delayed_tick_ms=checked.positive("delayedDeliveryTickTimeMillis"),
         delayed_strict=flag("isDelayedDeliveryDeliverAtTimeStrict"),
         max_delivery_delay_ms=number("delayedDeliveryMaxDelayInMillis"),
         compaction_threshold_bytes=number("brokerServiceCompactionThresholdInBytes"),

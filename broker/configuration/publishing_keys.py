@@ -61,8 +61,8 @@ def publishing_config(checked: CheckedKeys) -> PublishingConfig:
         buffer_bytes=DEFAULT_BUFFER_BYTES if buffer_is_ours else megabytes * MEGABYTE_BYTES,
         broker_messages_per_second=checked.integer("brokerPublisherThrottlingMaxMessageRate"),
         broker_bytes_per_second=checked.integer("brokerPublisherThrottlingMaxByteRate"),
-        dedup_entries_interval=checked.integer("brokerDeduplicationEntriesInterval"),
-        dedup_max_producers=checked.integer("brokerDeduplicationMaxNumberOfProducers"),
+        dedup_entries_interval=checked.positive("brokerDeduplicationEntriesInterval"),
+        dedup_max_producers=checked.positive("brokerDeduplicationMaxNumberOfProducers"),
         dedup_snapshot_seconds=checked.integer("brokerDeduplicationSnapshotFrequencyInSeconds"),
         quota_check_seconds=(
             checked.integer("backlogQuotaCheckIntervalInSeconds")

@@ -171,6 +171,13 @@ class CheckedKeys:
             raise TypeError(f"{key} is not a whole number")
         return value
 
+    def positive(self, key: str) -> int:
+        """Return the number of a key; one below 1 becomes a problem."""
+        number = self.integer(key)
+        if number < 1:
+            self.refuse(f"{key}={number}: expected 1 or more")
+        return max(1, number)
+
     def flag(self, key: str) -> bool:
         """Return a boolean; false when it has neither value nor default."""
         return self.value(key) is True

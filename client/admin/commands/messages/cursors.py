@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +10,7 @@ from client.admin.commands.call import Call, Changed
 from client.admin.commands.messages.options import MaybeId, Subscription  # noqa: TC001 - typer evaluates it
 from client.admin.commands.options import Topic  # noqa: TC001 - typer evaluates it
 from client.admin.commands.units import seconds
+from limiter.clock import LoopClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,7 +119,7 @@ def reset_cursor(
     if message_id is not None:
         body = {**message_id, "excluded": exclude}
     elif back is not None:
-        segments.append(max(0, int((time.time() - back) * 1000)))
+        segments.append(max(0, LoopClock().wall_ms() - round(back * 1000)))
     call.change(
         f"reset {subscription}",
         Changed("reset", subscription, topic=str(topic)),

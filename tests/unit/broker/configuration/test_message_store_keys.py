@@ -66,3 +66,20 @@ def test_bounds_are_megabytes_and_0_is_none() -> None:
 def test_another_url_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="expected memory, log:///path"):
         keys(floodgateMessageStore=url)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "managedLedgerMaxEntriesPerLedger",
+        "brokerDeduplicationEntriesInterval",
+        "brokerDeduplicationMaxNumberOfProducers",
+        "delayedDeliveryTickTimeMillis",
+    ],
+)
+def test_a_number_below_1_is_refused(key: str) -> None:
+    # When
+    with pytest.raises(ConfigError) as refused:
+        BrokerConfig.from_properties({key: "0"})
+    # Then
+    assert f"{key}=0: expected 1 or more" in str(refused.value)
