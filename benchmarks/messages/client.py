@@ -48,9 +48,10 @@ async def published(peer: RawPeer, sends: Sends, seconds: float) -> int:
         peer.transport.write(b"".join(sends.frame(sent + one) for one in range(room)))
         sent += room
         await asyncio.sleep(0)
-    while peer.receipts < sent:
-        more.clear()
-        await more.wait()
+    async with deadline(CLOCK, DRAIN_SECONDS):
+        while peer.receipts < sent:
+            more.clear()
+            await more.wait()
     return sent
 
 

@@ -76,6 +76,8 @@ def _launch(name: str, folder: Path) -> ServerLaunch:
         "bindAddress": "127.0.0.1",
         "advertisedAddress": "127.0.0.1",
         "floodgateProfile": "floodgate",
+        # What two fast seconds bring must not reach the bound.
+        "floodgateMessageStoreMaxMB": "8192",
     }
     for key, value in SETTINGS[name].items():
         settings[key] = f"{value}{folder / 'messages'}"
