@@ -10,7 +10,8 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
 from proto.parsing.broken_text import MAX_MENDED_BYTES, mended
-from proto.parsing.unparsed import check_bodies
+from proto.parsing.command_bounds import ACK_BYTES
+from proto.parsing.unparsed import check_bodies, check_field_count
 
 Parser = Callable[[bytes], pb.BaseCommand]
 MAX_REQUEST_PROPERTIES = 10_000
@@ -38,6 +39,17 @@ def parse_command(data: bytes) -> pb.BaseCommand:
         # A frame has room for 800,000 of them, which would take the loop for two seconds.
         raise RemoteProtocolError(f"a listing request with {properties} properties")
     return command
+
+
+def parse_from_client(data: bytes) -> pb.BaseCommand:
+    """Parse one command of a client, unless it would take long.
+
+    Raises:
+        RemoteProtocolError: As parse_command; also for a large command of too many fields.
+    """
+    if len(data) > ACK_BYTES:
+        check_field_count(data)
+    return parse_command(data)
 
 
 def parse_as_pulsar(data: bytes) -> pb.BaseCommand:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -96,6 +97,38 @@ class Field(NamedTuple):
     value: int | memoryview
     start: int
     end: int
+
+
+MOST_FIELDS = 10_000
+"""Fields of a very large command, and of a schema in it; an object each would take long to make."""
+_SCHEMAS = frozenset((3, 7, 12))
+"""Numbers of the schema in GET_OR_CREATE_SCHEMA, PRODUCER and SUBSCRIBE."""
+_LARGE_SCHEMA_BYTES = 4_096
+
+
+def check_field_count(command: bytes) -> None:
+    """Refuse a command whose body, or the schema in it, has more fields than MOST_FIELDS.
+
+    Raises:
+        RemoteProtocolError: It has.
+    """
+    for _, body in _large_parts(memoryview(command)):
+        for number, part in _large_parts(body):
+            if number in _SCHEMAS:
+                deque(_counted(part), maxlen=0)
+
+
+def _large_parts(message: memoryview) -> Iterator[tuple[int, memoryview]]:
+    for field in _counted(message):
+        if isinstance(field.value, memoryview) and len(field.value) > _LARGE_SCHEMA_BYTES:
+            yield field.number, field.value
+
+
+def _counted(message: memoryview) -> Iterator[Field]:
+    for count, field in enumerate(fields(message)):
+        if count >= MOST_FIELDS:
+            raise RemoteProtocolError(f"a command with more than {MOST_FIELDS} fields")
+        yield field
 
 
 def fields(message: memoryview) -> Iterator[Field]:

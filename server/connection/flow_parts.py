@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from proto.parsing.parser import parse_as_pulsar, parse_command
+from proto.parsing.parser import parse_as_pulsar, parse_from_client
 
 if TYPE_CHECKING:
     from limiter.clock import Clock
@@ -33,7 +33,7 @@ class ConnectionRules:
         spares_proxies: A proxy has neither the budget nor the cooldown of one client.
     """
 
-    parse: Parser = parse_command
+    parse: Parser = parse_from_client
     bounds_commands: bool = True
     answers_pings_once: bool = True
     passes_queue: bool = True

@@ -77,10 +77,14 @@ class WorkerProcess:
                 self._process.kill()
 
     async def gone(self) -> None:
-        """Wait until the process is gone."""
-        if self._process.stdin is not None:
-            self._process.stdin.close()
+        """Wait until the process is gone, and its pipe: what that has to tell is expected."""
+        stdin = self._process.stdin
+        if stdin is not None:
+            stdin.close()
         await self._process.wait()
+        if stdin is not None:
+            with contextlib.suppress(OSError):
+                await stdin.wait_closed()
 
 
 Worker = TypeVar("Worker", bound=WorkerProcess)
@@ -105,7 +109,7 @@ class WorkerProcesses(Generic[Worker]):
         self._places = asyncio.Semaphore(max_workers)
         self._spare: list[Worker] = []
         self._all: set[Worker] = set()
-        self._ending: set[Worker] = set()
+        self._ending: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
         return self
@@ -122,9 +126,11 @@ class WorkerProcesses(Generic[Worker]):
         """End all processes at once. Idempotent."""
         for worker in self._all:
             worker.end()
-        for worker in self._all | self._ending:
+        for worker in self._all:
             await worker.gone()
-        self._all, self._ending, self._spare = set(), set(), []
+        self._all, self._spare = set(), []
+        if self._ending:
+            await asyncio.wait(self._ending)
 
     @contextlib.asynccontextmanager
     async def worker(self) -> AsyncIterator[Worker]:
@@ -149,7 +155,9 @@ class WorkerProcesses(Generic[Worker]):
         else:
             self._all.discard(worker)
             worker.end()
-            self._ending = {one for one in self._ending if not one.is_gone} | {worker}
+            ending = asyncio.get_running_loop().create_task(worker.gone())
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
 
     async def _started(self) -> Worker:
         try:

@@ -152,6 +152,28 @@ async def test_a_schema_of_a_megabyte_that_is_no_protobuf_closes(profile: str) -
         assert await peer.rest() == b""
 
 
+@pytest.mark.parametrize("where", ["metadata", "properties of the schema"])
+async def test_a_large_command_of_very_many_fields_closes(
+    where: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    caplog.set_level(logging.INFO)
+    asked = pb.CommandProducer(topic="t", producer_id=1, request_id=7)
+    many = [pb.KeyValue(key="a", value="b")] * 60_000
+    if where == "metadata":
+        asked.metadata.extend(many)
+    else:
+        asked.schema.name, asked.schema.schema_data, asked.schema.type = "s", b"", pb.Schema.String
+        asked.schema.properties.extend(many)
+    async with cluster(TOPICS) as parts:
+        peer = await parts.peer("broker")
+        # When
+        await peer.send(pb.BaseCommand(type=Type.PRODUCER, producer=asked))
+        # Then
+        assert await peer.rest() == b""
+        assert "a command with more than 10000 fields" in caplog.text
+
+
 async def test_a_command_whose_type_changes_is_what_it_ends_as() -> None:
     """Of a field given twice the last value counts: first LOOKUP, then PRODUCER."""
     # Given
