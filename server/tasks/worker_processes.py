@@ -124,11 +124,12 @@ class WorkerProcesses(Generic[Worker]):
 
     async def close(self) -> None:
         """End all processes at once. Idempotent."""
-        for worker in self._all:
+        workers, self._all, self._spare = self._all, set(), []
+        for worker in workers:
             worker.end()
-        for worker in self._all:
+        # Meanwhile those who borrowed one give it back.
+        for worker in tuple(workers):
             await worker.gone()
-        self._all, self._spare = set(), []
         if self._ending:
             await asyncio.wait(self._ending)
 
