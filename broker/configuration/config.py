@@ -201,7 +201,7 @@ class BrokerConfig(ServerConfig):
     liveness_check_ms: int = Field(
         default=5_000, ge=0, validation_alias="connectionLivenessCheckTimeoutMillis"
     )
-    """How long a client has to answer when another one wants what it has."""
+    """The time a client has to answer when another one wants what it has."""
     message_store: MessageStoreKeys = MessageStoreKeys()
     """floodgateMessageStore and the keys that begin so."""
     import_directory: Path | None = None
@@ -211,9 +211,9 @@ class BrokerConfig(ServerConfig):
     persistence: Persistence = Persistence()
     """managedLedgerDefault...: shown by the admin REST, and without effect here."""
     publishing: InstanceOf[PublishingConfig] = PublishingConfig()
-    """What publishing may take, and how often topics are looked after."""
+    """Bounds of publishing, and the intervals at which topics are looked after."""
     metrics: InstanceOf[MetricKeys] = MetricKeys()
-    """Whose metrics are shown one by one."""
+    """Subjects whose metrics are shown one by one."""
     given: InstanceOf[GivenKeys] = GivenKeys()
     """The keys as they were given; what is set at run time is read together with them."""
 

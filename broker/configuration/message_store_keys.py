@@ -20,9 +20,9 @@ MAX_NAMESPACE_KEY = "floodgateMessageStoreMaxNamespaceMB"
 MAX_TOPIC_KEY = "floodgateMessageStoreMaxTopicMB"
 
 MOST_MEMORY_BYTES = 1024 * MEGABYTE_BYTES
-"""What messages in memory may take, unless a quarter of the machine's memory is less."""
+"""Most bytes of messages in memory, unless a quarter of the machine's memory is less."""
 MOST_LOG_BYTES = 10 * 1024 * MEGABYTE_BYTES
-"""What messages in a log may take."""
+"""Most bytes of messages in a log."""
 
 _LOG_SCHEME = "log:///"
 

@@ -11,7 +11,7 @@ MOST_SUBJECTS_KEY = "floodgateMaxMetricSubjects"
 
 
 class MetricKeys(NamedTuple):
-    """Whose metrics are shown one by one.
+    """Subjects whose metrics are shown one by one.
 
     Attributes:
         topics: exposeTopicLevelMetricsInPrometheus: topics and subscriptions, not namespaces.

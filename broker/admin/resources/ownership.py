@@ -1,4 +1,4 @@
-"""Who serves what: brokers that live, and bundles that are to be let go.
+"""The brokers that live, the bundles that they serve, and those that are to be let go.
 
 Source: upstream BrokersBase, NamespacesBase.
 """

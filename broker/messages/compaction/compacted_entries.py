@@ -16,7 +16,7 @@ _POSITION = struct.Struct(">qq")
 
 
 class CompactedEntries:
-    """What a compaction has left, readable by the positions that entries have in their topic.
+    """The entries that a compaction has left, read by their positions in the topic.
 
     They are in a ledger of their own, each with its position in front.
 
