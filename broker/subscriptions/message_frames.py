@@ -9,7 +9,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from broker.messages.position import to_wire
-from proto.varint import varint
+from proto.parsing.varint import encode_varint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,8 +32,8 @@ class MessageFrames:
     __slots__ = ("_ledger", "_ledger_id", "_partition", "_start")
 
     def __init__(self, consumer_id: int, partition: int) -> None:
-        self._start = bytes((_CONSUMER_ID,)) + varint(consumer_id) + bytes((_MESSAGE_ID,))
-        self._partition = _PARTITION + varint(to_wire(partition))
+        self._start = bytes((_CONSUMER_ID,)) + encode_varint(consumer_id) + bytes((_MESSAGE_ID,))
+        self._partition = _PARTITION + encode_varint(to_wire(partition))
         self._ledger_id = -1
         self._ledger = b""
 
@@ -57,16 +57,16 @@ class MessageFrames:
             epoch: The consumer's epoch; -1 for none.
         """
         if ledger_id != self._ledger_id:
-            self._ledger_id, self._ledger = ledger_id, _LEDGER + varint(ledger_id) + _ENTRY
-        message_id = self._ledger + varint(entry_id) + self._partition
+            self._ledger_id, self._ledger = ledger_id, _LEDGER + encode_varint(ledger_id) + _ENTRY
+        message_id = self._ledger + encode_varint(entry_id) + self._partition
         body = self._start + bytes((len(message_id),)) + message_id
         if redelivery_count:
-            body += bytes((_REDELIVERY_COUNT,)) + varint(redelivery_count)
+            body += bytes((_REDELIVERY_COUNT,)) + encode_varint(redelivery_count)
         if ack_set:
             for word in ack_set:
-                body += bytes((_ACK_SET,)) + varint(to_wire(word))
+                body += bytes((_ACK_SET,)) + encode_varint(to_wire(word))
         if epoch >= 0:
-            body += bytes((_EPOCH,)) + varint(epoch)
-        command = _TYPE_MESSAGE + _MESSAGE_TAG + varint(len(body)) + body
+            body += bytes((_EPOCH,)) + encode_varint(epoch)
+        command = _TYPE_MESSAGE + _MESSAGE_TAG + encode_varint(len(body)) + body
         size = len(command)
         return _LENGTHS.pack(size + 4 + payload_bytes, size) + command

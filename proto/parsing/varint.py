@@ -13,6 +13,8 @@ def encode_varint(value: int) -> bytes:
     """Return ``value`` (0 to 2**64 - 1) in varint form, 1 to 10 bytes."""
     if 0 <= value < 0x80:
         return _SHORT[value]
+    if value < 0x4000:
+        return bytes((value & 0x7F | 0x80, value >> 7))
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)

@@ -11,7 +11,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.messages.position import to_wire
 from proto.commands import Type
 from proto.excerpts import excerpt
-from proto.varint import varint
+from proto.parsing.varint import encode_varint
 
 _LENGTHS = struct.Struct(">II")
 _SMALL = 128
@@ -23,7 +23,7 @@ _LEDGER, _ENTRY = b"\x08", b"\x10"
 
 def producer_prefix(producer_id: int) -> bytes:
     """Return what all receipts of a producer begin with; see ``receipt_frame``."""
-    return _PRODUCER + varint(producer_id) + _SEQUENCE
+    return _PRODUCER + encode_varint(producer_id) + _SEQUENCE
 
 
 def receipt_frame(
@@ -40,13 +40,13 @@ def receipt_frame(
     """
     place = (
         _LEDGER
-        + varint(ledger_id if ledger_id >= 0 else to_wire(ledger_id))
+        + encode_varint(ledger_id if ledger_id >= 0 else to_wire(ledger_id))
         + _ENTRY
-        + varint(entry_id if entry_id >= 0 else to_wire(entry_id))
+        + encode_varint(entry_id if entry_id >= 0 else to_wire(entry_id))
     )
-    body = prefix + varint(sequence_id) + _MESSAGE_ID + _ONE_BYTE[len(place)] + place
+    body = prefix + encode_varint(sequence_id) + _MESSAGE_ID + _ONE_BYTE[len(place)] + place
     if highest_sequence_id:
-        body += _HIGHEST + varint(highest_sequence_id)
+        body += _HIGHEST + encode_varint(highest_sequence_id)
     # A body has at most 11 + 11 + 24 + 11 bytes: its length is one byte.
     size = len(_RECEIPT_HEAD) + 1 + len(body)
     return _LENGTHS.pack(size + 4, size) + _RECEIPT_HEAD + _ONE_BYTE[len(body)] + body

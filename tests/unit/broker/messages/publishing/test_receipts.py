@@ -10,9 +10,9 @@ from broker.messages.publishing.receipts import (
     producer_prefix,
     receipt_frame,
     send_error,
-    varint,
 )
 from proto.frames import encode_command
+from proto.parsing.varint import encode_varint
 
 LARGEST = 2**64 - 1
 
@@ -20,7 +20,7 @@ LARGEST = 2**64 - 1
 @pytest.mark.parametrize("number", [0, 1, 127, 128, 16_383, 16_384, 2**32, LARGEST])
 def test_a_number_is_written_as_protobuf_writes_it(number: int) -> None:
     encoded = pb.CommandCloseProducer(producer_id=number, request_id=0).SerializeToString()
-    assert b"\x08" + varint(number) + b"\x10\x00" == encoded
+    assert b"\x08" + encode_varint(number) + b"\x10\x00" == encoded
 
 
 @pytest.mark.parametrize("highest", [0, 7, LARGEST])
