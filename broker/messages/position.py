@@ -30,13 +30,14 @@ LATEST = Position(_SIGNED_LIMIT - 1, _SIGNED_LIMIT - 1)
 
 def from_wire(ledger_id: int, entry_id: int) -> Position:
     """Return the position of an id on the wire, whose unsigned numbers hold signed ones."""
-    return Position(_signed(ledger_id), _signed(entry_id))
+    return Position(signed(ledger_id), signed(entry_id))
 
 
 def to_wire(number: int) -> int:
-    """Return a ledger or entry id as it stands on the wire: -1 is 2^64 - 1."""
+    """Return a Java long as it stands on the wire: -1 is 2^64 - 1."""
     return number % _UNSIGNED_RANGE
 
 
-def _signed(number: int) -> int:
+def signed(number: int) -> int:
+    """Return the Java long that stands on the wire without its sign: 2^64 - 1 is -1."""
     return number - _UNSIGNED_RANGE if number >= _SIGNED_LIMIT else number

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.position import to_wire
+from broker.messages.position import signed, to_wire
 from broker.messages.publishing.receipts import producer_prefix, receipt_frame, send_error
 from broker.messages.publishing.statistics import PublishStatistics
 from proto.commands import Type, error_command
@@ -147,8 +147,8 @@ class Producer:
         self.request_id = request.request_id
         self.name = name
         self.access_mode = int(request.producer_access_mode)
-        # A Java long: 2**64 - 1 is -1. Taken as it comes, one peer's number would end all others'.
-        self.asked_epoch = _signed(request.topic_epoch) if request.HasField("topic_epoch") else None
+        # Taken without its sign, one peer's -1 would be higher than all others'.
+        self.asked_epoch = signed(request.topic_epoch) if request.HasField("topic_epoch") else None
         self.epoch = request.epoch
         self.user_provided_name = request.user_provided_producer_name
         self.encrypted = request.encrypted
@@ -187,14 +187,9 @@ class Producer:
 
     def answer_again(self, request_id: int) -> None:
         """Answer a PRODUCER with the id of this one, which is what the client gets."""
-        again = pb.CommandProducerSuccess(
-            request_id=request_id,
-            producer_name=self.name,
-            last_sequence_id=-1,
-            schema_version=self.schema_version,
-            producer_ready=True,
-        )
-        self.cnx.send(pb.BaseCommand(type=Type.PRODUCER_SUCCESS, producer_success=again))
+        again = self._success(request_id, None)
+        again.producer_success.last_sequence_id = -1
+        self.cnx.send(again)
 
     def _success(self, request_id: int, topic_epoch: int | None) -> pb.BaseCommand:
         success = pb.CommandProducerSuccess(
@@ -275,7 +270,3 @@ class Producer:
             del self.cnx.producers[self.producer_id]
         if self.topic is not None:
             self.topic.producer_left(self)
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 64) if value >> 63 else value

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from broker.messages.compaction.topic_compaction import TopicCompaction
     from broker.messages.managed_ledger import ManagedLedger
     from broker.policies.effective import EffectivePolicies
+    from broker.policies.rate_limiter import RateLimiter
     from broker.subscriptions.cursor import ManagedCursor
-    from broker.subscriptions.dispatch_rate import RateLimiter
     from limiter.clock import Clock
     from proto.names import TopicName
     from server.tasks.shared_turns import SharedTurns

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from broker.messages.position import Position
     from broker.policies.effective import EffectivePolicies
+    from broker.policies.rate_limiter import RateLimiter
     from broker.subscriptions.consumer import ClientConnection, ConsumerOptions
     from broker.subscriptions.context import SubscribedTopic, SubscriptionRules
     from broker.subscriptions.cursor import ManagedCursor
-    from broker.subscriptions.dispatch_rate import RateLimiter
     from broker.subscriptions.dispatchers.dispatcher import Dispatcher
     from server.tasks.shared_turns import SharedTurns
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import EARLIEST, LATEST, Position, from_wire
+from broker.policies.rate_limiter import RateLimiter
 from broker.subscriptions.cursor import ManagedCursor
-from broker.subscriptions.dispatch_rate import RateLimiter
 from broker.subscriptions.subscription import Subscription, SubType
 from server.connection.request_errors import RequestError
 from server.tasks.shared_turns import SharedTurns

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.policies.effective import Rate
+from broker.policies.rate_limiter import RateLimiter
 from limiter.flow.causes import PauseCause
 
 if TYPE_CHECKING:
@@ -62,38 +63,36 @@ class PublishRate:
         limits: There is a limit at all.
         limited_times: How often a message found the rate used up (publishRateLimitedTimes).
 
-    Source: upstream PublishRateLimiterImpl, AsyncTokenBucket.
+    Source: upstream PublishRateLimiterImpl.
     """
 
     def __init__(self, rate: Rate, clock: Clock) -> None:
+        self._rate = rate
         self._clock = clock
+        self._limiter = RateLimiter(rate, clock, _SHORTEST_WAIT_SECONDS)
+        self.limits = self._limiter.limited
         self.limited_times = 0
         self._throttled: set[ConnectionPublishes] = set()
         self._timer: TimerHandle | None = None
-        self._take(rate)
-
-    def _take(self, rate: Rate) -> None:
-        self._rate, now = rate, self._clock.now()
-        self._messages = _Tokens(rate.messages, rate.period_seconds, now)
-        self._bytes = _Tokens(rate.size_bytes, rate.period_seconds, now)
-        self.limits = rate.messages > 0 or rate.size_bytes > 0
 
     def change(self, rate: Rate) -> None:
         """Put another rate in force; nobody waits for the old one."""
         if rate != self._rate:
-            self._take(rate)
+            self._rate = rate
+            self._limiter.change(rate)
+            self.limits = self._limiter.limited
             self.stop()
 
     def published(self, connection: ConnectionPublishes, messages: int, size_bytes: int) -> None:
         """Count what a connection published, and pause it if that was too much."""
-        now = self._clock.now()
-        wait = max(self._messages.take(messages, now), self._bytes.take(size_bytes, now))
-        if wait > 0:
+        self._limiter.take(messages, size_bytes)
+        wait = self._limiter.seconds_until_more()
+        if wait:
             self.limited_times += 1
             self._throttled.add(connection)
             connection.throttle(self)
             if self._timer is None:
-                self._resume_at(now + wait)
+                self._look_after(wait)
 
     def forget(self, connection: ConnectionPublishes) -> None:
         """Forget a connection that is lost."""
@@ -108,41 +107,16 @@ class PublishRate:
         for connection in throttled:
             connection.lift(self)
 
-    def _resume_at(self, when: float) -> None:
-        self._timer = self._clock.call_at(when, self._look)
+    def _look_after(self, seconds: float) -> None:
+        self._timer = self._clock.call_at(self._clock.now() + seconds, self._look)
 
     def _look(self) -> None:
         self._timer = None
-        now = self._clock.now()
-        wait = max(self._messages.take(0, now), self._bytes.take(0, now))
-        if wait > 0:
-            self._resume_at(now + wait)
+        wait = self._limiter.seconds_until_more()
+        if wait:
+            self._look_after(wait)
         else:
             self.stop()
-
-
-class _Tokens:
-    """A bucket of tokens, which may be overdrawn."""
-
-    __slots__ = ("_at", "_most", "_per_second", "_tokens")
-
-    def __init__(self, most: int, period_seconds: int, now: float) -> None:
-        self._most = float(max(most, 0))
-        self._per_second = self._most / max(period_seconds, 1)
-        self._tokens = self._most
-        self._at = now
-
-    def take(self, count: int, now: float) -> float:
-        """Take tokens; return the seconds until there is one again, 0 if there is now."""
-        if not self._most:
-            return 0.0
-        gained = (now - self._at) * self._per_second
-        self._tokens = min(self._most, self._tokens + gained) - count
-        self._at = now
-        missing = 1.0 - self._tokens
-        if missing <= 1e-9:
-            return 0.0
-        return max(missing / self._per_second, _SHORTEST_WAIT_SECONDS)
 
 
 class PublishLimits(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from broker.subscriptions.dispatch_rate import RateLimiter
+from broker.policies.rate_limiter import RateLimiter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from broker.policies.effective import NO_RATE, Rate
-from broker.subscriptions.dispatch_rate import RateLimiter
+from broker.policies.rate_limiter import RateLimiter
 from tests.support.clocks.manual_clock import ManualClock
 
 

@@ -1,4 +1,4 @@
-"""A limit of messages and bytes in a time."""
+"""A limit of messages and bytes in a time: of what is published, and of what is dispatched."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class _Bucket:
 class RateLimiter:
     """A limit of messages and bytes in a period, as two buckets of tokens.
 
-    What goes out together may overdraw it: the rest waits until that is made up for.
+    What comes or goes together may overdraw it: the rest waits until that is made up for.
 
     Args:
         rate: The limit.
         clock: The time.
         least_wait_seconds: Nobody is told to wait less: a dispatcher rests a second, so at 5 a
-            second five messages go out each second, and not one each 0.2 s. Publishers take 0.
+            second five messages go out each second, and not one each 0.2 s.
 
     Source: upstream AsyncTokenBucket.
     """
@@ -79,19 +79,19 @@ class RateLimiter:
         return self._messages.limited or self._bytes.limited
 
     def available(self) -> tuple[int, int]:
-        """Return how many messages and bytes may go out now; a very large number for no limit."""
+        """Return how many messages and bytes may pass now; a very large number for no limit."""
         now = self._clock.now()
         return _whole(self._messages, now), _whole(self._bytes, now)
 
     def take(self, messages: int, size_bytes: int) -> None:
-        """Count what goes out, also where it is more than is available."""
+        """Count what passes, also where it is more than is available."""
         now = self._clock.now()
         for bucket, count in ((self._messages, messages), (self._bytes, size_bytes)):
             if bucket.limited:
                 bucket.take(count, now)
 
     def seconds_until_more(self) -> float:
-        """Return how long to wait until something may go out; 0 if it may now."""
+        """Return how long to wait until something may pass; 0 if it may now."""
         now = self._clock.now()
         wait = max(
             (one.seconds_until_one(now) for one in (self._messages, self._bytes) if one.limited),
