@@ -10,6 +10,8 @@ from proto.errors import RemoteProtocolError
 from proto.excerpts import SCHEMAS_TEXT_BYTES, TEXT_BYTES, excerpt
 
 Type = pb.BaseCommand
+NO_REQUEST = 2**64 - 1
+"""The request id of a command that answers none, the connection's own or unasked for: -1."""
 
 
 def error_command(request_id: int, error: pb.ServerError.ValueType, message: str) -> pb.BaseCommand:

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from proto.commands import error_command
+from proto.commands import NO_REQUEST, error_command
 from proxy.pipe.direct_handler import PipeLeg
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.served_connection import ServedConnection
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from server.connection.counters import ConnectionCounters, ProxyCounters
     from server.connection.flow_parts import FlowParts
 
-NO_REQUEST = 2**64 - 1
 TOO_MANY_CONNECTIONS = "Reached the maximum number of connections of the proxy"
 
 

@@ -9,7 +9,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.messages.position import signed, to_wire
 from broker.messages.publishing.receipts import producer_prefix, receipt_frame, send_error
 from broker.messages.publishing.statistics import PublishStatistics
-from proto.commands import Type, error_command
+from proto.commands import NO_REQUEST, Type, error_command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from broker.policies.effective import EffectivePolicies
     from server.connection.request_errors import RequestError
     from server.connection.turn_writer import TurnWriter
-
-UNASKED_REQUEST_ID = 2**64 - 1
-"""The request id of what a client did not ask for: -1."""
 
 
 class ProducerConnection(Protocol):
@@ -259,7 +256,7 @@ class Producer:
         self._end()
         if was_open:
             self.cnx.producer_was_closed(self.producer_id)
-        close = pb.CommandCloseProducer(producer_id=self.producer_id, request_id=UNASKED_REQUEST_ID)
+        close = pb.CommandCloseProducer(producer_id=self.producer_id, request_id=NO_REQUEST)
         self.cnx.send(pb.BaseCommand(type=Type.CLOSE_PRODUCER, close_producer=close))
 
     def _end(self) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import proto.PulsarApi_pb2 as pb
 from broker.subscriptions.message_frames import MessageFrames
 from broker.subscriptions.rates import Counters, Rates
+from proto.commands import NO_REQUEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from broker.subscriptions.cursor import ManagedCursor
     from limiter.flow.outbound_buffer import OutboundBuffer
     from server.connection.turn_writer import TurnWriter
-
-UNSOLICITED = (1 << 64) - 1
-"""The request id of commands that nobody asked for: -1."""
 
 
 class ClientConnection(Protocol):
@@ -266,5 +264,5 @@ class Consumer:
     def close(self) -> None:
         """Tell the client that the broker closed it; its place in the subscription is not left."""
         self.cnx.consumers.pop(self.consumer_id, None)
-        closed = pb.CommandCloseConsumer(consumer_id=self.consumer_id, request_id=UNSOLICITED)
+        closed = pb.CommandCloseConsumer(consumer_id=self.consumer_id, request_id=NO_REQUEST)
         self.send(pb.BaseCommand(type=pb.BaseCommand.CLOSE_CONSUMER, close_consumer=closed))

@@ -61,9 +61,6 @@ def request_frame(namespace: str, pattern: str | None, request_id: int) -> bytes
     )
 
 
-CONNECTION_WIDE = 2**64 - 1  # request id of an ERROR that answers no request
-
-
 class ConnectFailedError(Exception):
     """A client did not get as far as CONNECTED; the message says why."""
 

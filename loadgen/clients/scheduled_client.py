@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from loadgen.clients.connection import CONNECTION_WIDE, ClientConnection
+from loadgen.clients.connection import ClientConnection
 from loadgen.clients.pacing import ReadBudget
 from loadgen.clients.records import Outcome, RequestRecord
+from proto.commands import NO_REQUEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -133,7 +134,7 @@ class ScheduledClient:
     def refused(self, request_id: int, reason: str) -> None:
         """Take a refusal; one that names no request ends all that were sent."""
         sent = [number for number, record in self._open.items() if record.started]
-        for number in sent if request_id == CONNECTION_WIDE else [request_id]:
+        for number in sent if request_id == NO_REQUEST else [request_id]:
             if number in self._open:
                 self._settle(number, Outcome.REFUSED, reason)
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from limiter.flow.causes import PauseCause
-from proto.commands import error_command, with_body
+from proto.commands import NO_REQUEST, error_command, with_body
 from proto.errors import RemoteProtocolError
 from proto.version import SERVER_VERSION
-from proxy.cnx import NO_REQUEST, ProxyConnectionState
+from proxy.cnx import ProxyConnectionState
 from proxy.pipe.direct_handler import UnavailableTargetError, set_known_flags
 from server.connection.request_errors import RequestError
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loadgen.clients.connection import CONNECTION_WIDE, ClientConnection, request_frame
+from loadgen.clients.connection import ClientConnection, request_frame
 from loadgen.clients.pacing import ReadBudget
 from loadgen.clients.records import Outcome, RequestRecord
+from proto.commands import NO_REQUEST
 
 if TYPE_CHECKING:
     from limiter.clock import TimerHandle
@@ -146,4 +147,4 @@ class StormClient(ClientConnection):
             self._settle(Outcome.DISCONNECTED, reason)
 
     def _is_awaited(self, request_id: int) -> bool:
-        return self._waiting and request_id in (len(self.records), CONNECTION_WIDE)
+        return self._waiting and request_id in (len(self.records), NO_REQUEST)

@@ -9,8 +9,9 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.errors import fenced
-from broker.messages.producer import UNASKED_REQUEST_ID, ProducerState
+from broker.messages.producer import ProducerState
 from broker.policies.effective import DEFAULTS
+from proto.commands import NO_REQUEST
 from server.connection.request_errors import RequestError
 from tests.support.messages.producing import ProducingConnection, TopicOnHand, add, publish
 
@@ -274,9 +275,7 @@ async def test_the_broker_closes_those_who_produce_and_refuses_those_who_wait() 
     topic.producers.disconnect(fenced())
     # Then
     (closed,), (refused,) = cnx.take(), waits.take()
-    assert closed.close_producer == pb.CommandCloseProducer(
-        producer_id=1, request_id=UNASKED_REQUEST_ID
-    )
+    assert closed.close_producer == pb.CommandCloseProducer(producer_id=1, request_id=NO_REQUEST)
     assert (refused.error.request_id, refused.error.error) == (102, pb.ServiceNotReady)
     assert refused.error.message == f"{EXCEPTION}TopicFencedException: " + (
         "Topic is temporarily unavailable"
