@@ -224,11 +224,12 @@ class LoadedTopics:
 
     async def _keep(self, topic: PersistentTopic) -> None:
         """Have what a topic stored made durable, and close its ledger."""
+        topic.subscriptions.close()
         await topic.compaction.close()
         try:
             await topic.ledger.flushed()
             topic.deduplication.save()
-            topic.subscriptions.close()
+            topic.subscriptions.save()
             await topic.ledger.flushed()
         except MessageStoreError as error:
             logger.warning("what %s stored last may be lost: %s", topic.name, error)

@@ -88,7 +88,7 @@ class AnySubscriptions(Protocol):
         """Return a subscription; None if there is none."""
 
     def close(self) -> None:
-        """Keep what is stored of them, and end their timers."""
+        """End their timers; nothing is saved."""
 
     def policies_changed(self) -> None:
         """Follow the topic's policies."""

@@ -147,14 +147,17 @@ class Subscription:
     def remove_consumer(self, consumer: Consumer) -> None:
         """Disconnect a consumer; what it did not acknowledge is delivered again."""
         if self.dispatcher is not None and consumer in self.dispatcher.consumers:
-            consumer.cnx.outbound.forget_listener(self.dispatcher.wake)
             self.dispatcher.remove(consumer)
-            # Another consumer of the same connection may have waited for it too.
-            self.dispatcher.wake()
-            self.messages_out += consumer.messages_out
-            self.bytes_out += consumer.bytes_out
-            if not self.dispatcher.consumers:
-                self._owner.became_empty(self)
+            self._has_left(consumer, self.dispatcher)
+
+    def _has_left(self, consumer: Consumer, dispatcher: Dispatcher) -> None:
+        consumer.cnx.outbound.forget_listener(dispatcher.wake)
+        # Another consumer of the same connection may have waited for it too.
+        dispatcher.wake()
+        self.messages_out += consumer.messages_out
+        self.bytes_out += consumer.bytes_out
+        if not dispatcher.consumers:
+            self._owner.became_empty(self)
 
     def close_consumers(self) -> None:
         """Disconnect all consumers, and tell their clients."""
@@ -257,6 +260,7 @@ class Subscription:
         if isinstance(dispatcher, FailoverDispatcher):
             active = dispatcher.disconnect_active()
             if active is not None:
+                self._has_left(active, dispatcher)
                 active.close()
         else:
             self.close_consumers()

@@ -46,6 +46,9 @@ class Subscriptions:
         self.topic_rate = RateLimiter(topic.policies.dispatch_rate, topic.clock)
         self._by_name: dict[str, Subscription] = {}
         self._timer: TimerHandle | None = None
+        # Of those whose consumers are to come again.
+        self._returns: dict[Subscription, TimerHandle] = {}
+        self._is_closed = False
         for name, state in topic.ledger.cursors.items():
             if name not in INTERNAL:
                 cursor = ManagedCursor.recovered(topic.ledger, name, state)
@@ -148,6 +151,7 @@ class Subscriptions:
         subscription = self._by_name.pop(name, None)
         if subscription is not None:
             subscription.close()
+            self._end_wait_for_return(subscription)
             if subscription.durable:
                 self._topic.ledger.delete_cursor(name)
             self.moved()
@@ -158,12 +162,21 @@ class Subscriptions:
             return
         if subscription.awaits_return:
             clock = self._topic.clock
-            clock.call_at(clock.now() + RETURN_SECONDS, self._forget_unused, subscription)
+            self._end_wait_for_return(subscription)
+            self._returns[subscription] = clock.call_at(
+                clock.now() + RETURN_SECONDS, self._forget_unused, subscription
+            )
         else:
             self.delete(subscription.name)
 
+    def _end_wait_for_return(self, subscription: Subscription) -> None:
+        timer = self._returns.pop(subscription, None)
+        if timer is not None:
+            timer.cancel()
+
     def _forget_unused(self, subscription: Subscription) -> None:
-        if self._by_name.get(subscription.name) is subscription and not subscription.consumers:
+        del self._returns[subscription]
+        if not subscription.consumers:
             self.delete(subscription.name)
 
     # -- what the topic tells -----------------------------------------------------------------
@@ -234,7 +247,7 @@ class Subscriptions:
 
     def changed(self) -> None:
         """Save within a second: a cursor has changed."""
-        if self._timer is None:
+        if self._timer is None and not self._is_closed:
             clock = self._topic.clock
             self._timer = clock.call_at(clock.now() + SAVE_SECONDS, self._save_due)
 
@@ -243,13 +256,14 @@ class Subscriptions:
         self.save()
 
     def close(self) -> None:
-        """Save, and end all timers."""
+        """End all timers; who wants the cursors kept saves them."""
+        self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self.save()
         for subscription in self:
             subscription.close()
+            self._end_wait_for_return(subscription)
 
 
 def check_policies(

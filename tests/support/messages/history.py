@@ -146,15 +146,14 @@ class History:
         }
 
     def _unload(self, _: int, __: int) -> None:
+        self.subscriptions.save()
         self.subscriptions.close()
         self._begin_again()
 
     def _crash(self, _: int, __: int) -> None:
         """Die; what was acknowledged in the last second may come again."""
         saved, before = self.model.saved, self.model.left
-        self.subscription.close()
-        if self.subscriptions._timer is not None:
-            self.subscriptions._timer.cancel()
+        self.subscriptions.close()
         self._begin_again()
         cursor, after = self.subscription.cursor, {}
         for at, places in self._there(

@@ -1,0 +1,77 @@
+"""The subscriptions of a topic: how long they are kept, and what is left when the topic closes."""
+
+from __future__ import annotations
+
+import proto.PulsarApi_pb2 as pb
+from broker.subscriptions.subscriptions import RETURN_SECONDS, SAVE_SECONDS
+from tests.support.clocks.settle import settle
+from tests.support.messages.consumers import consume, ids, kept_topic
+
+EXCLUSIVE, FAILOVER = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover
+
+
+async def test_a_reader_that_seeks_twice_has_its_time_to_return_after_the_second() -> None:
+    # Given
+    topic = await kept_topic()
+    (position,) = topic.publish()
+    there = topic.subscriptions()
+    reader = there.create("s", durable=False)
+    consume(reader, EXCLUSIVE)
+    reader.seek(position)
+    topic.clock.advance(RETURN_SECONDS - 1)
+    consume(reader, EXCLUSIVE)
+    # When
+    reader.seek(position)
+    topic.clock.advance(RETURN_SECONDS - 1)
+    # Then
+    assert there.get("s") is reader
+    topic.clock.advance(1)
+    assert there.get("s") is None
+
+
+async def test_a_reader_of_type_failover_that_seeks_and_stays_away_is_forgotten() -> None:
+    # Given
+    topic = await kept_topic()
+    (position,) = topic.publish()
+    there = topic.subscriptions()
+    reader = there.create("s", durable=False)
+    consume(reader, FAILOVER)
+    # When
+    reader.seek(position)
+    topic.clock.advance(RETURN_SECONDS)
+    # Then
+    assert there.get("s") is None
+
+
+async def test_what_was_sent_to_a_consumer_that_a_seek_closed_still_counts() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s", earliest=True)
+    positions = topic.publish(3)
+    consume(subscription, FAILOVER, 10)
+    topic.clock.advance(1.0)
+    await settle()
+    # When
+    subscription.seek(positions[0])
+    # Then
+    assert subscription.messages_out == 3
+
+
+async def test_subscriptions_of_a_closed_topic_touch_its_ledger_no_more() -> None:
+    # Given
+    topic = await kept_topic()
+    there = topic.subscriptions()
+    subscription, reader = there.create("s"), there.create("r", durable=False)
+    positions = topic.publish(2)
+    consumer, _ = consume(subscription, EXCLUSIVE, 10)
+    consume(reader, EXCLUSIVE)
+    reader.seek(positions[0])
+    subscription.acknowledge(consumer, ids(positions[0]))
+    # When
+    there.close()
+    kept = topic.ledger.cursors["s"]
+    subscription.acknowledge(consumer, ids(positions[1]))
+    topic.clock.advance(max(RETURN_SECONDS, SAVE_SECONDS))
+    # Then
+    assert topic.ledger.cursors["s"] is kept
+    assert there.get("r") is reader
