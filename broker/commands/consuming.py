@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from broker.commands.schemas import take_schema
 from broker.commands.transactions import refused_ack
+from broker.messages.errors import not_stored
+from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import EARLIEST, from_wire, to_wire
 from broker.subscriptions.last_message import last_message
 from broker.subscriptions.subscribing import (
@@ -22,6 +24,8 @@ from proto.names import InvalidNameError, TopicName
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from broker.cnx import ServerCnx
     from broker.messages.managed_ledger import ManagedLedger
     from broker.messages.position import Position
@@ -62,6 +66,8 @@ async def _subscribe(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
         await _join(cnx, asked)
     except RequestError as error:
         refuse(cnx, asked.request_id, error)
+    except MessageStoreError as error:
+        refuse(cnx, asked.request_id, not_stored(error))
     finally:
         cnx.subscribing.discard(asked.consumer_id)
 
@@ -215,13 +221,19 @@ def unsubscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         return
     del cnx.consumers[asked.consumer_id]
     subscription.remove_consumer(consumer)
-    subscription.delete()
-    _succeed_once_kept(cnx, asked.request_id, consumer)
+    _succeed_once_kept(cnx, asked.request_id, consumer, subscription.delete)
 
 
-def _succeed_once_kept(cnx: ServerCnx, request_id: int, consumer: Consumer) -> None:
-    """Answer when what was done to a subscription is as safe as a message with a receipt."""
+def _succeed_once_kept(
+    cnx: ServerCnx, request_id: int, consumer: Consumer, change: Callable[[], None]
+) -> None:
+    """Change a subscription, and answer when that is as safe as a message with a receipt."""
     topic = consumer.subscription.topic
+    try:
+        change()
+    except MessageStoreError as error:
+        refuse(cnx, request_id, not_stored(error))
+        return
     if topic.name.persistent and consumer.subscription.cursor.durable:
         cnx.requests.tasks.start(request_id, partial(_succeed_later, cnx, request_id, topic.ledger))
     else:
@@ -229,8 +241,12 @@ def _succeed_once_kept(cnx: ServerCnx, request_id: int, consumer: Consumer) -> N
 
 
 async def _succeed_later(cnx: ServerCnx, request_id: int, ledger: ManagedLedger) -> None:
-    await ledger.flushed()
-    succeed(cnx, request_id)
+    try:
+        await ledger.flushed()
+    except MessageStoreError as error:
+        refuse(cnx, request_id, not_stored(error))
+    else:
+        succeed(cnx, request_id)
 
 
 # -- positions --------------------------------------------------------------------------------
@@ -248,8 +264,7 @@ def seek(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     except RequestError as error:
         refuse(cnx, asked.request_id, error)
         return
-    consumer.subscription.seek(first)
-    _succeed_once_kept(cnx, asked.request_id, consumer)
+    _succeed_once_kept(cnx, asked.request_id, consumer, partial(consumer.subscription.seek, first))
 
 
 def _target(consumer: Consumer, asked: pb.CommandSeek) -> Position:

@@ -12,6 +12,7 @@ from broker.messages.errors import (
     encryption_required,
     fenced,
     no_initial_subscription,
+    not_stored,
     terminated,
 )
 from broker.messages.managed_ledger import MessageStoreError
@@ -66,7 +67,7 @@ async def _open(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -> 
     except StoreError as error:
         _fail(made, RequestError(pb.MetadataError, str(error)))
     except MessageStoreError as error:
-        _fail(made, RequestError(pb.PersistenceError, str(error)))
+        _fail(made, not_stored(error))
     except UnansweredRequestError as error:
         cnx.parts.permits.unanswered.left(request.topic, cnx.peer, str(error))
     except BaseException:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import proto.PulsarApi_pb2 as pb
 from server.connection.request_errors import RequestError
+
+if TYPE_CHECKING:
+    from broker.messages.managed_ledger import MessageStoreError
 
 _SERVICE = "org.apache.pulsar.broker.service.BrokerServiceException$"
 
@@ -77,6 +82,11 @@ def not_served_here(topic: str, bundle: str, address: str) -> RequestError:
         "Please redo the lookup."
     )
     return RequestError(pb.ServiceNotReady, text)
+
+
+def not_stored(error: MessageStoreError) -> RequestError:
+    """Return the refusal of a request for which the store of messages failed."""
+    return RequestError(pb.PersistenceError, str(error))
 
 
 def fenced() -> RequestError:

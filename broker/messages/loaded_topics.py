@@ -7,17 +7,15 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-import proto.PulsarApi_pb2 as pb
 from broker.errors import Refusal, RefusedError
 from broker.messages.compaction.compactor import Compactor
 from broker.messages.compaction.topic_compaction import delete_compacted
-from broker.messages.errors import fenced
+from broker.messages.errors import fenced, not_stored
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.publishing.latency import PublishLatency
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
 from broker.stores.name_locks import NameLocks, to_its_end
 from proto.names import TopicName
-from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -141,7 +139,7 @@ class LoadedTopics:
             try:
                 topic = await self._opened(name, made=made)
             except MessageStoreError as error:
-                raise RequestError(pb.PersistenceError, str(error)) from None
+                raise not_stored(error) from None
             if not self._parts.owns(name):  # Not any more: the bundle was lost meanwhile.
                 if name.persistent:
                     self._parts.store.close_ledger(str(name))
