@@ -76,6 +76,7 @@ class SimulatedFiles:
         tear_write: The write that is torn, and fails.
         is_full: Every write fails.
         fails_to_sync: Every sync fails.
+        fails_to_unlink: No file can be deleted.
         on_reached: Called with "written" or "synced" behind each.
     """
 
@@ -85,6 +86,7 @@ class SimulatedFiles:
         self.tear_write = 0
         self.is_full = False
         self.fails_to_sync = False
+        self.fails_to_unlink = False
         self.on_reached: Callable[[str], None] | None = None
         self.files: dict[str, SimulatedFile] = {}
         self._on_disk: dict[str, SimulatedFile] = {}
@@ -143,6 +145,8 @@ class SimulatedFiles:
 
     def unlink(self, name: str) -> None:
         """Delete a file."""
+        if self.fails_to_unlink:
+            raise OSError(errno.EIO, "not deleted")
         del self.files[name]
 
     def sync(self) -> None:

@@ -91,7 +91,7 @@ class Cleaner:
             while (segment := self.candidate()) is not None:
                 try:
                     await self._clean(segment)
-                except MessageStoreError as error:
+                except (MessageStoreError, OSError) as error:
                     logger.warning("segment %d is kept: %s", segment.number, error)
                     break
 
@@ -126,13 +126,18 @@ class Cleaner:
             raise MessageStoreError(f"{segment.live} bytes of it cannot be read")
         self._segments.remove(segment)
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._files.executor, self._delete, segment)
+        try:
+            await loop.run_in_executor(self._files.executor, self._delete, segment)
+        except OSError:
+            # Its file is there: what it says of deleted items must go on counting.
+            self._segments.add(segment)
+            raise
         self.deleted_segments += 1
 
     def _delete(self, segment: Segment) -> None:
         if segment.file is not None:
-            segment.file.close()
             self._files.unlink(segment_name(segment.number))
+            segment.file.close()
 
     # -- entries ------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import pytest
 
 from broker.messages.managed_ledger import CursorState
 from broker.messages.position import EARLIEST, LATEST, Position
+from tests.support.clocks.settle import settle
 from tests.support.stores.message_stores import (
     OTHER_TOPIC,
     TOPIC,
@@ -117,6 +118,24 @@ async def test_a_segment_goes_only_when_the_disk_has_what_replaces_it() -> None:
     async with opened(log_store(left)) as store:
         kept = await store.open_ledger(TOPIC)
         assert [entry.data for entry in everything(kept)] == [b"entry %d" % n for n in range(10)]
+
+
+async def test_a_file_that_cannot_be_deleted_is_tried_again() -> None:
+    # Given
+    files = SimulatedFiles()
+    async with opened(log_store(files)) as store:
+        ledger = await store.open_ledger(TOPIC)
+        await filled(ledger, 500)
+        many = len(files.names())
+        files.fails_to_unlink = True
+        # When
+        ledger.trim(LATEST, 0, 0)
+        await settle()
+        assert len(store.parts.segments) == len(files.names()) == many
+        files.fails_to_unlink = False
+        await cleaned(store)
+        # Then
+        assert len(files.names()) <= 2
 
 
 async def test_a_ledger_may_go_while_it_is_copied() -> None:
