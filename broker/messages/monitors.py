@@ -18,7 +18,7 @@ from broker.stores.changes import StoreError
 from limiter.clock import clock_sleep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import AsyncIterator, Callable, Coroutine
 
     from broker.configuration.publishing_keys import PublishingConfig
     from broker.messages.loaded_topics import LoadedTopics
@@ -72,16 +72,21 @@ class TopicMonitors:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
 
-    async def _each(self, work: Callable[[Topic], object]) -> None:
-        """Do something to each topic; others have their turn in between."""
+    async def _in_turns(self) -> AsyncIterator[Topic]:
+        """Yield each topic; others have their turn in between."""
         for number, topic in enumerate(self._topics, 1):
+            yield topic
+            if number % _TOPICS_AT_ONCE == 0:
+                await asyncio.sleep(0)
+
+    async def _each(self, work: Callable[[Topic], object]) -> None:
+        """Do something to each topic that stays."""
+        async for topic in self._in_turns():
             if not topic.closing:
                 try:
                     work(topic)
                 except MessageStoreError as error:
                     logger.warning("%s: %s", topic.name, error)
-            if number % _TOPICS_AT_ONCE == 0:
-                await asyncio.sleep(0)
 
     # -- what they do -------------------------------------------------------------------------
 
@@ -111,7 +116,7 @@ class TopicMonitors:
 
     async def delete_unused(self) -> None:
         """Delete topics that nobody has used for long, of those that came with their first use."""
-        for topic in self._topics:
+        async for topic in self._in_turns():
             if topic.in_use:
                 topic.idle_since = self._clock.now()
             elif self._is_unused(topic):
