@@ -29,7 +29,8 @@ from broker.patterns.workers import PatternWorkers
 from broker.policies.service import PolicyService
 from broker.schemas.avro.judge import ProcessJudge
 from broker.schemas.checks import SchemaChecks
-from broker.schemas.registry import FLOODGATE_SCHEMAS, PULSAR_SCHEMAS, SchemaRegistry
+from broker.schemas.registry import SchemaRegistry
+from broker.schemas.rules import FLOODGATE_SCHEMAS, PULSAR_SCHEMAS
 from broker.stores.changes import StoreError
 from broker.stores.open_store import store_for_url
 from broker.topics.lookup import LookupHandler

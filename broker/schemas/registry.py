@@ -5,9 +5,8 @@ Source: upstream SchemaRegistryServiceImpl.
 
 from __future__ import annotations
 
-import struct
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.schemas.errors import (
@@ -21,7 +20,9 @@ from broker.schemas.errors import (
     producer_text,
 )
 from broker.schemas.key_value import TruncatedKeyValueError
+from broker.schemas.rules import FLOODGATE_SCHEMAS
 from broker.schemas.schema import Schema
+from broker.schemas.versions import NO_VERSION, version_bytes
 from broker.stores.changes import StoreError
 from broker.stores.name_locks import NameLocks
 from broker.stores.topic_schemas import StoredSchema
@@ -32,57 +33,16 @@ if TYPE_CHECKING:
 
     from broker.policies.effective import EffectivePolicies
     from broker.schemas.checks import SchemaChecks
+    from broker.schemas.rules import SchemaRules
     from broker.stores.topic_schemas import TopicSchemas
     from proto.names import TopicName
 
 
-class SchemaRules(NamedTuple):
-    """What the profiles differ in.
-
-    Attributes:
-        refuses_by_name: A KEY_VALUE schema whose data ends too early is refused by name, as are
-            versions and names that cannot be read; else a producer never hears of it, a consumer
-            hears no reason, and the connection closes.
-        checks_first_consumer: The schema of a topic's first consumer has to be readable; else an
-            unreadable one is left out.
-        shows_deletion: GET_SCHEMA answers a deletion with a schema without type; else with none.
-    """
-
-    refuses_by_name: bool
-    checks_first_consumer: bool
-    shows_deletion: bool
-
-
-PULSAR_SCHEMAS = SchemaRules(
-    refuses_by_name=False, checks_first_consumer=False, shows_deletion=True
-)
-FLOODGATE_SCHEMAS = SchemaRules(
-    refuses_by_name=True, checks_first_consumer=True, shows_deletion=False
-)
-_VERSION = struct.Struct(">q")
 MAX_TOPIC_BYTES = 64 * 1024 * 1024
 """Definitions of one topic, all versions together; each costs VERSION_BYTES besides."""
 VERSION_BYTES = 65_536
-NO_VERSION = b""
 # Checked as if only readers of the newest version mattered.
 _CONSUMERS_CHECK_BACKWARD = ("BACKWARD", "FORWARD", "FORWARD_TRANSITIVE", "FULL")
-
-
-def version_bytes(version: int) -> bytes:
-    """Return a version as it travels: 8 bytes, big-endian."""
-    return _VERSION.pack(version)
-
-
-def version_of_bytes(data: bytes) -> int:
-    """Return the version in the first 8 bytes; more are ignored, as recorded.
-
-    Raises:
-        RequestError: They are fewer.
-    """
-    if len(data) < _VERSION.size:
-        raise RequestError(pb.IncompatibleSchema, f"a schema version has {_VERSION.size} bytes")
-    version: int = _VERSION.unpack_from(data)[0]
-    return version
 
 
 class SchemaRegistry:

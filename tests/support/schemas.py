@@ -9,7 +9,8 @@ import proto.PulsarApi_pb2 as pb
 from broker.schemas.avro.jobs import Answer, Job, judged
 from broker.schemas.avro.judge import judgement
 from broker.schemas.checks import SchemaChecks
-from broker.schemas.registry import FLOODGATE_SCHEMAS, SchemaRegistry, SchemaRules
+from broker.schemas.registry import SchemaRegistry
+from broker.schemas.rules import FLOODGATE_SCHEMAS, SchemaRules
 from broker.stores.topic_schemas import MemoryTopicSchemas, StoredSchema
 from proto.names import TopicName
 

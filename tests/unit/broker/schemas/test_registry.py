@@ -11,8 +11,10 @@ import proto.PulsarApi_pb2 as pb
 from broker.policies.effective import DEFAULTS
 from broker.schemas import registry as module
 from broker.schemas.errors import SchemaRefusedError
-from broker.schemas.registry import PULSAR_SCHEMAS, SchemaRegistry, schema_name, version_bytes
+from broker.schemas.registry import SchemaRegistry, schema_name
+from broker.schemas.rules import PULSAR_SCHEMAS
 from broker.schemas.schema import Schema
+from broker.schemas.versions import version_bytes
 from broker.stores.changes import StoreError
 from broker.stores.topic_schemas import MemoryTopicSchemas, StoredSchema
 from proto.names import TopicName
