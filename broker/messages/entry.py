@@ -32,5 +32,5 @@ class Entry:
 
     @property
     def position(self) -> Position:
-        """Where it is stored."""
+        """Its place in the ledgers of its topic."""
         return Position(self.ledger_id, self.entry_id)

@@ -66,7 +66,7 @@ class LedgerListener(Protocol):
         """Everything up to here is stored now; also called within ``append``."""
 
     def failed(self, error: MessageStoreError) -> None:
-        """What was not confirmed is lost, and nothing more is taken: unload the topic."""
+        """Unload the topic: what was not confirmed is lost, and nothing more is taken."""
 
 
 class ManagedLedger(Protocol):

@@ -51,7 +51,7 @@ class Producers:
 
     @property
     def waiting(self) -> int:
-        """How many wait for exclusive access (waitingPublishers)."""
+        """Producers that wait for exclusive access (waitingPublishers)."""
         return len(self._modes.waiting)
 
     def named(self, name: str) -> Producer | None:

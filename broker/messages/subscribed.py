@@ -58,7 +58,7 @@ class StoredSubscription(TopicSubscription, Protocol):
 
     @property
     def cursor(self) -> SubscriptionCursor:
-        """What is acknowledged."""
+        """Knows what is acknowledged."""
 
     def skip(self, entries: int) -> None:
         """Acknowledge the next entries."""

@@ -77,12 +77,12 @@ class SharedOwnership:
 
     @property
     def sessions_ended(self) -> int:
-        """How often the lease was lost."""
+        """Leases that were lost."""
         return self._session.ended_total
 
     @property
     def owned(self) -> int:
-        """How many bundles this broker owns."""
+        """Bundles that this broker owns."""
         return len(self._owned)
 
     async def open(self, service_url: str, web_service_url: str, store: str) -> None:

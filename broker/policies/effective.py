@@ -27,7 +27,7 @@ class Rate(NamedTuple):
 
 
 class QuotaAction(Enum):
-    """What happens at a backlog quota (upstream: BacklogQuota.RetentionPolicy)."""
+    """An answer to an exceeded backlog quota (upstream: BacklogQuota.RetentionPolicy)."""
 
     HOLD = "producer_request_hold"
     EXCEPTION = "producer_exception"
@@ -47,7 +47,7 @@ class BacklogQuota(NamedTuple):
 
 
 class Retention(NamedTuple):
-    """How long acknowledged messages are kept; 0 and 0 is not at all, -1 is without bound."""
+    """The bounds up to which acknowledged messages are kept; two 0 keep none, -1 is no bound."""
 
     minutes: int = 0
     megabytes: int = 0

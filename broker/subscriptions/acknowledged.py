@@ -26,7 +26,7 @@ class AcknowledgedEntries:
 
     @property
     def count(self) -> int:
-        """How many entries these are."""
+        """Entries that are in."""
         return len(self._entries)
 
     def add(self, position: Position) -> bool:

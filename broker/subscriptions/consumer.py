@@ -217,7 +217,7 @@ class Consumer:
 
     @property
     def connected_text(self) -> str:
-        """When it connected, as Java writes it: with nine digits of a second."""
+        """The moment it connected, as Java writes it: with nine digits of a second."""
         return f"{self.connected_since:%Y-%m-%dT%H:%M:%S.%f}000Z"
 
     # -- sending ------------------------------------------------------------------------------

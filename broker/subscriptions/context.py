@@ -79,7 +79,7 @@ class SubscribedTopic(TopicWithPolicies, Protocol):
 
     @property
     def compaction(self) -> TopicCompaction:
-        """What compaction has left of them."""
+        """Its compaction, and what that has left."""
 
     @property
     def terminated(self) -> bool:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Counters(NamedTuple):
-    """What was counted since the beginning."""
+    """Counts since the beginning, or the same a second."""
 
     messages_out: float = 0
     bytes_out: float = 0

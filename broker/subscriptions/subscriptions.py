@@ -210,7 +210,7 @@ class Subscriptions:
 
     @property
     def consumer_count(self) -> int:
-        """How many consumers are connected."""
+        """Consumers that are connected, of all subscriptions."""
         return sum(len(one.consumers) for one in self._by_name.values())
 
     @property

@@ -69,7 +69,7 @@ class BudgetReport:
 
 
 class StoredMessages(NamedTuple):
-    """What messages take that are stored: no request waits for it, so no permit stands for it.
+    """Memory of stored messages: no request waits for it, so no permit stands for it.
 
     Attributes:
         stored_bytes: What the bound is compared with.

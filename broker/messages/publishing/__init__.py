@@ -1,1 +1,1 @@
-"""What is common to all publishing: receipts, limits, figures."""
+"""The parts of publishing that all topics share: receipts, limits, figures."""

@@ -1,4 +1,4 @@
-"""How large entries are, in the buckets of Pulsar's metrics."""
+"""The sizes of entries, in the buckets of Pulsar's metrics."""
 
 from __future__ import annotations
 

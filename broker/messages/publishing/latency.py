@@ -1,4 +1,4 @@
-"""How long messages took from their SEND until they were stored."""
+"""The time that messages took from their SEND until they were stored."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class PublishStatistics:
-    """What a producer, or all producers of a topic, published.
+    """Counts what a producer, or all producers of a topic, published.
 
     Attributes:
         messages: Since the beginning (msgInCounter).

@@ -150,7 +150,7 @@ def _broker_rate(config: PublishingConfig) -> Rate:
 
 
 class ConnectionPublishes:
-    """What one connection publishes, and why it is not read.
+    """Counts what one connection publishes, and keeps the reasons why it is not read.
 
     Attributes:
         pending: Its messages that are not stored yet.

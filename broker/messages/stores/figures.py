@@ -47,7 +47,7 @@ class WriteFigures:
 
 
 class StoreFigures(NamedTuple):
-    """What a message store holds and has done, at one moment.
+    """The figures of a message store at one moment: what it holds and has done.
 
     Attributes:
         entries: Entries that are stored.

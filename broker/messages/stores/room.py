@@ -33,7 +33,7 @@ NO_BOUNDS = StoreBounds()
 
 
 class RoomTaken:
-    """What entries take.
+    """The room that entries take.
 
     Attributes:
         entries: How many there are.

@@ -1,4 +1,4 @@
-"""What the ledgers of all stores have in common: reading, and where positions lie."""
+"""The common part of the ledgers of all stores: reading, and where positions lie."""
 
 from __future__ import annotations
 

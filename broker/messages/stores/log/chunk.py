@@ -1,4 +1,4 @@
-"""What is written to the log at once, and who waits for it."""
+"""Records that are written to the log at once, and those who wait for that."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Writing(Protocol):
         """Everything up to here is stored."""
 
     def not_stored(self, error: MessageStoreError) -> None:
-        """What is not stored yet will not be."""
+        """Give up what is not stored yet: it will not be."""
 
 
 class Chunk:

@@ -20,7 +20,7 @@ RETRY_SECONDS = 1.0
 
 
 class Items:
-    """Where the current state of every item stands.
+    """The places of the current state of every item.
 
     Args:
         segments: Counts what lives where.

@@ -46,7 +46,7 @@ _IDS_KEY = ItemKey(0, IDS, "")
 
 
 class LogOptions(NamedTuple):
-    """How a log is kept.
+    """The ways in which a log can be kept.
 
     Attributes:
         fsync: Confirm only what the disk has.

@@ -8,7 +8,7 @@ TAIL_BYTES = 16 * 1024 * 1024
 
 
 class LogTail:
-    """What was written last, at most so many bytes of it."""
+    """The bytes that were written last, up to a bound."""
 
     def __init__(self, max_bytes: int = TAIL_BYTES) -> None:
         self.size_bytes = 0
