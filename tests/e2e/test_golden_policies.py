@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.golden.connection import Place
 from tests.support.golden.exchange import load_deviations
 from tests.support.golden.masks import complaint
-from tests.support.golden.message_rest import load_rows, play, row_name
-from tests.support.golden.targets import FOREIGN_BROKER, golden_broker, prepare_namespace
+from tests.support.golden.message_rest import load_rows, replay, row_name
+from tests.support.golden.targets import FOREIGN_BROKER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.support.golden.masks import Difference
 
 pytestmark = pytest.mark.processes
@@ -31,14 +28,9 @@ DEVIATIONS = load_deviations(RECORDED / "deviations.toml")
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[Difference]]]:
-    """What differs in each row, all taken in the order of the recording on one broker."""
-    with golden_broker(tmp_path_factory.mktemp("golden-policies")) as broker:
-        if not broker.web:
-            pytest.skip("FLOODGATE_GOLDEN_WEB names no web port to replay this against.")
-        prepare_namespace(broker, "public/pp")
-        place = Place(broker.address, broker.address, broker.web)
-        yield dict(play(ROWS, place, foreign=bool(FOREIGN_BROKER)))
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Difference]]:
+    """What differs in each row."""
+    return replay(ROWS, "public/pp", tmp_path_factory.mktemp("golden-policies"))
 
 
 @pytest.mark.parametrize("name", NAMES)

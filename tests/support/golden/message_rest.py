@@ -17,11 +17,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.support.golden.connection import Place, Replay
 from tests.support.golden.exchange import Case, Rest, parse_request, parse_row
 from tests.support.golden.masks import Difference
 from tests.support.golden.message_frames import LedgerIds
 from tests.support.golden.rest import RestAnswer, ask
+from tests.support.golden.targets import FOREIGN_BROKER, golden_broker, prepare_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -97,6 +100,24 @@ def _row(row: dict[str, Any]) -> Call | Case:
 def row_name(row: Call | Case) -> str:
     """Return the name under which a row was recorded."""
     return row.name.removeprefix("messaging/")
+
+
+def replay(
+    rows: Sequence[Call | Case], namespace: str, folder: Path
+) -> dict[str, list[Difference]]:
+    """Make calls in their order on a broker of their own; return what differs in each.
+
+    Args:
+        rows: As they were recorded.
+        namespace: In which they were made.
+        folder: For what the broker writes.
+    """
+    with golden_broker(folder) as broker:
+        if not broker.web:
+            pytest.skip("FLOODGATE_GOLDEN_WEB names no web port to replay this against.")
+        prepare_namespace(broker, namespace)
+        place = Place(broker.address, broker.address, broker.web)
+        return dict(play(rows, place, foreign=bool(FOREIGN_BROKER)))
 
 
 def play(
