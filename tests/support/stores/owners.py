@@ -29,6 +29,7 @@ class Party:
     Attributes:
         ownership: What is tested.
         lost: The bundles that it was told to have lost.
+        has_lost: Set with the first of them.
         moved: The bundles that others served before.
         stopped_seconds: How much more time has passed than it has noticed.
     """
@@ -43,6 +44,7 @@ class Party:
         )
         self.ownership = SharedOwnership(self.store, self.store.use, self.session, LoopClock())
         self.lost: list[Bundle] = []
+        self.has_lost = asyncio.Event()
         self.moved: list[Bundle] = []
         self.closing = asyncio.Event()
         self.closing.set()
@@ -54,6 +56,7 @@ class Party:
 
     def _lost(self, bundle: Bundle) -> asyncio.Future[bool]:
         self.lost.append(bundle)
+        self.has_lost.set()
         return asyncio.ensure_future(self.closing.wait())
 
     async def _moved(self, bundle: Bundle) -> None:
