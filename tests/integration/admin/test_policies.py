@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,15 +12,23 @@ from broker.service import BrokerService
 from limiter.clock import LoopClock, deadline
 from proto.names import NamespaceName, TopicName
 from tests.support.peers.rest_client import rest_client
-from tests.support.processes.cluster import broker_config, cluster, until
+from tests.support.processes.cluster import broker_config, cluster
 
 if TYPE_CHECKING:
+    from broker.policies.service import PolicyService
     from tests.support.peers.rest_client import RestClient
 
 NAMESPACE = "/admin/v2/namespaces/public/default"
 TOPICS = "/admin/v2/persistent/public/default"
 TOPIC = TopicName.parse("persistent://public/default/t")
 SEEN_SECONDS = 1.0
+
+
+def next_change(policies: PolicyService) -> asyncio.Event:
+    """Return an event that is set when policies change next."""
+    changed = asyncio.Event()
+    policies.on_change(lambda _: changed.set())
+    return changed
 
 
 async def test_a_policy_is_in_force_once_it_is_answered_also_for_a_loaded_topic() -> None:
@@ -47,13 +56,19 @@ async def test_a_policy_set_on_one_broker_is_in_force_on_another(postgresql_url:
     ):
         # When
         await rest.done("PUT", f"{TOPICS}/t")
+        changed = next_change(other.policies)
         await rest.done("POST", f"{TOPICS}/t/maxProducers", "2")
         # Then
         async with deadline(LoopClock(), SEEN_SECONDS):
-            await until(lambda: other.policies.of(TOPIC).max_producers == 2)
+            await changed.wait()
+        assert other.policies.of(TOPIC).max_producers == 2
+        # When
+        changed = next_change(one.policies)
         await other.policies.forget(TOPIC)
+        # Then
         async with deadline(LoopClock(), SEEN_SECONDS):
-            await until(lambda: one.policies.of(TOPIC).max_producers == 0)
+            await changed.wait()
+        assert one.policies.of(TOPIC).max_producers == 0
 
 
 async def test_partitions_have_the_policies_of_their_topic_and_none_of_their_own() -> None:
