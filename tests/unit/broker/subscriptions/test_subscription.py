@@ -1,4 +1,4 @@
-"""The subscriptions of a topic: how long they are kept, and what is left when the topic closes."""
+"""A subscription whose consumers a SEEK closes, and one whose topic closes."""
 
 from __future__ import annotations
 
