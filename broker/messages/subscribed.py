@@ -70,8 +70,8 @@ class StoredSubscription(TopicSubscription, Protocol):
 class AnySubscriptions(Protocol):
     """The subscriptions of any topic, as far as their topic needs them."""
 
-    async def open(self, asked: pb.CommandSubscribe) -> Any:  # noqa: ANN401
-        """Return the subscription that a client names."""
+    async def open(self, asked: pb.CommandSubscribe, host: str, /) -> Any:  # noqa: ANN401
+        """Return the subscription that a client on a host names."""
 
     def __iter__(self) -> Iterator[TopicSubscription]: ...
 

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import EARLIEST, LATEST, Position, from_wire
 from broker.subscriptions.cursor import ManagedCursor
-from broker.subscriptions.dispatch_rate import RateLimiter
+from broker.subscriptions.dispatch_rate import (
+    ConsumerIdentifier,
+    RateLimiter,
+    SubscribeRateLimiter,
+)
 from broker.subscriptions.subscription import Subscription, SubType
 from server.connection.request_errors import RequestError
 from server.tasks.shared_turns import SharedTurns
@@ -27,6 +31,7 @@ SAVE_SECONDS = 1.0
 """Cursors that have changed are saved so often (managedLedgerDefaultMarkDeleteRateLimit: 1/s)."""
 RETURN_SECONDS = 30.0
 """How long a subscription that is not durable waits for consumers that a SEEK closed."""
+_TOO_OFTEN = "Subscribe limited by subscribe rate limit per consumer."
 INTERNAL = frozenset(("pulsar.dedup",))
 """Cursors of the broker's own, that are no subscriptions."""
 
@@ -44,6 +49,7 @@ class Subscriptions:
         self.rules = rules
         self.turns = turns or SharedTurns()
         self.topic_rate = RateLimiter(topic.policies.dispatch_rate, topic.clock)
+        self._subscribe_rate = SubscribeRateLimiter(topic.policies.subscribe_rate, topic.clock)
         self._by_name: dict[str, Subscription] = {}
         self._timer: TimerHandle | None = None
         for name, state in topic.ledger.cursors.items():
@@ -66,13 +72,22 @@ class Subscriptions:
 
     # -- making and deleting ------------------------------------------------------------------
 
-    async def open(self, asked: pb.CommandSubscribe) -> Subscription:
+    async def open(self, asked: pb.CommandSubscribe, host: str) -> Subscription:
         """Return the subscription that a client names, created and stored if need be.
 
+        Args:
+            asked: What the client asks for.
+            host: Its address, without the port.
+
         Raises:
-            RequestError: It may not be created, or the policies of the topic refuse it.
+            RequestError: It may not be created, the policies of the topic refuse it, or this
+                consumer subscribes too often.
         """
-        check_policies(self._topic, self.consumer_count, asked)
+        check_type_allowed(self._topic, asked)
+        consumer = ConsumerIdentifier(host, asked.consumer_name, asked.consumer_id)
+        if not self._subscribe_rate.take(consumer):
+            raise RequestError(pb.NotAllowedError, _TOO_OFTEN)
+        check_room(self._topic, self.consumer_count)
         found = self._by_name.get(asked.subscription)
         if found is not None:
             _check_durability(found, durable=asked.durable)
@@ -181,6 +196,7 @@ class Subscriptions:
     def policies_changed(self) -> None:
         """Follow the policies that are in force now."""
         self.topic_rate.change(self._topic.policies.dispatch_rate)
+        self._subscribe_rate.change(self._topic.policies.subscribe_rate)
         for subscription in self:
             subscription.policies_changed()
 
@@ -252,24 +268,25 @@ class Subscriptions:
             subscription.close()
 
 
-def check_policies(
-    topic: TopicWithPolicies, consumer_count: int, asked: pb.CommandSubscribe
-) -> None:
-    """Refuse a consumer that the policies of its topic do not allow.
-
-    Args:
-        topic: Its topic.
-        consumer_count: As many consumers the topic has.
-        asked: What its client asks for.
+def check_type_allowed(topic: TopicWithPolicies, asked: pb.CommandSubscribe) -> None:
+    """Refuse a consumer of a type that the policies of its topic do not allow.
 
     Raises:
-        RequestError: Its type is not allowed, or there are too many.
+        RequestError: They do not.
     """
-    policies, type_name = topic.policies, SubType.Name(asked.subType)
-    if type_name not in policies.subscription_types:
+    type_name = SubType.Name(asked.subType)
+    if type_name not in topic.policies.subscription_types:
         text = f"Topic[{{{topic.name}}}] doesn't support {type_name} sub type!"
         raise RequestError(pb.NotAllowedError, text)
-    if 0 < policies.max_consumers <= consumer_count:
+
+
+def check_room(topic: TopicWithPolicies, consumer_count: int) -> None:
+    """Refuse one more consumer than a topic may have.
+
+    Raises:
+        RequestError: There are as many.
+    """
+    if 0 < topic.policies.max_consumers <= consumer_count:
         raise RequestError(pb.ConsumerBusy, "Topic reached max consumers limit")
 
 
