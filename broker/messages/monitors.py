@@ -1,6 +1,7 @@
 """The monitors of topics: what is done to all that are loaded, again and again.
 
-Expiry, retention, backlog quotas, unused topics, snapshots of sequence ids, compaction, and rates.
+Expiry, retention, backlog quotas, unused topics and subscriptions, snapshots of sequence ids,
+compaction, and rates.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from broker.errors import RefusedError
 from broker.messages.backlog_quota import enforce_quota
+from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.topic import PersistentTopic
 from broker.policies.effective import DeleteMode
@@ -48,6 +50,7 @@ class TopicMonitors:
         self._every(config.dedup_snapshot_seconds, self.keep_sequence_ids)
         self._every(config.quota_check_seconds, self.enforce_quotas)
         self._every(config.inactive_check_seconds, self.delete_unused)
+        self._every(config.subscription_check_seconds, self.expire_subscriptions)
         self._every(config.compaction_check_seconds, self.compact)
 
     def _every(self, seconds: float, work: Callable[[], Coroutine[object, object, None]]) -> None:
@@ -109,6 +112,10 @@ class TopicMonitors:
         """Compact the topics of which more is uncompacted than their policies allow."""
         await self._each(_compact)
 
+    async def expire_subscriptions(self) -> None:
+        """Delete the durable subscriptions that nobody has consumed for as long as policies say."""
+        await self._each(_expire_subscriptions)
+
     async def delete_unused(self) -> None:
         """Delete topics that nobody has used for long, of those that came with their first use."""
         for topic in self._topics:
@@ -140,6 +147,17 @@ def _expire(topic: Topic) -> None:
         oldest_kept_ms = topic.clock.wall_ms() - ttl * 1000
         for subscription in topic.subscriptions:
             subscription.expire_older(oldest_kept_ms)
+
+
+def _expire_subscriptions(topic: Topic) -> None:
+    minutes = topic.policies.subscription_expiration_minutes
+    if minutes <= 0 or not isinstance(topic, PersistentTopic):
+        return
+    longest_ago_ms = topic.clock.wall_ms() - minutes * 60_000
+    for subscription in topic.subscriptions:
+        if subscription.name != SUBSCRIPTION and subscription.unused_since(longest_ago_ms):
+            logger.info("deleting %s of %s, which expired", subscription.name, topic.name)
+            subscription.delete()
 
 
 def _trim(topic: Topic) -> None:

@@ -60,6 +60,12 @@ class StoredSubscription(TopicSubscription, Protocol):
     def cursor(self) -> SubscriptionCursor:
         """What is acknowledged."""
 
+    def unused_since(self, than_ms: int) -> bool:
+        """Tell whether it is durable and nobody consumed since a moment, in ms since 1970."""
+
+    def delete(self) -> None:
+        """Close all consumers, and forget what they acknowledged."""
+
     def skip(self, entries: int) -> None:
         """Acknowledge the next entries."""
 

@@ -97,6 +97,12 @@ class Subscription:
         self.last_flow_at = 0
         self.advanced_at = 0
         self._mark_delete_seen = cursor.mark_delete
+        if not cursor.last_active_ms:
+            self._is_active()
+
+    def _is_active(self) -> None:
+        """Note that a consumer came or went; it is kept with the next change of the cursor."""
+        self.cursor.last_active_ms = self.topic.clock.wall_ms()
 
     @property
     def durable(self) -> bool:
@@ -124,6 +130,7 @@ class Subscription:
         consumer = Consumer(cnx, options, self, self.topic.name.partition_index)
         self.dispatcher.add(consumer)
         self.awaits_return = False
+        self._is_active()
         return consumer
 
     def _change_type(self, options: ConsumerOptions) -> None:
@@ -153,7 +160,10 @@ class Subscription:
             self.dispatcher.wake()
             self.messages_out += consumer.messages_out
             self.bytes_out += consumer.bytes_out
+            self._is_active()
             if not self.dispatcher.consumers:
+                self.cursor.changed = True  # So that it is known when the last one went.
+                self._owner.changed()
                 self._owner.became_empty(self)
 
     def close_consumers(self) -> None:
@@ -161,6 +171,11 @@ class Subscription:
         for consumer in list(self.consumers):
             self.remove_consumer(consumer)
             consumer.close()
+
+    def unused_since(self, than_ms: int) -> bool:
+        """Tell whether it is durable and nobody consumed since a moment, in ms since 1970."""
+        unused = self.durable and not self.consumers
+        return unused and self.cursor.last_active_ms < than_ms
 
     # -- what consumers ask -------------------------------------------------------------------
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import proto.PulsarApi_pb2 as pb
 from broker.configuration.publishing_keys import PublishingConfig
+from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.deduplication import CURSOR
 from broker.messages.monitors import TopicMonitors
 from broker.policies.effective import (
@@ -17,8 +19,10 @@ from broker.policies.effective import (
     EffectivePolicies,
     InactiveTopics,
 )
+from broker.subscriptions.consumer import ConsumerOptions
 from tests.support.clocks.settle import settle
 from tests.support.messages.producing import add, publish
+from tests.support.subscriptions.recording_client import RecordingClient
 from tests.unit.broker.messages.test_loaded_topics import NAME, Loaded
 
 if TYPE_CHECKING:
@@ -118,6 +122,64 @@ async def test_quotas_are_enforced() -> None:
     await publishing(watched)
     await watched.monitors.enforce_quotas()
     assert len(topic.producers) == 0
+
+
+def expiring(minutes: int = 1) -> EffectivePolicies:
+    return replace(DEFAULTS, subscription_expiration_minutes=minutes)
+
+
+def shared(name: str) -> ConsumerOptions:
+    return ConsumerOptions(consumer_id=1, name=name, type=pb.CommandSubscribe.Shared)
+
+
+async def test_a_subscription_that_nobody_consumes_for_long_is_deleted() -> None:
+    # Given: of two that once had a consumer, one still has it, and one lost it half a minute ago.
+    watched = Watched(expiring())
+    topic = await watched.topic()
+    subscriptions = {one: topic.subscriptions.create(one) for one in ("idle", "held", "left")}
+    topic.subscriptions.create(SUBSCRIPTION)
+    subscriptions["held"].add_consumer(RecordingClient(), shared("c"))
+    gone = subscriptions["left"].add_consumer(RecordingClient(), shared("c"))
+    await watched.monitors.expire_subscriptions()
+    assert len(topic.subscriptions) == 4
+    watched.clock.advance(31)
+    subscriptions["left"].remove_consumer(gone)
+    # When
+    watched.clock.advance(30)
+    await watched.monitors.expire_subscriptions()
+    # Then
+    assert {one.name for one in topic.subscriptions} == {"held", "left", SUBSCRIPTION}
+    assert "idle" not in topic.ledger.cursors
+    watched.clock.advance(31)
+    await watched.monitors.expire_subscriptions()
+    assert {one.name for one in topic.subscriptions} == {"held", SUBSCRIPTION}
+
+
+async def test_a_subscription_expires_though_its_topic_is_unloaded_meanwhile() -> None:
+    # Given
+    watched = Watched(expiring())
+    topic = await watched.topic()
+    gone = topic.subscriptions.create("s").add_consumer(RecordingClient(), shared("c"))
+    watched.clock.advance(61)
+    gone.subscription.remove_consumer(gone)
+    await watched.topics.unload(NAME)
+    watched.clock.advance(30)
+    topic = await watched.topic()
+    # When, Then: it counts from when its consumer left.
+    await watched.monitors.expire_subscriptions()
+    assert "s" in topic.subscriptions
+    watched.clock.advance(31)
+    await watched.monitors.expire_subscriptions()
+    assert "s" not in topic.subscriptions
+
+
+async def test_without_a_policy_no_subscription_expires() -> None:
+    watched = Watched()
+    topic = await watched.topic()
+    topic.subscriptions.create("s")
+    watched.clock.advance(1e9)
+    await watched.monitors.expire_subscriptions()
+    assert "s" in topic.subscriptions
 
 
 def unused(mode: DeleteMode = DeleteMode.NO_SUBSCRIPTIONS) -> EffectivePolicies:
