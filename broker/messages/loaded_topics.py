@@ -12,6 +12,7 @@ from broker.errors import Refusal, RefusedError
 from broker.messages.compaction.compactor import Compactor
 from broker.messages.compaction.topic_compaction import delete_compacted
 from broker.messages.errors import fenced
+from broker.messages.made_topics import MadeTopics
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.publishing.latency import PublishLatency
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
@@ -69,6 +70,7 @@ class LoadedTopics:
         loads: Topics that were loaded.
         pending_loads: Those that are being loaded, or wait for their turn.
         failed_loads: Loads that failed.
+        made: Topics that were made without a client, and are not loaded yet.
         past_latency: How long messages took to be stored, of topics that are loaded no more.
 
     Source: upstream BrokerService.topics.
@@ -79,6 +81,9 @@ class LoadedTopics:
         self.past_latency = PublishLatency()
         self._context = TopicContext(parts.config, parts.clock, parts.policies_of, self._broken)
         self._compactor = Compactor(parts.store)
+        self.made = MadeTopics(parts.clock)
+        parts.topics.on_made(self._note_made)
+        parts.topics.on_deleted(self.made.deleted)
         self._topics: dict[str, Topic] = {}
         self._locks: NameLocks[str] = NameLocks()
         self._loads = asyncio.Semaphore(parts.config.max_concurrent_topic_loads)
@@ -97,6 +102,10 @@ class LoadedTopics:
     def within(self, namespace: NamespaceName) -> Iterator[Topic]:
         """Yield the loaded topics of a namespace."""
         return (topic for topic in self if topic.name.namespace == namespace)
+
+    def policies_of(self, name: TopicName) -> EffectivePolicies:
+        """Return the policies in force for a topic, loaded or not."""
+        return self._parts.policies_of(name)
 
     def loaded(self, name: TopicName) -> Topic | None:
         """Return a topic if it is loaded."""
@@ -138,6 +147,7 @@ class LoadedTopics:
             await self._unload(broken)
         async with self._loads:
             made = await self._parts.creation.ensure(name, create=create)
+            made = made or name in self.made
             try:
                 topic = await self._opened(name, made=made)
             except MessageStoreError as error:
@@ -146,9 +156,19 @@ class LoadedTopics:
                 if name.persistent:
                     self._parts.store.close_ledger(str(name))
                 raise fenced()
+            self.made.loaded(name)
             self._topics[topic.full_name] = topic
             self.loads += 1
             return topic
+
+    def _note_made(self, name: TopicName, partitions: int) -> None:
+        """Note a topic that was made without a client, where those that nobody uses are deleted."""
+        if not self._parts.policies_of(name).inactive_topics.delete:
+            return
+        if partitions:
+            self.made.add_partitioned(name)
+        else:
+            self.made.add(name)
 
     async def _opened(self, name: TopicName, *, made: bool) -> Topic:
         parts = self._parts
@@ -306,6 +326,7 @@ class LoadedTopics:
         Raises:
             MessageStoreError: The message store failed.
         """
+        self.made.forget(namespace)
         for topic in self.within(namespace):
             async with self._locks.of(topic.full_name):
                 if self._topics.get(topic.full_name) is topic:

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from broker.messages.loaded_topics import LoadedTopics
     from broker.messages.topic import Topic
     from limiter.clock import Clock
+    from proto.names import TopicName
 
 logger = logging.getLogger(__name__)
 
-_TOPICS_AT_ONCE = 16
+_TOPICS_AT_ONCE, _NAMES_AT_ONCE = 16, 1_000
 
 
 class TopicMonitors:
@@ -117,16 +118,25 @@ class TopicMonitors:
         await self._each(_expire_subscriptions)
 
     async def delete_unused(self) -> None:
-        """Delete topics that nobody has used for long, of those that came with their first use."""
+        """Delete topics that nobody has used for long, but none that was imported."""
         for topic in self._topics:
             if topic.in_use:
                 topic.idle_since = self._clock.now()
             elif self._is_unused(topic):
-                logger.info("deleting %s, which nobody uses", topic.name)
-                try:
-                    await self._topics.delete(topic.name)
-                except (RefusedError, StoreError, MessageStoreError) as error:
-                    logger.info("%s is not deleted: %s", topic.name, error)
+                await self._delete_unused(topic.name)
+        for number, (name, since) in enumerate(self._topics.made.unused(), 1):
+            rule = self._topics.policies_of(name).inactive_topics
+            if rule.delete and self._clock.now() - since >= rule.after_seconds:
+                await self._delete_unused(name)
+            if number % _NAMES_AT_ONCE == 0:
+                await asyncio.sleep(0)
+
+    async def _delete_unused(self, name: TopicName) -> None:
+        logger.info("deleting %s, which nobody uses", name)
+        try:
+            await self._topics.delete(name)
+        except (RefusedError, StoreError, MessageStoreError) as error:
+            logger.info("%s is not deleted: %s", name, error)
 
     def _is_unused(self, topic: Topic) -> bool:
         rule = topic.policies.inactive_topics

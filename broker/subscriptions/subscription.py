@@ -268,6 +268,7 @@ class Subscription:
         saved at once: the client that is told of it must not find an old one after a crash.
         """
         self.awaits_return = True
+        self._is_active()  # Also if REST asks for it (recorded).
         dispatcher = self.dispatcher
         if isinstance(dispatcher, FailoverDispatcher):
             active = dispatcher.disconnect_active()

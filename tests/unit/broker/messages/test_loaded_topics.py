@@ -59,7 +59,8 @@ class HeldStore(MemoryMessageStore):
 class Loaded:
     def __init__(self, **keys: str) -> None:
         self.names, self.store, self.clock = MemoryStore(), HeldStore(), ManualClock()
-        service = TopicService(self.names, lambda _: TopicRules())
+        service = self.service = TopicService(self.names, lambda _: TopicRules())
+        self.policies = DEFAULTS
         rules = CreationRules(lambda _: TopicRules(), lambda _: True, lambda: "here:8080")
         self.topics = LoadedTopics(
             TopicParts(
@@ -69,7 +70,7 @@ class Loaded:
                 store=self.store,
                 creation=TopicCreation(self.names, service, rules),
                 topics=service,
-                policies_of=lambda _: DEFAULTS,
+                policies_of=lambda _: self.policies,
                 subscriptions_of=lambda topic: Subscriptions(topic, SubscriptionRules()),
                 direct_subscriptions_of=NonPersistentSubscriptions,
             )

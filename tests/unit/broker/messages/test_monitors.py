@@ -19,11 +19,13 @@ from broker.policies.effective import (
     EffectivePolicies,
     InactiveTopics,
 )
+from broker.stores.changes import TopicChanges
 from broker.subscriptions.consumer import ConsumerOptions
+from proto.names import TopicName
 from tests.support.clocks.settle import settle
 from tests.support.messages.producing import add, publish
 from tests.support.subscriptions.recording_client import RecordingClient
-from tests.unit.broker.messages.test_loaded_topics import NAME, Loaded
+from tests.unit.broker.messages.test_loaded_topics import NAME, NAMESPACE, Loaded
 
 if TYPE_CHECKING:
     from broker.messages.topic import PersistentTopic
@@ -41,6 +43,12 @@ class Watched(Loaded):
         topic = await super().topic()
         topic.policies = self.policies
         return topic
+
+    async def persistent(self) -> set[str]:
+        """Return the names of the persistent topics."""
+        snapshot = await self.names.snapshot(NAMESPACE)
+        assert snapshot is not None
+        return {name.decode() for block in snapshot.persistent.blocks() for name in block.names()}
 
     async def after(self, seconds: float) -> None:
         """Let time pass, in steps in which monitors can look."""
@@ -215,11 +223,50 @@ async def test_a_topic_in_use_or_without_the_policy_stays(policies: EffectivePol
     assert watched.topics.loaded(NAME) is topic
 
 
-async def test_a_topic_that_did_not_come_with_its_first_client_stays() -> None:
+async def test_a_topic_that_rest_made_is_deleted_though_nobody_ever_used_it() -> None:
+    # Given: one that is not used, one that was used once, and one whose policies say nothing.
+    watched = Watched(unused())
+    await watched.names.create_namespace(NAMESPACE)
+    idle, once, kept = (TopicName.parse(one) for one in ("idle", "once", "kept"))
+    await watched.service.create(idle, {})
+    await watched.service.create(once, {})
+    watched.policies = DEFAULTS
+    await watched.service.create(kept, {})
+    watched.policies = unused()
+    watched.clock.advance(59)
+    topic = await watched.topics.get(once)
+    # When
+    watched.clock.advance(2)
+    await watched.monitors.delete_unused()
+    # Then
+    assert await watched.persistent() == {str(once), str(kept)}
+    assert topic.made_by_use
+    watched.clock.advance(60)
+    await watched.monitors.delete_unused()
+    assert await watched.persistent() == {str(kept)}
+
+
+async def test_a_partition_is_deleted_after_its_use_and_stays_before() -> None:
     # Given
     watched = Watched(unused())
+    await watched.names.create_namespace(NAMESPACE)
+    base = TopicName.parse("p")
+    await watched.service.create_partitioned(base, 2, {})
+    await watched.topics.get(TopicName.parse("p-partition-0"))
+    # When
+    watched.clock.advance(1000)
+    await watched.monitors.delete_unused()
+    # Then
+    assert await watched.persistent() == {f"{base}-partition-1"}
+    assert await watched.service.partitions(base, create=False) == 2
+
+
+async def test_a_topic_that_was_imported_stays() -> None:
+    # Given: a name that the store has, and nobody made here.
+    watched = Watched(unused())
+    await watched.names.create_namespace(NAMESPACE)
+    await watched.names.apply(NAMESPACE, TopicChanges([str(NAME).encode()]))
     topic = await watched.topic()
-    topic.made_by_use = False
     # When
     watched.clock.advance(1000)
     await watched.monitors.delete_unused()
