@@ -66,6 +66,7 @@ class LoadedTopics:
     Bound: maxConcurrentTopicLoadRequest loads at a time, others wait for their turn.
 
     Attributes:
+        clock: The time.
         opened_at: Since when it counts, in ms since 1970.
         loads: Topics that were loaded.
         pending_loads: Those that are being loaded, or wait for their turn.
@@ -78,6 +79,7 @@ class LoadedTopics:
 
     def __init__(self, parts: TopicParts) -> None:
         self._parts = parts
+        self.clock = parts.clock
         self.past_latency = PublishLatency()
         self._context = TopicContext(parts.config, parts.clock, parts.policies_of, self._broken)
         self._compactor = Compactor(parts.store)
