@@ -90,6 +90,7 @@ class LoadedTopics:
         self._locks: NameLocks[str] = NameLocks()
         self._loads = asyncio.Semaphore(parts.config.max_concurrent_topic_loads)
         self._unloads: set[asyncio.Task[None]] = set()
+        self._loading: set[TopicName] = set()
         self.loads = 0
         self.opened_at = parts.clock.wall_ms()
         self.pending_loads = 0
@@ -136,6 +137,7 @@ class LoadedTopics:
 
     async def _counted_load(self, name: TopicName, broken: Topic | None, *, create: bool) -> Topic:
         self.pending_loads += 1
+        self._loading.add(name)
         try:
             return await self._load(name, broken, create=create)
         except BaseException:
@@ -143,6 +145,7 @@ class LoadedTopics:
             raise
         finally:
             self.pending_loads -= 1
+            self._loading.discard(name)
 
     async def _load(self, name: TopicName, broken: Topic | None, *, create: bool) -> Topic:
         if broken is not None:
@@ -329,6 +332,9 @@ class LoadedTopics:
             MessageStoreError: The message store failed.
         """
         self.made.forget(namespace)
+        for loading in [one for one in self._loading if one.namespace == namespace]:
+            async with self._locks.of(str(loading)):
+                pass  # It is loaded now, or was refused: a load that begins now finds nothing.
         for topic in self.within(namespace):
             async with self._locks.of(topic.full_name):
                 if self._topics.get(topic.full_name) is topic:

@@ -51,15 +51,12 @@ class CursorState:
             lowest bit of the first byte first.
         batches: Entries that are acknowledged in part: the words of the bit set of what is left.
         properties: The subscription's own.
-        last_active_ms: When it was made, or a consumer last came or went, in ms since 1970; 0 if
-            that is not known.
     """
 
     mark_delete: Position
     acknowledged: Mapping[int, bytes] = field(default_factory=dict)
     batches: Mapping[Position, tuple[int, ...]] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
-    last_active_ms: int = 0
 
 
 class LedgerListener(Protocol):

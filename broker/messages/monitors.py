@@ -163,9 +163,8 @@ def _expire_subscriptions(topic: Topic) -> None:
     minutes = topic.policies.subscription_expiration_minutes
     if minutes <= 0 or not isinstance(topic, PersistentTopic):
         return
-    longest_ago_ms = topic.clock.wall_ms() - minutes * 60_000
     for subscription in topic.subscriptions:
-        if subscription.name != SUBSCRIPTION and subscription.unused_since(longest_ago_ms):
+        if subscription.name != SUBSCRIPTION and subscription.unused_for(60 * minutes):
             logger.info("deleting %s of %s, which expired", subscription.name, topic.name)
             subscription.delete()
 

@@ -60,8 +60,8 @@ class StoredSubscription(TopicSubscription, Protocol):
     def cursor(self) -> SubscriptionCursor:
         """What is acknowledged."""
 
-    def unused_since(self, than_ms: int) -> bool:
-        """Tell whether it is durable and nobody consumed since a moment, in ms since 1970."""
+    def unused_for(self, seconds: float) -> bool:
+        """Tell whether it is durable and nobody consumed it for longer than a time."""
 
     def delete(self) -> None:
         """Close all consumers, and forget what they acknowledged."""

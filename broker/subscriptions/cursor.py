@@ -28,8 +28,6 @@ class ManagedCursor:
         batches: Entries that are acknowledged in part.
         properties: The subscription's own, readable by REST.
         durable: Its state is kept by the ledger.
-        last_active_ms: When it was made, or a consumer last came or went, in ms since 1970; 0 if
-            that is not known.
         changed: Its state is newer than what the ledger keeps.
     """
 
@@ -50,7 +48,6 @@ class ManagedCursor:
         self.acknowledged = AcknowledgedEntries()
         self.batches = BatchAcks()
         self.properties = dict(properties or {})
-        self.last_active_ms = 0
         self.changed = True
 
     @classmethod
@@ -59,7 +56,6 @@ class ManagedCursor:
         cursor = cls(ledger, name, state.mark_delete, properties=state.properties)
         cursor.acknowledged = AcknowledgedEntries.of_bitmaps(state.acknowledged)
         cursor.batches = BatchAcks.of_mapping(state.batches)
-        cursor.last_active_ms = state.last_active_ms
         # A ledger may have been dropped after the state was saved; its entries are no holes then.
         first = cursor.first_left
         cursor.acknowledged.discard_through(Position(first.ledger_id, first.entry_id - 1))
@@ -83,7 +79,6 @@ class ManagedCursor:
             self.acknowledged.as_bitmaps(),
             self.batches.as_mapping(),
             dict(self.properties),
-            self.last_active_ms,
         )
 
     # -- what is left -------------------------------------------------------------------------

@@ -97,12 +97,12 @@ class Subscription:
         self.last_flow_at = 0
         self.advanced_at = 0
         self._mark_delete_seen = cursor.mark_delete
-        if not cursor.last_active_ms:
-            self._is_active()
+        # Not stored: to load the topic counts, too (recorded).
+        self._active_at = topic.clock.now()
 
     def _is_active(self) -> None:
-        """Note that a consumer came or went; it is kept with the next change of the cursor."""
-        self.cursor.last_active_ms = self.topic.clock.wall_ms()
+        """Note that a consumer came or went, or that the cursor was reset."""
+        self._active_at = self.topic.clock.now()
 
     @property
     def durable(self) -> bool:
@@ -162,8 +162,6 @@ class Subscription:
             self.bytes_out += consumer.bytes_out
             self._is_active()
             if not self.dispatcher.consumers:
-                self.cursor.changed = True  # So that it is known when the last one went.
-                self._owner.changed()
                 self._owner.became_empty(self)
 
     def close_consumers(self) -> None:
@@ -172,10 +170,10 @@ class Subscription:
             self.remove_consumer(consumer)
             consumer.close()
 
-    def unused_since(self, than_ms: int) -> bool:
-        """Tell whether it is durable and nobody consumed since a moment, in ms since 1970."""
+    def unused_for(self, seconds: float) -> bool:
+        """Tell whether it is durable and nobody consumed it for longer than a time."""
         unused = self.durable and not self.consumers
-        return unused and self.cursor.last_active_ms < than_ms
+        return unused and self.topic.clock.now() - self._active_at > seconds
 
     # -- what consumers ask -------------------------------------------------------------------
 
@@ -282,19 +280,21 @@ class Subscription:
 
     def skip(self, entries: int) -> None:
         """Skip entries from the mark-delete on; consumers hear nothing of it."""
+        before = self.cursor.mark_delete
         self.cursor.skip(entries)
-        self._moved()
+        self._moved(before)
 
     def skip_through(self, position: Position) -> None:
         """Acknowledge everything up to a position."""
+        before = self.cursor.mark_delete
         self.cursor.skip_through(position)
-        self._moved()
+        self._moved(before)
 
-    def _moved(self) -> None:
+    def _moved(self, before: Position) -> None:
         self._note_advance()
         self._owner.changed()
         if self.dispatcher is not None:
-            self.dispatcher.cursor_moved()
+            self.dispatcher.cursor_moved(before)
         self._owner.moved()
         if self.topic.terminated:
             self.tell_end()

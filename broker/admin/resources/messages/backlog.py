@@ -84,7 +84,7 @@ def offline_stats(name: TopicName, topic: PersistentTopic | None, broker: str) -
 
     Source: upstream PersistentOfflineTopicStats.
     """
-    ledgers = [] if topic is None else [one for one in topic.ledger.ledgers if one.entries]
+    ledgers = [] if topic is None else topic.ledger.ledgers
     cursors = {} if topic is None else {one.name: one.cursor for one in subscriptions_of(topic)}
     backlogs = {subscription: cursor.backlog for subscription, cursor in cursors.items()}
     return {
@@ -101,6 +101,7 @@ def offline_stats(name: TopicName, topic: PersistentTopic | None, broker: str) -
                 "ledgerId": one.ledger_id,
             }
             for one in ledgers
+            if one.closed_at
         ],
         "cursorDetails": {
             subscription: {"cursorBacklog": backlog, "cursorLedgerId": -1}

@@ -59,7 +59,6 @@ def cursor_bytes(state: CursorState) -> bytes:
         [len(bitmap) for bitmap in bitmaps],
         len(state.batches),
         kind,
-        state.last_active_ms,
     ]
     positions = array("q", chain.from_iterable(state.batches))
     lengths = array("I", [len(batch) for batch in state.batches.values()])
@@ -70,7 +69,7 @@ def cursor_bytes(state: CursorState) -> bytes:
 def cursor_state(value: bytes) -> CursorState:
     """Return a cursor's state from its bytes."""
     line, _, rest = value.partition(b"\n")
-    mark_delete, properties, ledger_ids, bitmap_sizes, batches, kind, active = json.loads(line)
+    mark_delete, properties, ledger_ids, bitmap_sizes, batches, kind = json.loads(line)
     positions, lengths, words = array("q"), array("I"), array(kind)
     rest = _taken(positions, 2 * batches, rest)
     rest = _taken(lengths, batches, rest)
@@ -85,7 +84,7 @@ def cursor_state(value: bytes) -> CursorState:
             positions[::2], positions[1::2], lengths, strict=True
         )
     }
-    return CursorState(Position(*mark_delete), acknowledged, left, properties, active)
+    return CursorState(Position(*mark_delete), acknowledged, left, properties)
 
 
 def _taken(column: array[int], count: int, data: bytes) -> bytes:

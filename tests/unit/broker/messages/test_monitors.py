@@ -12,6 +12,7 @@ from broker.configuration.publishing_keys import PublishingConfig
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.deduplication import CURSOR
 from broker.messages.monitors import TopicMonitors
+from broker.messages.position import EARLIEST
 from broker.policies.effective import (
     DEFAULTS,
     BacklogQuota,
@@ -163,20 +164,23 @@ async def test_a_subscription_that_nobody_consumes_for_long_is_deleted() -> None
     assert {one.name for one in topic.subscriptions} == {"held", SUBSCRIPTION}
 
 
-async def test_a_subscription_expires_though_its_topic_is_unloaded_meanwhile() -> None:
+async def test_a_subscription_that_is_reset_or_whose_topic_is_loaded_counts_anew() -> None:
     # Given
     watched = Watched(expiring())
     topic = await watched.topic()
-    gone = topic.subscriptions.create("s").add_consumer(RecordingClient(), shared("c"))
-    watched.clock.advance(61)
-    gone.subscription.remove_consumer(gone)
-    await watched.topics.unload(NAME)
-    watched.clock.advance(30)
-    topic = await watched.topic()
-    # When, Then: it counts from when its consumer left.
+    topic.subscriptions.create("s")
+    watched.clock.advance(50)
+    # When
+    topic.subscriptions.get("s").seek(EARLIEST)
+    watched.clock.advance(50)
     await watched.monitors.expire_subscriptions()
+    await watched.topics.unload(NAME)
+    topic = await watched.topic()
+    watched.clock.advance(50)
+    await watched.monitors.expire_subscriptions()
+    # Then
     assert "s" in topic.subscriptions
-    watched.clock.advance(31)
+    watched.clock.advance(11)
     await watched.monitors.expire_subscriptions()
     assert "s" not in topic.subscriptions
 

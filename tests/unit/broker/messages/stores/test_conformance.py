@@ -228,7 +228,7 @@ async def test_the_last_entry_is_remembered_when_its_ledger_is_gone(store: Messa
 async def test_cursors_and_properties_are_kept(store: MessageStore) -> None:
     # Given
     ledger = await store.open_ledger(TOPIC)
-    state = CursorState(Position(1, 2), {1: b"\x05"}, {Position(1, 4): (3, -1)}, {"k": "v"}, 7)
+    state = CursorState(Position(1, 2), {1: b"\x05"}, {Position(1, 4): (3, -1)}, {"k": "v"})
     # When
     ledger.save_cursor("s", state)
     ledger.save_cursor("gone", state)
