@@ -68,8 +68,8 @@ class Subscription:
     Attributes:
         type: Of its consumers; kept when the last one leaves; None before the first.
         dispatcher: Delivers to its consumers; None before the first.
-        awaits_return: A SEEK closed its consumers, who come again; a subscription that is not
-            durable is kept meanwhile.
+        awaits_return: A SEEK closed its consumers, who come again; of a subscription that is not
+            durable the cursor is kept meanwhile.
         messages_out, bytes_out: What was sent to consumers that are gone.
         total_expired: Entries that expired since the topic was loaded.
         last_expired_at, last_flow_at, advanced_at: When entries expired, a consumer gave permits,

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 SAVE_SECONDS = 1.0
 """Cursors that have changed are saved so often (managedLedgerDefaultMarkDeleteRateLimit: 1/s)."""
 RETURN_SECONDS = 30.0
-"""How long a subscription that is not durable waits for consumers that a SEEK closed."""
+"""How long the cursor of a subscription that is not durable is kept after a SEEK."""
+MOST_LEFT = 1_000
+"""Such cursors of a topic; of more the oldest is forgotten."""
 _TOO_OFTEN = "Subscribe limited by subscribe rate limit per consumer."
 INTERNAL = frozenset(("pulsar.dedup",))
 """Cursors of the broker's own, that are no subscriptions."""
@@ -51,6 +53,8 @@ class Subscriptions:
         self.topic_rate = RateLimiter(topic.policies.dispatch_rate, topic.clock)
         self._subscribe_rate = SubscribeRateLimiter(topic.policies.subscribe_rate, topic.clock)
         self._by_name: dict[str, Subscription] = {}
+        # Of subscriptions that are not durable: a SEEK closed their consumers, who come again.
+        self._left: dict[str, ManagedCursor] = {}
         self._timer: TimerHandle | None = None
         for name, state in topic.ledger.cursors.items():
             if name not in INTERNAL:
@@ -141,7 +145,7 @@ class Subscriptions:
             text = f"Exceed the maximum number of subscriptions of the topic: {self._topic.name}"
             raise RequestError(pb.NotAllowedError, text)
         first = start if start is not None else (EARLIEST if earliest else LATEST)
-        cursor = ManagedCursor(
+        cursor = self._left.pop(name, None) or ManagedCursor(
             self._topic.ledger,
             name,
             self._mark_before(first),
@@ -168,18 +172,25 @@ class Subscriptions:
             self.moved()
 
     def became_empty(self, subscription: Subscription) -> None:
-        """Delete a subscription that is not durable, unless its consumers are to come again."""
+        """Delete a subscription that is not durable.
+
+        After a SEEK its cursor is found again by whoever subscribes with its name, even to a
+        durable subscription, which is none then. A real broker keeps it as long as the topic.
+        """
         if subscription.durable:
             return
+        name, cursor = subscription.name, subscription.cursor
+        self.delete(name)
         if subscription.awaits_return:
+            if len(self._left) >= MOST_LEFT:
+                del self._left[next(iter(self._left))]
+            self._left[name] = cursor
             clock = self._topic.clock
-            clock.call_at(clock.now() + RETURN_SECONDS, self._forget_unused, subscription)
-        else:
-            self.delete(subscription.name)
+            clock.call_at(clock.now() + RETURN_SECONDS, self._forget_left, cursor)
 
-    def _forget_unused(self, subscription: Subscription) -> None:
-        if self._by_name.get(subscription.name) is subscription and not subscription.consumers:
-            self.delete(subscription.name)
+    def _forget_left(self, cursor: ManagedCursor) -> None:
+        if self._left.get(cursor.name) is cursor:
+            del self._left[cursor.name]
 
     # -- what the topic tells -----------------------------------------------------------------
 
@@ -291,10 +302,7 @@ def check_room(topic: TopicWithPolicies, consumer_count: int) -> None:
 
 
 def _check_durability(found: Subscription, *, durable: bool) -> None:
-    # After a SEEK that closed the last consumer of one that is not durable any may have it: a real
-    # broker has forgotten the subscription then, and found its cursor again (recorded).
-    left = not found.durable and found.awaits_return and not found.consumers
-    if found.durable is not durable and not left:
+    if found.durable is not durable:
         kind = "Durable" if found.durable else "NonDurable"
         text = f"{kind} subscription with the same name already exists."
         raise RequestError(pb.NotAllowedError, text)
