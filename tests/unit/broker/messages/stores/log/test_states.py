@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -46,9 +46,9 @@ def test_a_cursor_with_many_holes_is_written_within_a_turn() -> None:
     state = CursorState(Position(0, 0), acknowledged, batches)
     # When
     seconds = []
-    for _ in range(3):
-        began = perf_counter()
+    for _ in range(5):
+        began = process_time()
         cursor_bytes(state)
-        seconds.append(perf_counter() - began)
+        seconds.append(process_time() - began)
     # Then
     assert min(seconds) < 0.02
