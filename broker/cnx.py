@@ -90,7 +90,6 @@ class ServerCnx(ServedConnection):
         listed_in_chunk: The chunk from the socket in which a listing was answered at once.
         producers: Its producers by id, those that are being made included.
         consumers: Its consumers by id.
-        acknowledging: A very long ACK is taken in steps; a next one would be taken at once.
         subscribing: Ids of consumers whose SUBSCRIBE is under way.
         turn_writer: Sends receipts and messages, those of a turn at once.
         publishes: What it publishes, and why it is not read.
@@ -110,7 +109,6 @@ class ServerCnx(ServedConnection):
         self.producers: dict[int, Producer] = {}
         self.consumers: dict[int, Consumer] = {}
         self.subscribing: set[int] = set()
-        self.acknowledging = False
         self._liveness = LivenessCheck(self.ask_whether_it_reads, self.abort, parts.flow.clock)
         self.when_lost(_consumers_leave)
         self.turn_writer = TurnWriter(self.enqueue)

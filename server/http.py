@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import ClientPayloadError, web
+from aiohttp import ClientPayloadError, hdrs, web
 from aiohttp.http import HttpProcessingError
 
 from proto.excerpts import excerpt
@@ -216,11 +216,17 @@ def _own_routes(scrapes: Scrapes, readiness: Readiness) -> list[web.AbstractRout
     async def without_slash(_: web.Request) -> web.Response:
         return web.Response(status=301, headers={"Location": "/metrics/"})
 
-    async def metrics(request: web.Request) -> web.Response:
+    async def metrics(request: web.Request) -> web.StreamResponse:
         as_openmetrics = wants_openmetrics(request.headers.get("Accept", ""))
         content_type = OPENMETRICS_TYPE if as_openmetrics else TEXT_TYPE
-        body = await scrapes.text(as_openmetrics=as_openmetrics)
-        return web.Response(body=body, headers={"Content-Type": content_type, "Vary": "Accept"})
+        blocks = await scrapes.text(as_openmetrics=as_openmetrics)
+        response = web.StreamResponse(headers={"Content-Type": content_type, "Vary": "Accept"})
+        response.content_length = sum(map(len, blocks))
+        await response.prepare(request)
+        for block in blocks if request.method != hdrs.METH_HEAD else ():
+            await response.write(block)
+            await asyncio.sleep(0)
+        return response
 
     async def ready(_: web.Request) -> web.Response:
         if readiness.state is not ProcessState.READY:

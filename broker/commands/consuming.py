@@ -38,8 +38,9 @@ _MOST_PERMITS = (1 << 31) - 1
 _NOT_FOUND = "Consumer not found"
 TRIES = 3
 """A topic may be unloaded, or a subscription deleted, while a consumer is on its way to it."""
-ACKS_A_TURN = 2_000
-"""Official clients acknowledge at most 1,000 entries by one command."""
+ACKS_A_TURN = 1_000
+"""Official clients acknowledge 1,000 entries by one command, and the most 2,000."""
+ACKS_A_STEP = 250
 MOST_PENDING = 10_000
 """SUBSCRIBE commands of one connection that may be under way."""
 
@@ -155,8 +156,8 @@ def ack(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     if consumer is None or refused_ack(cnx, asked):
         return
     many = len(asked.message_id) > ACKS_A_TURN and asked.ack_type == pb.CommandAck.Individual
-    if many and not cnx.acknowledging:
-        cnx.acknowledging = True
+    if many:
+        cnx.unfinished = True
         work = partial(_acknowledge_in_steps, cnx, consumer, asked)
         cnx.requests.tasks.start(asked.request_id, work)
         return
@@ -168,14 +169,14 @@ def ack(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 async def _acknowledge_in_steps(cnx: ServerCnx, consumer: Consumer, asked: pb.CommandAck) -> None:
-    """Acknowledge very many entries, some in each turn; others have theirs between."""
+    """Acknowledge very many entries, some in each turn; the connection's next frames wait."""
     ids, subscription = asked.message_id, consumer.subscription
     try:
-        for start in range(0, len(ids), ACKS_A_TURN // 4):
-            some = ids[start : start + ACKS_A_TURN // 4]
+        for start in range(0, len(ids), ACKS_A_STEP):
+            some = ids[start : start + ACKS_A_STEP]
             await cnx.parts.joins.do(partial(subscription.acknowledge, consumer, some))
     finally:
-        cnx.acknowledging = False
+        cnx.unfinished = False
     _answer_ack(cnx, asked)
 
 

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import heapq
+import struct
+from itertools import islice
 from typing import TYPE_CHECKING
+
+from broker.messages.position import Position
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from broker.messages.position import Position
-
 _WORD_BITS = 64
 _WORD = (1 << _WORD_BITS) - 1
+MOST_MESSAGES = 10_000
+"""Messages of the largest batch that can be acknowledged in part; a larger one is acknowledged as
+a whole. Each delivery tells what is left, and a producer may say that there are billions."""
+MOST_SAVED = 10_000
+"""Batches whose parts are stored, and outlive a restart.
+
+Source: upstream managedLedgerMaxBatchDeletedIndexToPersist.
+"""
 _STALE_PLACES = 64
 
 
@@ -25,9 +35,10 @@ class BatchAcks:
     """
 
     def __init__(self) -> None:
-        self._left: dict[Position, int] = {}
+        # By plain tuples, which the garbage collector passes over: there may be very many.
+        self._left: dict[tuple[int, int], int] = {}
         # All positions of the above and some that are gone, smallest first.
-        self._order: list[Position] = []
+        self._order: list[tuple[int, int]] = []
 
     def __len__(self) -> int:
         return len(self._left)
@@ -49,8 +60,10 @@ class BatchAcks:
             How many messages were not acknowledged before, and True if none is left; then the
             entry is forgotten here.
         """
+        if size > MOST_MESSAGES:
+            return (0, False) if any(ack_set) else (size, True)
         before = self._left.get(position)
-        words = _number(ack_set)
+        words = _number(ack_set[: -(-size // _WORD_BITS)])
         if before is None:
             # Only as many ones as the consumer sent words: a producer may say any size.
             after = words & (1 << min(size, len(ack_set) * _WORD_BITS)) - 1
@@ -92,32 +105,32 @@ class BatchAcks:
         self._order.clear()
 
     def as_mapping(self) -> dict[Position, tuple[int, ...]]:
-        """Return what is stored."""
-        return {position: _words(bits) for position, bits in self._left.items()}
+        """Return what is stored: of the batches that were acknowledged first, if there are many."""
+        first = islice(self._left.items(), MOST_SAVED)
+        return {Position(*at): _words(bits) for at, bits in first}
 
     @staticmethod
     def of_mapping(batches: Mapping[Position, Sequence[int]]) -> BatchAcks:
         """Return what was stored."""
         acks = BatchAcks()
-        acks._left = {position: _number(words) for position, words in batches.items()}
+        acks._left = {(*at,): _number(words) for at, words in batches.items()}
         acks._order = sorted(acks._left)
         return acks
 
     def _keep(self, position: Position, bits: int) -> None:
-        if position not in self._left:
+        place = (position.ledger_id, position.entry_id)
+        if place not in self._left:
             if len(self._order) > 2 * len(self._left) + _STALE_PLACES:
                 self._order = sorted(self._left)
-            heapq.heappush(self._order, position)
-        self._left[position] = bits
+            heapq.heappush(self._order, place)
+        self._left[place] = bits
 
 
 def _number(words: Sequence[int]) -> int:
-    return int.from_bytes(b"".join([(w & _WORD).to_bytes(8, "little") for w in words]), "little")
+    data = struct.pack(f"<{len(words)}Q", *[word & _WORD for word in words])
+    return int.from_bytes(data, "little")
 
 
 def _words(bits: int) -> tuple[int, ...]:
     count = -(-bits.bit_length() // _WORD_BITS)
-    data = bits.to_bytes(count * 8, "little")
-    return tuple(
-        int.from_bytes(data[at : at + 8], "little", signed=True) for at in range(0, len(data), 8)
-    )
+    return struct.unpack(f"<{count}q", bits.to_bytes(count * 8, "little"))

@@ -163,7 +163,7 @@ class Consumer:
         self.priority_level = options.priority_level
         self.subscription = subscription
         self.permits = 0
-        self.pending: dict[Position, tuple[int, int]] = {}
+        self.pending: dict[tuple[int, int], tuple[int, int]] = {}
         self.unacked = 0
         self.blocked = False
         self.epoch = options.epoch

@@ -110,7 +110,7 @@ class ManagedCursor:
         """True if everything stored was read."""
         return self.read_position > self._ledger.last_confirmed
 
-    def is_acknowledged(self, position: Position) -> bool:
+    def is_acknowledged(self, position: tuple[int, int]) -> bool:
         """Tell whether an entry is acknowledged as a whole."""
         return position <= self.mark_delete or position in self.acknowledged
 

@@ -90,7 +90,7 @@ class PositionSet:
                 for offset in _OFFSETS[bitmap.bits[index]]:
                     yield ledger_id, first + offset
 
-    def add(self, position: Position) -> bool:
+    def add(self, position: tuple[int, int]) -> bool:
         """Put a position in; False if it was in already."""
         ledger_id, entry = position
         bitmap = self._bitmaps.get(ledger_id) or self._new_bitmap(ledger_id, entry)
@@ -134,7 +134,7 @@ class PositionSet:
             count += bitmap.count_within(first, end)
         return count
 
-    def discard(self, position: Position) -> bool:
+    def discard(self, position: tuple[int, int]) -> bool:
         """Take a position out; False if it was not in."""
         if position not in self:
             return False

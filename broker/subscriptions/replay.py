@@ -24,7 +24,7 @@ class ReplayQueue:
     def __init__(self) -> None:
         self._positions = PositionSet()
         # Only those of Key_Shared that have a hash; 0 stands for none.
-        self._hashes: dict[Position, int] = {}
+        self._hashes: dict[tuple[int, int], int] = {}
         self._with_hash: Counter[int] = Counter()
         self._looked_at = 0
 
@@ -34,14 +34,14 @@ class ReplayQueue:
     def __contains__(self, position: object) -> bool:
         return position in self._positions
 
-    def add(self, position: Position, sticky_hash: int = 0) -> None:
+    def add(self, position: tuple[int, int], sticky_hash: int = 0) -> None:
         """Queue a position; one that is queued already gets a hash if it had none."""
         self._positions.add(position)
         if sticky_hash and position not in self._hashes:
             self._hashes[position] = sticky_hash
             self._with_hash[sticky_hash] += 1
 
-    def add_all(self, positions: Iterable[Position]) -> None:
+    def add_all(self, positions: Iterable[tuple[int, int]]) -> None:
         """Queue positions without a hash."""
         add = self._positions.add
         for position in positions:
@@ -67,7 +67,7 @@ class ReplayQueue:
             if len(found) == most:
                 break
             self._looked_at += 1
-            sticky_hash = hash_of(pair, 0)  # type: ignore[call-overload]
+            sticky_hash = hash_of(pair, 0)
             answer = answers.get(sticky_hash)
             if answer is None:
                 answer = answers[sticky_hash] = accepts(sticky_hash)
@@ -80,7 +80,7 @@ class ReplayQueue:
         looked_at, self._looked_at = self._looked_at, 0
         return looked_at
 
-    def remove(self, position: Position) -> bool:
+    def remove(self, position: tuple[int, int]) -> bool:
         """Take a position out; False if it was not queued."""
         sticky_hash = self._hashes.pop(position, 0)
         if sticky_hash:
@@ -101,7 +101,7 @@ class ReplayQueue:
         self._hashes.clear()
         self._with_hash.clear()
 
-    def hash_of(self, position: Position) -> int:
+    def hash_of(self, position: tuple[int, int]) -> int:
         """Return the hash that a position was queued with; 0 for none."""
         return self._hashes.get(position, 0)
 

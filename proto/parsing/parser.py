@@ -11,7 +11,7 @@ import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
 from proto.parsing.broken_text import MAX_MENDED_BYTES, mended
 from proto.parsing.command_bounds import ACK_BYTES
-from proto.parsing.unparsed import check_bodies, check_field_count
+from proto.parsing.unparsed import check_bodies, check_large_command
 
 Parser = Callable[[bytes], pb.BaseCommand]
 MAX_REQUEST_PROPERTIES = 10_000
@@ -45,10 +45,11 @@ def parse_from_client(data: bytes) -> pb.BaseCommand:
     """Parse one command of a client, unless it would take long.
 
     Raises:
-        RemoteProtocolError: As parse_command; also for a large command of too many fields.
+        RemoteProtocolError: As parse_command; also for a large command of too many fields, or one
+            that is large otherwise than by its schema.
     """
     if len(data) > ACK_BYTES:
-        check_field_count(data)
+        check_large_command(data)
     return parse_command(data)
 
 

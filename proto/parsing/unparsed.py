@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
+from proto.parsing.command_bounds import COMMAND_BYTES
 from proto.parsing.varint import decode_varint
 
 if TYPE_CHECKING:
@@ -106,16 +107,23 @@ _SCHEMAS = frozenset((3, 7, 12))
 _LARGE_SCHEMA_BYTES = 4_096
 
 
-def check_field_count(command: bytes) -> None:
-    """Refuse a command whose body, or the schema in it, has more fields than MOST_FIELDS.
+def check_large_command(command: bytes) -> None:
+    """Refuse a command that is large otherwise than by its schema, or has very many fields.
 
     Raises:
-        RemoteProtocolError: It has.
+        RemoteProtocolError: Its body, or the schema in it, has more fields than MOST_FIELDS, or
+            one that is no schema takes more bytes than a command without a schema may have.
     """
     for _, body in _large_parts(memoryview(command)):
         for number, part in _large_parts(body):
             if number in _SCHEMAS:
                 deque(_counted(part), maxlen=0)
+            elif len(part) > COMMAND_BYTES:
+                # Names are split and searched, and errors repeat them.
+                raise RemoteProtocolError(
+                    f"a command whose field {number} has {len(part)} bytes; what is no schema may "
+                    f"have {COMMAND_BYTES}"
+                )
 
 
 def _large_parts(message: memoryview) -> Iterator[tuple[int, memoryview]]:

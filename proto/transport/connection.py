@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
 import proto.command_log as command_log
@@ -38,6 +39,8 @@ FRAMES_A_TURN = 256
 which are a million of the smallest."""
 BYTES_A_TURN = 65_536
 """Bytes after which a turn ends as well: parsing takes most of the time."""
+TURN_SECONDS = 0.004
+"""Seconds after which it ends as well: some small commands take long."""
 
 
 class Connection(asyncio.Protocol):
@@ -51,6 +54,7 @@ class Connection(asyncio.Protocol):
 
     Attributes:
         turn_ended: Set by the handler of a frame that took long: others have their turn next.
+        unfinished: Set while the last frame is handled in steps: the next ones wait, unread.
     """
 
     def __init__(
@@ -82,6 +86,7 @@ class Connection(asyncio.Protocol):
         self._reading = True
         self._drain_is_due = False
         self.turn_ended = False
+        self.unfinished = False
         self._turn_is_over = False
         self._raw: Callable[[bytes], object] | None = None
         self._told_when_lost: list[Callable[[Any], object]] = []
@@ -216,8 +221,11 @@ class Connection(asyncio.Protocol):
     def _took_all(self) -> bool:
         """Handle the frames of one turn; false when there may be more."""
         taken_bytes, self.turn_ended = 0, False
+        end = perf_counter() + TURN_SECONDS
         for _ in range(FRAMES_A_TURN):
             frame = None
+            if self.unfinished:
+                break
             if self._takes_frames():
                 frame = self.intake.next_frame(gate_open=self.gate.open)
             if frame is None:
@@ -226,7 +234,7 @@ class Connection(asyncio.Protocol):
                 command_log.received(self.peer, frame)
             self.frame_received(frame)
             taken_bytes += frame.total_size
-            if taken_bytes >= BYTES_A_TURN or self.turn_ended:
+            if taken_bytes >= BYTES_A_TURN or self.turn_ended or perf_counter() >= end:
                 break
         return False
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from prometheus_client.core import Metric
-    from prometheus_client.samples import Sample
 
 TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -34,33 +33,68 @@ def wants_openmetrics(accept: str) -> bool:
     return False
 
 
-def openmetrics_lines(family: Metric) -> Iterator[str]:
+class TextFamily(NamedTuple):
+    """A family whose samples are text already.
+
+    A string for each: what is put together of ten thousand topics is nothing to the garbage
+    collector then.
+
+    Attributes:
+        name: Of a counter without ``_total``.
+        lines: Its samples.
+    """
+
+    name: str
+    documentation: str
+    type: str
+    lines: list[str]
+
+
+def openmetrics_lines(family: Metric | TextFamily) -> Iterator[str]:
     """Yield the lines of a family in OpenMetrics, but for the last line of all."""
     help_text = _escaped(family.documentation)
-    return _lines(family.name, family.type, help_text, family.samples)
+    return _lines(family.name, family.type, help_text, _sample_lines(family))
 
 
-def prometheus_lines(family: Metric) -> Iterator[str]:
+def prometheus_lines(family: Metric | TextFamily) -> Iterator[str]:
     """Yield the lines of a family in Prometheus' format."""
+    help_text, lines = _escaped_help(family.documentation), _sample_lines(family)
+    if family.type == "gauge":
+        yield from _lines(family.name, family.type, help_text, lines)
+        return
     name = f"{family.name}_total" if family.type == "counter" else family.name
-    created = [one for one in family.samples if one.name == f"{family.name}{_CREATED}"]
-    others = [one for one in family.samples if one not in created]
-    yield from _lines(name, family.type, _escaped_help(family.documentation), others)
+    created, others = list[str](), list[str]()
+    starts = tuple(f"{family.name}{_CREATED}{end}" for end in "{ ")
+    for line in lines:
+        (created if line.startswith(starts) else others).append(line)
+    yield from _lines(name, family.type, help_text, others)
     if created:
         since = f"Since when {name} counts, in seconds since 1970"
         yield from _lines(f"{family.name}{_CREATED}", "gauge", since, created)
 
 
-def _lines(name: str, kind: str, help_text: str, samples: Iterable[Sample]) -> Iterator[str]:
+def _lines(name: str, kind: str, help_text: str, samples: Iterable[str]) -> Iterator[str]:
     if help_text:
         yield f"# HELP {name} {help_text}"
     yield f"# TYPE {name} {kind}"
-    yield from map(_sample_line, samples)
+    yield from samples
 
 
-def _sample_line(sample: Sample) -> str:
-    labels = ",".join(f'{name}="{_escaped(value)}"' for name, value in sample.labels.items())
-    return f"{sample.name}{f'{{{labels}}}' if labels else ''} {_number(float(sample.value))}"
+def _sample_lines(family: Metric | TextFamily) -> Iterable[str]:
+    if isinstance(family, TextFamily):
+        return family.lines
+    return (sample_line(one.name, label_text(one.labels), one.value) for one in family.samples)
+
+
+def label_text(labels: Mapping[str, str]) -> str:
+    """Return labels as they stand behind the name of a sample; nothing for none."""
+    text = ",".join([f'{name}="{_escaped(value)}"' for name, value in labels.items()])
+    return f"{{{text}}}" if text else ""
+
+
+def sample_line(name: str, labels: str, value: float) -> str:
+    """Return the line of a sample whose labels are text already."""
+    return f"{name}{labels} {_number(float(value))}"
 
 
 def _number(value: float) -> str:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prometheus_client.core import Metric
+from server.metrics.exposition import TextFamily, label_text, sample_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from typing import TypeAlias
 
-    Families: TypeAlias = Collection[Metric]
+    Families: TypeAlias = Collection[TextFamily]
 
 
 class SampleTable:
     """Families of metrics, each begun by its first sample.
 
-    Labels are kept and not copied: those of a topic are shared by all its samples.
+    Labels become text once for all samples in a row that have the same ones: those of a topic. So
+    they are not changed behind a sample's back.
 
     Args:
         documentation: Returns what a family's name stands for.
@@ -24,7 +25,9 @@ class SampleTable:
 
     def __init__(self, documentation: Callable[[str], str]) -> None:
         self._documentation = documentation
-        self._families: dict[str, Metric] = {}
+        self._families: dict[str, TextFamily] = {}
+        self._labels: Mapping[str, str] = {}
+        self._label_text = ""
 
     @property
     def families(self) -> Families:
@@ -33,16 +36,16 @@ class SampleTable:
 
     def gauge(self, name: str, labels: dict[str, str], value: float) -> None:
         """Add a sample of a gauge."""
-        self._family(name, "gauge").add_sample(name, labels, value)
+        self._add(self._family(name, "gauge"), name, labels, value)
 
     def counter(
         self, name: str, labels: dict[str, str], value: float, created: float | None = None
     ) -> None:
         """Add the sample ``<name>_total`` of a counter, and since when it counts, if given."""
         family = self._family(name, "counter")
-        family.add_sample(f"{name}_total", labels, value)
+        self._add(family, f"{name}_total", labels, value)
         if created is not None:
-            family.add_sample(f"{name}_created", labels, created)
+            self._add(family, f"{name}_created", labels, created)
 
     def summary(
         self,
@@ -55,12 +58,17 @@ class SampleTable:
         """Add the samples of a summary."""
         family = self._family(name, "summary")
         for quantile, value in quantiles.items():
-            family.add_sample(name, {**labels, "quantile": quantile}, value)
-        family.add_sample(f"{name}_count", labels, count)
-        family.add_sample(f"{name}_sum", labels, total)
+            self._add(family, name, {**labels, "quantile": quantile}, value)
+        self._add(family, f"{name}_count", labels, count)
+        self._add(family, f"{name}_sum", labels, total)
 
-    def _family(self, name: str, kind: str) -> Metric:
+    def _add(self, family: TextFamily, name: str, labels: dict[str, str], value: float) -> None:
+        if labels is not self._labels:
+            self._labels, self._label_text = labels, label_text(labels)
+        family.lines.append(sample_line(name, self._label_text, value))
+
+    def _family(self, name: str, kind: str) -> TextFamily:
         family = self._families.get(name)
         if family is None:
-            family = self._families[name] = Metric(name, self._documentation(name), kind)
+            family = self._families[name] = TextFamily(name, self._documentation(name), kind, [])
         return family

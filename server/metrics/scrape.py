@@ -7,7 +7,7 @@ have the samples.
 from __future__ import annotations
 
 import asyncio
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from server.metrics.exposition import openmetrics_lines, prometheus_lines
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric
 
-    Gather: TypeAlias = Callable[[], Generator[None, None, Iterable[Metric]]]
+    from server.metrics.exposition import TextFamily
+
+    Gather: TypeAlias = Callable[[], Generator[None, None, Iterable[TextFamily]]]
     """Collects families in steps."""
 
-_LINES_A_STEP = 100
+_LINES_A_STEP = 500
 
 
 class Scrapes:
@@ -40,30 +42,30 @@ class Scrapes:
         self._steps = Steps()
         self._one_at_a_time = asyncio.Lock()
 
-    async def text(self, *, as_openmetrics: bool) -> bytes:
-        """Ask every collector and write what it says, in OpenMetrics or Prometheus' format."""
+    async def text(self, *, as_openmetrics: bool) -> list[bytes]:
+        """Ask every collector and write what it says, in OpenMetrics or Prometheus' format.
+
+        Returns:
+            Blocks of lines: as one piece it may be so large that to copy it takes long.
+        """
         async with self._one_at_a_time:
-            families: Iterable[Metric] = ()
+            families: Iterable[TextFamily] = ()
             if self._gather is not None:
                 families = await self._steps.take(self._gather())
-            found = chain(self._registry.collect(), families)
+            found: Iterable[Metric | TextFamily] = chain(self._registry.collect(), families)
             return await self._steps.take(_written(found, as_openmetrics=as_openmetrics))
 
 
-def _written(families: Iterable[Metric], *, as_openmetrics: bool) -> Generator[None, None, bytes]:
+def _written(
+    families: Iterable[Metric | TextFamily], *, as_openmetrics: bool
+) -> Generator[None, None, list[bytes]]:
     lines_of = openmetrics_lines if as_openmetrics else prometheus_lines
-    blocks, lines = [], []
+    blocks = []
     for family in families:
-        for line in lines_of(family):
-            lines.append(line)
-            if len(lines) >= _LINES_A_STEP:
-                blocks.append(_block(lines))
-                lines = []
-                yield
+        lines = iter(lines_of(family))
+        while block := list(islice(lines, _LINES_A_STEP)):
+            blocks.append("\n".join((*block, "")).encode())
+            yield
     if as_openmetrics:
-        lines.append("# EOF")
-    return b"".join([*blocks, _block(lines)])
-
-
-def _block(lines: list[str]) -> bytes:
-    return "".join(f"{line}\n" for line in lines).encode()
+        blocks.append(b"# EOF\n")
+    return blocks

@@ -88,7 +88,7 @@ class KeySharedDispatcher(SharedDispatcher):
         """
         room: dict[Consumer, int] = {}
         for entry in entries:
-            position = entry.position
+            position = (entry.ledger_id, entry.entry_id)
             sticky_hash = self.replay.hash_of(position)
             waited = sticky_hash != 0
             if not waited:

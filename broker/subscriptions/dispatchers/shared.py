@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from broker.subscriptions.delayed import DelayedMessages
 from broker.subscriptions.dispatchers.dispatcher import READ_BYTES, READ_ENTRIES, Dispatcher
@@ -24,6 +24,9 @@ LEAVING_A_TURN = 1_000
 SEARCH_A_STEP = 40
 """Waiting positions that are looked at in the time in which one entry is delivered."""
 _NOT_PENDING = (-1, 0)
+Place: TypeAlias = tuple[int, int]
+"""A position as it is kept for each message that consumers have: a plain tuple, which the garbage
+collector passes over. With a million of Position each of its long looks would hold up everybody."""
 
 
 class _Leaving(NamedTuple):
@@ -36,8 +39,8 @@ class _Leaving(NamedTuple):
     """
 
     consumer: Consumer | None
-    positions: Iterator[Position]
-    then: Callable[[Consumer, Position, int, int], None]
+    positions: Iterator[Place]
+    then: Callable[[Consumer, Place, int, int], None]
 
 
 class SharedDispatcher(Dispatcher):
@@ -55,14 +58,16 @@ class SharedDispatcher(Dispatcher):
     def __init__(self, context: SubscriptionContext) -> None:
         self.replay = ReplayQueue()
         self.delayed = self._no_delays(context)
-        self._redeliveries: dict[Position, int] = {}
+        self._redeliveries: dict[Place, int] = {}
         self._leaving: deque[_Leaving] = deque()
         # A look through all that consumers have waits in the above: one is enough for many skips.
         self._looks_through_all = False
-        self._holders: dict[Position, Consumer] = {}
+        self._holders: dict[Place, Consumer] = {}
         # Of what each consumer has: the entries it gave back that still wait in the above. Else a
         # client that says so again and again would have a list of all it has made for each time.
-        self._given_back_already: dict[Consumer, set[Position]] = {}
+        self._given_back_already: dict[Consumer, set[Place]] = {}
+        # Consumers that gave back all they have, which waits there too.
+        self._gave_back_all: set[Consumer] = set()
         self._timer: TimerHandle | None = None
         # None: to be made anew. With 1,000 consumers that takes a moment, and many come at once.
         self._levels: dict[int, list[Consumer]] | None = None
@@ -196,17 +201,17 @@ class SharedDispatcher(Dispatcher):
 
     def _send(self, consumer: Consumer, entry: Entry, sticky_hash: int = 0) -> int:
         """Deliver an entry; return how many messages of it are left."""
-        position, batches = entry.position, self._cursor.batches
+        place, batches = (entry.ledger_id, entry.entry_id), self._cursor.batches
         words, count = None, entry.message_count
         if batches:
-            words = batches.words(position)
+            words = batches.words(entry.position)
             if words is not None:
-                count = batches.left(position, count)
-        consumer.deliver(entry, count, self._redeliveries.get(position, 0), words)
-        consumer.pending[position] = (count, sticky_hash)
-        self._holders[position] = consumer
+                count = batches.left(entry.position, count)
+        consumer.deliver(entry, count, self._redeliveries.get(place, 0), words)
+        consumer.pending[place] = (count, sticky_hash)
+        self._holders[place] = consumer
         if self.replay:
-            self.replay.remove(position)
+            self.replay.remove(place)
         self._count(entry, count)
         self._has_more(consumer, count)
         return count
@@ -267,15 +272,29 @@ class SharedDispatcher(Dispatcher):
 
     def redeliver(self, consumer: Consumer, positions: Iterable[Position] | None) -> None:
         """Deliver again what a consumer has of these; each counts once more as redelivered."""
+        if consumer not in self._gave_back_all:
+            if positions is None:
+                self._gave_back_all.add(consumer)
+                leaving = self._all_of(consumer)
+            else:
+                leaving = iter(self._not_yet_given_back(consumer, positions))
+            self._leaving.append(_Leaving(consumer, leaving, self._redelivered))
+        self.wake()
+
+    def _all_of(self, consumer: Consumer) -> Iterator[Place]:
+        """Yield what a consumer has when its turn comes: it gets nothing new before."""
+        yield from list(consumer.pending)
+        self._gave_back_all.discard(consumer)
+
+    def _not_yet_given_back(self, consumer: Consumer, positions: Iterable[Position]) -> list[Place]:
         already = self._given_back_already.setdefault(consumer, set())
-        if len(already) < len(consumer.pending):
-            asked = consumer.pending if positions is None else dict.fromkeys(positions)
-            new = [at for at in asked if at in consumer.pending and at not in already]
-            already.update(new)
-            self._leaving.append(_Leaving(consumer, iter(new), self._redelivered))
+        pending = consumer.pending
+        asked = dict.fromkeys(map(tuple, positions)) if len(already) < len(pending) else ()
+        new = [at for at in asked if at in pending and at not in already]
+        already.update(new)
         if not already:
             del self._given_back_already[consumer]
-        self.wake()
+        return new
 
     def _let_leave(self, most: int) -> int:
         """Take entries from consumers that gave them back, some each turn; return how many."""
@@ -303,7 +322,7 @@ class SharedDispatcher(Dispatcher):
             self._leaving.popleft()
         return taken
 
-    def _has_left(self, consumer: Consumer, position: Position) -> None:
+    def _has_left(self, consumer: Consumer, position: Place) -> None:
         """Note that a consumer has an entry no more: it may get it, and give it back, again."""
         already = self._given_back_already.get(consumer)
         if already is not None:
@@ -312,7 +331,7 @@ class SharedDispatcher(Dispatcher):
                 del self._given_back_already[consumer]
 
     def _redelivered(
-        self, consumer: Consumer, position: Position, left: int, sticky_hash: int
+        self, consumer: Consumer, position: Place, left: int, sticky_hash: int
     ) -> None:
         if self._cursor.is_acknowledged(position):
             return  # It was skipped or expired in this turn.
@@ -320,10 +339,10 @@ class SharedDispatcher(Dispatcher):
         consumer.messages_redelivered += left
         self.replay.add(position, sticky_hash)
 
-    def _given_back(self, _: Consumer, position: Position, __: int, sticky_hash: int) -> None:
+    def _given_back(self, _: Consumer, position: Place, __: int, sticky_hash: int) -> None:
         self.replay.add(position, sticky_hash)
 
-    def _dropped(self, _: Consumer, position: Position, __: int, ___: int) -> None:
+    def _dropped(self, _: Consumer, position: Place, __: int, ___: int) -> None:
         self._redeliveries.pop(position, None)
 
     def cursor_moved(self, before: Position) -> None:
@@ -346,7 +365,7 @@ class SharedDispatcher(Dispatcher):
             yield position
             position = self._ledger.following(position)
 
-    def _all_passed(self) -> Iterator[Position]:
+    def _all_passed(self) -> Iterator[Place]:
         """Yield what consumers have though it is acknowledged; begun in the turn that needs it."""
         self._looks_through_all = False
         for position in [*self._holders, *self._redeliveries]:
@@ -374,6 +393,7 @@ class SharedDispatcher(Dispatcher):
         """Let a consumer go; what it did not acknowledge goes to others, counts unchanged."""
         self.consumers.remove(consumer)
         self._given_back_already.pop(consumer, None)
+        self._gave_back_all.discard(consumer)
         self._levels = None
         if not self.consumers:
             self._forget_all(consumer)
@@ -388,6 +408,7 @@ class SharedDispatcher(Dispatcher):
         self._leaving.clear()
         self._looks_through_all = False
         self._given_back_already.clear()
+        self._gave_back_all.clear()
         self.unacked, self.blocked = 0, False
         self._redeliveries.clear()
         self._next_in.clear()

@@ -83,6 +83,10 @@ SHORT = "it should be in the format of <tenant>/<namespace>/<topic> or <topic>"
         ),
         ("public/x", f"Invalid short topic name 'public/x', {SHORT}"),
         ("a/b/c/d", f"Invalid short topic name 'a/b/c/d', {SHORT}"),
+        ("a/b/c/", f"Invalid short topic name 'a/b/c/', {SHORT}"),
+        ("a/b/c/d//", "Invalid topic name a/b/c/d//"),
+        ("/a", "Invalid topic name /a"),
+        ("persistent://a/b/c//d", V1.partition("Got:")[0] + "Got: persistent://a/b/c//d"),
     ],
 )
 def test_an_invalid_topic_is_refused_in_a_real_brokers_words(text: str, sentence: str) -> None:

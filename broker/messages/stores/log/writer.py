@@ -31,6 +31,8 @@ CHUNK_BYTES = 1024 * 1024
 """A write has no more, unless one record has."""
 TURN_BYTES = 4 * CHUNK_BYTES
 """Bytes that are written in one turn of the event loop."""
+TURN_SECONDS = 0.004
+"""Seconds after which it ends as well: the system holds up who writes faster than its disk."""
 SYNC_SECONDS = 1.0
 """Without fsync the disk is told to take what was written so much later."""
 
@@ -158,7 +160,7 @@ class LogWriter:
 
     def _write_turn(self) -> None:
         """Write what waits, and confirm it; after some megabytes others have their turn."""
-        left = TURN_BYTES
+        left, end = TURN_BYTES, perf_counter() + TURN_SECONDS
         try:
             while self._chunks and left > 0:
                 chunk = self._chunks.popleft()
@@ -170,6 +172,8 @@ class LogWriter:
                     self._fail(error)
                     return
                 self._settle(chunk)
+                if perf_counter() >= end:
+                    break
         finally:
             self._sync_later()
             if self._chunks and not self._is_due:

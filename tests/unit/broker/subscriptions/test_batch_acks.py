@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from broker.messages.position import Position
-from broker.subscriptions.batch_acks import BatchAcks
+from broker.subscriptions.batch_acks import MOST_MESSAGES, MOST_SAVED, BatchAcks
 
 ENTRY = Position(7, 0)
 
@@ -71,8 +71,43 @@ def test_a_size_that_nobody_can_have_costs_no_memory() -> None:
     # Then
     most_bytes = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert answer == (2**31 - 1 - 63, False)
+    assert answer == (0, False)
+    assert len(batches) == 0
     assert most_bytes < 10_000
+
+
+def test_a_very_large_batch_is_acknowledged_as_a_whole_only() -> None:
+    # Given
+    batches = BatchAcks()
+    most, more = [-2] + [-1] * 156, [-2] + [-1] * 157
+    # When, Then
+    assert batches.acknowledge(ENTRY, MOST_MESSAGES, most) == (1, False)
+    assert len(batches.words(ENTRY) or ()) == 157
+    assert batches.acknowledge(Position(7, 1), MOST_MESSAGES + 1, more) == (0, False)
+    assert batches.acknowledge(Position(7, 1), MOST_MESSAGES + 1, [0]) == (MOST_MESSAGES + 1, True)
+    assert batches.words(Position(7, 1)) is None
+
+
+def test_words_beyond_the_batch_are_not_read() -> None:
+    # Given
+    batches = BatchAcks()
+    # When
+    answer = batches.acknowledge(ENTRY, 100, [-1, -2, *range(1_000)])
+    # Then
+    assert answer == (1, False)
+    assert len(batches.words(ENTRY) or ()) == 2
+
+
+def test_of_very_many_batches_the_first_are_stored() -> None:
+    # Given
+    batches = BatchAcks()
+    for entry in range(MOST_SAVED + 5):
+        batches.acknowledge(Position(7, entry), 2, [0b10])
+    # When
+    stored = batches.as_mapping()
+    # Then
+    assert (len(stored), max(stored)) == (MOST_SAVED, Position(7, MOST_SAVED - 1))
+    assert BatchAcks.of_mapping(stored).words(ENTRY) == (0b10,)
 
 
 def test_entries_that_come_and_go_leave_nothing_behind() -> None:

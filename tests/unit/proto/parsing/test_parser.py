@@ -7,7 +7,7 @@ from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
-from proto.parsing.parser import parse_as_pulsar, parse_command
+from proto.parsing.parser import parse_as_pulsar, parse_command, parse_from_client
 from tests.unit.proto.test_frames import connect, get_topics
 
 Type = pb.BaseCommand
@@ -112,3 +112,22 @@ def test_as_shipped_each_of_two_bodies_must_be_whole(bodies: str, refused: bool)
         return
     with pytest.raises(RemoteProtocolError, match="lacks a required field"):
         parse_as_pulsar(command)
+
+
+def subscribing(**fields: object) -> bytes:
+    asked = pb.CommandSubscribe(
+        subscription="s", subType=pb.CommandSubscribe.Shared, consumer_id=1, request_id=1
+    )
+    asked.MergeFrom(pb.CommandSubscribe(**fields))  # type: ignore[arg-type]
+    command = pb.BaseCommand(type=Type.SUBSCRIBE)
+    command.subscribe.MergeFrom(asked)
+    return command.SerializePartialToString()
+
+
+def test_only_a_schema_makes_a_command_large() -> None:
+    # Given
+    schema = pb.Schema(name="s", schema_data=b" " * 1_000_000, type=pb.Schema.Json)
+    # When, Then
+    assert parse_from_client(subscribing(topic="t", schema=schema)).subscribe.HasField("schema")
+    with pytest.raises(RemoteProtocolError, match="field 1 has 1000000 bytes; what is no schema"):
+        parse_from_client(subscribing(topic="/" * 1_000_000))

@@ -14,6 +14,7 @@ from limiter.flow.causes import PauseCause
 from limiter.flow.outbound_buffer import OutboundTotals, WriteBufferMarks
 from proto.errors import RemoteProtocolError
 from proto.frames import encode_command
+from proto.transport import connection
 from proto.transport.connection import BYTES_A_TURN, FRAMES_A_TURN, Connection
 from proto.transport.outbound_queue import HANDOVER_BYTES
 from proto.transport.process_flow import ProcessFlow
@@ -496,6 +497,13 @@ async def test_addresses_are_written_as_people_write_them(name: object, text: st
     assert repr(peer) == (f"<Peer {text} <OutboundBuffer 0 bytes, writable> <ReadGate open>>")
 
 
+@pytest.fixture
+def _no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """End turns by what is in them, however slow this machine is."""
+    monkeypatch.setattr(connection, "TURN_SECONDS", 60.0)
+
+
+@pytest.mark.usefixtures("_no_hurry")
 async def test_a_burst_of_small_frames_takes_turns_with_others() -> None:
     # Given
     peer = connected()
@@ -512,6 +520,7 @@ async def test_a_burst_of_small_frames_takes_turns_with_others() -> None:
     assert peer.memory.is_reading()
 
 
+@pytest.mark.usefixtures("_no_hurry")
 async def test_a_burst_of_large_frames_takes_turns_by_their_bytes() -> None:
     # Given: each is a quarter of a turn
     peer = connected()
@@ -532,6 +541,7 @@ async def test_a_burst_of_large_frames_takes_turns_by_their_bytes() -> None:
     assert peer.memory.is_reading()
 
 
+@pytest.mark.usefixtures("_no_hurry")
 async def test_a_frame_that_was_much_work_ends_its_turn() -> None:
     # Given
     peer = connected()
@@ -547,6 +557,43 @@ async def test_a_frame_that_was_much_work_ends_its_turn() -> None:
     peer.on_frame = lambda _: None
     peer.memory.peer_sends(frames(5, 6, 7))
     assert peer.taken == list(range(8))
+
+
+async def test_a_turn_ends_after_some_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given: each frame takes a third of a turn
+    seconds = 0.0
+    monkeypatch.setattr(connection, "perf_counter", lambda: seconds)
+    peer = connected()
+
+    def takes_a_while(_: int) -> None:
+        nonlocal seconds
+        seconds += connection.TURN_SECONDS / 3 + 1e-9
+
+    peer.on_frame = takes_a_while
+    # When
+    peer.memory.peer_sends(frames(*range(5)))
+    # Then
+    assert peer.taken == [0, 1, 2]
+    await asyncio.sleep(0)
+    assert peer.taken == [0, 1, 2, 3, 4]
+
+
+async def test_the_frames_behind_one_that_is_handled_in_steps_wait_unread() -> None:
+    # Given
+    peer = connected()
+    peer.on_frame = lambda number: setattr(peer, "unfinished", number == 1)
+    # When
+    peer.memory.peer_sends(frames(*range(5)))
+    await settle()
+    # Then
+    assert peer.taken == [0, 1]
+    assert not peer.memory.is_reading()
+    # When
+    peer.unfinished = False
+    await settle()
+    # Then
+    assert peer.taken == list(range(5))
+    assert peer.memory.is_reading()
 
 
 async def test_a_burst_that_ends_with_its_turn_leaves_the_reading_on() -> None:

@@ -16,7 +16,7 @@ from tests.support.processes.samples import read_samples
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator
 
-    from prometheus_client.core import Metric
+    from server.metrics.exposition import TextFamily
 
 
 def table(samples: int) -> SampleTable:
@@ -28,7 +28,7 @@ def table(samples: int) -> SampleTable:
     return found
 
 
-def gathered(samples: int) -> Generator[None, None, Collection[Metric]]:
+def gathered(samples: int) -> Generator[None, None, Collection[TextFamily]]:
     yield
     return table(samples).families
 
@@ -38,7 +38,7 @@ async def test_what_is_gathered_is_written_however_much_it_is(samples: int) -> N
     # Given
     scrapes = Scrapes(CollectorRegistry(), lambda: gathered(samples))
     # When
-    text = (await scrapes.text(as_openmetrics=False)).decode()
+    text = b"".join(await scrapes.text(as_openmetrics=False)).decode()
     # Then
     found = {(one.name, one.type, *one.labels.values()): one.value for one in read_samples(text)}
     expected: dict[tuple[str, ...], float] = {
@@ -54,7 +54,8 @@ async def test_what_is_gathered_is_written_however_much_it_is(samples: int) -> N
 
 async def test_openmetrics_ends_with_its_mark() -> None:
     # When
-    text = await Scrapes(CollectorRegistry(), lambda: gathered(1)).text(as_openmetrics=True)
+    scrapes = Scrapes(CollectorRegistry(), lambda: gathered(1))
+    text = b"".join(await scrapes.text(as_openmetrics=True))
     # Then
     assert text.decode().splitlines()[-1] == "# EOF"
     assert b"# TYPE c counter\n" in text
@@ -62,7 +63,7 @@ async def test_openmetrics_ends_with_its_mark() -> None:
 
 async def test_others_have_their_turn_while_much_is_written() -> None:
     # Given
-    scrapes, turns = Scrapes(CollectorRegistry(), lambda: gathered(20_000)), 0
+    scrapes, turns = Scrapes(CollectorRegistry(), lambda: gathered(100_000)), 0
     scrape = asyncio.create_task(scrapes.text(as_openmetrics=False))
     # When
     while not scrape.done():
@@ -76,7 +77,7 @@ async def test_a_second_scrape_waits_for_the_first() -> None:
     # Given
     begun, may_end = 0, False
 
-    def slow() -> Generator[None, None, Collection[Metric]]:
+    def slow() -> Generator[None, None, Collection[TextFamily]]:
         nonlocal begun
         begun += 1
         while not may_end:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from unittest.mock import patch
@@ -361,6 +362,41 @@ async def test_giving_all_back_again_and_again_holds_up_nobody() -> None:
     await settle()
     assert cnx.messages[0].redelivery_count == 1
     assert cnx.entries[:5] == [0, 1, 2, 3, 4]
+
+
+async def test_what_is_acknowledged_before_its_turn_to_leave_does_not_come_again() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    positions = topic.publish(3)
+    consumer, cnx = consume(subscription, SHARED, 100)
+    await settle()
+    # When
+    subscription.redeliver(consumer, [], None)
+    subscription.acknowledge(consumer, ids(positions[1]))
+    await settle()
+    # Then
+    assert [one.message_id.entryId for one in cnx.messages] == [0, 1, 2, 0, 2]
+
+
+async def test_the_garbage_collector_passes_over_what_consumers_have() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(10)
+    consumer, _ = consume(subscription, SHARED, 100)
+    await settle()
+    subscription.redeliver(consumer, [], None)
+    await settle()
+    # When
+    gc.collect()
+    # Then: a look at a million of them would hold up everybody
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, SharedDispatcher)
+    kept = [*consumer.pending.items(), *dispatcher._holders, *dispatcher._redeliveries]
+    assert len(kept) == 30
+    gc.collect()
+    assert not any(map(gc.is_tracked, kept))
 
 
 async def test_what_comes_again_can_be_given_back_again() -> None:
