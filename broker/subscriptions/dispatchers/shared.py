@@ -257,8 +257,8 @@ class SharedDispatcher(Dispatcher):
             else:
                 holder.pending[position] = (left - newly, sticky_hash)
             self._has_less(holder, newly)
-        if done:
-            self._redeliveries.pop(position, None)
+        # Also if messages of a batch are left, or it waits to be delivered again (recorded).
+        self._redeliveries.pop(position, None)
 
     def _let_go(self, consumer: Consumer, sticky_hash: int) -> None:
         """Follow that a consumer no longer has an entry whose key has this hash."""
