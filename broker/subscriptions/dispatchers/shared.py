@@ -336,13 +336,16 @@ class SharedDispatcher(Dispatcher):
         if not self.consumers:
             self._cursor.rewind()
         self.consumers.append(consumer)
+        if len(self.consumers) > 1 and consumer.priority_level < self.consumers[-2].priority_level:
+            # A SEEK closes them in this order (recorded).
+            self.consumers.sort(key=lambda one: one.priority_level)
         self._levels = None
         self.wake()
 
     def _sorted(self) -> dict[int, list[Consumer]]:
-        """Return the consumers by level, the highest first."""
+        """Return the consumers by level, the highest first, as they stand in the list."""
         levels: dict[int, list[Consumer]] = {}
-        for consumer in sorted(self.consumers, key=lambda one: one.priority_level):
+        for consumer in self.consumers:
             levels.setdefault(consumer.priority_level, []).append(consumer)
         return levels
 
