@@ -96,8 +96,10 @@ class Subscriptions:
             back_ms = asked.start_message_rollback_duration_sec * 1000
             return self._topic.ledger.published_at(self._topic.clock.wall_ms() - back_ms)
         if not asked.durable and asked.HasField("start_message_id"):
-            start = asked.start_message_id
-            return from_wire(start.ledgerId, start.entryId)
+            start = from_wire(asked.start_message_id.ledgerId, asked.start_message_id.entryId)
+            # Of one behind the end the initial position decides (recorded).
+            before = Position(start.ledger_id, start.entry_id - 1)
+            return start if before <= self._topic.ledger.last_confirmed else None
         return None
 
     def create(
