@@ -100,7 +100,7 @@ class _Writer:
             (self._ping, 2),
             (self._reset, 4),
         ]
-        return [*usual, (self._schema, 2), (self._admin, 5)] if self._wide else usual
+        return [*usual, (self._schema, 3), (self._admin, 8)] if self._wide else usual
 
     def _rare(self, share: float = RARE) -> bool:
         return self._wide and self._dice.random() < share

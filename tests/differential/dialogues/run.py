@@ -70,15 +70,20 @@ class DialogueRun:
         self._real = real
         self._ours = ours
 
-    async def play_all(self, dialogues: Sequence[Dialogue]) -> list[Outcome]:
-        """Play dialogues, many side by side; return them in their order."""
+    async def play_all(self, dialogues: Sequence[Dialogue], *, again: bool = True) -> list[Outcome]:
+        """Play dialogues, many side by side; return them in their order.
+
+        Args:
+            dialogues: To be played.
+            again: Play one a second time, with more patience, that disagrees or was not kept.
+        """
         places = asyncio.Semaphore(SIDE_BY_SIDE)
         places_again = asyncio.Semaphore(AGAIN_SIDE_BY_SIDE)
 
         async def one(dialogue: Dialogue) -> Outcome:
             async with places:
                 outcome = await self.play(dialogue, _PATIENCE)
-            if outcome.kept and outcome.found is None:
+            if not again or (outcome.kept and outcome.found is None):
                 return outcome
             # The real broker may have been slow twice: all over again, and few side by side.
             async with places_again:
@@ -123,7 +128,7 @@ class DialogueRun:
                 replace(dialogue, steps=one).about(f"{dialogue.topic}-{len(steps)}-{at}")
                 for at, one in enumerate(tries)
             ]
-            played = await self.play_all(candidates)
+            played = await self.play_all(candidates, again=False)
             good = [one for one in played if one.found is not None and one.found.cause == cause]
             if not good:
                 return smallest
