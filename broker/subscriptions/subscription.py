@@ -104,6 +104,14 @@ class Subscription:
         return self.cursor.durable
 
     @property
+    def left(self) -> bool:
+        """True if it is kept for consumers that a SEEK closed, and a real broker has forgotten it.
+
+        A real broker finds its cursor again when they come (recorded).
+        """
+        return self.awaits_return and not self.durable and not self.consumers
+
+    @property
     def consumers(self) -> Sequence[Consumer]:
         """Those that are connected."""
         return self.dispatcher.consumers if self.dispatcher is not None else ()
@@ -128,6 +136,8 @@ class Subscription:
 
     def _change_type(self, options: ConsumerOptions) -> None:
         """Take the type of the first consumer."""
+        if self.type == options.type == Failover:
+            return  # A change that is about to be told is told to this one (recorded).
         if self.dispatcher is not None:
             self.dispatcher.close()
         owner = self._owner

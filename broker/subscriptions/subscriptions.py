@@ -61,8 +61,9 @@ class Subscriptions:
         return name in self._by_name
 
     def get(self, name: str) -> Subscription | None:
-        """Return a subscription; None if there is none."""
-        return self._by_name.get(name)
+        """Return a subscription; None if there is none, or it only waits for consumers."""
+        found = self._by_name.get(name)
+        return None if found is None or found.left else found
 
     # -- making and deleting ------------------------------------------------------------------
 
@@ -76,6 +77,9 @@ class Subscriptions:
         found = self._by_name.get(asked.subscription)
         if found is not None:
             _check_durability(found, durable=asked.durable)
+            if asked.start_message_rollback_duration_sec > 0:
+                found.seek(self._rolled_back(asked))  # Others who have it are closed (recorded).
+            found.awaits_return = False
             return found
         if asked.durable and not self._topic.policies.auto_subscription_creation:
             raise RequestError(pb.SubscriptionNotFound, "Subscription does not exist")
@@ -93,14 +97,18 @@ class Subscriptions:
     def _start(self, asked: pb.CommandSubscribe) -> Position | None:
         """Return the entry that a new subscription begins with, if it says so otherwise."""
         if asked.start_message_rollback_duration_sec > 0:
-            back_ms = asked.start_message_rollback_duration_sec * 1000
-            return self._topic.ledger.published_at(self._topic.clock.wall_ms() - back_ms)
+            return self._rolled_back(asked)
         if not asked.durable and asked.HasField("start_message_id"):
             start = from_wire(asked.start_message_id.ledgerId, asked.start_message_id.entryId)
             # Of one behind the end the initial position decides (recorded).
             before = Position(start.ledger_id, start.entry_id - 1)
             return start if before <= self._topic.ledger.last_confirmed else None
         return None
+
+    def _rolled_back(self, asked: pb.CommandSubscribe) -> Position:
+        """Return the first entry of the time that a client wants to hear of again."""
+        back_ms = asked.start_message_rollback_duration_sec * 1000
+        return self._topic.ledger.published_at(self._topic.clock.wall_ms() - back_ms)
 
     def create(
         self,
@@ -276,10 +284,7 @@ def check_policies(
 
 
 def _check_durability(found: Subscription, *, durable: bool) -> None:
-    # After a SEEK that closed the last consumer of one that is not durable any may have it: a real
-    # broker has forgotten the subscription then, and found its cursor again (recorded).
-    left = not found.durable and found.awaits_return and not found.consumers
-    if found.durable is not durable and not left:
+    if found.durable is not durable and not found.left:
         kind = "Durable" if found.durable else "NonDurable"
         text = f"{kind} subscription with the same name already exists."
         raise RequestError(pb.NotAllowedError, text)

@@ -29,6 +29,10 @@ LARGE_BATCHES = (2, 10, 70)
 """The last needs two words to say which of its messages are acknowledged."""
 WIDE = 0.5
 """Share of the dialogues in which fields and steps come that few clients use."""
+NON_PERSISTENT, PARTITIONED = 0.06, 0.1
+"""Shares of those whose topics are that."""
+PARTITION = "-partition-1"
+"""End of the name of a topic that is one of several partitions."""
 RARE = 0.12
 """Share of the commands of such a dialogue that hold one."""
 
@@ -51,22 +55,21 @@ def dialogues(seed: int, count: int, label: str) -> list[Dialogue]:
     """
     dice = random.Random(seed)
     names = [f"{seed}-{number}" for number in range(count)]
-    return [
-        _Writer(dice, f"persistent://public/default/{label}-{name}").dialogue(name)
-        for name in names
-    ]
+    return [_Writer(dice, f"public/default/{label}-{name}").dialogue(name) for name in names]
 
 
 class _Writer:
-    def __init__(self, dice: random.Random, topic: str) -> None:
+    def __init__(self, dice: random.Random, name: str) -> None:
         self._dice = dice
-        self._topic = topic
+        self._wide = dice.random() < WIDE
+        domain = "non-persistent" if self._rare(NON_PERSISTENT) else "persistent"
+        partition = PARTITION if self._rare(PARTITIONED) else ""
+        self._topic = f"{domain}://{name}{partition}"
         self._sides = (_Side(), _Side())
         self._types = {name: self._type() for name in ("s1", "s2")}
         self._messages: list[tuple[str, int]] = []
         self._requests = 0
         self._steps: list[Step] = []
-        self._wide = dice.random() < WIDE
 
     def dialogue(self, name: str) -> Dialogue:
         """Write a whole dialogue: somebody produces and somebody listens, then anything."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.differential.dialogues.generating import PARTITION
 from tests.differential.sides import floodgate_side, real_side
 from tests.support.dialogues.comparison import agree, disagreement
 from tests.support.dialogues.player import Patience, play
@@ -28,6 +29,7 @@ SIDE_BY_SIDE = 64
 AGAIN_SIDE_BY_SIDE = 8
 PLAYS = 3
 """Of a dialogue that disagrees: somebody may have been slow."""
+PARTITIONS = "3"
 _PATIENCE = Patience(quiet=0.3)
 _MORE_PATIENCE = Patience(quiet=1.0, answer=10.0)
 
@@ -125,7 +127,9 @@ class DialogueRun:
         while True:
             tries = [steps[:at] + steps[at + 1 :] for at in range(len(steps) - 1)]
             candidates = [
-                replace(dialogue, steps=one).about(f"{dialogue.topic}-{len(steps)}-{at}")
+                replace(dialogue, steps=one).about(
+                    dialogue.topic.replace("default/", f"default/{len(steps)}-{at}-")
+                )
                 for at, one in enumerate(tries)
             ]
             played = await self.play_all(candidates, again=False)
@@ -137,17 +141,21 @@ class DialogueRun:
     async def _played(
         self, side: Side, dialogue: Dialogue, patience: Patience, *, expecting: bool = True
     ) -> Played:
-        """Play to one side, and delete the topic there."""
+        """Play to one side, on a topic that is made there if need be, and deleted."""
 
         async def admin(method: str, topic: str, path: str) -> int:
             return await _call(side, method, topic, path)
 
+        whole, path = dialogue.topic.removesuffix(PARTITION), "?force=true"
+        if whole != dialogue.topic:
+            await _call(side, "PUT", whole, "/partitions", PARTITIONS)
+            path = f"/partitions{path}"
         played = await play(dialogue, side.address, patience, expecting=expecting, admin=admin)
-        await _call(side, "DELETE", dialogue.topic, "?force=true")
+        await _call(side, "DELETE", whole, path)
         return played
 
 
-async def _call(side: Side, method: str, topic: str, path: str) -> int:
+async def _call(side: Side, method: str, topic: str, path: str, body: str | None = None) -> int:
     """Call the admin about a topic; return the status."""
-    call = Rest(method, f"/admin/v2/{topic.replace('://', '/')}{path}", None, 0)
+    call = Rest(method, f"/admin/v2/{topic.replace('://', '/')}{path}", body, 0)
     return (await asyncio.to_thread(ask, side.web, call)).status

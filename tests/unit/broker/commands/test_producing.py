@@ -292,6 +292,16 @@ async def test_a_wrong_checksum_is_refused_and_the_producer_stays() -> None:
     assert answer.type == Type.SEND_RECEIPT
 
 
+async def test_a_wrong_checksum_of_a_batch_names_its_last_message() -> None:
+    # Given
+    found = await producing()
+    frame = send_frame(2, highest_sequence_id=4)
+    # When
+    (answer,) = await found.ask(frame[:-1] + b"?")
+    # Then
+    assert answer.send_error.sequence_id == 4
+
+
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
 async def test_a_message_of_no_producer_closes(profile: str) -> None:
     found = await client(floodgateProfile=profile)

@@ -6,7 +6,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import EARLIEST, LATEST, Position, to_wire
-from tests.support.messages.consumers import kept_topic
+from tests.support.messages.consumers import consume, kept_topic
 
 FAR = Position(999_999_999, 0)
 POSITIONS = pb.CommandSubscribe.Earliest, pb.CommandSubscribe.Latest
@@ -56,3 +56,34 @@ async def test_one_that_is_not_durable_may_begin_with_the_entry_that_is_stored_n
     from_next = await topic.subscriptions().open(asked)
     # Then
     assert (from_last.cursor.backlog, from_next.cursor.backlog) == (1, 0)
+
+
+async def test_one_that_is_there_is_moved_by_time_and_its_consumers_closed() -> None:
+    # Given: messages of the first minute of 1970, and one that is due
+    topic = await kept_topic()
+    subscriptions = topic.subscriptions()
+    subscription = subscriptions.create("s", earliest=True)
+    topic.publish(3)
+    consumer, cnx = consume(subscription, pb.CommandSubscribe.Shared)
+    asked = pb.CommandSubscribe(subscription="s", start_message_rollback_duration_sec=60)
+    # When
+    again = await subscriptions.open(asked)
+    # Then
+    assert again is subscription
+    assert (consumer in subscription.consumers, subscription.cursor.backlog) == (False, 0)
+    assert [one.type for one in cnx.commands] == [pb.BaseCommand.CLOSE_CONSUMER]
+
+
+async def test_one_that_waits_for_consumers_that_a_seek_closed_is_shown_to_nobody_else() -> None:
+    # Given
+    topic = await kept_topic()
+    subscriptions = topic.subscriptions()
+    asked = pb.CommandSubscribe(subscription="s", durable=False)
+    subscription = await subscriptions.open(asked)
+    consume(subscription, pb.CommandSubscribe.Shared)
+    # When
+    subscription.seek(EARLIEST)
+    # Then
+    assert subscriptions.get("s") is None
+    assert await subscriptions.open(asked) is subscription
+    assert subscriptions.get("s") is subscription
