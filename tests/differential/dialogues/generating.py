@@ -322,7 +322,7 @@ class _Writer:
                 return {"command": "GET_OR_CREATE_SCHEMA", **does, "schema": schema}
 
     def _admin(self, connection: int) -> dict[str, Any]:
-        return rare_fields.admin_call(self._dice)
+        return rare_fields.admin_call(self._dice, persistent=self._topic.startswith("p"))
 
     # -- the connection -----------------------------------------------------------------------
 

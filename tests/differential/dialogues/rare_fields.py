@@ -104,8 +104,11 @@ def key_shared(dice: random.Random) -> dict[str, Any]:
     return {"keySharedMode": "STICKY", "hashRanges": ranges}
 
 
-def admin_call(dice: random.Random) -> dict[str, Any]:
+def admin_call(dice: random.Random, *, persistent: bool) -> dict[str, Any]:
     """Return a call of the admin about the topic."""
+    if not persistent:
+        method, path = dice.choice((("PUT", "/unload"), ("DELETE", ""), ("DELETE", "?force=true")))
+        return {"rest": method, "path": path}
     subscription = f"/subscription/{dice.choice(('s1', 's1', 's2'))}"
     calls = (
         ("PUT", "/unload", 3),
