@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 from proto import PulsarApi_pb2 as pb
 from tests.differential.dialogues.generating import FEWEST_STEPS, MOST_STEPS, dialogues
 from tests.differential.dialogues.report import COMMANDS
 from tests.support.dialogues import wire
+from tests.support.dialogues.dialogue import load_dialogues
 
 MANY = 300
+GOLDEN = Path(__file__).parents[3] / "golden" / "messages" / "dialogues.jsonl"
 IDS = {number: pb.MessageIdData(ledgerId=1, entryId=number) for number in range(64)}
 
 
@@ -30,3 +34,22 @@ def test_a_dialogue_is_of_bounded_length_and_begins_with_a_producer_and_a_consum
     for one in dialogues(5, MANY, "a"):
         assert FEWEST_STEPS - 3 <= len(one.steps) <= MOST_STEPS
         assert {one.steps[0].command, one.steps[1].command} == {"PRODUCER", "SUBSCRIBE"}
+
+
+def test_every_command_of_the_recording_comes_with_all_fields_that_are_recorded() -> None:
+    # Given
+    recorded = {
+        (step.command, field)
+        for one in load_dialogues(GOLDEN)
+        for step in one.steps
+        for field in step.does
+    }
+    # When
+    written = {
+        (step.command, field)
+        for one in dialogues(5, MANY, "a")
+        for step in one.steps
+        for field in step.does
+    }
+    # Then
+    assert recorded <= written
