@@ -168,7 +168,9 @@ def send(cnx: ServerCnx, frame: Frame) -> None:
 
 def _publish(cnx: ServerCnx, sender: Producer, sent: pb.CommandSend, data: bytes) -> None:
     if not verify_checksum(data):
-        sender.refused(sent.sequence_id, pb.ChecksumError, _CHECKSUM_FAILED)
+        # Of a batch that says so, the last message is named (recorded).
+        last = max(sent.sequence_id, sent.highest_sequence_id)
+        sender.refused(last, pb.ChecksumError, _CHECKSUM_FAILED)
         return
     topic, rules = sender.topic, cnx.parts.publish_rules
     assert topic is not None

@@ -414,8 +414,8 @@ class PersistentTopic(Topic):
         if not self.terminated:
             self.terminated = True
             self.ledger.set_property(TERMINATED_PROPERTY, "true")
-            self.subscriptions.terminated()
             self.producers.disconnect(terminated())
+            self.subscriptions.terminated()
 
     def truncate(self) -> None:
         """Forget the backlogs, and drop what is in closed ledgers."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.subscriptions.consumer import ConsumerOptions
+from broker.subscriptions.dispatchers.key_shared import KeySharedDispatcher
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -51,15 +52,23 @@ def _epoch(asked: pb.CommandSubscribe) -> int:
 
 
 async def displace_dead(subscription: Subscription, asked: pb.CommandSubscribe) -> None:
-    """Ask the connection of an Exclusive consumer whether it lives, and end it if it does not.
+    """Ask the connection of who is in a newcomer's way whether it lives, and end it if not.
 
+    That is an Exclusive consumer, or one of Key_Shared that has hashes which the newcomer asks for.
     It is asked even if the newcomer is on the same connection, but not for one that wants another
-    type (both recorded).
+    type (all recorded).
     """
-    exclusive = pb.CommandSubscribe.Exclusive
-    if subscription.type == exclusive == asked.subType:
-        for consumer in list(subscription.consumers):
-            await consumer.cnx.answers_ping()
+    in_the_way = list(subscription.consumers) if subscription.type == asked.subType else []
+    if asked.subType != pb.CommandSubscribe.Exclusive:
+        dispatcher = subscription.dispatcher
+        found = (
+            dispatcher.conflicting(asked.keySharedMeta)
+            if in_the_way and isinstance(dispatcher, KeySharedDispatcher)
+            else None
+        )
+        in_the_way = [] if found is None else [found]
+    for consumer in in_the_way:
+        await consumer.cnx.answers_ping()
 
 
 def attach(subscription: Subscription, cnx: ClientConnection, options: ConsumerOptions) -> Consumer:

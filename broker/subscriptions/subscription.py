@@ -135,6 +135,8 @@ class Subscription:
 
     def _change_type(self, options: ConsumerOptions) -> None:
         """Take the type of the first consumer."""
+        if self.type == options.type == Failover:
+            return  # A change that is about to be told is told to this one (recorded).
         if self.dispatcher is not None:
             self.dispatcher.close()
         owner = self._owner

@@ -103,6 +103,8 @@ class Subscriptions:
         found = self._by_name.get(asked.subscription)
         if found is not None:
             _check_durability(found, durable=asked.durable)
+            if asked.start_message_rollback_duration_sec > 0:
+                found.seek(self._rolled_back(asked))  # Others who have it are closed (recorded).
             return found
         if asked.durable and not self._topic.policies.auto_subscription_creation:
             raise RequestError(pb.SubscriptionNotFound, "Subscription does not exist")
@@ -120,12 +122,18 @@ class Subscriptions:
     def _start(self, asked: pb.CommandSubscribe) -> Position | None:
         """Return the entry that a new subscription begins with, if it says so otherwise."""
         if asked.start_message_rollback_duration_sec > 0:
-            back_ms = asked.start_message_rollback_duration_sec * 1000
-            return self._topic.ledger.published_at(self._topic.clock.wall_ms() - back_ms)
+            return self._rolled_back(asked)
         if not asked.durable and asked.HasField("start_message_id"):
-            start = asked.start_message_id
-            return from_wire(start.ledgerId, start.entryId)
+            start = from_wire(asked.start_message_id.ledgerId, asked.start_message_id.entryId)
+            # Of one behind the end the initial position decides (recorded).
+            before = Position(start.ledger_id, start.entry_id - 1)
+            return start if before <= self._topic.ledger.last_confirmed else None
         return None
+
+    def _rolled_back(self, asked: pb.CommandSubscribe) -> Position:
+        """Return the first entry of the time that a client wants to hear of again."""
+        back_ms = asked.start_message_rollback_duration_sec * 1000
+        return self._topic.ledger.published_at(self._topic.clock.wall_ms() - back_ms)
 
     def create(
         self,

@@ -132,6 +132,7 @@ def _play_dialogues(options: argparse.Namespace) -> int:
 
 
 async def _play_seed(run: DialogueRun, seed: int, number: int, label: str) -> DialogueFigures:
+    await run.warm_up(dialogues(seed, number, f"{label}-warm"))
     outcomes = await run.play_all(dialogues(seed, number, label))
     differing = [one for one in outcomes if one.found is not None]
     for outcome in differing[:SHRUNK]:

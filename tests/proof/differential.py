@@ -32,7 +32,7 @@ PARTS = (
     Part("directly", (), 5, 610),
     Part("through the proxies", ("--proxy",), 2, 510, (*ENVIRONMENT, PROXY_ENVIRONMENT)),
     Part("admin", ("--rest",), 5, 720),
-    Part("dialogues", ("--dialogues",), 2, 250),
+    Part("dialogues", ("--dialogues",), 2, 280),
 )
 
 

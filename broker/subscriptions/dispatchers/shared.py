@@ -264,8 +264,8 @@ class SharedDispatcher(Dispatcher):
             else:
                 holder.pending[position] = (left - newly, sticky_hash)
             self._has_less(holder, newly)
-        if done:
-            self._redeliveries.pop(position, None)
+        # Also if messages of a batch are left, or it waits to be delivered again (recorded).
+        self._redeliveries.pop(position, None)
 
     def _let_go(self, consumer: Consumer, sticky_hash: int) -> None:
         """Follow that a consumer no longer has an entry whose key has this hash."""
@@ -379,13 +379,16 @@ class SharedDispatcher(Dispatcher):
         if not self.consumers:
             self._cursor.rewind()
         self.consumers.append(consumer)
+        if len(self.consumers) > 1 and consumer.priority_level < self.consumers[-2].priority_level:
+            # A SEEK closes them in this order (recorded).
+            self.consumers.sort(key=lambda one: one.priority_level)
         self._levels = None
         self.wake()
 
     def _sorted(self) -> dict[int, list[Consumer]]:
-        """Return the consumers by level, the highest first."""
+        """Return the consumers by level, the highest first, as they stand in the list."""
         levels: dict[int, list[Consumer]] = {}
-        for consumer in sorted(self.consumers, key=lambda one: one.priority_level):
+        for consumer in self.consumers:
             levels.setdefault(consumer.priority_level, []).append(consumer)
         return levels
 

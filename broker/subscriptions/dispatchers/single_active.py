@@ -134,7 +134,8 @@ class FailoverDispatcher(SingleActiveDispatcher):
     """Delivers to the consumer that a rule chooses among all, and to another when it is gone.
 
     A change is told, and messages flow to the new one, after a delay: when many consumers come
-    and go at once, one change follows.
+    and go at once, one change follows. It is told to whoever is there then, also if all were gone
+    in between (recorded).
     """
 
     def __init__(self, context: SubscriptionContext) -> None:
@@ -176,7 +177,8 @@ class FailoverDispatcher(SingleActiveDispatcher):
         if self.consumers:
             self._choose()
         else:
-            self._stop()
+            self.active = None
+            self._rewind()
 
     def disconnect_active(self) -> Consumer | None:
         """Let the active consumer go; nobody is until the next one comes (SEEK).
@@ -188,16 +190,7 @@ class FailoverDispatcher(SingleActiveDispatcher):
             self.consumers.remove(active)
             self.active = None
             self._rewind()
-        if not self.consumers:
-            self._stop()
         return active
-
-    def _stop(self) -> None:
-        self.active = None
-        self._rewind()
-        if self._change is not None:
-            self._change.cancel()
-            self._change = None
 
     def close(self) -> None:
         """End its timers."""

@@ -3,6 +3,8 @@
 Steps that a server refuses, or that close the connection, come in between: what it then has left is
 part of the question. Nobody knows beforehand what the server says, so what is remembered here is
 what would be open if it agreed to everything.
+
+One half is like the recorded dialogues; the other holds what few clients use besides.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tests.differential.dialogues import rare_fields
+from tests.differential.dialogues.rare_fields import AFTER_ALL_MS, KEYS
 from tests.support.dialogues.dialogue import FAILOVER, RESET, Dialogue, Step
 from tests.support.dialogues.wire import EARLIEST, LATEST
 
@@ -19,11 +23,18 @@ if TYPE_CHECKING:
 
 FEWEST_STEPS, MOST_STEPS = 6, 14
 EXCLUSIVE, SHARED, KEY_SHARED = 0, 1, 3
-AFTER_ALL_MS = 4_102_444_800_000
-"""The year 2100; messages are of the first millisecond of 1970."""
 UNKNOWN_ID = 9
-KEYS = ("a", "b", "c", "d")
 BATCH = 3
+LARGE_BATCHES = (2, 10, 70)
+"""The last needs two words to say which of its messages are acknowledged."""
+WIDE = 0.5
+"""Share of the dialogues in which fields and steps come that few clients use."""
+NON_PERSISTENT, PARTITIONED = 0.06, 0.1
+"""Shares of those whose topics are that."""
+PARTITION = "-partition-1"
+"""End of the name of a topic that is one of several partitions."""
+RARE = 0.12
+"""Share of the commands of such a dialogue that hold one."""
 
 
 @dataclass
@@ -44,16 +55,16 @@ def dialogues(seed: int, count: int, label: str) -> list[Dialogue]:
     """
     dice = random.Random(seed)
     names = [f"{seed}-{number}" for number in range(count)]
-    return [
-        _Writer(dice, f"persistent://public/default/{label}-{name}").dialogue(name)
-        for name in names
-    ]
+    return [_Writer(dice, f"public/default/{label}-{name}").dialogue(name) for name in names]
 
 
 class _Writer:
-    def __init__(self, dice: random.Random, topic: str) -> None:
+    def __init__(self, dice: random.Random, name: str) -> None:
         self._dice = dice
-        self._topic = topic
+        self._wide = dice.random() < WIDE
+        domain = "non-persistent" if self._rare(NON_PERSISTENT) else "persistent"
+        partition = PARTITION if self._rare(PARTITIONED) else ""
+        self._topic = f"{domain}://{name}{partition}"
         self._sides = (_Side(), _Side())
         self._types = {name: self._type() for name in ("s1", "s2")}
         self._messages: list[tuple[str, int]] = []
@@ -76,22 +87,26 @@ class _Writer:
         return Dialogue(f"dialogue {name}", self._topic, tuple(self._steps))
 
     def _choices(self) -> list[tuple[Callable[[int], dict[str, Any]], int]]:
-        return [
+        usual = [
             (self._send, 24),
             (self._flow, 14),
             (self._ack, 12),
             (self._subscribe, 12),
             (self._redeliver, 7),
             (self._producer, 8),
-            (self._seek, 5),
+            (self._seek, 6),
             (self._consumer_stats, 5),
             (self._last_message_id, 4),
             (self._close_consumer, 5),
             (self._close_producer, 4),
             (self._unsubscribe, 3),
             (self._ping, 2),
-            (self._reset, 3),
+            (self._reset, 4),
         ]
+        return [*usual, (self._schema, 3), (self._admin, 8)] if self._wide else usual
+
+    def _rare(self, share: float = RARE) -> bool:
+        return self._wide and self._dice.random() < share
 
     def _write(self, command: Callable[[int], dict[str, Any]]) -> None:
         connection = self._connection_for(command)
@@ -125,7 +140,7 @@ class _Writer:
         return self._requests
 
     def _type(self) -> int:
-        return self._dice.choices((EXCLUSIVE, SHARED, FAILOVER, KEY_SHARED), (30, 40, 12, 18))[0]
+        return self._dice.choices((EXCLUSIVE, SHARED, FAILOVER, KEY_SHARED), (28, 36, 16, 20))[0]
 
     def _of(self, ids: list[int], unlikely: float = 0.03) -> int:
         """Return one of the ids; seldom one that is not."""
@@ -148,6 +163,8 @@ class _Writer:
             does["producer_access_mode"] = self._dice.choice((1, 2, 3))
             if self._dice.random() < 0.2:
                 does["topic_epoch"] = self._dice.choice((0, 1, 9))
+        if self._rare():
+            does |= rare_fields.of_producer(self._dice)
         if number not in self._sides[connection].producers:
             self._sides[connection].producers.append(number)
         return does
@@ -155,6 +172,8 @@ class _Writer:
     def _send(self, connection: int) -> dict[str, Any]:
         count = self._dice.choices((1, 2, 3), (6, 2, 2))[0]
         size = self._dice.choices((1, BATCH), (6, 4))[0]
+        if size > 1 and self._rare(0.3):
+            size = self._dice.choice(LARGE_BATCHES)
         first = len(self._messages)
         numbers = list(range(first, first + count))
         self._messages += [(f"m{number}", size) for number in numbers]
@@ -164,6 +183,10 @@ class _Writer:
         does["bad_checksum"] = self._dice.random() < 0.05
         if self._dice.random() < 0.4:
             does["keys"] = [self._dice.choice(KEYS) for _ in numbers]
+        if self._rare():
+            does["metadata"] = rare_fields.metadata(self._dice)
+        if self._rare(0.04):
+            does["of_command"] = rare_fields.of_send(self._dice, first)
         return does
 
     def _close_producer(self, connection: int) -> dict[str, Any]:
@@ -187,11 +210,16 @@ class _Writer:
         if self._dice.random() < 0.12:
             does["durable"] = False
             if self._dice.random() < 0.5:
-                does["start_message"] = self._some_message()[0]
+                ends = (EARLIEST, LATEST, self._some_message()[0], self._some_message()[0])
+                does["start_message"] = self._dice.choice(ends)
         if self._dice.random() < 0.1:
             does["priority_level"] = self._dice.choice((0, 1))
         if self._dice.random() < 0.1:
             does["consumer_epoch"] = self._dice.choice((0, 1))
+        if kind == KEY_SHARED and self._rare(0.5):
+            does["keySharedMeta"] = rare_fields.key_shared(self._dice)
+        if self._rare():
+            does |= rare_fields.of_subscribe(self._dice)
         if number not in self._sides[connection].consumers:
             self._sides[connection].consumers.append(number)
         return does
@@ -205,13 +233,24 @@ class _Writer:
         number = self._of(self._sides[connection].consumers)
         does: dict[str, Any] = {"command": "ACK", "consumer_id": number}
         does["ack_type"] = "Cumulative" if self._dice.random() < 0.3 else "Individual"
-        name, size = self._some_message()
-        does["message"] = name
-        if size > 1 and self._dice.random() < 0.5:
-            does["ack_set"] = [self._dice.randint(0, (1 << size) - 1)]
+        if self._rare(0.2):
+            does["messages"] = [self._some_message()[0] for _ in range(self._dice.randint(0, 3))]
+        else:
+            does |= self._message_in_part(0.5)
         if self._dice.random() < 0.6:
             does["request_id"] = self._request()
         return does
+
+    def _message_in_part(self, share: float) -> dict[str, Any]:
+        """Return a message, and if it is a batch, maybe the messages that are left of it."""
+        name, size = self._some_message()
+        if size == 1 or self._dice.random() >= share:
+            return {"message": name}
+        left = self._dice.randint(0, (1 << size) - 1).to_bytes(-(-size // 64) * 8, "little")
+        words = [left[at : at + 8] for at in range(0, len(left), 8)]
+        ack_set = [int.from_bytes(word, "little", signed=True) for word in words]
+        found: dict[str, Any] = {"message": name, "ack_set": ack_set}
+        return found if size == BATCH else {**found, "batch_size": size}
 
     def _some_message(self) -> tuple[str, int]:
         if not self._messages or self._dice.random() < 0.05:
@@ -239,7 +278,7 @@ class _Writer:
             case 1:
                 does["message"] = self._dice.choice((EARLIEST, LATEST))
             case _:
-                does["message"] = self._some_message()[0]
+                does |= self._message_in_part(0.3 if self._wide else 0.0)
         self._sides[connection].consumers = [
             one for one in self._sides[connection].consumers if one != number
         ]
@@ -268,6 +307,22 @@ class _Writer:
             one for one in self._sides[connection].consumers if one != does["consumer_id"]
         ]
         return does
+
+    # -- the topic ----------------------------------------------------------------------------
+
+    def _schema(self, connection: int) -> dict[str, Any]:
+        does: dict[str, Any] = {"topic": self._topic, "request_id": self._request()}
+        match self._dice.randrange(3):
+            case 0:
+                return {"command": "PARTITIONED_METADATA", **does}
+            case 1:
+                return {"command": "GET_SCHEMA", **does}
+            case _:
+                schema = rare_fields.schema(self._dice)
+                return {"command": "GET_OR_CREATE_SCHEMA", **does, "schema": schema}
+
+    def _admin(self, connection: int) -> dict[str, Any]:
+        return rare_fields.admin_call(self._dice, persistent=self._topic.startswith("p"))
 
     # -- the connection -----------------------------------------------------------------------
 

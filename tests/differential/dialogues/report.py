@@ -27,6 +27,10 @@ COMMANDS = (
     "CONSUMER_STATS",
     "PING",
     "RESET",
+    "GET_SCHEMA",
+    "GET_OR_CREATE_SCHEMA",
+    "PARTITIONED_METADATA",
+    "REST",
 )
 _JUDGED_FROM = 200
 """Fewest dialogues after which each command must have come."""

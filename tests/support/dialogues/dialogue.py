@@ -31,7 +31,8 @@ class Step:
 
     Attributes:
         connection: 0 or 1.
-        does: The command, by the names of its fields; ``{"connection": RESET}`` for a loss.
+        does: The command, by the names of its fields; ``{"connection": RESET}`` for a loss;
+            ``{"rest": METHOD, "path": ...}`` for a call of the admin about the topic.
         then: What was recorded.
     """
 
@@ -45,8 +46,15 @@ class Step:
         return self.does.get("connection") == RESET
 
     @property
+    def is_rest(self) -> bool:
+        """True if it is a call of the admin."""
+        return "rest" in self.does
+
+    @property
     def command(self) -> str:
-        """Name of the command, or ``RESET``."""
+        """Name of the command, or ``RESET``, or ``REST``."""
+        if self.is_rest:
+            return "REST"
         return "RESET" if self.is_reset else str(self.does["command"])
 
 

@@ -21,7 +21,7 @@ from tests.support.dialogues.comparison import agree, in_order
 from tests.support.dialogues.connection import DialogueConnection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from tests.support.dialogues.dialogue import Dialogue, Seen, Step
 
@@ -29,6 +29,8 @@ PACE_SECONDS = 0.29
 """From step to step in the recording, as seen by the second after which Failover tells."""
 _BEHIND_QUIET_SECONDS = 0.05
 """Quiet time of a step that began late, of a dialogue that keeps time."""
+ADMIN = -1
+"""Stands for the connection on which the admin answers."""
 _CLOCK = LoopClock()
 _ANSWERED = frozenset(
     {
@@ -42,6 +44,9 @@ _ANSWERED = frozenset(
         "GET_LAST_MESSAGE_ID",
         "CONSUMER_STATS",
         "PING",
+        "GET_SCHEMA",
+        "GET_OR_CREATE_SCHEMA",
+        "PARTITIONED_METADATA",
     }
 )
 """Commands that a server answers, or closes the connection."""
@@ -66,15 +71,28 @@ class Patience:
 
 
 async def play(
-    dialogue: Dialogue, address: str, patience: Patience, *, expecting: bool = True
+    dialogue: Dialogue,
+    address: str,
+    patience: Patience,
+    *,
+    expecting: bool = True,
+    admin: Callable[[str, str, str], Awaitable[int]] | None = None,
 ) -> Played:
     """Take every step at ``host:port``; with ``expecting``, up to the first that disagrees.
+
+    Args:
+        dialogue: The steps, and what they must bring.
+        address: Of the server.
+        patience: How long to wait.
+        expecting: It is known what they must bring.
+        admin: Calls the admin about a topic: method, topic, and the path behind its name; returns
+            the status.
 
     Raises:
         OSError: A connection could not be opened.
         TimeoutError: No CONNECTED came.
     """
-    player = _Player(dialogue, address, patience, expecting=expecting)
+    player = _Player(dialogue, address, patience, expecting=expecting, admin=admin)
     try:
         return await player.run()
     finally:
@@ -83,12 +101,19 @@ async def play(
 
 class _Player:
     def __init__(
-        self, dialogue: Dialogue, address: str, patience: Patience, *, expecting: bool
+        self,
+        dialogue: Dialogue,
+        address: str,
+        patience: Patience,
+        *,
+        expecting: bool,
+        admin: Callable[[str, str, str], Awaitable[int]] | None,
     ) -> None:
         self._dialogue = dialogue
         self._address = address
         self._patience = patience
         self._expecting = expecting
+        self._admin = admin
         self._connections: list[DialogueConnection] = []
         self._ids: wire.MessageIds = {}
         self._names = {str(step.does.get("producer_name", "")) for step in dialogue.steps}
@@ -130,6 +155,9 @@ class _Player:
                 self._ids[receipt.sequence_id] = receipt.message_id
         if found.get("producer_name", "") not in self._names:
             found["producer_name"] = "*"
+        self._receive_seen(found)
+
+    def _receive_seen(self, found: Seen) -> None:
         self._received.append(found)
         self._last_moment = _CLOCK.now()
         self._arrival.set()
@@ -139,6 +167,12 @@ class _Player:
         if step.is_reset:
             self._connections[step.connection].lose()
             self._connections[step.connection] = await self._opened(step.connection)
+            return
+        if step.is_rest:
+            assert self._admin is not None, "this player was given no admin"
+            topic, does = self._dialogue.topic, step.does
+            status = await self._admin(does["rest"], topic, does["path"])
+            self._receive_seen({"connection": ADMIN, "frame": "REST", "status": status})
             return
         # A message that the topic did not take has no id: there is nothing to send.
         with suppress(KeyError):

@@ -10,6 +10,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 import google_crc32c
+from google.protobuf.json_format import ParseDict
 
 from proto import PulsarApi_pb2 as pb
 
@@ -31,7 +32,7 @@ _MAGIC = b"\x0e\x01"
 _TAIL_BYTES = 40
 _PRODUCER, _PUBLISH_TIME = "p", 1
 _BATCH = 3
-"""Messages of a batch that is acknowledged in part."""
+"""Messages of a batch that is acknowledged in part, unless ``batch_size`` says otherwise."""
 _BODIES = {
     "PRODUCER": "producer",
     "CLOSE_PRODUCER": "close_producer",
@@ -45,8 +46,13 @@ _BODIES = {
     "GET_LAST_MESSAGE_ID": "getLastMessageId",
     "CONSUMER_STATS": "consumerStats",
     "PING": "ping",
+    "GET_SCHEMA": "getSchema",
+    "GET_OR_CREATE_SCHEMA": "getOrCreateSchema",
+    "PARTITIONED_METADATA": "partitionMetadata",
 }
-_NOT_FIELDS = frozenset({"command", "message", "messages", "start_message", "ack_set"})
+_NOT_FIELDS = frozenset(
+    {"command", "message", "messages", "start_message", "ack_set", "batch_size"}
+)
 
 
 def connect_bytes() -> bytes:
@@ -66,6 +72,9 @@ def pong_bytes() -> bytes:
 
 def command_bytes(does: Mapping[str, Any], ids: MessageIds) -> bytes:
     """Return a command of a dialogue; a SEND of several messages is several commands.
+
+    Fields that are messages themselves are given in protobuf's JSON, as are ``metadata`` and
+    ``of_command``: what a SEND's metadata, and the SEND itself, hold besides.
 
     Args:
         does: The command, by the names of its fields.
@@ -87,6 +96,9 @@ def command_bytes(does: Mapping[str, Any], ids: MessageIds) -> bytes:
 
 
 def _set(body: Any, name: str, value: Any) -> None:
+    if isinstance(value, dict):
+        ParseDict({name: value}, body)
+        return
     field = body.DESCRIPTOR.fields_by_name[name]
     if isinstance(value, str) and field.enum_type is not None:
         value = field.enum_type.values_by_name[value].number
@@ -97,18 +109,21 @@ def _set(body: Any, name: str, value: Any) -> None:
 
 def _name_messages(command: pb.BaseCommand, does: Mapping[str, Any], ids: MessageIds) -> None:
     named = [_message_id(name, ids) for name in does.get("messages", ())]
-    command.redeliverUnacknowledgedMessages.message_ids.extend(named) if named else None
+    if named and does["command"] == "ACK":
+        command.ack.message_id.extend(named)
+    elif named:
+        command.redeliverUnacknowledgedMessages.message_ids.extend(named)
     if "start_message" in does:
         command.subscribe.start_message_id.CopyFrom(_message_id(does["start_message"], ids))
     if "message" not in does:
         return
     one = _message_id(does["message"], ids)
+    if "ack_set" in does:
+        one.ack_set.extend(does["ack_set"])
+        one.batch_size = does.get("batch_size", _BATCH)
     if does["command"] == "SEEK":
         command.seek.message_id.CopyFrom(one)
     else:
-        if "ack_set" in does:
-            one.ack_set.extend(does["ack_set"])
-            one.batch_size = _BATCH
         command.ack.message_id.append(one)
 
 
@@ -135,6 +150,8 @@ def _send(does: Mapping[str, Any], number: int) -> bytes:
         command.send.num_messages = size
         metadata.num_messages_in_batch = size
         payload = b"".join(map(_in_batch, [f"m{number}.{index}" for index in range(size)]))
+    ParseDict(does.get("metadata", {}), metadata)
+    ParseDict(does.get("of_command", {}), command.send)
     head = metadata.SerializeToString()
     summed = struct.pack(">I", len(head)) + head + payload
     checksum = google_crc32c.value(summed) ^ bool(does["bad_checksum"])
@@ -173,6 +190,7 @@ def _producer_success(command: pb.BaseCommand, _: bytes) -> Seen:
         "producer_ready": success.producer_ready,
         "topic_epoch": success.topic_epoch if success.HasField("topic_epoch") else False,
         "producer_name": success.producer_name,
+        **({"schema_version": success.schema_version.hex()} if success.schema_version else {}),
     }
 
 
@@ -236,6 +254,25 @@ def _consumer_stats(command: pb.BaseCommand, _: bytes) -> Seen:
     return {**found, "blockedConsumerOnUnackedMsgs": blocked, "error_code": error}
 
 
+def _schema(command: pb.BaseCommand, _: bytes) -> Seen:
+    response = command.getSchemaResponse
+    error = pb.ServerError.Name(response.error_code) if response.HasField("error_code") else None
+    found = {"schema_version": response.schema_version.hex(), "type": response.schema.type}
+    return {"error": error} if error else {**found, "data": response.schema.schema_data.hex()}
+
+
+def _created_schema(command: pb.BaseCommand, _: bytes) -> Seen:
+    response = command.getOrCreateSchemaResponse
+    error = pb.ServerError.Name(response.error_code) if response.HasField("error_code") else None
+    return {"error": error, "schema_version": response.schema_version.hex()}
+
+
+def _partitions(command: pb.BaseCommand, _: bytes) -> Seen:
+    response = command.partitionMetadataResponse
+    error = pb.ServerError.Name(response.error) if response.HasField("error") else None
+    return {"error": error, "partitions": response.partitions}
+
+
 def _active(command: pb.BaseCommand, _: bytes) -> Seen:
     change = command.active_consumer_change
     return {"consumer_id": change.consumer_id, "is_active": change.is_active}
@@ -250,6 +287,9 @@ _SHOWN: dict[str, Callable[[pb.BaseCommand, bytes], Seen]] = {
     "GET_LAST_MESSAGE_ID_RESPONSE": _last_message_id,
     "MESSAGE": _message,
     "CONSUMER_STATS_RESPONSE": _consumer_stats,
+    "GET_SCHEMA_RESPONSE": _schema,
+    "GET_OR_CREATE_SCHEMA_RESPONSE": _created_schema,
+    "PARTITIONED_METADATA_RESPONSE": _partitions,
     "ACTIVE_CONSUMER_CHANGE": _active,
     "CLOSE_CONSUMER": lambda command, _: {"consumer_id": command.close_consumer.consumer_id},
     "CLOSE_PRODUCER": lambda command, _: {"producer_id": command.close_producer.producer_id},

@@ -71,6 +71,8 @@ class LifecycleAdmin:
 
     async def truncate(self, request: web.Request) -> web.Response:
         """Forget the backlogs of a topic, and what is in closed ledgers, in all partitions."""
+        if not topic_name(request).persistent:
+            raise RestError(412, "unsupport truncate")
         for topic in await self._topics.all_stored(request):
             topic.truncate()
         return done()

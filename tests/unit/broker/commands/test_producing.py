@@ -169,6 +169,19 @@ async def test_a_terminated_topic_takes_no_producer() -> None:
     assert answer.error.error == pb.TopicTerminatedError
 
 
+async def test_a_terminated_topic_closes_producers_before_it_tells_consumers_the_end() -> None:
+    # Given
+    found = await producing()
+    request = pb.CommandSubscribe(topic="t", subscription="s", subType=pb.CommandSubscribe.Shared)
+    request.consumer_id, request.request_id = 1, 2
+    await found.ask(pb.BaseCommand(type=Type.SUBSCRIBE, subscribe=request))
+    # When
+    topic(found).terminate()
+    # Then
+    told = [one.type for one in found.answers()]
+    assert told == [Type.CLOSE_PRODUCER, Type.REACHED_END_OF_TOPIC]
+
+
 async def test_the_first_subscription_is_there_before_the_first_message() -> None:
     found = await client()
     await found.ask(producer_command(initial_subscription_name="s"))
@@ -277,6 +290,16 @@ async def test_a_wrong_checksum_is_refused_and_the_producer_stays() -> None:
     )
     (answer,) = await found.ask(frame)
     assert answer.type == Type.SEND_RECEIPT
+
+
+async def test_a_wrong_checksum_of_a_batch_names_its_last_message() -> None:
+    # Given
+    found = await producing()
+    frame = send_frame(2, highest_sequence_id=4)
+    # When
+    (answer,) = await found.ask(frame[:-1] + b"?")
+    # Then
+    assert answer.send_error.sequence_id == 4
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])

@@ -33,6 +33,44 @@ def test_a_batch_has_the_payload_of_the_recording_and_a_checksum(bad: bool) -> N
     assert behind.endswith(b"\0\0\0\x02\x18\x04m4.0\0\0\0\x02\x18\x04m4.1\0\0\0\x02\x18\x04m4.2")
 
 
+def test_what_a_message_and_its_command_hold_besides_is_sent() -> None:
+    # Given
+    does = {**SEND, "bad_checksum": False, "metadata": {"ordering_key": "YQ=="}}
+    # When
+    command, behind = read(wire.command_bytes({**does, "of_command": {"is_chunk": True}}, {}))
+    # Then
+    length = int.from_bytes(behind[6:10], "big")
+    metadata = pb.MessageMetadata.FromString(behind[10 : 10 + length])
+    assert (command.send.is_chunk, metadata.ordering_key) == (True, b"a")
+
+
+def test_fields_that_are_messages_themselves_are_sent() -> None:
+    # Given
+    does = {"command": "SUBSCRIBE", "topic": "t", "subscription": "s", "subType": 3}
+    does |= {"consumer_id": 1, "request_id": 2}
+    ranges = {"keySharedMode": "STICKY", "hashRanges": [{"start": 1, "end": 2}]}
+    # When
+    command, _ = read(wire.command_bytes({**does, "keySharedMeta": ranges}, {}))
+    # Then
+    (found,) = command.subscribe.keySharedMeta.hashRanges
+    assert (found.start, found.end) == (1, 2)
+
+
+def test_an_acknowledgement_and_a_redelivery_name_several_messages() -> None:
+    for name, body in (
+        ("ACK", "ack.message_id"),
+        ("REDELIVER_UNACKNOWLEDGED_MESSAGES", "redeliverUnacknowledgedMessages.message_ids"),
+    ):
+        # When
+        does = {"command": name, "consumer_id": 1, "messages": ["m0", "m0"]}
+        if name == "ACK":
+            does["ack_type"] = "Individual"
+        command, _ = read(wire.command_bytes(does, IDS))
+        # Then
+        outer, inner = body.split(".")
+        assert [one.entryId for one in getattr(getattr(command, outer), inner)] == [2, 2]
+
+
 def test_messages_are_named_by_their_sequence_ids() -> None:
     # Given
     does = {"command": "SEEK", "consumer_id": 1, "request_id": 3, "message": "m0"}

@@ -125,6 +125,24 @@ async def test_what_is_given_back_comes_again_counted_and_before_what_is_new() -
     ]
 
 
+async def test_acknowledging_a_part_of_a_batch_forgets_how_often_it_was_redelivered() -> None:
+    # Given: a batch that waits to be delivered a second time
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    positions = topic.publish(batch=3)
+    consumer, cnx = consume(subscription, SHARED, 2)
+    await settle()
+    subscription.redeliver(consumer, [], None)
+    await settle()
+    cnx.take_entries()
+    # When
+    subscription.acknowledge(consumer, ids(positions[0], ack_set=[0b011]))
+    subscription.flow(consumer, 9)
+    await settle()
+    # Then
+    assert [(one.redelivery_count, list(one.ack_set)) for one in cnx.messages] == [(0, [0b011])]
+
+
 async def test_what_a_leaver_had_goes_to_others_with_its_count_unchanged() -> None:
     # Given
     topic = await kept_topic()

@@ -116,6 +116,36 @@ async def test_who_is_active_is_told_after_the_delay_and_messages_wait_for_it() 
     assert (told(cnx.commands), cnx.entries) == ([True], [0, 1])
 
 
+async def test_a_change_is_told_when_it_was_due_to_whoever_came_meanwhile() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(1)
+    consumer, _ = consume(subscription, FAILOVER, 10)
+    topic.clock.advance(0.6)
+    # When: all go, and one comes
+    subscription.remove_consumer(consumer)
+    _, cnx = consume(subscription, FAILOVER, 10)
+    topic.clock.advance(0.4)
+    await settle()
+    # Then
+    assert (told(cnx.commands), cnx.entries) == ([True], [0])
+
+
+async def test_a_change_that_is_due_when_all_are_gone_is_told_to_nobody() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    subscription.remove_consumer(consume(subscription, FAILOVER)[0])
+    topic.clock.advance(1.0)
+    # When
+    _, cnx = consume(subscription, FAILOVER)
+    heard = told(cnx.commands)
+    topic.clock.advance(1.0)
+    # Then
+    assert (heard, told(cnx.commands)) == ([], [True])
+
+
 async def test_a_newcomer_hears_at_once_that_it_is_not_active() -> None:
     # Given: of "b" and "a" the ring of this topic's name chooses one; the other is not active
     topic = await kept_topic()

@@ -1,0 +1,64 @@
+"""Who is asked whether it lives before a newcomer is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.subscriptions.subscribing import displace_dead
+from tests.support.messages.consumers import consume, kept_topic
+
+if TYPE_CHECKING:
+    from broker.subscriptions.subscription import SubType
+
+EXCLUSIVE, SHARED = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Shared
+KEY_SHARED = pb.CommandSubscribe.Key_Shared
+
+
+def sticky(first: int, last: int) -> pb.KeySharedMeta:
+    """Return what a STICKY consumer asks for."""
+    return pb.KeySharedMeta(
+        keySharedMode=pb.STICKY, hashRanges=[pb.IntRange(start=first, end=last)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("has", "ranges", "wants", "wanted", "asked"),
+    [
+        (EXCLUSIVE, None, EXCLUSIVE, None, 1),
+        (EXCLUSIVE, None, SHARED, None, 0),
+        (SHARED, None, SHARED, None, 0),
+        (KEY_SHARED, None, KEY_SHARED, None, 0),
+        (KEY_SHARED, sticky(0, 9), KEY_SHARED, sticky(9, 20), 1),
+        (KEY_SHARED, sticky(0, 9), KEY_SHARED, sticky(10, 20), 0),
+        (KEY_SHARED, sticky(0, 9), KEY_SHARED, None, 0),
+        (KEY_SHARED, None, KEY_SHARED, sticky(0, 9), 0),
+        (KEY_SHARED, sticky(0, 9), EXCLUSIVE, None, 0),
+    ],
+)
+async def test_who_is_in_the_way_of_a_newcomer_is_asked(
+    has: SubType.ValueType,
+    ranges: pb.KeySharedMeta | None,
+    wants: SubType.ValueType,
+    wanted: pb.KeySharedMeta | None,
+    asked: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    _, cnx = consume(subscription, has, key_shared=ranges)
+    pings = []
+
+    async def answers_ping() -> bool:
+        pings.append(cnx)
+        return True
+
+    monkeypatch.setattr(cnx, "answers_ping", answers_ping)
+    # When
+    newcomer = pb.CommandSubscribe(subType=wants, keySharedMeta=wanted)
+    await displace_dead(subscription, newcomer)
+    # Then
+    assert len(pings) == asked
