@@ -12,7 +12,7 @@ from loadgen.report.page import render_report
 from loadgen.report.stuck.dots import dot_charts, request_dots, stuck_span
 from loadgen.report.stuck.pictures import draw_stuck_pictures
 from loadgen.results.reading import load_run
-from loadgen.scenarios.stuck.summary import PeerEnd
+from loadgen.stuck_peers.summary import PeerEnd
 from tests.support.runs.run_directories import edit_json, write_three_runs
 from tests.support.runs.stuck_runs import (
     ASKED,
