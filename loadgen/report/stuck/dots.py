@@ -1,4 +1,4 @@
-"""Every listing of a run as a dot: when it was due, and how long it took to be answered or refused.
+"""Every request of a run as a dot: when it was due, and how long until answered or refused.
 
 Answers are solid, refusals are rings, what ended otherwise is square, so that colour is never the
 only difference. The time in which stuck peers were there is shaded.
@@ -22,7 +22,7 @@ from loadgen.report.charts import (
     tick_label,
     y_grid,
 )
-from loadgen.units import plural
+from loadgen.report.stuck.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,8 @@ class Dots:
     """One run's chart.
 
     Attributes:
-        x: When a listing was due.
+        requests: What is charted, in the plural.
+        x: When one was due.
         y: How long it took.
         kinds: The points of each kind: answered, refused, other.
         shade: From when to when stuck peers were there; None if there were none.
@@ -48,6 +49,7 @@ class Dots:
 
     run: int
     title: str
+    requests: str
     x: Axis
     y: Axis
     kinds: dict[str, Sequence[Point]]
@@ -59,14 +61,23 @@ def dot_charts(runs: Sequence[tuple[int, Run]]) -> list[Dots]:
     """Return one chart for each run, all on the same axes.
 
     Args:
-        runs: Runs of the scenario ``stuck`` with their numbers in the report.
+        runs: Runs of one scenario with stuck peers, with their numbers in the report.
     """
     kinds = [request_dots(run) for _, run in runs]
     points = [point for each in kinds for found in each.values() for point in found]
     x = _due_axis(max((at for at, _ in points), default=1.0))
     y = nice_axis(max(max((seconds for _, seconds in points), default=0.0) * 1.1, 0.01), ticks=4)
     return [
-        Dots(index, run.summary.label, x, y, found, stuck_span(run, x.high), peers_words(run))
+        Dots(
+            index,
+            run.summary.label,
+            f"{words_of(run.summary).request}s",
+            x,
+            y,
+            found,
+            stuck_span(run, x.high),
+            peers_words(run),
+        )
         for (index, run), found in zip(runs, kinds, strict=True)
     ]
 
@@ -103,7 +114,7 @@ def stuck_span(run: Run, end: float) -> tuple[float, float] | None:
 def peers_words(run: Run) -> str:
     """Return what stands in the shade."""
     figures = run.summary.stuck
-    return "" if figures is None else f"{plural(figures.peers, 'stuck peer')}"
+    return "" if figures is None else words_of(run.summary).peers(figures)
 
 
 def render_dots(dots: Dots) -> str:
@@ -112,7 +123,7 @@ def render_dots(dots: Dots) -> str:
     counts = _counts(dots)
     frame = Panel(
         key="", title="", unit="seconds", x=dots.x, y=dots.y, x_labels=labels, curves=(),
-        description=f"Listings of {dots.title} by when they were due: {counts}",
+        description=f"{dots.requests.capitalize()} of {dots.title} by when they were due: {counts}",
     )  # fmt: skip
     parts = [_shade(dots), y_grid(dots.y)]
     parts += [_marks(dots, kind) for kind in _KINDS]

@@ -45,7 +45,7 @@ PRODUCE_BESIDE_SILENT = ScenarioKind(
         got="got a receipt",
         describe=_describe,
     ),
-    report="loadgen.report.stuck.section:SILENT_ADDITION",
+    report="loadgen.report.stuck.section:STUCK_ADDITION",
     files=(PEERS_NAME,),
     write=write_peers,
     summarize=silent_document,

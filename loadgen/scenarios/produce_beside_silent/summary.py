@@ -13,6 +13,7 @@ from loadgen.stuck_peers.summary import (
     stuck_document,
 )
 from loadgen.units import format_seconds, plural
+from server.configuration.flow import PAUSE_KEY
 from server.server_info import SEND_BUFFER_KEY
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from loadgen.scenarios.produce_beside_silent.scenario import SilentScenario
     from loadgen.stuck_peers.summary import PeerRecord
 
-PAUSING_KEY = "pulsarChannelPauseReceivingRequestsIfUnwritable"
 HELD_UP_SECONDS = 1.0
 """A producer counts as held up once the server has taken nothing for so long, up to the end."""
 SLOWER = 10.0
@@ -118,18 +118,18 @@ def require_expected(summary: Mapping[str, Any], directory: Path) -> None:
             f"consumer (see {PEERS_NAME} in {directory}): the run shows less than it says"
         )
     broker = summary.get("servers", {}).get("broker") or {"settings": {}}
-    if broker["settings"].get(PAUSING_KEY) != "true":
+    if broker["settings"].get(PAUSE_KEY) != "true":
         return
     if silent["harmed"]:
         raise LoadgenError(
-            f"{silent['verdict']} That should not be, as the broker has {PAUSING_KEY}=true.",
+            f"{silent['verdict']} That should not be, as the broker has {PAUSE_KEY}=true.",
             ExitCode.THRESHOLDS,
         )
     free = silent["producers"] - silent["producers_held_up"] - silent["producers_closed"]
     if free:
         raise LoadgenError(
             f"{free} of {plural(silent['producers'], 'silent producer')} could go on to the end, "
-            f"though the broker has {PAUSING_KEY}=true. Where kernel buffers took the receipts, "
+            f"though the broker has {PAUSE_KEY}=true. Where kernel buffers took the receipts, "
             f"use more --silent-messages, or start the broker with {SEND_BUFFER_KEY}=65536.",
             ExitCode.THRESHOLDS,
         )

@@ -10,12 +10,12 @@ import pytest
 from loadgen.errors import ExitCode, LoadgenError
 from loadgen.scenarios.produce_beside_silent.scenario import SilentScenario
 from loadgen.scenarios.produce_beside_silent.summary import (
-    PAUSING_KEY,
     require_expected,
     silent_document,
     verdict,
 )
 from loadgen.stuck_peers.summary import PeerEnd, PeerRecord
+from server.configuration.flow import PAUSE_KEY
 from tests.support.runs.stuck_runs import SCENARIO as SCHEDULE
 from tests.support.runs.stuck_runs import report, row
 
@@ -107,7 +107,7 @@ def test_while_one_goes_on_every_message_beside_it_counts(since: float | None) -
 
 def summary(pausing: str | None, *clients: PeerRecord) -> dict[str, Any]:
     """Return a run's summary beside a broker that says whether it pauses; None: says nothing."""
-    settings = {} if pausing is None else {PAUSING_KEY: pausing}
+    settings = {} if pausing is None else {PAUSE_KEY: pausing}
     return {**described(*clients), "servers": {"broker": {"version": "x", "settings": settings}}}
 
 
