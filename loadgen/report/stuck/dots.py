@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadgen.report.chart_math import Point
-    from loadgen.results.summary import Run
+    from loadgen.results.summary import Run, RunSummary
 
 _MOST_DOTS = 1500
 _KINDS = ("answered", "refused", "other")
@@ -45,6 +45,7 @@ class Dots:
         kinds: The points of each kind: answered, refused, other.
         shade: From when to when stuck peers were there; None if there were none.
         shade_label: What stands in the shade.
+        counts: How many there were of each kind, in words.
     """
 
     run: int
@@ -55,6 +56,7 @@ class Dots:
     kinds: dict[str, Sequence[Point]]
     shade: tuple[float, float] | None
     shade_label: str
+    counts: str
 
 
 def dot_charts(runs: Sequence[tuple[int, Run]]) -> list[Dots]:
@@ -71,12 +73,13 @@ def dot_charts(runs: Sequence[tuple[int, Run]]) -> list[Dots]:
         Dots(
             index,
             run.summary.label,
-            f"{words_of(run.summary).request}s",
+            f"{words_of(run.summary).request}s".capitalize(),
             x,
             y,
             found,
             stuck_span(run, x.high),
             peers_words(run),
+            _counts(run.summary),
         )
         for (index, run), found in zip(runs, kinds, strict=True)
     ]
@@ -120,10 +123,9 @@ def peers_words(run: Run) -> str:
 def render_dots(dots: Dots) -> str:
     """Render one chart as an HTML figure."""
     labels = [(tick, tick_label("seconds", tick)) for tick in dots.x.ticks]
-    counts = _counts(dots)
     frame = Panel(
         key="", title="", unit="seconds", x=dots.x, y=dots.y, x_labels=labels, curves=(),
-        description=f"{dots.requests.capitalize()} of {dots.title} by when they were due: {counts}",
+        description=f"{dots.requests} of {dots.title} by when they were due: {dots.counts}",
     )  # fmt: skip
     parts = [_shade(dots), y_grid(dots.y)]
     parts += [_marks(dots, kind) for kind in _KINDS]
@@ -135,15 +137,15 @@ def render_dots(dots: Dots) -> str:
         )
     return (
         f'<figure class="panel dots {run_class(dots.run)}" data-run="{dots.run}"><figcaption><h4>'
-        f'{key_mark(dots.run)} {escape(dots.title)}</h4><p class="note">{counts}</p></figcaption>'
-        f"{render_plot(frame, parts, overlays)}</figure>"
+        f'{key_mark(dots.run)} {escape(dots.title)}</h4><p class="note">{dots.counts}</p>'
+        f"</figcaption>{render_plot(frame, parts, overlays)}</figure>"
     )
 
 
-def _counts(dots: Dots) -> str:
-    words = [f"{len(dots.kinds[kind]):,} {kind}" for kind in ("answered", "refused")]
-    if dots.kinds["other"]:
-        words.append(f"{len(dots.kinds['other']):,} neither")
+def _counts(summary: RunSummary) -> str:
+    words = [f"{summary.answered:,} answered", f"{summary.refused_total:,} refused"]
+    if summary.failed:
+        words.append(f"{summary.failed:,} neither")
     return ", ".join(words)
 
 

@@ -18,7 +18,7 @@ from loadgen.report.stuck.figures import (
 )
 from loadgen.report.stuck.words import words_of
 from loadgen.scenarios.registry import kind_named
-from loadgen.units import format_count, plural
+from loadgen.units import format_bytes, format_count, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -84,7 +84,20 @@ def _headline(summaries: Sequence[RunSummary]) -> str:
         for summary in summaries
         if (figures := summary.stuck) is not None
     ]
-    return f"While {words_of(summaries[0]).peer}s read nothing, {', '.join(parts)}."
+    return (
+        f"While {words_of(summaries[0]).peer}s read nothing, {', '.join(parts)}.{_costs(summaries)}"
+    )
+
+
+def _costs(summaries: Sequence[RunSummary]) -> str:
+    """Say what silent producers were let do, and the memory that it took."""
+    parts = []
+    for summary in summaries:
+        if summary.silent is not None:
+            memory = summary.resident_over_idle_bytes
+            over_idle = "" if memory is None else f" and needed {format_bytes(memory)} over idle"
+            parts.append(f"“{summary.label}” took {taken(summary.silent)}{over_idle}")
+    return f" Of their own {', '.join(parts)}." if parts else ""
 
 
 def _sentences(summary: RunSummary) -> Iterator[str]:
