@@ -75,16 +75,16 @@ def _draw(runs: Sequence[Run], theme: Theme) -> Any:  # noqa: ANN401 - matplotli
     memory, clients = figure.subplots(1, 2, width_ratios=(1.9, 1))
     for axes in (memory, clients):
         dress(axes, theme)
-    _draw_memory(memory, runs, theme)
+    draw_memory(memory, runs, theme)
     _draw_clients(clients, runs, theme)
     return figure
 
 
-def _draw_memory(axes: Any, runs: Sequence[Run], theme: Theme) -> None:  # noqa: ANN401
+def draw_memory(axes: Any, runs: Sequence[Run], theme: Theme) -> None:  # noqa: ANN401
     """Memory over time, each line named at its peak."""
     axis: Axis = time_axis(runs)
     at = np.linspace(axis.low, axis.high, _TIME_POINTS)
-    for run, colour in zip(runs, theme.runs, strict=True):
+    for run, colour in zip(runs, theme.runs, strict=False):
         axes.plot(at, memory_over_idle(run, at), color=colour, linewidth=2, label=_legend(run))
     axes.grid(axis="y", color=theme.line)
     axes.set_xlim(axis.low, axis.high)
