@@ -51,7 +51,7 @@ def _draw(runs: Sequence[Run], theme: Theme) -> Any:  # noqa: ANN401 - matplotli
         span = stuck_span(runs[0], float("inf"))
         if span is not None:
             axes.axvspan(*span, color=theme.shade, zorder=0)
-    draw_memory(memory, runs, theme)
+    draw_memory(memory, runs, theme, legend="upper left")
     _draw_waits(waits, runs, theme)
     return figure
 
@@ -68,4 +68,4 @@ def _draw_waits(axes: Any, runs: Sequence[Run], theme: Theme) -> None:  # noqa: 
     axes.set_ylim(-0.02 * slowest, 1.1 * slowest)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g} s")
     axes.yaxis.set_major_formatter(lambda value, _: f"{1000 * value:g} ms" if value else "0")
-    title(axes, "Every receipt of the producers that read: how long it took", theme)
+    title(axes, "Receipts of producers that read: how long each took", theme)
