@@ -36,6 +36,10 @@ class ScheduledConnection(ClientConnection):
         if rate:
             self._budget = ReadBudget(rate, client.context.time.monotonic())
 
+    async def open(self) -> str | None:
+        """Do what comes before the first request; return why that failed, or None."""
+        return None
+
     def listing_received(self, listing: Listing) -> None:
         """Pass on a listing, unless its request has timed out."""
         if self.client.awaits(listing.request_id):
@@ -246,9 +250,11 @@ class Reconnector:
         """Connect a client, or tell it why that failed."""
         connection = self._new_connection(client)
         failure = await self._connector.connect(connection, self._receive_buffer_bytes)
+        failure = failure or await connection.open()
         if failure is None:
             client.connected(connection)
         else:
+            connection.close()
             client.unreachable(failure)
 
     def close(self) -> None:

@@ -22,7 +22,9 @@ from loadgen.executors.processes import ExecutorKind
 from loadgen.report.pictures import RUN_DIRECTORIES, draw_pictures, load_demo
 from loadgen.report.sentences import late_start_sentence
 from loadgen.report.stuck.pictures import draw_stuck_pictures
+from loadgen.report.stuck.silent_pictures import draw_silent_pictures
 from loadgen.report.tables import TERMINAL_COLUMNS, summary_console, summary_tables
+from loadgen.results.reading import load_run
 from loadgen.servers.processes import termination_interrupts
 from loadgen.units import parse_read_rate
 
@@ -140,23 +142,41 @@ def demo(  # noqa: PLR0913 - one parameter for each option
 
 
 def picture(
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RUN_DIR...]",
+            help="Runs of produce-beside-silent: beside-silent.png is drawn of these, and no demo.",
+            show_default=False,
+        ),
+    ] = None,
     demo_directory: Annotated[
         Path, typer.Option("--demo", help="Directory of a finished demo.")
     ] = Path("out/demo"),
     out: Annotated[Path, typer.Option(help="Where the pictures go.")] = Path("docs/images"),
 ) -> None:
-    """Draw a finished demo as PNG pictures for light and for dark pages.
+    """Draw a finished demo, or runs, as PNG pictures for light and for dark pages.
 
-    Example:
+    Examples:
       loadgen picture --demo out/demo --out docs/images
+
+      loadgen picture out/runs/beside-pulsar out/runs/beside-floodgate
     """
     console = summary_console()
+    if runs:
+        paths = draw_silent_pictures([load_run(each) for each in runs], out)
+    else:
+        paths = _draw_demo(demo_directory, out)
+    for path in paths:
+        console.print(f"Picture: {path}", soft_wrap=True, highlight=False)
+
+
+def _draw_demo(demo_directory: Path, out: Path) -> list[Path]:
     paths = draw_pictures(load_demo(demo_directory, [run.name for run in RUNS]), out)
     if (demo_directory / RUN_DIRECTORIES / STUCK_RUNS[0].name).is_dir():  # a rehearsal has none
         stuck = load_demo(demo_directory, [run.name for run in STUCK_RUNS])
         paths += draw_stuck_pictures(stuck, out)
-    for path in paths:
-        console.print(f"Picture: {path}", soft_wrap=True, highlight=False)
+    return paths
 
 
 def show(console: Console, result: DemoResult) -> None:

@@ -82,7 +82,8 @@ def run_options(  # noqa: PLR0913 (each parameter but the first is an option of 
 
 _EXIT_CODES = """\
 Exit code 0: measured, whether answered or refused; 97: an answer was wrong;
-98: this machine started the clients too late; 130: interrupted.
+98: this machine started the clients too late; 99: a broker that pauses clients
+who do not read let silent ones go on; 130: interrupted.
 """
 
 

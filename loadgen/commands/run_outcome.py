@@ -36,6 +36,8 @@ def show(result: RunResult, *, as_json: bool) -> None:
     console = summary_console()
     for table in summary_tables([summary]):
         console.print(table)
+    if summary.silent is not None:
+        console.print(summary.silent.verdict, markup=False, highlight=False)
     if warning is not None:
         console.print(f"! {warning}", style="yellow", markup=False, highlight=False)
     console.print(f"Everything about this run is in {result.directory}", highlight=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loadgen.results.summary import ProcessMemory
+    from loadgen.results.summary import AccountedMemory, ProcessMemory, RunSummary
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Measure:
     Attributes:
         metric: Its plain name in the run directory.
         peak: The server's own peak, exact where a scrape only samples; None: nobody knows it.
-        limit: The limit it is held against; None: it has none.
+        limit: The limit it is held against in a process of a run; None: it has none.
         base: What is taken off each value (resident memory when idle); None: the first one.
         accounted: False when the process does not count this at all.
         nothing: What is said instead of charts when it was 0 all the time.
@@ -30,10 +30,14 @@ class Measure:
     title: str
     meaning: str
     peak: Callable[[ProcessMemory], float | None] = lambda _: None
-    limit: Callable[[ProcessMemory], float | None] = lambda _: None
+    limit: Callable[[RunSummary, str], float | None] = lambda run, process: None
     base: Callable[[ProcessMemory], float | None] = lambda _: 0.0
     accounted: Callable[[ProcessMemory], bool] = lambda _: True
     nothing: str = "Nothing, at any time, in any run."
+
+
+def _limit_of(memory: AccountedMemory | None) -> float | None:
+    return None if memory is None else memory.limit_bytes
 
 
 MEASURES = (
@@ -45,6 +49,7 @@ MEASURES = (
         "Bytes handed to connections that slow clients have not taken yet. Connections that share "
         "one copy of an answer each count it, so with shared answers this is more than the memory.",
         peak=lambda process: process.outbound_pending_peak_bytes,
+        limit=lambda run, process: run.paused_at_bytes(process),
     ),
     Measure(
         "resident",
@@ -63,7 +68,7 @@ MEASURES = (
         "Accounted direct memory",
         "What topic listings hold for encoded answers, until the last byte is with the kernel.",
         peak=lambda process: process.direct.high_water_bytes if process.direct else None,
-        limit=lambda process: process.direct.limit_bytes if process.direct else None,
+        limit=lambda run, process: _limit_of(run.processes[process].direct),
         accounted=lambda process: process.direct is not None,
     ),
     Measure(
@@ -73,7 +78,7 @@ MEASURES = (
         "Accounted heap memory",
         "What topic listings hold while the list is made, until the answer is in the queue.",
         peak=lambda process: process.heap.high_water_bytes if process.heap else None,
-        limit=lambda process: process.heap.limit_bytes if process.heap else None,
+        limit=lambda run, process: _limit_of(run.processes[process].heap),
         accounted=lambda process: process.heap is not None,
     ),
     Measure(

@@ -134,8 +134,8 @@ def _peak_words(
 
 def _limits(measure: Measure, runs: Sequence[Run], process: str) -> list[float]:
     """Return each distinct limit of a process among the runs."""
-    memories = [run.summary.processes.get(process) for run in runs]
-    return sorted({limit for m in memories if m and (limit := measure.limit(m))})
+    watched = [run.summary for run in runs if process in run.summary.processes]
+    return sorted({limit for each in watched if (limit := measure.limit(each, process))})
 
 
 def _outcome_row(runs: Sequence[Run], axis: Axis) -> Row:

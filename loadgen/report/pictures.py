@@ -75,16 +75,21 @@ def _draw(runs: Sequence[Run], theme: Theme) -> Any:  # noqa: ANN401 - matplotli
     memory, clients = figure.subplots(1, 2, width_ratios=(1.9, 1))
     for axes in (memory, clients):
         dress(axes, theme)
-    _draw_memory(memory, runs, theme)
+    draw_memory(memory, runs, theme)
     _draw_clients(clients, runs, theme)
     return figure
 
 
-def _draw_memory(axes: Any, runs: Sequence[Run], theme: Theme) -> None:  # noqa: ANN401
-    """Memory over time, each line named at its peak."""
+def draw_memory(
+    axes: Any,  # noqa: ANN401
+    runs: Sequence[Run],
+    theme: Theme,
+    legend: str = "upper right",
+) -> None:
+    """Memory over time, and what each line needed in a legend."""
     axis: Axis = time_axis(runs)
     at = np.linspace(axis.low, axis.high, _TIME_POINTS)
-    for run, colour in zip(runs, theme.runs, strict=True):
+    for run, colour in zip(runs, theme.runs, strict=False):
         axes.plot(at, memory_over_idle(run, at), color=colour, linewidth=2, label=_legend(run))
     axes.grid(axis="y", color=theme.line)
     axes.set_xlim(axis.low, axis.high)
@@ -93,7 +98,7 @@ def _draw_memory(axes: Any, runs: Sequence[Run], theme: Theme) -> None:  # noqa:
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g} s")
     # A box in the page's colour, so that no grid line runs through the words.
     axes.legend(
-        loc="upper right", labelcolor=theme.ink, fontsize=9, frameon=True, framealpha=1.0,
+        loc=legend, labelcolor=theme.ink, fontsize=9, frameon=True, framealpha=1.0,
         facecolor=theme.paper, edgecolor=theme.paper,
     )  # fmt: skip
     watched = [name for name in PROCESSES if any(name in r.summary.processes for r in runs)]

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from loadgen.results.latency import Latency, parse_latency, read_figures
+from loadgen.results.silent import SilentFigures, parse_silent
 from loadgen.results.stuck import StuckFigures, parse_stuck
 from loadgen.servers.facts import ServerFacts, parse_server_facts
 from loadgen.units import plural
+from server.configuration.flow import HIGH_WATER_MARK_KEY, PAUSE_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -105,6 +107,7 @@ class RunSummary:
     interrupted: bool = False
     scenario: str = "storm"
     stuck: StuckFigures | None = None
+    silent: SilentFigures | None = None
     server_version: str | None = None
     servers: Mapping[str, ServerFacts] = field(default_factory=dict)
     topics_per_answer: tuple[int, int] | None = None
@@ -152,6 +155,18 @@ class RunSummary:
         """The larger of the processes' peaks; None when none was measured."""
         peaks = [process.outbound_pending_peak_bytes for process in self.processes.values()]
         return max((peak for peak in peaks if peak is not None), default=None)
+
+    def paused_at_bytes(self, process: str) -> int | None:
+        """What silent clients may leave unread in a process that pauses each at its high mark.
+
+        None where there are none, or the process does not pause, or does not say.
+        """
+        told = self.servers.get(process)
+        if self.silent is None or told is None or told.settings.get(PAUSE_KEY) != "true":
+            return None
+        mark = told.settings.get(HIGH_WATER_MARK_KEY, "")
+        clients = self.silent.producers + self.silent.consumers
+        return clients * int(mark) if mark.isdigit() else None
 
 
 @dataclass(frozen=True)
@@ -226,6 +241,7 @@ def parse_summary(document: Mapping[str, Any]) -> RunSummary:
         # Older runs do not say what they were.
         scenario=str(document.get("scenario") or ("stuck" if document.get("stuck") else "storm")),
         stuck=parse_stuck(document.get("stuck")),
+        silent=parse_silent(document.get("silent")),
         server_version=document.get("server_version"),
         servers={
             name: parse_server_facts(facts) for name, facts in document.get("servers", {}).items()

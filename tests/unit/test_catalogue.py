@@ -13,13 +13,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 UNIT = Path(__file__).parent
+INTEGRATION = UNIT.parent / "integration"
 MODULES = [
     UNIT / "limiter" / "semaphore" / "test_async_semaphore_catalogue.py",
     UNIT / "limiter" / "memory" / "test_dual_limiter_catalogue.py",
     UNIT / "limiter" / "memory" / "test_size_estimate.py",
     UNIT / "broker" / "listing" / "test_handler_catalogue.py",
+    UNIT / "limiter" / "flow" / "test_cooldown.py",
+    UNIT / "proto" / "transport" / "test_connection_flow_control.py",
+    UNIT / "broker" / "messages" / "test_topic.py",
+    INTEGRATION / "connection" / "test_controlled_peer.py",
 ]
-NAMED = re.compile(r"Upstream: (\w+Test) cases? (\d+(?:(?:, | and )\d+)*)")
+# Its one case is known by its description alone.
+THROTTLING = "PIP-434 part 2"
+NAMED = re.compile(r"Upstream: (\w+Test|PIP-434 part 2) cases? (\d+(?:(?:, | and )\d+)*)")
 
 
 def cases_named() -> Iterator[tuple[str, int]]:
@@ -40,6 +47,10 @@ def cases_named() -> Iterator[tuple[str, int]]:
         # A null permit; test_dual_limiter_catalogue says why there is none.
         ("AsyncDualMemoryLimiterUtilTest", 18, {6}),
         ("TopicListSizeResultCacheTest", 14, set()),
+        ("PulsarFlowControlHandlerTest", 2, set()),
+        ("PatternConsumerBackPressureTest", 1, set()),
+        ("TimedSingleThreadRateLimiterTest", 22, set()),
+        (THROTTLING, 1, set()),
     ],
 )
 def test_every_case_of_upstream_is_named(test_class: str, count: int, not_here: set[int]) -> None:
@@ -53,4 +64,8 @@ def test_no_case_is_named_of_a_class_that_does_not_exist() -> None:
         "AsyncDualMemoryLimiterImplTest",
         "AsyncDualMemoryLimiterUtilTest",
         "TopicListSizeResultCacheTest",
+        "PulsarFlowControlHandlerTest",
+        "PatternConsumerBackPressureTest",
+        "TimedSingleThreadRateLimiterTest",
+        THROTTLING,
     }

@@ -1,4 +1,4 @@
-"""Every listing of a run as a dot: when it was due, and how long it took to be answered or refused.
+"""Every request of a run as a dot: when it was due, and how long until answered or refused.
 
 Answers are solid, refusals are rings, what ended otherwise is square, so that colour is never the
 only difference. The time in which stuck peers were there is shaded.
@@ -22,13 +22,13 @@ from loadgen.report.charts import (
     tick_label,
     y_grid,
 )
-from loadgen.units import plural
+from loadgen.report.stuck.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadgen.report.chart_math import Point
-    from loadgen.results.summary import Run
+    from loadgen.results.summary import Run, RunSummary
 
 _MOST_DOTS = 1500
 _KINDS = ("answered", "refused", "other")
@@ -39,34 +39,48 @@ class Dots:
     """One run's chart.
 
     Attributes:
-        x: When a listing was due.
+        requests: What is charted, in the plural.
+        x: When one was due.
         y: How long it took.
         kinds: The points of each kind: answered, refused, other.
         shade: From when to when stuck peers were there; None if there were none.
         shade_label: What stands in the shade.
+        counts: How many there were of each kind, in words.
     """
 
     run: int
     title: str
+    requests: str
     x: Axis
     y: Axis
     kinds: dict[str, Sequence[Point]]
     shade: tuple[float, float] | None
     shade_label: str
+    counts: str
 
 
 def dot_charts(runs: Sequence[tuple[int, Run]]) -> list[Dots]:
     """Return one chart for each run, all on the same axes.
 
     Args:
-        runs: Runs of the scenario ``stuck`` with their numbers in the report.
+        runs: Runs of one scenario with stuck peers, with their numbers in the report.
     """
     kinds = [request_dots(run) for _, run in runs]
     points = [point for each in kinds for found in each.values() for point in found]
     x = _due_axis(max((at for at, _ in points), default=1.0))
     y = nice_axis(max(max((seconds for _, seconds in points), default=0.0) * 1.1, 0.01), ticks=4)
     return [
-        Dots(index, run.summary.label, x, y, found, stuck_span(run, x.high), peers_words(run))
+        Dots(
+            index,
+            run.summary.label,
+            f"{words_of(run.summary).request}s".capitalize(),
+            x,
+            y,
+            found,
+            stuck_span(run, x.high),
+            peers_words(run),
+            _counts(run.summary),
+        )
         for (index, run), found in zip(runs, kinds, strict=True)
     ]
 
@@ -103,16 +117,15 @@ def stuck_span(run: Run, end: float) -> tuple[float, float] | None:
 def peers_words(run: Run) -> str:
     """Return what stands in the shade."""
     figures = run.summary.stuck
-    return "" if figures is None else f"{plural(figures.peers, 'stuck peer')}"
+    return "" if figures is None else words_of(run.summary).peers(figures)
 
 
 def render_dots(dots: Dots) -> str:
     """Render one chart as an HTML figure."""
     labels = [(tick, tick_label("seconds", tick)) for tick in dots.x.ticks]
-    counts = _counts(dots)
     frame = Panel(
         key="", title="", unit="seconds", x=dots.x, y=dots.y, x_labels=labels, curves=(),
-        description=f"Listings of {dots.title} by when they were due: {counts}",
+        description=f"{dots.requests} of {dots.title} by when they were due: {dots.counts}",
     )  # fmt: skip
     parts = [_shade(dots), y_grid(dots.y)]
     parts += [_marks(dots, kind) for kind in _KINDS]
@@ -124,15 +137,15 @@ def render_dots(dots: Dots) -> str:
         )
     return (
         f'<figure class="panel dots {run_class(dots.run)}" data-run="{dots.run}"><figcaption><h4>'
-        f'{key_mark(dots.run)} {escape(dots.title)}</h4><p class="note">{counts}</p></figcaption>'
-        f"{render_plot(frame, parts, overlays)}</figure>"
+        f'{key_mark(dots.run)} {escape(dots.title)}</h4><p class="note">{dots.counts}</p>'
+        f"</figcaption>{render_plot(frame, parts, overlays)}</figure>"
     )
 
 
-def _counts(dots: Dots) -> str:
-    words = [f"{len(dots.kinds[kind]):,} {kind}" for kind in ("answered", "refused")]
-    if dots.kinds["other"]:
-        words.append(f"{len(dots.kinds['other']):,} neither")
+def _counts(summary: RunSummary) -> str:
+    words = [f"{summary.answered:,} answered", f"{summary.refused_total:,} refused"]
+    if summary.failed:
+        words.append(f"{summary.failed:,} neither")
     return ", ".join(words)
 
 

@@ -1,15 +1,17 @@
-"""The rows of a run's table that only the scenario ``stuck`` has."""
+"""The rows of a run's table that only scenarios with stuck peers have."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from loadgen.report.addition import FigureRow
-from loadgen.units import format_bytes, format_count, format_seconds
+from loadgen.report.stuck.words import words_of
+from loadgen.units import format_bytes, format_count, format_seconds, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from loadgen.results.silent import SilentFigures
     from loadgen.results.stuck import Phase, StuckFigures
     from loadgen.results.summary import RunSummary
 
@@ -23,12 +25,13 @@ def stuck_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
         yield from _while_stuck(summaries)
         yield from _latencies(summaries)
         yield from _peers(summaries)
+        yield from _silent(summaries)
 
 
 def _while_stuck(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
     group = "While peers were stuck"
     for measure, write in (
-        ("listings due", lambda figures: format_count(figures.stuck.requests)),
+        (f"{_requests(summaries)} due", lambda figures: format_count(figures.stuck.requests)),
         ("answered meanwhile", lambda figures: format_count(figures.stuck.answered_in_phase)),
         ("refused", lambda figures: format_count(figures.stuck.refused)),
         ("answered when they were gone", lambda f: format_count(f.stuck.answered_afterwards)),
@@ -39,7 +42,7 @@ def _while_stuck(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
 
 
 def _latencies(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
-    group = "Latency of all listings, p50 and p99"
+    group = f"Latency of all {_requests(summaries)}, p50 and p99"
     for measure, write in (
         ("before there were stuck peers", lambda figures: phase_latency(figures.before)),
         ("while peers were stuck", lambda figures: phase_latency(figures.stuck)),
@@ -51,7 +54,8 @@ def _latencies(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
 def _peers(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
     group = "Stuck peers"
     found = [summary.stuck for summary in summaries if summary.stuck is not None]
-    yield _row(group, "in all", summaries, _in_all)
+    if not any(summary.silent for summary in summaries):
+        yield _row(group, "in all", summaries, _in_all)
     if any(figures.unreachable for figures in found):
         yield _row(group, "could not connect", summaries, lambda f: format_count(f.unreachable))
     if any(figures.bytes_read for figures in found):
@@ -60,6 +64,29 @@ def _peers(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
     yield _row(
         group, "healthy connections lost", summaries, lambda f: format_count(f.connections_lost)
     )
+
+
+def _silent(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
+    group = "Silent producers"
+    found = [summary.silent for summary in summaries]
+    if not any(found):
+        return
+    for measure, write in (
+        ("taken from them", taken),
+        ("held up at the end", lambda f: f"{f.producers_held_up:,} of {f.producers:,}"),
+    ):
+        cells = ["" if figures is None else write(figures) for figures in found]
+        yield FigureRow(group, measure, cells, [False] * len(cells))
+
+
+def taken(figures: SilentFigures) -> str:
+    """Say how much of what silent producers had was taken from them."""
+    return f"{figures.messages_sent:,} of {plural(figures.messages_wanted, 'message')}"
+
+
+def _requests(summaries: Sequence[RunSummary]) -> str:
+    """Return what the runs' healthy clients sent, in the plural."""
+    return f"{words_of(summaries[0]).request}s"
 
 
 def _in_all(figures: StuckFigures) -> str:

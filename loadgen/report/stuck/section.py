@@ -1,4 +1,4 @@
-"""The report's part on stuck peers: cards and dots of the runs that had any."""
+"""The report's part on peers that do not read: cards and dots of the runs that had any."""
 
 from __future__ import annotations
 
@@ -9,42 +9,52 @@ from loadgen.report.addition import Addition
 from loadgen.report.charts import key_mark, run_class
 from loadgen.report.sentences import scenario_sentence
 from loadgen.report.stuck.dots import dot_charts, render_dots
-from loadgen.report.stuck.figures import closed_peers, nobody_answered, phase_latency, stuck_rows
-from loadgen.scenarios.stuck.kind import STUCK
-from loadgen.units import format_count, plural
+from loadgen.report.stuck.figures import (
+    closed_peers,
+    nobody_answered,
+    phase_latency,
+    stuck_rows,
+    taken,
+)
+from loadgen.report.stuck.words import words_of
+from loadgen.scenarios.registry import kind_named
+from loadgen.units import format_bytes, format_count, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from loadgen.results.silent import SilentFigures
     from loadgen.results.stuck import StuckFigures
     from loadgen.results.summary import Run, RunSummary
 
 
 def _section(runs: Sequence[tuple[int, Run]], own_cards: bool) -> str:
-    top = ""
+    summary = runs[0][1].summary
+    words, top = words_of(summary), ""
     if own_cards:
         each = "\n".join(_card(index, run.summary) for index, run in runs)
         scenario = escape(scenario_sentence(runs[0][1]))
         top = f'<p>{scenario}</p><div class="cards">{each}</div>'
     charts = "\n".join(render_dots(dots) for dots in dot_charts(runs))
     return (
-        f"<section><h2>{STUCK.words.title}</h2>{top}"
-        '<div class="row"><h3>Every listing of the healthy clients</h3><p>Across: when it was due. '
-        'Up: how long until it was <span class="answered-word">answered (solid)</span> or '
-        '<span class="refused-word">refused (ring)</span>. The shade is the time in which stuck '
-        f'peers were there.</p><div class="pair">{charts}</div></div></section>'
+        f"<section><h2>{kind_named(summary.scenario).words.title}</h2>{top}"
+        f'<div class="row"><h3>Every {words.request} of the {words.healthy}</h3><p>Across: when '
+        'it was due. Up: how long until it was <span class="answered-word">answered (solid)</span> '
+        'or <span class="refused-word">refused (ring)</span>. The shade is the time in which '
+        f'{words.peer}s were there.</p><div class="pair">{charts}</div></div></section>'
     )
 
 
 def _card(index: int, summary: RunSummary) -> str:
     assert summary.stuck is not None, summary.name
-    figures = summary.stuck
+    figures, words = summary.stuck, words_of(summary)
     phase = figures.stuck
     facts = [
         ("refused", _cell(format_count(phase.refused), bad=phase.refused > 0)),
         ("nobody answered for", _cell(nobody_answered(figures))),
         ("p50, p99 before", _cell(phase_latency(figures.before))),
         ("p50, p99 with them", _cell(phase_latency(phase))),
+        *(() if summary.silent is None else _silent_facts(summary.silent)),
         ("closed by the server", _cell(closed_peers(figures))),
     ]
     if summary.failed:
@@ -53,9 +63,14 @@ def _card(index: int, summary: RunSummary) -> str:
     return (
         f'<article class="card {run_class(index)}"><h3>{key_mark(index)} {escape(summary.label)}'
         f'</h3><div class="big">{phase.answered_in_phase:,} of {phase.requests:,}</div>'
-        '<p class="of">healthy listings answered while peers were stuck</p>'
-        f"<dl>{listed}</dl></article>"
+        f'<p class="of">{words.request}s of {words.healthy} answered while {words.peer}s were '
+        f"there</p><dl>{listed}</dl></article>"
     )
+
+
+def _silent_facts(figures: SilentFigures) -> Iterator[tuple[str, str]]:
+    yield "taken from silent ones", _cell(taken(figures))
+    yield "of them held up", _cell(f"{figures.producers_held_up:,} of {figures.producers:,}")
 
 
 def _cell(text: str, *, bad: bool = False) -> str:
@@ -65,26 +80,41 @@ def _cell(text: str, *, bad: bool = False) -> str:
 def _headline(summaries: Sequence[RunSummary]) -> str:
     parts = [
         f"“{summary.label}” answered {figures.stuck.answered_in_phase:,} of "
-        f"{plural(figures.stuck.requests, 'listing')}"
+        f"{words_of(summary).requests(figures.stuck.requests)}"
         for summary in summaries
         if (figures := summary.stuck) is not None
     ]
-    return f"While peers read nothing, {', '.join(parts)}."
+    return (
+        f"While {words_of(summaries[0]).peer}s read nothing, {', '.join(parts)}.{_costs(summaries)}"
+    )
+
+
+def _costs(summaries: Sequence[RunSummary]) -> str:
+    """Say what silent producers were let do, and the memory that it took."""
+    parts = []
+    for summary in summaries:
+        if summary.silent is not None:
+            memory = summary.resident_over_idle_bytes
+            over_idle = "" if memory is None else f" and needed {format_bytes(memory)} over idle"
+            parts.append(f"“{summary.label}” took {taken(summary.silent)}{over_idle}")
+    return f" Of their own {', '.join(parts)}." if parts else ""
 
 
 def _sentences(summary: RunSummary) -> Iterator[str]:
-    figures = summary.stuck
+    figures, words = summary.stuck, words_of(summary)
     if figures is None or figures.asked_seconds is None:
-        yield "No stuck peer asked for anything in this run."
+        yield f"No {words.peer} asked for anything in this run."
         return
     phase = figures.stuck
     late = phase.answered_afterwards
     afterwards = f", {late:,} answered when it was over" if late else ""
     yield (
-        f"While {plural(figures.peers, 'peer')} did not read, {phase.answered_in_phase:,} of "
-        f"{plural(phase.requests, 'listing')} were answered and {phase.refused:,} refused"
-        f"{afterwards}. {_outage(figures)}"
+        f"While {words.peers(figures)} did not read, {phase.answered_in_phase:,} of "
+        f"{words.requests(phase.requests)} were answered and {phase.refused:,} refused"
+        f"{afterwards}. {_outage(figures, words.request)}"
     )
+    if summary.silent is not None:
+        yield summary.silent.verdict
     if figures.closed:
         yield f"The server closed {closed_peers(figures)}, counted from when they had asked."
     else:
@@ -93,11 +123,11 @@ def _sentences(summary: RunSummary) -> Iterator[str]:
         yield f"Healthy clients lost {plural(figures.connections_lost, 'connection')}."
 
 
-def _outage(figures: StuckFigures) -> str:
+def _outage(figures: StuckFigures, request: str) -> str:
     if figures.nobody_answered_seconds is None:
-        return "No listing was answered since they had asked."
+        return f"No {request} was answered since they had asked."
     return (
-        f"The first answer came {nobody_answered(figures)} after the first of these listings was "
+        f"The first answer came {nobody_answered(figures)} after the first of these {request}s was "
         "due."
     )
 

@@ -6,20 +6,22 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from limiter.clock import deadline
+from loadgen.clients.connect import CONNECT_TIMEOUT_SECONDS
 from loadgen.clients.refusals import refusal_reason
 from proto.frames import encode_command, encode_payload_command
 
 if TYPE_CHECKING:
-    from loadgen.scenario import ClientPlan
+    from loadgen.clients.connection import ClientConnection
 
 Type = pb.BaseCommand
 PRODUCER_ID = CONSUMER_ID = 1
 MOST_PERMITS = 1_000_000
 
 
-def topic_of(plan: ClientPlan) -> str:
+def topic_of(namespace: str, client: int) -> str:
     """Return the topic of a healthy producer."""
-    return f"persistent://{plan.namespace.name}/beside-silent-{plan.client}"
+    return f"persistent://{namespace}/beside-silent-{client}"
 
 
 def lookup_frame(topic: str) -> bytes:
@@ -72,10 +74,19 @@ class Opening:
     """
 
     def __init__(self, topic: str, wanted: bytes) -> None:
-        self.topic = topic
+        self._topic = topic
         self._wanted = wanted
         # Empty when it is open, or why it is not.
-        self.done: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._done: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def open(self, connection: ClientConnection) -> str | None:
+        """Ask for it on a connection; return why it was not to be had, or None."""
+        connection.send(lookup_frame(self._topic))
+        try:
+            async with deadline(connection.context.clock, CONNECT_TIMEOUT_SECONDS):
+                return await self._done or None
+        except TimeoutError:
+            return f"no producer or consumer within {CONNECT_TIMEOUT_SECONDS:g} s"
 
     def next_frame(self, command: pb.BaseCommand) -> bytes | None:
         """Take an answer; return what is to be sent then."""
@@ -90,5 +101,5 @@ class Opening:
 
     def end(self, reason: str) -> None:
         """Note that it is open, or why it will not be."""
-        if not self.done.done():
-            self.done.set_result(reason)
+        if not self._done.done():
+            self._done.set_result(reason)

@@ -5,19 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from limiter.clock import deadline
-from loadgen.clients.connect import CONNECT_TIMEOUT_SECONDS
 from loadgen.clients.refusals import refusal_reason
-from loadgen.clients.scheduled_client import Reconnector, ScheduledConnection
-from loadgen.scenarios.produce_beside_silent.messages import (
-    Opening,
-    lookup_frame,
-    producer_frame,
-    topic_of,
-)
+from loadgen.clients.scheduled_client import ScheduledConnection
+from loadgen.scenarios.produce_beside_silent.messages import Opening, producer_frame, topic_of
 
 if TYPE_CHECKING:
-    from loadgen.clients.connect import Connector
     from loadgen.clients.scheduled_client import ScheduledClient
 
 
@@ -26,17 +18,12 @@ class ProducingConnection(ScheduledConnection):
 
     def __init__(self, client: ScheduledClient) -> None:
         super().__init__(client)
-        topic = topic_of(client.plan)
+        topic = topic_of(client.plan.namespace.name, client.plan.client)
         self._opening = Opening(topic, producer_frame(topic))
 
-    async def open(self) -> str:
-        """Open the producer; return why that failed, or nothing."""
-        self.send(lookup_frame(self._opening.topic))
-        try:
-            async with deadline(self.context.clock, CONNECT_TIMEOUT_SECONDS):
-                return await self._opening.done
-        except TimeoutError:
-            return f"no producer within {CONNECT_TIMEOUT_SECONDS:g} s"
+    async def open(self) -> str | None:
+        """Open the producer; return why that failed, or None."""
+        return await self._opening.open(self)
 
     def command_received(self, command: pb.BaseCommand) -> None:
         """Settle the message that a receipt names, or go on with the opening."""
@@ -64,21 +51,3 @@ class ProducingConnection(ScheduledConnection):
         """Tell the client that it has no connection."""
         self._opening.end(reason)
         super().ended(reason)
-
-
-class ProducerReconnector(Reconnector):
-    """Makes connections with an open producer."""
-
-    def __init__(self, connector: Connector, receive_buffer_bytes: int) -> None:
-        super().__init__(connector, receive_buffer_bytes, ProducingConnection)
-
-    async def connect(self, client: ScheduledClient) -> None:
-        """Connect a client and open its producer, or tell it why that failed."""
-        connection = ProducingConnection(client)
-        failure = await self._connector.connect(connection, self._receive_buffer_bytes)
-        failure = failure or await connection.open()
-        if failure:
-            connection.close()
-            client.unreachable(failure)
-        else:
-            client.connected(connection)

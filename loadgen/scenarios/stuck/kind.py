@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from loadgen.errors import LoadgenError
 from loadgen.scenarios.kind import ReportWords, ScenarioKind
 from loadgen.scenarios.stuck.scenario import StuckScenario
-from loadgen.scenarios.stuck.summary import PEERS_NAME, stuck_document, write_peers
+from loadgen.stuck_peers.summary import PEERS_NAME, stuck_document, write_peers
 from loadgen.units import format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ STUCK = ScenarioKind(
     report="loadgen.report.stuck.section:STUCK_ADDITION",
     files=(PEERS_NAME,),
     write=write_peers,
-    summarize=lambda scenario, reports: {"stuck": stuck_document(scenario, reports)},
+    summarize=lambda scenario, reports: {
+        "stuck": stuck_document(scenario.stuck_pipelined, reports)
+    },
     check=_require_peers,
 )

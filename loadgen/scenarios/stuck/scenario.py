@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from loadgen.clients.schedule import require_few_requests
-from loadgen.scenario import (
-    BufferSize,
-    ClientPlan,
-    Duration,
-    Moment,
-    NamespaceExpectation,
-    ReadRate,
-    Scenario,
-    source_address,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from loadgen.scenario import BufferSize, Duration, Moment, NamespaceExpectation, ReadRate
+from loadgen.stuck_peers.scenario import BesidePeersScenario, PeersWanted
 
 
-class StuckScenario(Scenario):
+class StuckScenario(BesidePeersScenario):
     """Healthy clients that list again and again, while peers pipeline listings and read nothing."""
-
-    more_time: ClassVar[str] = "more --interval-seconds"
 
     kind: Literal["stuck"] = "stuck"
     clients: Annotated[int, Field(ge=1, le=100_000)] = 10
-    read_rate_bytes_per_second: ReadRate = 0.0
-    receive_buffer_bytes: BufferSize = 0
-    timeout_seconds: Duration = 30.0
     # The clients take turns within it.
     interval_seconds: float = Field(
         default=1.0,
@@ -72,40 +55,14 @@ class StuckScenario(Scenario):
         default=0.0, description="How long they stay unless they are closed; 0: to the end."
     )
 
-    @model_validator(mode="after")
-    def _possible(self) -> Self:
-        if self.stuck_peers and self.stuck_at_seconds >= self.duration_seconds:
-            raise ValueError(
-                f"--stuck-at-seconds {self.stuck_at_seconds:g} is not before the end of "
-                f"--duration-seconds {self.duration_seconds:g}"
-            )
-        require_few_requests(self, "--clients, --interval-seconds and --duration-seconds")
-        return self
-
     @property
-    def connections(self) -> int:
-        """Number of connections at once, those of the stuck peers included."""
-        return self.clients + self.stuck_peers
-
-    @property
-    def stuck_until_seconds(self) -> float | None:
-        """The moment at which stuck peers leave of their own accord; None: the end of the run."""
-        return self.stuck_at_seconds + self.stuck_seconds if self.stuck_seconds else None
-
-
-def peer_plans(
-    scenario: StuckScenario, task: int, tasks: int, *, loopback: bool = False
-) -> Iterator[ClientPlan]:
-    """Yield the stuck peers of one task: every ``tasks``-th, from number ``task``.
-
-    A peer's number counts from 0 beside those of the healthy clients; its intended start is when
-    it asks.
-    """
-    namespaces = scenario.stuck_namespaces or scenario.namespaces
-    for peer in range(task, scenario.stuck_peers, tasks):
-        yield ClientPlan(
-            client=peer,
-            namespace=namespaces[peer % len(namespaces)],
-            intended_start_seconds=scenario.stuck_at_seconds,
-            source_address=source_address(scenario.clients + peer) if loopback else None,
+    def peers(self) -> PeersWanted:
+        """The stuck peers."""
+        return PeersWanted(
+            count=self.stuck_peers,
+            at_option="--stuck-at-seconds",
+            at_seconds=self.stuck_at_seconds,
+            seconds=self.stuck_seconds,
+            receive_buffer_bytes=self.stuck_receive_buffer_bytes,
+            namespaces=self.stuck_namespaces or self.namespaces,
         )

@@ -178,13 +178,11 @@ async def test_a_peer_that_leaves_while_it_is_not_read_is_noticed_within_half_a_
         assert set(connection.flow_totals.connections.values()) == {0}
 
 
-# -- upstream's PatternConsumerBackPressureTest, scaled down ---------------------------------------
-
-
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
 async def test_all_listings_of_one_client_arrive_that_pipelines_them_and_reads_late(
     profile: str,
 ) -> None:
+    """Upstream: PatternConsumerBackPressureTest case 1, scaled down."""
     # Given a high mark of 1 MiB, a low one of 32 KiB, and answers of 4.2 MB in all
     names = topic_names("public/default", 512, name_bytes=64)
     keys = {

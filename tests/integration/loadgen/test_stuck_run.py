@@ -20,7 +20,7 @@ from loadgen.run.options import RunOptions
 from loadgen.run.run import RunResult, execute
 from loadgen.scenario import NamespaceExpectation
 from loadgen.scenarios.stuck.scenario import StuckScenario
-from loadgen.scenarios.stuck.summary import PEERS_NAME
+from loadgen.stuck_peers.summary import PEERS_NAME
 from loadgen.tasks.task import TaskPlan
 from proto.version import FLOODGATE_VERSION, SERVER_VERSION
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names

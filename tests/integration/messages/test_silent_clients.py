@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +13,8 @@ from broker.messages.topic import PersistentTopic
 from limiter.flow.causes import PauseCause
 from proto.frames import encode_payload_command
 from proto.names import TopicName
-from tests.support.processes.cluster import cluster, until
+from tests.support.clocks.settle import settle
+from tests.support.processes.cluster import cluster
 from tests.support.subscriptions.messages import message
 
 if TYPE_CHECKING:
@@ -42,9 +44,38 @@ async def stored(parts: Cluster, name: str, sizes: list[int]) -> None:
         topic.ledger.append(data, digest_of(parse_metadata(data)))
 
 
-async def subscribed(parts: Cluster, topic: str, kind: str, subscription: str) -> RawPeer:
+class Watched:
+    """A client, and the broker's side of it from before it is sent anything.
+
+    Attributes:
+        peak_bytes: The most that ever waited for it.
+        unwritable: Set once more waits than may.
+    """
+
+    def __init__(self, parts: Cluster, peer: RawPeer) -> None:
+        self.peer = peer
+        self.cnx = parts.cnx(peer, "broker")
+        self.peak_bytes = 0
+        self.unwritable = asyncio.Event()
+        self._weigh = self.cnx.outbound.weigh
+        self._mark_crossed = self.cnx.writability_changed
+        self.cnx.outbound.weigh = self._weighed
+        self.cnx.writability_changed = self._crossed
+
+    def _weighed(self, *sizes: int) -> None:
+        self._weigh(*sizes)
+        self.peak_bytes = max(self.peak_bytes, self.cnx.outbound.pending_bytes)
+
+    def _crossed(self, *, writable: bool) -> None:
+        self._mark_crossed(writable=writable)
+        if not writable:
+            self.unwritable.set()
+
+
+async def subscribed(parts: Cluster, topic: str, kind: str, subscription: str) -> Watched:
     """Return a client with a consumer that has room for everything."""
     peer = await parts.peer("broker", receive_buffer_bytes=4_096)
+    watched = Watched(parts, peer)
     asked = pb.CommandSubscribe(
         topic=f"persistent://public/default/{topic}",
         subscription=subscription,
@@ -58,7 +89,7 @@ async def subscribed(parts: Cluster, topic: str, kind: str, subscription: str) -
     while (await peer.command()).type != Type.SUCCESS:
         pass
     await peer.send(Type(type=Type.FLOW, flow=flow))
-    return peer
+    return watched
 
 
 async def produced(parts: Cluster, name: str) -> RawPeer:
@@ -89,13 +120,12 @@ async def test_what_waits_for_a_consumer_that_does_not_read_is_bounded(
         # Given
         await stored(parts, "large", [size] * max(3, 4_000_000 // size))
         # When
-        peers = [await subscribed(parts, "large", kind, f"s-{one}") for one in range(3)]
-        outbound = [parts.cnx(peer, "broker").outbound for peer in peers]
-        await until(lambda: not any(one.writable for one in outbound))
+        clients = [await subscribed(parts, "large", kind, f"s-{one}") for one in range(3)]
+        for client in clients:
+            await client.unwritable.wait()
+        await settle()
         # Then
-        for _ in range(20):
-            await until(lambda: True)
-            assert max(one.pending_bytes for one in outbound) <= HIGH + GATHERED + size + 1_000
+        assert max(client.peak_bytes for client in clients) <= HIGH + GATHERED + size + 1_000
 
 
 async def test_a_producer_whose_receipts_are_not_read_is_paused_and_others_are_not() -> None:
@@ -108,7 +138,7 @@ async def test_a_producer_whose_receipts_are_not_read_is_paused_and_others_are_n
         while cnx.outbound.writable:
             await silent.send_bytes(b"".join(send(sent + one) for one in range(100)))
             sent += 100
-            await until(lambda: True)
+            await settle()
         # Then
         assert cnx.gate.is_closed_for(PauseCause.OUTBOUND_BUFFER_FULL)
         await healthy.send_bytes(send(0))
@@ -125,9 +155,8 @@ async def test_a_producer_is_paused_by_deliveries_that_its_connection_does_not_r
         await stored(parts, "large", [100_000] * 20)
         silent = await subscribed(parts, "large", "Shared", "s")
         other = await subscribed(parts, "large", "Shared", "s")
-        cnx = parts.cnx(silent, "broker")
         # When
-        await until(lambda: not cnx.outbound.writable)
+        await silent.unwritable.wait()
         # Then
-        assert cnx.gate.is_closed_for(PauseCause.OUTBOUND_BUFFER_FULL)
-        assert (await other.command()).type == Type.MESSAGE
+        assert silent.cnx.gate.is_closed_for(PauseCause.OUTBOUND_BUFFER_FULL)
+        assert (await other.peer.command()).type == Type.MESSAGE

@@ -19,7 +19,7 @@ from loadgen.results.summary import parse_summary
 from loadgen.results.writing import summarized, write_requests
 from loadgen.scenario import NamespaceExpectation
 from loadgen.scenarios.stuck.scenario import StuckScenario
-from loadgen.scenarios.stuck.summary import PeerEnd, PeerRecord, stuck_document, write_peers
+from loadgen.stuck_peers.summary import PeerEnd, PeerRecord, stuck_document, write_peers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,7 +105,7 @@ def summary_json(name: str, found: TaskReport) -> dict[str, Any]:
         "clients": SCENARIO.clients,
         **summarized([found]),
         "processes": {},
-        "stuck": stuck_document(SCENARIO, [found]),
+        "stuck": stuck_document(SCENARIO.stuck_pipelined, [found]),
     }
 
 

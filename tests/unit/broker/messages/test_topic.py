@@ -200,3 +200,30 @@ async def test_a_publish_rate_pauses_the_connection() -> None:
     topic.policies_changed()
     assert cnx.gate.open
     await settle()
+
+
+@pytest.mark.parametrize("at_whose_wish", ["the client's", "the broker's"])
+async def test_a_connection_is_read_again_though_who_used_up_the_rate_is_closed(
+    at_whose_wish: str,
+) -> None:
+    """Upstream: PIP-434 part 2 case 1."""
+    # Given a producer that was paused for a second, on a connection with another one
+    hand = TopicOnHand(policies=replace(DEFAULTS, publish_rate=Rate(messages=1)))
+    topic, cnx = await hand.topic(), hand.connection(limits(hand.clock))
+    guilty, other = cnx.producer(1), cnx.producer(2)
+    add(topic, guilty)
+    add(topic, other)
+    publish(topic, guilty)
+    assert not cnx.gate.open
+    # When
+    if at_whose_wish == "the client's":
+        guilty.close(7)
+    else:
+        guilty.disconnect()
+    # Then
+    assert list(cnx.producers) == [2]
+    hand.clock.advance(0.99)
+    assert not cnx.gate.open
+    hand.clock.advance(0.02)
+    assert cnx.gate.open
+    await settle()

@@ -26,10 +26,11 @@ class Limited:
         return self.limiter.remaining
 
 
-# -- upstream's TimedSingleThreadRateLimiterTest, in its order -------------------------------------
+# -- upstream's cases, in their order --------------------------------------------------------------
 
 
 def test_a_new_limiter_has_all_permits_of_its_period() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 1."""
     # When
     limiter = TimedRateLimiter(100, 5.0, ManualClock())
     # Then
@@ -38,6 +39,7 @@ def test_a_new_limiter_has_all_permits_of_its_period() -> None:
 
 @pytest.mark.parametrize("seconds", [1.0, 2.0, MINUTE_SECONDS])
 def test_a_period_is_counted_in_seconds_whatever_unit_it_was_given_in(seconds: float) -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 2."""
     # Given
     limited = Limited(1, seconds, window=HOUR_SECONDS)
     limited.acquires(1)
@@ -50,27 +52,32 @@ def test_a_period_is_counted_in_seconds_whatever_unit_it_was_given_in(seconds: f
 
 
 def test_what_was_acquired_is_missing_from_what_remains() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 3."""
     limited = Limited(100)
     assert (limited.acquires(1), limited.remaining) == ([1], 99)
     assert (limited.acquires(10), limited.remaining) == ([10], 89)
 
 
 def test_of_more_than_remains_the_rest_is_granted() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 4."""
     limited = Limited(10)
     assert (limited.acquires(8, 5), limited.remaining) == ([8, 2], 0)
 
 
 def test_when_nothing_remains_nothing_is_granted() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 5."""
     limited = Limited(5)
     assert (limited.acquires(5, 3), limited.remaining) == ([5, 0], 0)
 
 
 def test_to_acquire_none_costs_none() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 6."""
     limited = Limited(10)
     assert (limited.acquires(0), limited.remaining) == ([0], 10)
 
 
 def test_after_a_period_there_are_all_permits_again() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 7."""
     # Given
     limited = Limited(10, 0.100)
     limited.acquires(10)
@@ -81,6 +88,7 @@ def test_after_a_period_there_are_all_permits_again() -> None:
 
 
 def test_before_the_period_is_over_there_are_no_more() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 8."""
     # Given
     limited = Limited(10)
     limited.acquires(10)
@@ -91,6 +99,7 @@ def test_before_the_period_is_over_there_are_no_more() -> None:
 
 
 def test_when_the_window_is_over_everything_is_granted() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 9."""
     # Given
     limited = Limited(10, window=0.500)
     within = limited.acquires(15)
@@ -101,20 +110,24 @@ def test_when_the_window_is_over_everything_is_granted() -> None:
 
 
 def test_a_window_of_nothing_does_not_limit() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 10."""
     assert Limited(10, window=0.0).acquires(7_000) == [7_000]
 
 
 def test_a_high_rate_is_granted_in_full_and_no_more() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 11."""
     limited = Limited(1_000)
     assert (limited.acquires(*[100] * 10), limited.remaining) == ([100] * 10, 0)
     assert limited.acquires(100) == [0]
 
 
 def test_a_low_rate_is_granted_in_full_and_no_more() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 12."""
     assert Limited(3).acquires(1, 1, 1, 1) == [1, 1, 1, 0]
 
 
 def test_what_was_not_used_of_a_period_is_lost() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 13."""
     # Given
     limited = Limited(10, 0.100)
     limited.acquires(6)
@@ -125,6 +138,7 @@ def test_what_was_not_used_of_a_period_is_lost() -> None:
 
 
 def test_many_who_ask_in_one_period_share_its_permits() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 14."""
     # Given
     limited = Limited(20, 0.100)
     first = limited.acquires(*[5] * 5)
@@ -136,6 +150,7 @@ def test_many_who_ask_in_one_period_share_its_permits() -> None:
 
 
 def test_a_period_may_be_very_short() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 15."""
     # Given
     limited = Limited(5, 0.010)
     limited.acquires(5)
@@ -146,6 +161,7 @@ def test_a_period_may_be_very_short() -> None:
 
 
 def test_a_period_may_be_very_long() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 16."""
     # Given
     limited = Limited(10, HOUR_SECONDS)
     # When
@@ -155,20 +171,24 @@ def test_a_period_may_be_very_long() -> None:
 
 
 def test_a_rate_may_be_one() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 17."""
     assert Limited(1).acquires(1, 1) == [1, 0]
 
 
 def test_a_request_above_the_rate_gets_the_whole_rate() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 18."""
     limited = Limited(10)
     assert (limited.acquires(1_000), limited.remaining) == ([10], 0)
 
 
 def test_a_negative_request_gets_nothing_and_changes_nothing() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 19."""
     limited = Limited(10)
     assert (limited.acquires(-5), limited.remaining) == ([0], 10)
 
 
 def test_each_period_has_its_own_permits() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 20."""
     # Given
     limited = Limited(5, 0.050)
     seen = [(limited.acquires(5), limited.remaining)]
@@ -181,11 +201,13 @@ def test_each_period_has_its_own_permits() -> None:
 
 
 def test_many_small_requests_in_a_row_use_the_period_up() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 21."""
     limited = Limited(100)
     assert (limited.acquires(*[2] * 50), limited.remaining) == ([2] * 50, 0)
 
 
 def test_two_bursts_in_one_period_share_its_permits() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 22."""
     assert Limited(50).acquires(30, 25) == [30, 20]
 
 

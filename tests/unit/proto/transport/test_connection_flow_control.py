@@ -164,7 +164,7 @@ async def test_an_entry_queued_after_the_end_gives_back_at_once() -> None:
         assert (connection.left, connection.totals.pending_bytes) == (["late"], 0)
 
 
-# -- frames: upstream's PulsarFlowControlHandlerTest ----------------------------------------------
+# -- frames ----------------------------------------------------------------------------------------
 
 
 def close_gate_at(connection: WatchedConnection, *request_ids: int) -> None:
@@ -179,6 +179,7 @@ def close_gate_at(connection: WatchedConnection, *request_ids: int) -> None:
 
 @BOTH
 async def test_delivery_stops_when_the_gate_closes_during_a_read(link: Link) -> None:
+    """Upstream: PulsarFlowControlHandlerTest case 1."""
     async with controlled_peer(link) as (connection, peer):
         # Given
         close_gate_at(connection, 1)
@@ -202,6 +203,7 @@ async def test_delivery_stops_when_the_gate_closes_during_a_read(link: Link) -> 
 
 @BOTH
 async def test_one_frame_is_delivered_for_each_time_the_gate_opens(link: Link) -> None:
+    """Upstream: PulsarFlowControlHandlerTest case 2."""
     async with controlled_peer(link) as (connection, peer):
         # Given
         close_gate_at(connection, 1, 2, 3)

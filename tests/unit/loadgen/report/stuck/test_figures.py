@@ -10,7 +10,7 @@ from rich.console import Console
 
 from loadgen.report.figures import figure_rows
 from loadgen.report.tables import summary_tables
-from loadgen.scenarios.stuck.summary import PeerEnd
+from loadgen.stuck_peers.summary import PeerEnd
 from tests.support.runs.stuck_runs import peer, report, row, stuck_summaries, summary
 
 

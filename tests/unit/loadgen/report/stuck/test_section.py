@@ -6,17 +6,24 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from loadgen.errors import UsageError
 from loadgen.report.page import render_report
 from loadgen.report.stuck.dots import dot_charts, request_dots, stuck_span
 from loadgen.report.stuck.pictures import draw_stuck_pictures
+from loadgen.report.stuck.silent_pictures import draw_silent_pictures
 from loadgen.results.reading import load_run
-from loadgen.scenarios.stuck.summary import PeerEnd
+from loadgen.scenarios.produce_beside_silent.scenario import SilentScenario
+from loadgen.stuck_peers.summary import PeerEnd
+from server.configuration.flow import HIGH_WATER_MARK_KEY, PAUSE_KEY
 from tests.support.runs.run_directories import edit_json, write_three_runs
 from tests.support.runs.stuck_runs import (
     ASKED,
     GONE,
+    SCENARIO,
     peer,
     report,
     row,
@@ -111,6 +118,72 @@ def test_closed_peers_are_told_in_words(tmp_path: Path) -> None:
     assert "Healthy clients lost 1 connection." in page
 
 
+SILENT = {
+    "producers": 2,
+    "consumers": 1,
+    "messages_wanted": 400_000,
+    "messages_sent": 22_900,
+    "producers_held_up": 2,
+    "producers_closed": 0,
+    "verdict": "Nobody was harmed <at all>.",
+}
+
+
+def silent_run(directory: Path) -> Run:
+    """Return a run beside silent clients of a broker that pauses them, and that was watched."""
+    write_stuck_run(directory, report([row(0, 1.0, 1.1), row(0, 2.0, 2.1)], (peer(),)))
+    settings = {PAUSE_KEY: "true", HIGH_WATER_MARK_KEY: "65536"}
+    memory = {
+        "heap": None,
+        "direct": None,
+        "outbound_pending_peak_bytes": 250_000,
+        "resident_idle_bytes": 100_000_000,
+        "resident_peak_bytes": 125_165_824,
+        "resident_over_idle_bytes": 25_165_824,
+        "resident_over_first_scrape_bytes": 25_165_824,
+        "heap_timeouts": 0,
+        "direct_timeouts": 0,
+    }
+    edit_json(
+        directory / "summary.json",
+        scenario="produce-beside-silent",
+        silent=SILENT,
+        servers={"broker": {"version": "x", "settings": settings}},
+        processes={"broker": memory},
+    )
+    wanted = SilentScenario(service_url="pulsar://h:1", namespaces=SCENARIO.namespaces)
+    edit_json(directory / "run.json", scenario=wanted.model_dump(mode="json"))
+    metrics = {
+        "at_seconds": [0.0, 2.0],
+        "process": ["broker", "broker"],
+        "metric": ["floodgate_outbound_pending_bytes"] * 2,
+        "value": [0.0, 250_000.0],
+    }
+    pq.write_table(pa.table(metrics), directory / "server-metrics.parquet")
+    return load_run(directory)
+
+
+def test_a_page_of_runs_beside_silent_clients_speaks_of_messages(tmp_path: Path) -> None:
+    # When
+    page = render_report([silent_run(tmp_path / "silent")])
+    # Then
+    assert "<h1>Publishing beside clients that do not read</h1>" in page
+    assert "Every message of the producers that read" in page
+    assert "took 22,900 of 400,000 messages and needed 24 MB over idle." in page
+    assert "<dt>of them held up</dt><dd>2 of 2</dd>" in page
+    assert "Nobody was harmed &lt;at all&gt;." in page
+    assert "2 silent producers and 2 silent consumers read nothing" in page
+    assert "listings due" not in page
+
+
+def test_what_is_unread_is_charted_with_the_marks_at_which_silent_clients_are_paused(
+    tmp_path: Path,
+) -> None:
+    page = render_report([silent_run(tmp_path / "silent")])
+    assert page.count('class="limit-label"') == 1
+    assert "limit 0.2 MB" in page
+
+
 def test_labels_are_escaped(tmp_path: Path) -> None:
     directory = write_stuck_run(tmp_path / "evil")
     edit_json(directory / "summary.json", label="<img src=x>")
@@ -121,6 +194,22 @@ def test_pictures_are_drawn_for_light_and_dark_pages(runs: list[Run], tmp_path: 
     paths = draw_stuck_pictures(runs, tmp_path / "images")
     assert [path.name for path in paths] == ["stuck.png", "stuck-dark.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
+
+
+def test_runs_beside_silent_clients_have_a_picture_of_their_own(tmp_path: Path) -> None:
+    found = [silent_run(tmp_path / name) for name in ("one", "other")]
+    paths = draw_silent_pictures(found, tmp_path / "images")
+    assert [path.name for path in paths] == ["beside-silent.png", "beside-silent-dark.png"]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
+
+
+def test_a_picture_beside_silent_clients_takes_no_other_runs(
+    runs: list[Run], tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="is no run of produce-beside-silent: name only such"):
+        draw_silent_pictures(runs, tmp_path)
+    with pytest.raises(UsageError, match="a picture takes 3 runs, not 4"):
+        draw_silent_pictures([silent_run(tmp_path / "one")] * 4, tmp_path)
 
 
 def test_a_picture_without_refusals_is_drawn_too(runs: list[Run], tmp_path: Path) -> None:

@@ -13,10 +13,11 @@ import proto.PulsarApi_pb2 as pb
 from loadgen.clients.context import ClientContext, RunTime
 from loadgen.clients.records import RequestCounters
 from loadgen.scenario import NamespaceExpectation
-from loadgen.scenarios.stuck.close_watch import LOOK_EVERY_SECONDS, CloseWatch
-from loadgen.scenarios.stuck.peer import StuckPeer
-from loadgen.scenarios.stuck.scenario import StuckScenario, peer_plans
-from loadgen.scenarios.stuck.summary import PeerEnd
+from loadgen.scenarios.stuck.peer import ListingPeer
+from loadgen.scenarios.stuck.scenario import StuckScenario
+from loadgen.stuck_peers.close_watch import LOOK_EVERY_SECONDS, CloseWatch
+from loadgen.stuck_peers.scenario import peer_plans
+from loadgen.stuck_peers.summary import PeerEnd
 from proto.frames import encode_command
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
@@ -52,7 +53,7 @@ class Desk:
         )
         (plan,) = peer_plans(scenario, 0, 1)
         self.watch = CloseWatch(self.clock, loopback=True)
-        self.peer = StuckPeer(plan, context, self.watch)
+        self.peer = ListingPeer(plan, context, self.watch)
         listening = socket.create_server(("127.0.0.1", 0))
         self.ours = socket.create_connection(listening.getsockname())
         self.server, _ = listening.accept()
@@ -65,7 +66,7 @@ class Desk:
         await loop.create_connection(lambda: self.peer, sock=self.ours)
         await loop.sock_sendall(self.server, CONNECTED)
         await self.peer.handshake
-        self.peer.connected()
+        await self.peer.connected()
         await loop.sock_recv(self.server, 65_536)  # its CONNECT
         return self
 
@@ -104,7 +105,7 @@ async def desk() -> AsyncIterator[Desk]:
 async def test_it_asks_for_all_listings_in_one_go(desk: Desk) -> None:
     # When
     desk.clock.advance(2)
-    desk.peer.ask()
+    desk.peer.begin()
     # Then
     assert await desk.requests(3) == [1, 2, 3]
     assert desk.peer.record.asked_seconds == 2
@@ -112,7 +113,7 @@ async def test_it_asks_for_all_listings_in_one_go(desk: Desk) -> None:
 
 async def test_it_reads_nothing(desk: Desk) -> None:
     # Given
-    desk.peer.ask()
+    desk.peer.begin()
     # When
     desk.flood()
     await settle()
@@ -125,7 +126,7 @@ async def test_it_reads_nothing(desk: Desk) -> None:
 async def test_one_that_reads_takes_no_more_than_its_rate() -> None:
     # Given
     desk = await Desk(stuck_pipelined=1, stuck_read_rate_bytes_per_second=10_000.0).connected()
-    desk.peer.ask()
+    desk.peer.begin()
     # When a listing of any length begins to come
     desk.server.send(b"\x00\x10\x00\x04\x00\x10\x00\x00" + b"\x08\x21\x8a\x02" + b"\0" * 50_000)
     await until(lambda: desk.peer.record.bytes >= 1_000)
@@ -140,7 +141,7 @@ async def test_one_that_reads_takes_no_more_than_its_rate() -> None:
 
 async def test_a_server_that_resets_is_noticed_with_the_moment(desk: Desk) -> None:
     # Given
-    desk.peer.ask()
+    desk.peer.begin()
     desk.flood()
     desk.clock.advance(3)
     # When
@@ -155,7 +156,7 @@ async def test_a_server_that_resets_is_noticed_with_the_moment(desk: Desk) -> No
 
 async def test_a_server_that_closes_behind_unread_bytes_is_noticed_as_well(desk: Desk) -> None:
     # Given
-    desk.peer.ask()
+    desk.peer.begin()
     await desk.requests(3)
     desk.flood()
     desk.clock.advance(3)
@@ -168,7 +169,7 @@ async def test_a_server_that_closes_behind_unread_bytes_is_noticed_as_well(desk:
 
 async def test_leaving_does_not_undo_that_the_server_had_closed(desk: Desk) -> None:
     # Given
-    desk.peer.ask()
+    desk.peer.begin()
     desk.server.close()
     desk.clock.advance(1)
     closed_seconds = desk.peer.record.gone_seconds
@@ -184,7 +185,7 @@ async def test_leaving_does_not_undo_that_the_server_had_closed(desk: Desk) -> N
 
 async def test_leaving_is_told_from_being_closed_and_is_watched_no_more(desk: Desk) -> None:
     # When
-    desk.peer.ask()
+    desk.peer.begin()
     desk.clock.advance(4)
     desk.peer.leave()
     # Then
@@ -197,7 +198,7 @@ async def test_a_peer_without_connection_asks_for_nothing() -> None:
     desk = Desk()
     # When
     desk.peer.unreachable("Connection refused")
-    desk.peer.ask()
+    desk.peer.begin()
     desk.peer.leave()
     # Then
     record = desk.peer.record

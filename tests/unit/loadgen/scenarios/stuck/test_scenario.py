@@ -11,7 +11,8 @@ from loadgen.clients.schedule import due_moments, scheduled_plans
 from loadgen.executors.worker import read_plan
 from loadgen.scenario import NamespaceExpectation
 from loadgen.scenarios.storm.scenario import StormScenario
-from loadgen.scenarios.stuck.scenario import StuckScenario, peer_plans
+from loadgen.scenarios.stuck.scenario import StuckScenario
+from loadgen.stuck_peers.scenario import peer_plans
 from loadgen.tasks.task import TaskPlan
 
 
@@ -70,8 +71,8 @@ def test_peers_take_source_addresses_after_those_of_the_clients() -> None:
 
 
 def test_peers_leave_after_their_time_or_at_the_end() -> None:
-    assert scenario(stuck_at_seconds=2, stuck_seconds=6).stuck_until_seconds == 8
-    assert scenario().stuck_until_seconds is None
+    assert scenario(stuck_at_seconds=2, stuck_seconds=6).peers.until_seconds == 8
+    assert scenario().peers.until_seconds is None
 
 
 @pytest.mark.parametrize(

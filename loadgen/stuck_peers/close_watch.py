@@ -12,7 +12,7 @@ import select
 import time
 from typing import TYPE_CHECKING
 
-from loadgen.scenarios.stuck.socket_states import SocketStates
+from loadgen.stuck_peers.socket_states import SocketStates
 
 if TYPE_CHECKING:
     import socket

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadgen.results.stuck import parse_stuck
-from loadgen.scenarios.stuck.summary import PeerEnd, PeerRecord, stuck_document
+from loadgen.stuck_peers.summary import PeerEnd, PeerRecord, stuck_document
 from tests.support.runs.stuck_runs import (
     ASKED,
     GONE,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def figures(*reports: TaskReport):
-    found = parse_stuck(stuck_document(SCENARIO, reports))
+    found = parse_stuck(stuck_document(SCENARIO.stuck_pipelined, reports))
     assert found is not None
     return found
 

@@ -1,4 +1,4 @@
-"""Sums up a run of the scenario ``stuck``: its peers, and three phases.
+"""Sums up a run beside stuck peers: those peers, and three phases.
 
 A request belongs to the phase in which it was due: before any stuck peer had asked, while at least
 one was there, after the last one was gone.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,6 +33,8 @@ PEER_ROWS = pa.schema(
         pa.field("end", pa.string()),
         pa.field("reason", pa.string(), nullable=False),
         pa.field("bytes", pa.int64(), nullable=False),
+        pa.field("sent", pa.int64(), nullable=False),
+        pa.field("held_up_seconds", pa.float64()),
     ]
 )
 
@@ -54,6 +56,8 @@ class PeerRecord:
         gone_seconds: When its connection was over; None if it never had one.
         end: How it ended; None while it lasts.
         bytes: Bytes that it read after it had asked.
+        sent: Requests or messages that it has sent.
+        held_up_seconds: Since when the server takes no more from it; None if it does.
     """
 
     peer: int
@@ -63,6 +67,8 @@ class PeerRecord:
     end: PeerEnd | None = None
     reason: str = ""
     bytes: int = 0
+    sent: int = 0
+    held_up_seconds: float | None = None
 
 
 def peer_records(reports: Iterable[TaskReport]) -> list[PeerRecord]:
@@ -90,15 +96,7 @@ class _Ended:
     outcome: str
 
 
-class HasPipelined(Protocol):
-    """A scenario with peers that do not read, as far as its summary depends on it."""
-
-    @property
-    def stuck_pipelined(self) -> int:
-        """Requests that each of them sends in one go."""
-
-
-def stuck_document(scenario: HasPipelined, reports: Sequence[TaskReport]) -> dict[str, Any]:
+def stuck_document(pipelined: int, reports: Sequence[TaskReport]) -> dict[str, Any]:
     """Describe the stuck peers and how the healthy clients fared before, with and after them.
 
     Closings count from when the first peer asked; a moment that never came is None.
@@ -110,7 +108,7 @@ def stuck_document(scenario: HasPipelined, reports: Sequence[TaskReport]) -> dic
     requests = [each for report in reports for each in _ended(report)]
     return {
         "peers": len(peers),
-        "pipelined": scenario.stuck_pipelined,
+        "pipelined": pipelined,
         "unreachable": sum(peer.end == PeerEnd.UNREACHABLE for peer in peers),
         "closed": len(closed),
         "asked_seconds": asked,
@@ -122,6 +120,15 @@ def stuck_document(scenario: HasPipelined, reports: Sequence[TaskReport]) -> dic
         "connections_lost": sum(report.facts.connections_lost for report in reports),
         "phases": _phases(requests, asked, gone),
     }
+
+
+def phase_between(
+    reports: Sequence[TaskReport], begin: float | None, end: float | None
+) -> dict[str, Any]:
+    """Describe the requests that were due from ``begin`` until ``end``; None is never."""
+    first, last = (float("inf") if moment is None else moment for moment in (begin, end))
+    ended = [each for report in reports for each in _ended(report)]
+    return _phase([each for each in ended if first <= each.due_seconds < last], last)
 
 
 def _closings(peers: Sequence[PeerRecord]) -> list[float]:

@@ -1,0 +1,44 @@
+"""The words in which the report speaks of a scenario's stuck peers and of those beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loadgen.units import plural
+
+if TYPE_CHECKING:
+    from loadgen.results.stuck import StuckFigures
+    from loadgen.results.summary import RunSummary
+
+
+@dataclass(frozen=True)
+class PeerWords:
+    """A scenario's words.
+
+    Attributes:
+        request: What healthy clients send on a schedule.
+        peer: What a client that does not read is called.
+        healthy: Those beside it.
+    """
+
+    request: str
+    peer: str
+    healthy: str
+
+    def requests(self, count: int) -> str:
+        """Return a number of requests in words."""
+        return plural(count, self.request)
+
+    def peers(self, figures: StuckFigures) -> str:
+        """Return how many peers there were, in words."""
+        return plural(figures.peers, self.peer)
+
+
+LISTINGS = PeerWords("listing", "stuck peer", "healthy clients")
+MESSAGES = PeerWords("message", "silent client", "producers that read")
+
+
+def words_of(summary: RunSummary) -> PeerWords:
+    """Return the words for a run."""
+    return LISTINGS if summary.silent is None else MESSAGES

@@ -1,0 +1,1 @@
+"""Peers that do not read beside healthy clients, as several scenarios have them."""
