@@ -1,244 +1,331 @@
-"""SIGKILL between write, receipt and cursor flush: every message with a receipt is there.
+"""Generated histories of messages under a broker that dies: nothing with a receipt is lost.
 
-A broker with a message log kills itself at named points while messages of four topics, one for
-each type of subscription, are published and in part acknowledged. The next one is asked for what
-is left; in the end it is stopped with SIGTERM, and nothing that was acknowledged may come again.
+A history has four topics, one for each type of subscription, with random steps of producers and
+consumers: publishing (batches too), all kinds of acknowledgement, negative ones, seeks, unloads,
+consumers and producers that come and go. Meanwhile the broker is killed again and again, at named
+points between write, receipt and cursor flush, or at any moment, or it is stopped with SIGTERM under
+load. At the end of a history two brokers that nobody kills are asked for what is left: all that is
+owed must come, in order where that is promised, and what was acknowledged before the clean stop
+between them must not.
+
+Half of the histories have receipts behind the write, the others behind fsync; of those some lose at
+each death what was not synced, as without power. A third of them goes through a proxy.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import secrets
 import shutil
+import signal
+import socket
 import sys
 import time
+import urllib.error
 import urllib.request
-from dataclasses import dataclass, field
+from collections import Counter
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
-import proto.PulsarApi_pb2 as pb
-from benchmarks.messages.wire import RawPeer, connected, message_of
 from limiter.clock import LoopClock, deadline
-from loadgen.servers.processes import ServerLaunch, running_server
-from proto.frames import encode_payload_command
+from loadgen.servers.processes import STOP_SECONDS, ServerLaunch, ServerStartError, running_server
 from tests.proof.result import ProofOptions, ProofResult
-from tests.proof.servers import ClusterSettings, server_address
-from tests.support.stores.killed_broker import POINTS
+from tests.proof.servers import LOCAL, server_address
+from tests.support.messages.model import ALONE, SubType
+from tests.support.messages.truth import Truth, Wrong
+from tests.support.messages.wire_history import SUBSCRIPTION, WireHistory
+from tests.support.messages.wire_peer import RefusedError, WirePeer
+from tests.support.stores.killed_broker import NEVER, POINTS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from loadgen.servers.processes import ServerProcess
 
-KINDS = ("Exclusive", "Failover", "Shared", "Key_Shared")
-QUICK_SECONDS, SECONDS = 20.0, 600.0
-LIFE_SECONDS, QUIET_SECONDS = 3.0, 0.5
-ACTIVE_SECONDS = 1.2
-LATEST_KILL = 150
-KEYS = 5
+KINDS = (*ALONE, SubType.Shared, SubType.Key_Shared)
+ANY_MOMENT, STOPPED = "any-moment", "stopped"
+WAYS = (*POINTS, ANY_MOMENT, STOPPED)
+"""All ways in which the life of a broker ends."""
+BEHIND_SYNC = ("before-sync", "behind-sync")
+SYNCS = 60
+LIVES = 4
+LIFE_SECONDS = 3.0
+SAVED_SECONDS = 4.0
+"""So long before a kill an acknowledgement must have been answered to be safe; one is promised."""
+QUIET_SECONDS = 0.3
+ENDING_STEPS = 25
+LEDGER_ENTRIES = 40
+KILL_EVERY_SECONDS = 10.0
+MOST_SHOWN = 5
 
 
 @dataclass(frozen=True)
 class KilledLaunch(ServerLaunch):
-    """The start of a broker that kills itself at the so-manieth time at a point."""
+    """The start of a broker that kills itself; see killed_broker."""
 
-    point: str = ""
-    number: int = 0
+    how: tuple[str, ...] = ()
 
     def command(self) -> list[str]:
         """Return its command line."""
-        _, _, _, *rest = super().command()
-        module = "tests.support.stores.killed_broker"
-        return [sys.executable, "-m", module, self.point, str(self.number), *rest]
+        python, m, _, *rest = super().command()
+        return [python, m, "tests.support.stores.killed_broker", *self.how, *rest]
 
 
 @dataclass
-class Truth:
-    """What is known of one topic: numbers of messages.
+class Totals:
+    """What all histories did, and how brokers ended."""
 
-    Attributes:
-        given_up: Acknowledged at some time; a kill may undo that, but they need not come again.
-        acknowledged: Acknowledged, and not sent again since.
-    """
-
-    kind: str
-    sent: int = 0
-    receipted: set[int] = field(default_factory=set)
-    given_up: set[int] = field(default_factory=set)
-    acknowledged: set[int] = field(default_factory=set)
-
-    @property
-    def topic(self) -> str:
-        """Its name."""
-        return f"persistent://public/default/no-loss-{self.kind.lower()}"
-
-
-class Client:
-    """A producer and a consumer of one topic, on two connections."""
-
-    def __init__(self, truth: Truth, random: Random, acks: float) -> None:
-        self.truth, self._random, self._acks = truth, random, acks
-        self.got: list[int] = []
-        self._first = truth.sent
-        self.producer: RawPeer
-        self.consumer: RawPeer
-
-    async def open(self, address: tuple[str, int]) -> None:
-        """Connect both."""
-        self.producer, self.consumer = await connected(*address), await connected(*address)
-        await self.producer.produce(self.truth.topic)
-        self.producer.on_receipts = self._receipted
-        self.consumer.on_message = self._message
-        kind = pb.CommandSubscribe.SubType.Value(self.truth.kind)
-        await self.consumer.consume(self.truth.topic, kind)
-        self.consumer.flow(1_000_000)
-
-    def send(self) -> None:
-        """Publish the next message."""
-        number = self.truth.sent
-        self.truth.sent += 1
-        metadata = pb.MessageMetadata(producer_name="p", sequence_id=number, publish_time=1)
-        metadata.partition_key = str(number % KEYS)
-        send = pb.CommandSend(producer_id=1, sequence_id=number, num_messages=1)
-        command = pb.BaseCommand(type=pb.BaseCommand.SEND, send=send)
-        body = metadata.SerializeToString()
-        self.producer.transport.write(encode_payload_command(command, body, b"#%d" % number))
-
-    def _receipted(self) -> None:
-        receipts = self.producer.receipts
-        self.truth.receipted.update(range(self._first, self._first + receipts))
-
-    def _message(self, command: bytes, payload: memoryview) -> None:
-        number = int(bytes(payload).rpartition(b"#")[2])
-        self.got.append(number)
-        if self._random.random() < self._acks:
-            self.truth.acknowledged.add(number)
-            self.truth.given_up.add(number)
-            self.consumer.acknowledge([message_of(command).message_id])
-        else:
-            self.truth.acknowledged.discard(number)
-
-    def close(self) -> None:
-        """Leave."""
-        self.producer.transport.close()
-        self.consumer.transport.close()
-
-    def in_order(self) -> bool:
-        """Tell whether what came first came in the promised order."""
-        if self.truth.kind == "Shared":
-            return True
-        groups = KEYS if self.truth.kind == "Key_Shared" else 1
-        rows = [[one for one in self.got if one % groups == at] for at in range(groups)]
-        return all(row == sorted(row) for row in rows)
+    steps: Counter[str]
+    kills: Counter[str]
+    restarts: Counter[str]
+    wrong: Wrong
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Kill brokers for ten minutes."""
+    """Play histories for as long as soaks last."""
     seed, result = secrets.randbelow(1 << 32), ProofResult()
-    options.note(f"seed {seed}")
-    random, truths = Random(seed), [Truth(kind) for kind in KINDS]
-    log = (options.out / "messages").resolve()
-    shutil.rmtree(log, ignore_errors=True)
-    settings = ClusterSettings(
-        options.out, {}, {"floodgateMessageStore": f"log://{log}?fsync=true"}
-    )
-    end = time.monotonic() + (QUICK_SECONDS if options.quick else SECONDS)
-    lives, kills, found = 0, 0, Found()
-    while time.monotonic() < end:
-        lives += 1
-        kills += _live_and_die(settings, truths, random, POINTS[lives % len(POINTS)])
-        with running_server(settings.broker_launch()) as broker:
-            asyncio.run(_drained(broker, truths, random, found, acks=0.5))
-        with running_server(settings.broker_launch()) as broker:
-            asyncio.run(_drained(broker, truths, random, found, acks=1.0, is_clean=True))
-            found.not_zero += _not_zero(broker, truths)
-    receipts = sum(len(one.receipted) for one in truths)
-    result.figures.update(seed=seed, kills=kills, receipts=receipts)
-    result.check("killed", kills > 0, f"{kills} of {lives} brokers died at their point")
-    for name, wrong in vars(found).items():
-        what = f"{name.replace('_', ' ')}: {wrong[:5] or 'none'}; {receipts:,} receipts"
-        result.check(name.replace("_", " "), not wrong, f"{what}, {kills} kills, seed {seed}")
+    shutil.rmtree(options.out / "messages", ignore_errors=True)
+    random = Random(seed)
+    totals = Totals(Counter(), Counter(), Counter(), Wrong())
+    ways: list[str] = []
+    started = time.monotonic()
+    while time.monotonic() - started < options.soak_seconds:
+        number = totals.restarts["histories"]
+        options.note(f"seed {seed}, history {number}, {totals.kills.total()} kills")
+        if len(ways) < LIVES:
+            ways += random.sample(WAYS, len(WAYS))
+        with ExitStack() as stack:
+            history = History(options.out, number, random, totals, stack)
+            history.play([ways.pop(0) for _ in range(LIVES)])
+        totals.restarts["histories"] += 1
+    _judge(result, totals, seed, time.monotonic() - started, is_whole=not options.quick)
     return result
 
 
-@dataclass
-class Found:
-    """What should not be."""
-
-    lost: list[str] = field(default_factory=list)
-    came_again: list[str] = field(default_factory=list)
-    out_of_order: list[str] = field(default_factory=list)
-    not_zero: list[str] = field(default_factory=list)
-
-
-def _live_and_die(
-    settings: ClusterSettings, truths: list[Truth], random: Random, point: str
-) -> bool:
-    """Publish to a broker until it dies; false if it did not."""
-    launch = settings.broker_launch()
-    killed = KilledLaunch(
-        launch.module, launch.settings, launch.log, (), point, random.randrange(20, LATEST_KILL)
-    )
-    with running_server(killed) as broker:
-        return asyncio.run(_publish(broker, truths, random))
-
-
-async def _publish(broker: ServerProcess, truths: list[Truth], random: Random) -> bool:
-    clients = [Client(truth, random, 0.3) for truth in truths]
-    try:
-        async with deadline(LoopClock(), LIFE_SECONDS):
-            for client in clients:
-                await client.open(server_address(broker))
-            while not any(one.producer.transport.is_closing() for one in clients):
-                for client in clients:
-                    client.send()
-                await asyncio.sleep(random.random() * 0.01)
-    except (TimeoutError, OSError):
-        pass  # It died on the way, or lives on: then it is stopped like any other.
-    opened = [one for one in clients if hasattr(one, "consumer")]
-    died = any(one.producer.transport.is_closing() for one in opened)
-    for client in opened:
-        client.close()
-    return died
-
-
-async def _drained(
-    broker: ServerProcess,
-    truths: list[Truth],
-    random: Random,
-    found: Found,
-    *,
-    acks: float,
-    is_clean: bool = False,
+def _judge(
+    result: ProofResult, totals: Totals, seed: int, seconds: float, *, is_whole: bool
 ) -> None:
-    """Take all that is left, and compare."""
-    clients = [Client(truth, random, acks) for truth in truths]
-    before = [(set(truth.given_up), set(truth.acknowledged)) for truth in truths]
-    for client in clients:
-        await client.open(server_address(broker))
-    await asyncio.sleep(ACTIVE_SECONDS)
-    seen = -1
-    while seen != (seen := sum(len(one.got) for one in clients)):  # noqa: ASYNC110 - silence is waited for
-        await asyncio.sleep(QUIET_SECONDS)
-    for client, (given_up, acknowledged) in zip(clients, before, strict=True):
-        kind, got = client.truth.kind, set(client.got)
-        lost = client.truth.receipted - given_up - got
-        found.lost += [f"{kind} {one}" for one in sorted(lost)]
-        if is_clean:
-            found.came_again += [f"{kind} {one}" for one in sorted(got & acknowledged)]
-        found.out_of_order += [] if client.in_order() else [kind]
-        client.close()
-    await asyncio.sleep(QUIET_SECONDS)
+    kills = totals.kills.total()
+    result.figures.update(
+        seed=seed,
+        seconds=round(seconds, 1),
+        kills=kills,
+        kills_at={point: totals.kills[point] for point in (*POINTS, ANY_MOMENT)},
+        restarts=dict(totals.restarts),
+        steps=dict(sorted(totals.steps.items())),
+        **{f"{one.name}_count": len(getattr(totals.wrong, one.name)) for one in fields(Wrong)},
+    )
+    enough = kills * KILL_EVERY_SECONDS >= seconds and all(map(totals.kills.__getitem__, POINTS))
+    points = f"{sum(map(bool, totals.kills.values()))} of {len(POINTS) + 1} ways"
+    sentence = f"{kills} kills in {seconds:.0f} s, {points}; seed {seed}"
+    result.check("killed", enough if is_whole else kills > 0, sentence)
+    steps = totals.steps
+    behind = f"{steps['receipts']:,} receipts, {steps['redeliveries']:,} redeliveries"
+    for one in fields(Wrong):
+        found, name = getattr(totals.wrong, one.name), one.name.replace("_", " ")
+        shown = f": {'; '.join(found[:MOST_SHOWN])}" if found else ""
+        result.check(name, not found, f"{len(found)} {name}{shown} ({behind})")
 
 
-def _not_zero(broker: ServerProcess, truths: list[Truth]) -> list[str]:
-    """Return the figures of subscriptions that should be 0 when all is acknowledged."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    wrong = []
-    for truth in truths:
+class History:
+    """Four topics, and the brokers that serve them one after the other."""
+
+    def __init__(
+        self, out: Path, number: int, random: Random, totals: Totals, stack: ExitStack
+    ) -> None:
+        self._out, self._number, self._random, self._totals = out, number, random, totals
+        self._fsync = number % 2 == 1
+        self._power = number % 4 == 1
+        retained = random.random() < 0.5
+        self._truths = [
+            Truth(kind, f"persistent://public/default/{number}-{kind}", retained=retained)
+            for kind in KINDS
+        ]
+        self._port, self._web_port = _free_ports()
+        self._settings = self._broker_settings(retained)
+        self._through: tuple[str, int] | None = None
+        if number % 3 == 2:
+            self._through = server_address(stack.enter_context(running_server(self._proxy())))
+
+    def _broker_settings(self, retained: bool) -> dict[str, str]:
+        log = (self._out / "messages").resolve()
+        keeps = "-1" if retained else "0"
+        return {
+            **LOCAL,
+            "brokerServicePort": str(self._port),
+            "webServicePort": str(self._web_port),
+            "floodgateMessageStore": f"log://{log}?fsync={str(self._fsync).lower()}",
+            "managedLedgerMaxEntriesPerLedger": str(LEDGER_ENTRIES),
+            "activeConsumerFailoverDelayTimeMillis": "100",
+            "defaultRetentionTimeInMinutes": keeps,
+            "defaultRetentionSizeInMB": keeps,
+        }
+
+    def _proxy(self) -> ServerLaunch:
+        settings = {
+            **LOCAL,
+            "servicePort": "0",
+            "brokerServiceURL": f"pulsar://{self._host}",
+            "brokerProxyAllowedTargetPorts": "*",
+        }
+        return ServerLaunch("proxy", settings, self._out / f"proxy-{self._number}.log")
+
+    @property
+    def _host(self) -> str:
+        return f"127.0.0.1:{self._port}"
+
+    def play(self, ways: list[str]) -> None:
+        """Let the broker end in some ways, and compare what is left."""
+        for way in ways:
+            self._life(way)
+        with running_server(self._launch(NEVER, "0")) as broker:
+            asyncio.run(self._left(broker))
+        self._stopped()
+        with running_server(self._launch(NEVER, "0")) as broker:
+            asyncio.run(self._left(broker, to_the_end=True))
+        self._stopped()
+        for truth in self._truths:
+            for one in fields(Wrong):
+                found = [f"history {self._number}: {what}" for what in vars(truth.wrong)[one.name]]
+                vars(self._totals.wrong)[one.name].extend(found)
+
+    # -- brokers ------------------------------------------------------------------------------
+
+    @property
+    def _mark(self) -> Path:
+        return self._out / "died"
+
+    def _launch(self, point: str, number: str) -> KilledLaunch:
+        self._mark.unlink(missing_ok=True)
+        how = (point, number, "power" if self._power else "kill", str(self._mark))
+        log = self._out / f"broker-{self._number}-{point}.log"
+        return KilledLaunch("broker", self._settings, log, (), how)
+
+    def _life(self, way: str) -> None:
+        """Let a broker live until it dies, or for some seconds."""
+        most = SYNCS if way in BEHIND_SYNC and self._fsync else POINTS.get(way, 1)
+        launch = self._launch(way if way in POINTS else NEVER, str(self._random.randint(1, most)))
+        heard_at, ended = 0.0, True
+        try:
+            with running_server(launch) as broker:
+                seconds = LIFE_SECONDS * (self._random.random() + 0.3 if way not in POINTS else 1)
+                heard_at = asyncio.run(self._under_load(broker, way, seconds))
+                ended = _has_ended(broker.pid)
+        except ServerStartError:
+            if not self._mark.exists():
+                raise  # Else it died while it recovered.
+        if way == ANY_MOMENT:
+            self._mark.write_text(ANY_MOMENT)
+        if self._mark.exists():
+            self._totals.kills[self._mark.read_text()] += 1
+            self._totals.restarts["killed"] += 1
+            for truth in self._truths:
+                truth.killed(heard_at - SAVED_SECONDS)
+        else:
+            self._totals.restarts["stopped under load"] += 1
+            self._stopped(ended=ended)
+
+    def _stopped(self, *, ended: bool = True) -> None:
+        self._totals.restarts["clean"] += 1
+        for truth in self._truths:
+            truth.saved()
+        if not ended:
+            self._totals.wrong.refused.append(f"a broker did not stop within {STOP_SECONDS:.0f} s")
+
+    # -- clients ------------------------------------------------------------------------------
+
+    async def _connect(self) -> WirePeer:
+        if self._through is not None:
+            return await WirePeer.connected(self._through, self._host)
+        return await WirePeer.connected(("127.0.0.1", self._port))
+
+    async def _unload(self, topic: str) -> None:
+        await asyncio.to_thread(self._rest, "PUT", f"{topic.replace('://', '/')}/unload")
+
+    def _rest(self, method: str, path: str) -> bytes:
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        url = f"http://127.0.0.1:{self._web_port}/admin/v2/{path}"
+        with opener.open(urllib.request.Request(url, method=method), timeout=10) as response:
+            return bytes(response.read())
+
+    def _histories(self) -> list[WireHistory]:
+        return [
+            WireHistory(truth, self._random, self._connect, self._unload)
+            for truth in self._truths
+        ]
+
+    async def _under_load(self, broker: ServerProcess, way: str, seconds: float) -> float:
+        """Play all topics until the broker is gone; return when something came last."""
+        histories = self._histories()
+        lives = asyncio.gather(*(self._live(one, broker) for one in histories))
+        with suppress(TimeoutError):
+            async with deadline(LoopClock(), seconds):
+                await asyncio.shield(lives)
+        with suppress(ProcessLookupError):
+            os.kill(broker.pid, signal.SIGKILL if way == ANY_MOMENT else signal.SIGTERM)
+        await lives
+        for one in histories:
+            one.close()
+            self._totals.steps.update(one.counts)
+        return max(one.heard_at for one in histories)
+
+    async def _live(self, history: WireHistory, broker: ServerProcess) -> None:
+        """Play one topic; its end is that of the broker."""
+        try:
+            await history.open(self._random.randint(1, 2))
+            await history.live()
+        except OSError:
+            pass  # The broker is gone, or ends: what it said before counts.
+        except RefusedError as error:
+            history.truth.wrong.refused.append(f"{history.truth.name}: {error}")
+
+    async def _left(self, broker: ServerProcess, *, to_the_end: bool = False) -> None:
+        """Take all that is left, and compare."""
+        histories = self._histories()
+        await asyncio.gather(*(one.open(1) for one in histories))
+        await asyncio.gather(*(one.all_came(QUIET_SECONDS) for one in histories))
+        if to_the_end:
+            await asyncio.gather(*(one.acknowledge_all() for one in histories))
+            await asyncio.gather(*(one.all_came(QUIET_SECONDS) for one in histories))
+            await asyncio.gather(*(one.acknowledge_all() for one in histories))
+        else:
+            await asyncio.gather(*(one.end_in_part(ENDING_STEPS) for one in histories))
+            await asyncio.gather(*(one.all_came(QUIET_SECONDS) for one in histories))
+        for one in histories:
+            if to_the_end:
+                await asyncio.to_thread(self._finish, one.truth)
+            one.close()
+            self._totals.steps.update(one.counts)
+
+    def _finish(self, truth: Truth) -> None:
+        """Check that nothing is left of a topic, and delete it."""
         path = truth.topic.replace("://", "/")
-        with opener.open(f"{broker.web_url}/admin/v2/{path}/stats", timeout=10) as response:
-            stats = json.load(response)["subscriptions"]["bench"]
-        figures = {name: stats[name] for name in ("msgBacklog", "unackedMessages")}
-        wrong += [f"{truth.kind} {name} {value}" for name, value in figures.items() if value]
-    return wrong
+        stats = json.loads(self._rest("GET", f"{path}/stats"))["subscriptions"][SUBSCRIPTION]
+        for name in ("msgBacklog", "unackedMessages"):
+            if stats[name]:
+                truth.wrong.not_zero.append(f"{truth.name} {name} {stats[name]}")
+        self._rest("DELETE", f"{path}?force=true")
+
+
+def _has_ended(pid: int) -> bool:
+    """Wait for the end of a child that was told to end: a second signal would end it at once."""
+    end = time.monotonic() + STOP_SECONDS
+    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def _free_ports() -> tuple[int, int]:
+    """Return two ports on which nobody listens; brokers that follow each other keep them."""
+    with socket.socket() as one, socket.socket() as two:
+        one.bind(("127.0.0.1", 0))
+        two.bind(("127.0.0.1", 0))
+        return one.getsockname()[1], two.getsockname()[1]
