@@ -3,10 +3,10 @@
 A history has four topics, one for each type of subscription, with random steps of producers and
 consumers: publishing (batches too), all kinds of acknowledgement, negative ones, seeks, unloads,
 consumers and producers that come and go. Meanwhile the broker is killed again and again, at named
-points between write, receipt and cursor flush, or at any moment, or it is stopped with SIGTERM under
-load. At the end of a history two brokers that nobody kills are asked for what is left: all that is
-owed must come, in order where that is promised, and what was acknowledged before the clean stop
-between them must not.
+points between write, receipt and cursor flush, or at any moment, or it is stopped with SIGTERM
+under load. At the end of a history two brokers that nobody kills are asked for what is left: all
+that is owed must come, in order where that is promised, and what was acknowledged before the clean
+stop between them must not.
 
 Half of the histories have receipts behind the write, the others behind fsync; of those some lose at
 each death what was not synced, as without power. A third of them goes through a proxy.
@@ -21,25 +21,22 @@ import secrets
 import shutil
 import signal
 import socket
-import sys
 import time
-import urllib.error
 import urllib.request
 from collections import Counter
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, fields, replace
-from functools import partial
+from dataclasses import dataclass, fields
 from random import Random
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from limiter.clock import LoopClock, deadline
 from loadgen.servers.processes import STOP_SECONDS, ServerLaunch, ServerStartError, running_server
 from tests.proof.result import ProofOptions, ProofResult
-from tests.proof.servers import LOCAL, server_address
+from tests.proof.servers import LOCAL, check_logs, server_address
 from tests.support.messages.model import ALONE, SubType
 from tests.support.messages.truth import Truth, Wrong
-from tests.support.messages.wire_history import SUBSCRIPTION, WireHistory
+from tests.support.messages.wire_clients import SUBSCRIPTION
+from tests.support.messages.wire_history import WireHistory
 from tests.support.messages.wire_peer import RefusedError, WirePeer
 from tests.support.stores.killed_broker import NEVER, POINTS
 
@@ -90,7 +87,8 @@ class Totals:
 def prove(options: ProofOptions) -> ProofResult:
     """Play histories for as long as soaks last."""
     seed, result = secrets.randbelow(1 << 32), ProofResult()
-    shutil.rmtree(options.out / "messages", ignore_errors=True)
+    shutil.rmtree(options.out, ignore_errors=True)
+    options.out.mkdir(parents=True)
     random = Random(seed)
     totals = Totals(Counter(), Counter(), Counter(), Wrong())
     ways: list[str] = []
@@ -105,6 +103,7 @@ def prove(options: ProofOptions) -> ProofResult:
             history.play([ways.pop(0) for _ in range(LIVES)])
         totals.restarts["histories"] += 1
     _judge(result, totals, seed, time.monotonic() - started, is_whole=not options.quick)
+    check_logs(options.out, result)
     return result
 
 
@@ -140,6 +139,7 @@ class History:
         self, out: Path, number: int, random: Random, totals: Totals, stack: ExitStack
     ) -> None:
         self._out, self._number, self._random, self._totals = out, number, random, totals
+        self._lives = 0
         self._fsync = number % 2 == 1
         self._power = number % 4 == 1
         retained = random.random() < 0.5
@@ -204,7 +204,8 @@ class History:
     def _launch(self, point: str, number: str) -> KilledLaunch:
         self._mark.unlink(missing_ok=True)
         how = (point, number, "power" if self._power else "kill", str(self._mark))
-        log = self._out / f"broker-{self._number}-{point}.log"
+        self._lives += 1
+        log = self._out / f"broker-{self._number}-{self._lives}-{point}.log"
         return KilledLaunch("broker", self._settings, log, (), how)
 
     def _life(self, way: str) -> None:
@@ -256,7 +257,7 @@ class History:
 
     def _histories(self) -> list[WireHistory]:
         return [
-            WireHistory(truth, self._random, self._connect, self._unload)
+            WireHistory(WireClients(truth, self._random, self._connect), self._unload)
             for truth in self._truths
         ]
 
@@ -271,14 +272,14 @@ class History:
             os.kill(broker.pid, signal.SIGKILL if way == ANY_MOMENT else signal.SIGTERM)
         await lives
         for one in histories:
-            one.close()
-            self._totals.steps.update(one.counts)
-        return max(one.heard_at for one in histories)
+            one.clients.close()
+            self._totals.steps.update(one.clients.counts)
+        return max(one.clients.heard_at for one in histories)
 
     async def _live(self, history: WireHistory, broker: ServerProcess) -> None:
         """Play one topic; its end is that of the broker."""
         try:
-            await history.open(self._random.randint(1, 2))
+            await history.clients.open(self._random.randint(1, 2))
             await history.live()
         except OSError:
             pass  # The broker is gone, or ends: what it said before counts.
@@ -288,20 +289,20 @@ class History:
     async def _left(self, broker: ServerProcess, *, to_the_end: bool = False) -> None:
         """Take all that is left, and compare."""
         histories = self._histories()
-        await asyncio.gather(*(one.open(1) for one in histories))
-        await asyncio.gather(*(one.all_came(QUIET_SECONDS) for one in histories))
+        await asyncio.gather(*(one.clients.open(1) for one in histories))
+        await asyncio.gather(*(one.clients.all_came(QUIET_SECONDS) for one in histories))
         if to_the_end:
-            await asyncio.gather(*(one.acknowledge_all() for one in histories))
-            await asyncio.gather(*(one.all_came(QUIET_SECONDS) for one in histories))
-            await asyncio.gather(*(one.acknowledge_all() for one in histories))
+            await asyncio.gather(*(one.clients.acknowledge_all() for one in histories))
+            await asyncio.gather(*(one.clients.all_came(QUIET_SECONDS) for one in histories))
+            await asyncio.gather(*(one.clients.acknowledge_all() for one in histories))
         else:
             await asyncio.gather(*(one.end_in_part(ENDING_STEPS) for one in histories))
-            await asyncio.gather(*(one.all_came(QUIET_SECONDS) for one in histories))
+            await asyncio.gather(*(one.clients.all_came(QUIET_SECONDS) for one in histories))
         for one in histories:
             if to_the_end:
                 await asyncio.to_thread(self._finish, one.truth)
-            one.close()
-            self._totals.steps.update(one.counts)
+            one.clients.close()
+            self._totals.steps.update(one.clients.counts)
 
     def _finish(self, truth: Truth) -> None:
         """Check that nothing is left of a topic, and delete it."""

@@ -64,7 +64,7 @@ class Truth:
     """What is known of one topic with one subscription.
 
     An epoch ends when all consumers have left: what comes in the next one is what was left. In an
-    epoch nothing is said of an acknowledged message that comes again, as it may have been under way.
+    epoch nothing is said of an acknowledged message that comes again: it may have been under way.
 
     Attributes:
         sizes: Messages in each entry, by the number of the entry.
@@ -104,9 +104,9 @@ class Truth:
         """Note that the broker has an entry."""
         self.places[number] = place
 
-    def producer_left(self) -> None:
+    def producer_left(self, under_way: Iterable[int]) -> None:
         """Note that entries without a receipt may be stored behind those of the next producer."""
-        self._loose.update(number for number in range(len(self.sizes)) if number not in self.places)
+        self._loose.update(under_way)
 
     # -- what comes ---------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class Truth:
         return again
 
     def _check_order(self, number: int) -> None:
-        """Check an entry that comes for the first time: none that is owed was left out before it."""
+        """Check an entry that comes for the first time: none before it was left out."""
         if self.kind == SubType.Shared or number in self._loose:
             return
         groups = 1 if self.kind in ALONE else KEYS
@@ -225,13 +225,15 @@ class Truth:
         """Note that a SEEK was answered: all is left from an entry on, and nothing before it."""
         for number in range(len(self.sizes)):
             for one in self.messages(number):
-                if number in self._loose:
+                fate = self.fates.get(one)
+                if number in self._loose or fate == Fate(State.UNKNOWN, self.epoch):
+                    # Who sent it or its acknowledgement has left: it may come behind the SEEK.
                     self.fates[one] = Fate(State.UNKNOWN, self.epoch)
                 elif number < target:
                     self.fates[one] = Fate(State.GONE, self.epoch, kept=True)
                 elif self.retained:
                     self.fates.pop(one, None)
-                elif one in self.fates:
+                elif fate is not None:
                     self.fates[one] = Fate(State.UNKNOWN, self.epoch)
 
     def seek_cut_short(self, target: int) -> None:

@@ -29,6 +29,8 @@ from broker.subscriptions.subscriptions import Subscriptions
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from broker.messages.stores.log.chunk import Chunk
+
 SEGMENT_BYTES = 256 * 1024
 
 POINTS = {
@@ -181,7 +183,7 @@ def _around(owner: type, name: str, before: str, behind: str) -> None:
 def _with_cursors(write: Callable[..., None]) -> Callable[..., None]:
     """Put points around the writes that have cursors."""
 
-    def around(self: writer.LogWriter, chunk: writer.Chunk) -> None:
+    def around(self: writer.LogWriter, chunk: Chunk) -> None:
         has_cursor = any(key.kind == CURSOR for key in chunk.keys)
         if has_cursor:
             DEATH.passed("before-cursor-write")
