@@ -36,6 +36,7 @@ from tests.proof.servers import LOCAL, check_logs, server_address
 from tests.support.messages.model import ALONE, SubType
 from tests.support.messages.truth import Truth, Wrong
 from tests.support.messages.wire_clients import SUBSCRIPTION
+from tests.support.messages.wire_clients import SUBSCRIPTION, WireClients
 from tests.support.messages.wire_history import WireHistory
 from tests.support.messages.wire_peer import RefusedError, WirePeer
 from tests.support.stores.killed_broker import NEVER, POINTS
