@@ -35,7 +35,6 @@ from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import LOCAL, check_logs, server_address
 from tests.support.messages.model import ALONE, SubType
 from tests.support.messages.truth import Truth, Wrong
-from tests.support.messages.wire_clients import SUBSCRIPTION
 from tests.support.messages.wire_clients import SUBSCRIPTION, WireClients
 from tests.support.messages.wire_history import WireHistory
 from tests.support.messages.wire_peer import RefusedError, WirePeer
@@ -48,13 +47,15 @@ if TYPE_CHECKING:
 
 KINDS = (*ALONE, SubType.Shared, SubType.Key_Shared)
 ANY_MOMENT, STOPPED = "any-moment", "stopped"
-WAYS = (*POINTS, ANY_MOMENT, STOPPED)
+WAYS = (*POINTS, ANY_MOMENT, ANY_MOMENT, STOPPED)
 """All ways in which the life of a broker ends."""
 BEHIND_SYNC = ("before-sync", "behind-sync")
 SYNCS = 60
 LIVES = 4
 LIFE_SECONDS = 3.0
-SAVED_SECONDS = 4.0
+LONGEST_LIFE = 2.0
+"""In these, of a broker that dies at any moment."""
+SAVED_SECONDS = 3.0
 """So long before a kill an acknowledgement must have been answered to be safe; one is promised."""
 QUIET_SECONDS = 0.3
 ENDING_STEPS = 25
@@ -216,8 +217,8 @@ class History:
         heard_at, ended = 0.0, True
         try:
             with running_server(launch) as broker:
-                seconds = LIFE_SECONDS * (self._random.random() + 0.3 if way not in POINTS else 1)
-                heard_at = asyncio.run(self._under_load(broker, way, seconds))
+                lives = 1.0 if way in POINTS else self._random.uniform(0.2, LONGEST_LIFE)
+                heard_at = asyncio.run(self._under_load(broker, way, LIFE_SECONDS * lives))
                 ended = _has_ended(broker.pid)
         except ServerStartError:
             if not self._mark.exists():
