@@ -28,6 +28,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, fields
 from random import Random
 from typing import TYPE_CHECKING
+from urllib.error import HTTPError
 
 from limiter.clock import LoopClock, deadline
 from loadgen.servers.processes import STOP_SECONDS, ServerLaunch, ServerStartError, running_server
@@ -100,9 +101,13 @@ def prove(options: ProofOptions) -> ProofResult:
         options.note(f"seed {seed}, history {number}, {totals.kills.total()} kills")
         if len(ways) < LIVES:
             ways += random.sample(WAYS, len(WAYS))
-        with ExitStack() as stack:
-            history = History(options.out, number, random, totals, stack)
-            history.play([ways.pop(0) for _ in range(LIVES)])
+        try:
+            with ExitStack() as stack:
+                history = History(options.out, number, random, totals, stack)
+                history.play([ways.pop(0) for _ in range(LIVES)])
+        except ServerStartError as error:
+            totals.wrong.refused.append(str(error))
+            break
         totals.restarts["histories"] += 1
     _judge(result, totals, seed, time.monotonic() - started, is_whole=not options.quick)
     check_logs(options.out, result)
@@ -142,6 +147,7 @@ class History:
     ) -> None:
         self._out, self._number, self._random, self._totals = out, number, random, totals
         self._lives = 0
+        self._is_ending = False
         self._fsync = number % 2 == 1
         self._power = number % 4 == 1
         retained = random.random() < 0.5
@@ -186,11 +192,11 @@ class History:
         """Let the broker end in some ways, and compare what is left."""
         for way in ways:
             self._life(way)
-        with running_server(self._launch(NEVER, "0")) as broker:
-            asyncio.run(self._left(broker))
+        with running_server(self._launch(NEVER, "0")):
+            asyncio.run(self._left())
         self._stopped()
-        with running_server(self._launch(NEVER, "0")) as broker:
-            asyncio.run(self._left(broker, to_the_end=True))
+        with running_server(self._launch(NEVER, "0")):
+            asyncio.run(self._left(to_the_end=True))
         self._stopped()
         for truth in self._truths:
             for one in fields(Wrong):
@@ -254,8 +260,11 @@ class History:
     def _rest(self, method: str, path: str) -> bytes:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         url = f"http://127.0.0.1:{self._web_port}/admin/v2/{path}"
-        with opener.open(urllib.request.Request(url, method=method), timeout=10) as response:
-            return bytes(response.read())
+        try:
+            with opener.open(urllib.request.Request(url, method=method), timeout=10) as response:
+                return bytes(response.read())
+        except HTTPError as error:
+            raise RefusedError(f"{method} {path}: {error}") from None
 
     def _histories(self) -> list[WireHistory]:
         return [
@@ -265,11 +274,12 @@ class History:
 
     async def _under_load(self, broker: ServerProcess, way: str, seconds: float) -> float:
         """Play all topics until the broker is gone; return when something came last."""
-        histories = self._histories()
-        lives = asyncio.gather(*(self._live(one, broker) for one in histories))
+        histories, self._is_ending = self._histories(), False
+        lives = asyncio.gather(*(self._live(one) for one in histories))
         with suppress(TimeoutError):
             async with deadline(LoopClock(), seconds):
                 await asyncio.shield(lives)
+        self._is_ending = True
         with suppress(ProcessLookupError):
             os.kill(broker.pid, signal.SIGKILL if way == ANY_MOMENT else signal.SIGTERM)
         await lives
@@ -278,7 +288,7 @@ class History:
             self._totals.steps.update(one.clients.counts)
         return max(one.clients.heard_at for one in histories)
 
-    async def _live(self, history: WireHistory, broker: ServerProcess) -> None:
+    async def _live(self, history: WireHistory) -> None:
         """Play one topic; its end is that of the broker."""
         try:
             await history.clients.open(self._random.randint(1, 2))
@@ -286,9 +296,10 @@ class History:
         except OSError:
             pass  # The broker is gone, or ends: what it said before counts.
         except RefusedError as error:
-            history.truth.wrong.refused.append(f"{history.truth.name}: {error}")
+            if not self._is_ending:
+                history.truth.wrong.refused.append(f"{history.truth.name}: {error}")
 
-    async def _left(self, broker: ServerProcess, *, to_the_end: bool = False) -> None:
+    async def _left(self, *, to_the_end: bool = False) -> None:
         """Take all that is left, and compare."""
         histories = self._histories()
         await asyncio.gather(*(one.clients.open(1) for one in histories))
