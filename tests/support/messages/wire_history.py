@@ -25,12 +25,12 @@ STEPS = {
     "ack": 30,
     "part": 10,
     "cumulative": 8,
-    "give_back": 8,
+    "give_back": 5,
     "maybe_join": 3,
     "leave": 3,
     "change_producer": 1,
-    "seek": 1.5,
-    "unload": 0.5,
+    "seek": 0.4,
+    "unload": 0.2,
 }
 """What a history is made of, and how often."""
 ENDING = {"ack": 10, "part": 5, "cumulative": 1, "give_back": 4}
