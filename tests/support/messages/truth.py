@@ -159,7 +159,8 @@ class Truth:
 
     def gave_back(self, numbers: Iterable[int]) -> None:
         """Note entries that must come again in this epoch."""
-        self._given_back.update(numbers)
+        # Of those that may come late nobody knows whether they were acknowledged with others.
+        self._given_back.update(set(numbers) - self._loose)
 
     # -- acknowledging ------------------------------------------------------------------------
 

@@ -83,6 +83,19 @@ def test_what_is_given_back_must_come_again() -> None:
     assert (before, again, truth.awaited()) == ([(0, 0)], 1, [])
 
 
+def test_an_entry_whose_producer_left_before_its_receipt_is_not_owed() -> None:
+    # Given: it was stored, and came
+    truth = published(1)
+    truth.places.clear()
+    truth.producer_left([0])
+    truth.delivered(0, {0})
+    # When: it is acknowledged, and everything is given back
+    acknowledge(truth, 0, {0})
+    truth.gave_back([0])
+    # Then
+    assert truth.awaited() == []
+
+
 def test_an_entry_that_overtakes_another_is_out_of_order() -> None:
     # Given
     truth = published(1, 1, 1)
