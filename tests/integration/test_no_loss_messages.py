@@ -16,6 +16,6 @@ if TYPE_CHECKING:
 @pytest.mark.proof
 def test_kills_lose_no_message(tmp_path: Path) -> None:
     # Given, When
-    result = prove(ProofOptions(tmp_path, quick=True))
+    result = prove(ProofOptions(tmp_path, quick=True, soak_seconds=20.0))
     # Then
     assert result.passed, [check.sentence for check in result.checks if not check.passed]

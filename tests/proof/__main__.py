@@ -36,7 +36,8 @@ def proof(
         bool, typer.Option("--quick", help="Small variants; rates are not judged.")
     ] = False,
     soak_seconds: Annotated[
-        float | None, typer.Option(min=1, help="How long soaks last; 300, or 20 with --quick.")
+        float | None,
+        typer.Option(min=1, help="How long soaks last; 300 or 600; 20 if quick."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Directory of the results.")] = Path("out/proof"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
@@ -51,11 +52,12 @@ def proof(
       python -m tests.proof churn_soak --soak-seconds 60
     """
     wanted = _wanted(names)
-    seconds = soak_seconds or (QUICK_SOAK_SECONDS if quick else ProofOptions.soak_seconds)
+    usual = QUICK_SOAK_SECONDS if quick else None
     with termination_interrupts(), StepDisplay(Console(stderr=True)).shown() as steps:
         documents = {}
         for name in wanted:
             with steps.step(PROOFS[name].title) as note:
+                seconds = soak_seconds or usual or PROOFS[name].soak_seconds
                 options = ProofOptions(out / name, quick, seconds, note)
                 documents[name] = _carry_out(name, options)
     if as_json:

@@ -14,11 +14,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Proof:
-    """One proof: its module is imported when it runs."""
+    """One proof: its module is imported when it runs.
+
+    Attributes:
+        soak_seconds: How long it lasts, if it is a soak and nobody says otherwise.
+    """
 
     title: str
     module: str
     function: str = "prove"
+    soak_seconds: float = 300.0
 
     def run(self, options: ProofOptions) -> ProofResult:
         """Carry it out.
@@ -56,6 +61,7 @@ PROOFS = {
     "no_loss_messages": Proof(
         "SIGKILL between write, receipt and cursor flush loses no message",
         "tests.proof.soaks.no_loss_messages",
+        soak_seconds=600.0,
     ),
     "two_brokers": Proof(
         "Two brokers, of which the owner is killed and frozen, lose nothing and never both write",

@@ -1,0 +1,275 @@
+"""A history of four topics whose broker ends in one way after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import time
+import urllib.request
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+from urllib.error import HTTPError
+
+from limiter.clock import LoopClock, deadline
+from loadgen.servers.processes import STOP_SECONDS, ServerLaunch, ServerStartError, running_server
+from tests.proof.servers import LOCAL, server_address
+from tests.support.messages.model import ALONE, SubType
+from tests.support.messages.truth import Truth, Wrong
+from tests.support.messages.wire_clients import SUBSCRIPTION, WireClients
+from tests.support.messages.wire_history import WireHistory
+from tests.support.messages.wire_peer import RefusedError, WirePeer
+from tests.support.stores.killed_broker import NEVER, POINTS
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from pathlib import Path
+    from random import Random
+
+    from loadgen.servers.processes import ServerProcess
+
+KINDS = (*ALONE, SubType.Shared, SubType.Key_Shared)
+ANY_MOMENT, STOPPED = "any-moment", "stopped"
+WAYS = (*POINTS, ANY_MOMENT, ANY_MOMENT, STOPPED)
+"""All ways in which the life of a broker ends."""
+BEHIND_SYNC = ("before-sync", "behind-sync")
+SYNCS = 60
+LIFE_SECONDS = 3.0
+LONGEST_LIFE = 2.5
+"""In these, of a broker that dies at any moment."""
+SAVED_SECONDS = 2.5
+"""So long before a kill an acknowledgement must have been answered to be safe; one is promised."""
+QUIET_SECONDS = 0.3
+ENDING_STEPS = 25
+LEDGER_ENTRIES = 40
+
+
+@dataclass(frozen=True)
+class KilledLaunch(ServerLaunch):
+    """The start of a broker that kills itself; see killed_broker."""
+
+    how: tuple[str, ...] = ()
+
+    def command(self) -> list[str]:
+        """Return its command line."""
+        python, m, _, *rest = super().command()
+        return [python, m, "tests.support.stores.killed_broker", *self.how, *rest]
+
+
+@dataclass
+class Totals:
+    """What all histories did, and how brokers ended."""
+
+    steps: Counter[str]
+    kills: Counter[str]
+    restarts: Counter[str]
+    wrong: Wrong
+
+
+class History:
+    """Four topics, and the brokers that serve them one after the other."""
+
+    def __init__(
+        self, out: Path, number: int, random: Random, totals: Totals, stack: ExitStack
+    ) -> None:
+        self._out, self._number, self._random, self._totals = out, number, random, totals
+        self._lives = 0
+        self._is_ending = False
+        self._fsync = number % 2 == 1
+        self._power = number % 4 == 1
+        retained = random.random() < 0.5
+        self._truths = [
+            Truth(kind, f"persistent://public/default/{number}-{kind}", retained=retained)
+            for kind in KINDS
+        ]
+        self._port, self._web_port = _free_ports()
+        self._settings = self._broker_settings(retained)
+        self._through: tuple[str, int] | None = None
+        if number % 3 == 2:
+            self._through = server_address(stack.enter_context(running_server(self._proxy())))
+
+    def _broker_settings(self, retained: bool) -> dict[str, str]:
+        log = (self._out / "messages").resolve()
+        keeps = "-1" if retained else "0"
+        return {
+            **LOCAL,
+            "brokerServicePort": str(self._port),
+            "webServicePort": str(self._web_port),
+            "floodgateMessageStore": f"log://{log}?fsync={str(self._fsync).lower()}",
+            "managedLedgerMaxEntriesPerLedger": str(LEDGER_ENTRIES),
+            "activeConsumerFailoverDelayTimeMillis": "100",
+            "defaultRetentionTimeInMinutes": keeps,
+            "defaultRetentionSizeInMB": keeps,
+        }
+
+    def _proxy(self) -> ServerLaunch:
+        settings = {
+            **LOCAL,
+            "servicePort": "0",
+            "brokerServiceURL": f"pulsar://{self._host}",
+            "brokerProxyAllowedTargetPorts": "*",
+        }
+        return ServerLaunch("proxy", settings, self._out / f"proxy-{self._number}.log")
+
+    @property
+    def _host(self) -> str:
+        return f"127.0.0.1:{self._port}"
+
+    def play(self, ways: list[str]) -> None:
+        """Let the broker end in some ways, and compare what is left."""
+        for way in ways:
+            self._life(way)
+        with running_server(self._launch(NEVER, "0")):
+            asyncio.run(self._left())
+        self._stopped()
+        with running_server(self._launch(NEVER, "0")):
+            asyncio.run(self._left(to_the_end=True))
+        self._stopped()
+        for truth in self._truths:
+            for one in fields(Wrong):
+                found = [f"history {self._number}: {what}" for what in vars(truth.wrong)[one.name]]
+                vars(self._totals.wrong)[one.name].extend(found)
+
+    # -- brokers ------------------------------------------------------------------------------
+
+    @property
+    def _mark(self) -> Path:
+        return self._out / "died"
+
+    def _launch(self, point: str, number: str) -> KilledLaunch:
+        self._mark.unlink(missing_ok=True)
+        how = (point, number, "power" if self._power else "kill", str(self._mark))
+        self._lives += 1
+        log = self._out / f"broker-{self._number}-{self._lives}-{point}.log"
+        return KilledLaunch("broker", self._settings, log, (), how)
+
+    def _life(self, way: str) -> None:
+        """Let a broker live until it dies, or for some seconds."""
+        most = SYNCS if way in BEHIND_SYNC and self._fsync else POINTS.get(way, 1)
+        launch = self._launch(way if way in POINTS else NEVER, str(self._random.randint(1, most)))
+        heard_at, ended = 0.0, True
+        try:
+            with running_server(launch) as broker:
+                lives = 1.0 if way in POINTS else self._random.uniform(0.2, LONGEST_LIFE)
+                heard_at = asyncio.run(self._under_load(broker, way, LIFE_SECONDS * lives))
+                ended = _has_ended(broker.pid)
+        except ServerStartError:
+            if not self._mark.exists():
+                raise  # Else it died while it recovered.
+        if way == ANY_MOMENT:
+            self._mark.write_text(ANY_MOMENT)
+        if self._mark.exists():
+            self._totals.kills[self._mark.read_text()] += 1
+            self._totals.restarts["killed"] += 1
+            for truth in self._truths:
+                truth.killed(heard_at - SAVED_SECONDS)
+        else:
+            self._totals.restarts["stopped under load"] += 1
+            self._stopped(ended=ended)
+
+    def _stopped(self, *, ended: bool = True) -> None:
+        self._totals.restarts["clean"] += 1
+        for truth in self._truths:
+            truth.saved()
+        if not ended:
+            self._totals.wrong.refused.append(f"a broker did not stop within {STOP_SECONDS:.0f} s")
+
+    # -- clients ------------------------------------------------------------------------------
+
+    async def _connect(self) -> WirePeer:
+        if self._through is not None:
+            return await WirePeer.connected(self._through, self._host)
+        return await WirePeer.connected(("127.0.0.1", self._port))
+
+    async def _unload(self, topic: str) -> None:
+        await asyncio.to_thread(self._rest, "PUT", f"{topic.replace('://', '/')}/unload")
+
+    def _rest(self, method: str, path: str) -> bytes:
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        url = f"http://127.0.0.1:{self._web_port}/admin/v2/{path}"
+        try:
+            with opener.open(urllib.request.Request(url, method=method), timeout=10) as response:
+                return bytes(response.read())
+        except HTTPError as error:
+            raise RefusedError(f"{method} {path}: {error}") from None
+
+    def _histories(self) -> list[WireHistory]:
+        return [
+            WireHistory(WireClients(truth, self._random, self._connect), self._unload)
+            for truth in self._truths
+        ]
+
+    async def _under_load(self, broker: ServerProcess, way: str, seconds: float) -> float:
+        """Play all topics until the broker is gone; return when something came last."""
+        histories, self._is_ending = self._histories(), False
+        lives = asyncio.gather(*(self._live(one) for one in histories))
+        with suppress(TimeoutError):
+            async with deadline(LoopClock(), seconds):
+                await asyncio.shield(lives)
+        self._is_ending = True
+        with suppress(ProcessLookupError):
+            os.kill(broker.pid, signal.SIGKILL if way == ANY_MOMENT else signal.SIGTERM)
+        await lives
+        for one in histories:
+            one.clients.close()
+            self._totals.steps.update(one.clients.counts)
+        return max(one.clients.heard_at for one in histories)
+
+    async def _live(self, history: WireHistory) -> None:
+        """Play one topic; its end is that of the broker."""
+        try:
+            await history.clients.open(self._random.randint(1, 2))
+            await history.live()
+        except OSError:
+            pass  # The broker is gone, or ends: what it said before counts.
+        except RefusedError as error:
+            if not self._is_ending:
+                history.truth.wrong.refused.append(f"{history.truth.name}: {error}")
+
+    async def _left(self, *, to_the_end: bool = False) -> None:
+        """Take all that is left, and compare."""
+        histories = self._histories()
+        await asyncio.gather(*(one.clients.open(1) for one in histories))
+        await asyncio.gather(*(one.clients.all_came(QUIET_SECONDS) for one in histories))
+        if to_the_end:
+            await asyncio.gather(*(one.clients.acknowledge_all() for one in histories))
+            await asyncio.gather(*(one.clients.all_came(QUIET_SECONDS) for one in histories))
+            await asyncio.gather(*(one.clients.acknowledge_all() for one in histories))
+        else:
+            await asyncio.gather(*(one.end_in_part(ENDING_STEPS) for one in histories))
+            await asyncio.gather(*(one.clients.all_came(QUIET_SECONDS) for one in histories))
+        for one in histories:
+            if to_the_end:
+                await asyncio.to_thread(self._finish, one.truth)
+            one.clients.close()
+            self._totals.steps.update(one.clients.counts)
+
+    def _finish(self, truth: Truth) -> None:
+        """Check that nothing is left of a topic, and delete it."""
+        path = truth.topic.replace("://", "/")
+        stats = json.loads(self._rest("GET", f"{path}/stats"))["subscriptions"][SUBSCRIPTION]
+        for name in ("msgBacklog", "unackedMessages"):
+            if stats[name]:
+                truth.wrong.not_zero.append(f"{truth.name} {name} {stats[name]}")
+        self._rest("DELETE", f"{path}?force=true")
+
+
+def _has_ended(pid: int) -> bool:
+    """Wait for the end of a child that was told to end: a second signal would end it at once."""
+    end = time.monotonic() + STOP_SECONDS
+    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def _free_ports() -> tuple[int, int]:
+    """Return two ports on which nobody listens; brokers that follow each other keep them."""
+    with socket.socket() as one, socket.socket() as two:
+        one.bind(("127.0.0.1", 0))
+        two.bind(("127.0.0.1", 0))
+        return one.getsockname()[1], two.getsockname()[1]
